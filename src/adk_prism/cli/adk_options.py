@@ -24,7 +24,7 @@ _TRIGGERS = (
 REFUSED = {
     "--trace_to_cloud": _TRACING,
     "--otel_to_cloud": _TRACING,
-    "--eval_storage_uri": "evaluations are not built: run them with `adk eval`",
+    "--eval_storage_uri": "eval sets are files beside the agent here, and run with `adk-prism eval`",
     "--no_use_local_storage": "use --sessions memory:// and --artifacts memory://",
     "--trigger_sources": _TRIGGERS,
     "--trigger_oidc_audience": _TRIGGERS,

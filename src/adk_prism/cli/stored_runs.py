@@ -24,11 +24,18 @@ _RUN = re.compile(r"[A-Za-z0-9_-]{1,640}")
 
 def read_stored(word: str, args: argparse.Namespace) -> list[Entry]:
     """Return the entries of a run or a recording. Raise `PrismError` for one that cannot be read."""
-    if word == "-" or Path(word).exists():
+    if is_file(word):
         return _of_file(word)
+    return asyncio.run(_of_place(RunId(word), args))
+
+
+def is_file(word: str) -> bool:
+    """Return whether a word names a file. Raise `UsageError` if it can be neither that nor a run."""
+    if word == "-" or Path(word).exists():
+        return True
     if _RUN.fullmatch(word) is None:
         raise UsageError(f"There is no file {word[:200]!r}.")
-    return asyncio.run(_of_place(RunId(word), args))
+    return False
 
 
 def _of_file(word: str) -> list[Entry]:

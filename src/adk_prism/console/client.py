@@ -191,6 +191,11 @@ class Client:
                 pieces = [piece async for piece in response.aiter_raw()]
         return await asyncio.to_thread(lambda: list(read_run(iter(pieces))))
 
+    async def eval_case(self, run: str) -> dict[str, Any]:
+        """Return the conversation up to a run as an eval case of ADK."""
+        found: dict[str, Any] = await self._json("GET", f"/api/runs/{run}/evalcase")
+        return found
+
     @asynccontextmanager
     async def begin(
         self, address: SessionAddress, body: dict[str, Any], key: str

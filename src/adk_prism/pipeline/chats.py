@@ -15,7 +15,7 @@ from msgspec import Raw, Struct, structs
 
 from adk_prism.facts.calls.pending import Pending
 from adk_prism.facts.reader import Reader
-from adk_prism.runlog.contract import RunLog, RunSummary
+from adk_prism.runlog.contract import LogReader, RunSummary
 from adk_prism.runlog.entry import Decision, Entry, Origin, Response, RunId, RunStarted
 
 CACHED_BYTES = 4 * 1024 * 1024
@@ -103,7 +103,7 @@ class HeadCache:
 class Chats:
     """Reads chats from a log."""
 
-    def __init__(self, log: RunLog) -> None:
+    def __init__(self, log: LogReader) -> None:
         self._log = log
         self._heads = HeadCache()
 

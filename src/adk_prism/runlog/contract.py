@@ -136,6 +136,11 @@ class LogReader(Protocol):
     async def get_pieces(self, run: RunId, numbers: Collection[int]) -> dict[int, bytes]:
         """Return pieces of a run's session by number."""
 
+    async def list(
+        self, *, app: str = "", user: str = "", session: str = ""
+    ) -> Sequence[RunSummary]:
+        """Return runs, oldest first; an empty string matches any."""
+
     async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
         """Return the newest runs that fit."""
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from fastapi import APIRouter, FastAPI
 
 from adk_prism.diagnostics import Diagnostic, Report
+from adk_prism.pipeline.eval_cases import EvalCases
 from adk_prism.pipeline.feedback import Feedbacks
 from adk_prism.pipeline.model_calls import ModelCalls
 from adk_prism.pipeline.protocols import protocols as installed_protocols
@@ -61,6 +62,7 @@ from adk_prism.server.routes import (
     chat_socket,
     compare,
     copilotkit,
+    eval_cases,
     feedback,
     film,
     forks,
@@ -137,6 +139,7 @@ def routers(context: Context) -> list[APIRouter]:
         feedback.routes(apps, log, chats, Feedbacks(log, context.run_index)),
         views.routes(context.films),
         compare.routes(log, chats, calls),
+        eval_cases.routes(EvalCases(log, chats)),
         film.routes(context.films, context.entry_details, chats, apps, lifecycle, calls),
         forks.routes(
             apps, log, context.forks, client_state, context.idempotency, audit_log, lifecycle

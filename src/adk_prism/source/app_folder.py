@@ -62,7 +62,7 @@ class AppFolder:
         """
         self._aliases = aliases or {}
         path = path.resolve()
-        self._only = path.name if _is_agent_folder(path) else ""
+        self._only = path.name if is_agent_folder(path) else ""
         self.path = path.parent if self._only else path
 
     def scan(self) -> list[Found]:
@@ -135,11 +135,12 @@ def _is_app(path: Path) -> bool:
     if path.suffix == ".py" and path.is_file():
         return _is_agent_module(path)
     return path.name != "__pycache__" and (
-        _is_agent_folder(path) or (path / "__init__.py").is_file()
+        is_agent_folder(path) or (path / "__init__.py").is_file()
     )
 
 
-def _is_agent_folder(path: Path) -> bool:
+def is_agent_folder(path: Path) -> bool:
+    """Return whether a folder is an app, and not a folder of apps."""
     return (path / "agent.py").is_file() or (path / "root_agent.yaml").is_file()
 
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from adk_prism.errors import LogError
 from adk_prism.runlog.contract import RunSummary, SearchPage
-from adk_prism.runlog.entry import Entry, RunId
+from adk_prism.runlog.entry import Entry, Origin, RunId
 from adk_prism.runlog.notes import Note, NoteOwner
 from adk_prism.runlog.pieces import unpack_piece
 from adk_prism.runlog.run_query import RunQuery
@@ -80,6 +80,12 @@ class SqliteLogReader:
         origin = found.summary.origin
         stored = self._ask(lambda it: pieces.get_pieces(it, origin, list(numbers)))
         return {number: unpack_piece(text) for number, text in stored.items()}
+
+    async def list(
+        self, *, app: str = "", user: str = "", session: str = ""
+    ) -> Sequence[RunSummary]:
+        wanted = Origin(app=app, user=user, session=session)
+        return [each.summary for each in self._ask(lambda it: queries.runs_of(it, wanted))]
 
     async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
         if not self._has("digests"):

@@ -155,10 +155,23 @@ def unended_runs(connection: sqlite3.Connection) -> list[StoredRun]:
 
 def ended_runs(connection: sqlite3.Connection, wanted: Origin) -> list[StoredRun]:
     """Return the ended runs of an origin, in which an empty string matches any."""
+    return _runs_of(connection, wanted, ["ended IS NOT NULL"])
+
+
+def runs_of(connection: sqlite3.Connection, wanted: Origin) -> list[StoredRun]:
+    """Return the runs of an origin, ended or not; an empty string matches any."""
+    return _runs_of(connection, wanted, ["1"])
+
+
+def _runs_of(
+    connection: sqlite3.Connection, wanted: Origin, where: Sequence[str]
+) -> list[StoredRun]:
     given = {"app": wanted.app, "user": wanted.user, "session": wanted.session}
-    where = ["ended IS NOT NULL", *(f"{column} = ?" for column, value in given.items() if value)]
+    named = [f"{column} = ?" for column, value in given.items() if value]
     return _select_runs(
-        connection, " AND ".join(where), [value for value in given.values() if value]
+        connection,
+        " AND ".join([*where, *named]),
+        [value for value in given.values() if value],
     )
 
 

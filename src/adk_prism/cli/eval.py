@@ -1,0 +1,130 @@
+"""`adk-prism eval`: runs an eval set with ADK's evaluators; each case is a recorded run."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from adk_prism.cli import FAILURE, USAGE, fail
+from adk_prism.cli.run import DiagnosticPrinter
+from adk_prism.errors import PrismError, UsageError
+from adk_prism.server.settings.sources import read_settings
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("set", metavar="SET", help="file of an eval set, e.g. weather.evalset.json")
+    parser.add_argument(
+        "app",
+        metavar="APP",
+        nargs="?",
+        default="",
+        help="folder of the agent, or name of an example app (default: the folder of SET)",
+    )
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="criteria, as for adk eval (default: test_config.json beside SET, else those of adk eval)",
+    )
+    parser.add_argument(
+        "--case", metavar="ID", action="append", default=[], help="only this case; repeatable"
+    )
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    parser.add_argument(
+        "--log",
+        metavar="URL",
+        help="run log for the runs of the cases (default: as adk-prism serve uses here)",
+    )
+    parser.epilog = "Exit codes: 0 every case passed, 1 one did not, 2 the set cannot be run."
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Run the set. Return 1 if a case did not pass."""
+    try:
+        found = asyncio.run(_evaluate(args))
+    except PrismError as error:  # Not 1: that is for cases that fail.
+        return fail(error.detail, USAGE)
+    if args.json:
+        text = msgspec.json.format(msgspec.json.encode(found), indent=2).decode()
+        sys.stdout.write(f"{text}\n")
+    else:
+        sys.stdout.write("".join(f"{line}\n" for line in _lines(found)))
+    missed = [each for each in found["cases"] if each["verdict"] != "passed"]
+    return (
+        fail(f"{len(missed)} of {len(found['cases'])} cases did not pass", FAILURE) if missed else 0
+    )
+
+
+async def _evaluate(args: argparse.Namespace) -> dict[str, Any]:
+    # Importing ADK takes seconds, so arguments are parsed first.
+    from adk_prism.server.app import create_app
+    from adk_prism.server.evaluation import Evaluator
+    from adk_prism.source.evaluation.criteria import config_beside, read_criteria
+    from adk_prism.source.evaluation.eval_set_file import read_eval_set
+
+    path = Path(args.set)
+    folder, app = _place(args.app, path)
+    eval_set = read_eval_set(path)
+    criteria = read_criteria(Path(args.config) if args.config else config_beside(path))
+    given = {"insecure": True} | ({"log": args.log} if args.log else {})
+    settings = read_settings(given, os.environ, Path.cwd())
+    server = create_app(folder, settings, report=DiagnosticPrinter())
+    async with server.router.lifespan_context(server):
+        evaluator = Evaluator(server.state.context)
+        return await evaluator.run(app or eval_set_app(eval_set), eval_set, criteria, args.case)
+
+
+def _place(app: str, set_file: Path) -> tuple[Path | None, str]:
+    """Return the folder of apps (None: the example apps) and the name of the app (empty: the cases say)."""
+    from adk_prism.source.app_folder import is_agent_folder
+
+    if not app:
+        beside = set_file.resolve().parent
+        return (beside.parent, beside.name) if is_agent_folder(beside) else (None, "")
+    folder = Path(app)
+    if not folder.is_dir():
+        if "/" in app or os.sep in app:
+            raise UsageError(f"There is no folder {app[:200]!r}.")
+        return None, app
+    return folder.resolve().parent, folder.resolve().name
+
+
+def eval_set_app(eval_set: Any) -> str:
+    """Return the app that the cases of a set name. Raise `UsageError` if they name none."""
+    named = [case.session_input.app_name for case in eval_set.eval_cases if case.session_input]
+    if not named or not named[0]:
+        raise UsageError("The set does not say which app it is for; name the agent's folder.")
+    return str(named[0])
+
+
+def _lines(found: dict[str, Any]) -> list[str]:
+    lines = []
+    for case in found["cases"]:
+        lines.append(
+            f"{case['verdict'].upper():<14}{_plain(case['id'])}  {_plain(case['text'])[:60]}"
+        )
+        lines += [f"  {_metric(metric)}" for metric in case["metrics"]]
+        if case.get("error"):
+            lines.append(f"  {_plain(case['error'])}")
+        lines += [f"  run {run}" for run in case["runs"]]
+    passed = sum(case["verdict"] == "passed" for case in found["cases"])
+    lines.append(f"{found['evalSetId']}: {passed} of {len(found['cases'])} passed")
+    return lines
+
+
+def _metric(metric: dict[str, Any]) -> str:
+    score = "–" if metric["score"] is None else f"{metric['score']:g}"
+    threshold = "" if metric["threshold"] is None else f" (at least {metric['threshold']:g})"
+    reason = f": {_plain(metric['reason'])}" if metric.get("reason") else ""
+    return f"{metric['name']:<30}{score}{threshold} {metric['verdict']}{reason}"
+
+
+def _plain(text: str) -> str:
+    # A set may contain control characters, which a terminal would obey.
+    return "".join(c if c.isprintable() else " " for c in text)

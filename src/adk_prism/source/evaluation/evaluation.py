@@ -1,0 +1,248 @@
+"""One evaluation: the cases of a set, what the user says in them, and the scores of ADK's own evaluators.
+
+The agent is not run here: `pipeline.evaluations` does that, so that each case is a recorded run. The rest is
+ADK's (google-adk 2.13 `evaluation/local_eval_service.py`): its user simulators, its conversion of events, its
+evaluators, and its files of results.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from google.adk.sessions.base_session_service import BaseSessionService
+from msgspec import Raw, Struct
+
+from adk_prism.errors import UsageError
+from adk_prism.source.evaluation.criteria import Criteria
+from adk_prism.source.evaluation.inference import Inference, SaidTurn, invocations, turn_events
+
+if TYPE_CHECKING:
+    from google.adk.evaluation.base_eval_service import InferenceResult
+    from google.adk.evaluation.eval_case import EvalCase
+    from google.adk.evaluation.eval_metrics import EvalMetricResult
+    from google.adk.evaluation.eval_result import EvalCaseResult
+    from google.adk.evaluation.eval_set import EvalSet
+
+DEFAULT_USER = "test_user_id"
+"""The user of a case that names none, as with ADK."""
+
+Verdict = Literal["passed", "failed", "not evaluated", "informational"]
+_VERDICTS: Mapping[str, Verdict] = {
+    "PASSED": "passed",
+    "FAILED": "failed",
+    "NOT_EVALUATED": "not evaluated",
+    "INFORMATIONAL": "informational",
+}
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    """A case of a set."""
+
+    id: str
+    user: str
+    session: str
+    """The session that the case demands; mostly empty: a new one."""
+    state: dict[str, Any]
+    expected_run: str
+    """The run that the case was made of, if it says so."""
+    messages: int
+    """0: a simulated user decides."""
+    text: str
+    """How the conversation begins."""
+
+
+class MetricScore(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a metric says about a case."""
+
+    name: str
+    score: float | None
+    threshold: float | None
+    verdict: Verdict
+    reason: str = ""
+    """Why it was not evaluated."""
+
+
+class CaseScore(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What the evaluators say about a case."""
+
+    id: str
+    verdict: Verdict
+    metrics: list[MetricScore]
+    user: str
+    session: str
+    error: str = ""
+
+
+def cases_of(eval_set: EvalSet) -> list[Case]:
+    """Return the cases of a set."""
+    return [_case(case) for case in eval_set.eval_cases]
+
+
+def _case(case: EvalCase) -> Case:
+    given, extra = case.session_input, case.model_extra or {}
+    first = case.conversation[0].user_content if case.conversation else None
+    scenario = case.conversation_scenario.starting_prompt if case.conversation_scenario else ""
+    said = " ".join(part.text for part in (first.parts or []) if part.text) if first else scenario
+    return Case(
+        id=case.eval_id,
+        user=(given.user_id if given else "") or DEFAULT_USER,
+        session=(given.session_id if given else None) or "",
+        state=dict(given.state) if given else {},
+        expected_run=str(extra.get("prismRun") or ""),
+        messages=len(case.conversation or []),
+        text=said,
+    )
+
+
+class Evaluation:
+    """A set that is evaluated for one app."""
+
+    def __init__(
+        self, app: str, eval_set: EvalSet, criteria: Criteria, only: Sequence[str] = ()
+    ) -> None:
+        """`only`: ids of the cases to run; empty: all. Raise `UsageError` for one that there is not."""
+        if not eval_set.eval_set_id or {"/", "\\"} & set(eval_set.eval_set_id):
+            raise UsageError("The id of the eval set must be a name, without / and \\.")
+        known = {case.eval_id: case for case in eval_set.eval_cases}
+        missing = [name for name in only if name not in known]
+        if missing:
+            raise UsageError(f"The set has no case {missing[0][:60]!r}.")
+        if not known:
+            raise UsageError("The eval set has no cases.")
+        self.app = app
+        self.set_id = eval_set.eval_set_id
+        self._criteria = criteria
+        self._chosen = {name: known[name] for name in dict.fromkeys(only or known)}
+
+    @property
+    def cases(self) -> list[Case]:
+        """The cases to run, in order."""
+        return [_case(case) for case in self._chosen.values()]
+
+    def user(self, case: str) -> SimulatedUser:
+        """Return who talks to the agent in a case."""
+        from google.adk.evaluation.simulation.user_simulator_provider import UserSimulatorProvider
+
+        provider = UserSimulatorProvider(self._criteria.config.user_simulator_config)
+        return SimulatedUser(provider.provide(self._chosen[case]))
+
+    async def score(
+        self,
+        inferences: Sequence[Inference],
+        sessions: BaseSessionService,
+        results: Path | None,
+    ) -> list[CaseScore]:
+        """Evaluate what was inferred, and store the result as `adk eval` does, in a folder of apps."""
+        from google.adk.evaluation.base_eval_service import EvaluateConfig, EvaluateRequest
+        from google.adk.evaluation.in_memory_eval_sets_manager import InMemoryEvalSetsManager
+        from google.adk.evaluation.local_eval_service import LocalEvalService
+        from google.adk.evaluation.local_eval_set_results_manager import LocalEvalSetResultsManager
+
+        sets = InMemoryEvalSetsManager()
+        sets.create_eval_set(self.app, self.set_id)
+        for case in self._chosen.values():
+            sets.add_eval_case(self.app, self.set_id, case)
+        service = LocalEvalService(
+            root_agent=cast("Any", None),  # It would only be run.
+            eval_sets_manager=sets,
+            eval_set_results_manager=LocalEvalSetResultsManager(str(results)) if results else None,
+            session_service=sessions,
+            metric_evaluator_registry=self._criteria.registry,
+        )
+        request = EvaluateRequest(
+            inference_results=[self._result(each) for each in inferences],
+            evaluate_config=EvaluateConfig(eval_metrics=list(self._criteria.metrics)),
+        )
+        with _reasons() as reasons:
+            found = {each.eval_id: each async for each in service.evaluate(request)}
+        errors = {each.case: each.error for each in inferences}
+        return [_score(found[n], reasons, errors[n]) for n in self._chosen if n in found]
+
+    def _result(self, inference: Inference) -> InferenceResult:
+        from google.adk.evaluation.base_eval_service import InferenceResult, InferenceStatus
+
+        failed = bool(inference.error)
+        return InferenceResult(
+            app_name=self.app,
+            eval_set_id=self.set_id,
+            eval_case_id=inference.case,
+            inferences=None if failed else invocations(inference.turns),
+            session_id=inference.session,
+            status=InferenceStatus.FAILURE if failed else InferenceStatus.SUCCESS,
+            error_message=inference.error or None,
+        )
+
+
+class SimulatedUser:
+    """ADK's simulator of a user: the recorded messages in order, or a model that plays a scenario."""
+
+    def __init__(self, simulator: Any) -> None:
+        self._simulator = simulator
+
+    async def next(self, turns: Sequence[SaidTurn]) -> Raw | None:
+        """Return the next message, a genai `Content` as JSON; None at the end."""
+        events = [event for turn in turns for event in turn_events(turn, turn.invocation)]
+        said = (await self._simulator.get_next_user_message(events)).user_message
+        if said is None:
+            return None
+        return Raw(said.model_dump_json(by_alias=True, exclude_none=True).encode())
+
+
+def _score(result: EvalCaseResult, reasons: Mapping[tuple[str, str], str], error: str) -> CaseScore:
+    return CaseScore(
+        id=result.eval_id,
+        verdict=_VERDICTS[result.final_eval_status.name],
+        metrics=[
+            metric_score(each, reasons.get((each.metric_name, result.eval_id), ""))
+            for each in result.overall_eval_metric_results
+        ],
+        user=result.user_id or DEFAULT_USER,
+        session=result.session_id,
+        error=error,
+    )
+
+
+def stored_score(result: EvalCaseResult) -> CaseScore:
+    """Return a case of a stored result."""
+    return _score(result, {}, "")
+
+
+def metric_score(result: EvalMetricResult, reason: str = "") -> MetricScore:
+    """Return a metric of a result."""
+    return MetricScore(
+        name=result.metric_name,
+        score=result.score,
+        threshold=result.threshold,
+        verdict=_VERDICTS[result.eval_status.name],
+        reason=reason,
+    )
+
+
+@contextmanager
+def _reasons() -> Iterator[dict[tuple[str, str], str]]:
+    """Collect why metrics were not evaluated, by metric and case: ADK only logs it."""
+    found: dict[tuple[str, str], str] = {}
+
+    class Collect(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if isinstance(record.args, tuple) and len(record.args) == 3:
+                metric, case, error = record.args
+                words = " ".join(str(error).split())
+                found[str(metric), str(case)] = f"{type(error).__name__}: {words[:300]}"
+
+    logger, collect = logging.getLogger(_LOGGER), Collect(logging.ERROR)
+    before = logger.level
+    logger.addHandler(collect)
+    logger.setLevel(logging.ERROR)
+    try:
+        yield found
+    finally:
+        logger.setLevel(before)
+        logger.removeHandler(collect)
+
+
+_LOGGER = "google_adk.google.adk.evaluation.local_eval_service"

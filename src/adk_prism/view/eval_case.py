@@ -1,0 +1,211 @@
+"""A conversation as an eval case of ADK: what the user said, what was called, what was answered.
+
+Follows google-adk 2.13, in camelCase: `evaluation/eval_case.py`, and for what the final response is
+`evaluation/evaluation_generator.py`. Deliberate differences to what `adk web` writes:
+- a message that went on after an approval or a client's tool is one invocation, and its user content is what
+  the user said; ADK takes the answer for another message;
+- the calls by which ADK asks a person (`adk_request_…`), and the responses that stand in until the person
+  answers, are not tool uses of the agent;
+- thoughts are left out;
+- the session begins with the state that it had; ADK writes an empty one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from adk_prism.errors import Conflict
+from adk_prism.facts.adk_event import REQUESTS
+from adk_prism.runlog.entry import AgentEvent, Entry, Outcome, RunEnded, RunStarted, is_absent
+
+Json = dict[str, Any]
+
+_decode = msgspec.json.Decoder(Json).decode
+_SHOWN = frozenset({"functionCall", "functionResponse", "text", "inlineData"})
+"""A part with one of these makes an event worth keeping, as for ADK."""
+_UNUSABLE: dict[Outcome | None, str] = {
+    None: "is still running",
+    "failed": "failed",
+    "cancelled": "was cancelled",
+    "incomplete": "was recorded only in part",
+}
+
+
+class _Turn:
+    """What the user said, and what came of it."""
+
+    def __init__(self, message: str, invocation: str, said: Json, time: float) -> None:
+        self.message = message
+        """Id of the message: of its first run."""
+        self.invocation = invocation
+        self.said = said
+        self.time = time
+        self.outcome: Outcome | None = "finished"
+        self.final: Json | None = None
+        self._final_at = -1
+        self._events: list[Json] = []
+
+    def add(self, event: Json) -> None:
+        """Take an event of the agent."""
+        content: Json = event.get("content") or {}
+        parts = list(_kept(event, content.get("parts") or []))
+        if not parts:
+            return
+        kept = {"role": content.get("role") or "model", "parts": parts}
+        if _is_final(event) and (
+            self.final is None or not _has_text(self.final) or _has_text(kept)
+        ):
+            self.final, self._final_at = kept, len(self._events)
+        if any(_SHOWN & part.keys() for part in parts):
+            self._events.append({"author": event.get("author") or "agent", "content": kept})
+        elif self._final_at == len(self._events):
+            self._final_at = -1
+
+    def invocation_json(self) -> Json:
+        """Return the turn as an `Invocation`. Its final response is not repeated among its events."""
+        events = [
+            event
+            for place, event in enumerate(self._events)
+            if place != self._final_at or _has_call(event["content"])
+        ]
+        found = {
+            "invocationId": self.invocation,
+            "userContent": self.said,
+            "finalResponse": self.final,
+            "intermediateData": {"invocationEvents": events},
+            "creationTimestamp": self.time,
+        }
+        return {key: value for key, value in found.items() if value is not None}
+
+
+def eval_case(runs: Sequence[Sequence[Entry]], eval_id: str) -> Json:
+    """Return the eval case of a conversation: its runs that count, oldest first.
+
+    Raise `Conflict` for one that cannot be asked again: no message, no end, no answer.
+    """
+    turns = _turns(runs)
+    if not turns:
+        raise Conflict("There is no message of the user, so nothing can be asked again.")
+    for number, turn in enumerate(turns, 1):
+        _check(turn, number, len(turns))
+    head = _head(runs[0])
+    return {
+        "evalId": eval_id,
+        "conversation": [turn.invocation_json() for turn in turns],
+        "sessionInput": {
+            "appName": head.origin.app,
+            "userId": head.origin.user,
+            "state": {key: msgspec.json.decode(value) for key, value in head.state.items()},
+        },
+        "creationTimestamp": runs[-1][-1].time,
+        "prismRun": _head(runs[-1]).run,
+    }
+
+
+def _head(entries: Sequence[Entry]) -> RunStarted:
+    head = entries[0].record
+    assert isinstance(head, RunStarted), "every log begins with its RunStarted"
+    return head
+
+
+def _check(turn: _Turn, number: int, count: int) -> None:
+    name = "The run" if number == count else f"Message {number} of the conversation"
+    wrong = _UNUSABLE.get(turn.outcome)
+    # A long-running tool may be awaited after the agent has answered.
+    if turn.outcome == "waiting" and not (turn.final and _is_answer(turn.final)):
+        wrong = "waits for an answer"
+    if wrong is not None:
+        raise Conflict(
+            f"{name} {wrong}, so there is no answer to expect. "
+            "Take another run, or regenerate that message first."
+        )
+
+
+def _turns(runs: Sequence[Sequence[Entry]]) -> list[_Turn]:
+    turns: list[_Turn] = []
+    for entries in runs:
+        head = _head(entries)
+        if head.live:
+            raise Conflict("A live run is a conversation by voice, which cannot be asked again.")
+        turn = _begun(turns, head, entries[0].time)
+        for entry in entries:
+            record = entry.record
+            if isinstance(record, AgentEvent):
+                event = _decode(record.event)
+                if _is_said(event):
+                    turn = _of_capture(event, head.run, entry.time)
+                    turns.append(turn)
+                elif turn is not None and not _is_users(event) and not event.get("partial"):
+                    turn.add(event)
+        if turn is not None:
+            end = entries[-1].record
+            turn.outcome = end.outcome if isinstance(end, RunEnded) else None
+    return turns
+
+
+def _begun(turns: list[_Turn], head: RunStarted, time: float) -> _Turn | None:
+    """Return the turn that a run begins or continues; None if only its events can tell."""
+    if head.continues is not None:
+        found = [turn for turn in turns if turn.message == head.continues.message]
+        if not found:
+            raise Conflict(
+                "The run continues a message that began in another one; take both together."
+            )
+        return found[0]
+    if is_absent(head.message):
+        return turns[-1] if head.responses and turns else None
+    turns.append(_Turn(head.run, head.invocation, _decode(bytes(head.message)), time))
+    return turns[-1]
+
+
+def _of_capture(event: Json, run: str, time: float) -> _Turn:
+    content = event["content"]
+    return _Turn(run, event.get("invocationId") or "", {"role": "user", **content}, time)
+
+
+def _is_users(event: Json) -> bool:
+    return str(event.get("author") or "").lower() == "user"
+
+
+def _is_said(event: Json) -> bool:
+    """Return whether an event is a message of the user, and not an answer to a call."""
+    parts = (event.get("content") or {}).get("parts") or []
+    return _is_users(event) and bool(parts) and not any("functionResponse" in p for p in parts)
+
+
+def _is_final(event: Json) -> bool:
+    """Return whether ADK calls an event a final response (`Event.is_final_response`)."""
+    if (event.get("actions") or {}).get("skipSummarization") or event.get("longRunningToolIds"):
+        return True
+    parts: list[Json] = (event.get("content") or {}).get("parts") or []
+    calls = any(part.get("functionCall") for part in parts)
+    answers = any(part.get("functionResponse") for part in parts)
+    if event.get("errorCode") and not calls:
+        return True
+    return not calls and not answers and not (parts and parts[-1].get("codeExecutionResult"))
+
+
+def _kept(event: Json, parts: Sequence[Json]) -> Iterator[Json]:
+    stand_ins = (event.get("actions") or {}).get("requestedToolConfirmations") or {}
+    for part in parts:
+        call, answer = part.get("functionCall") or {}, part.get("functionResponse") or {}
+        is_asked = (call or answer).get("name") in REQUESTS or answer.get("id") in stand_ins
+        if not part.get("thought") and not is_asked:
+            kept = {k: v for k, v in part.items() if k != "thoughtSignature" and v is not None}
+            if kept:
+                yield kept
+
+
+def _has_text(content: Json) -> bool:
+    return any(part.get("text") for part in content["parts"])
+
+
+def _is_answer(content: Json) -> bool:
+    return _has_text(content) and not _has_call(content)
+
+
+def _has_call(content: Json) -> bool:
+    return any(part.get("functionCall") for part in content["parts"])

@@ -1,0 +1,163 @@
+"""Eval cases of recorded conversations: what they expect, and that ADK's own models take them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from google.adk.evaluation.eval_case import EvalCase, InvocationEvents, get_all_tool_calls
+from google.adk.evaluation.eval_set import EvalSet
+from msgspec import structs
+from tests.recordings.library import CAPTURES, RECORDINGS, began, continues, first_of, load
+from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
+from tests.source.scripted import Scripted, call
+
+from adk_prism.errors import Conflict
+from adk_prism.pipeline.eval_cases import cases_of_recordings, last_of_each
+from adk_prism.source.evaluation.eval_set_file import case_as_written
+
+Json = dict[str, Any]
+
+REFUSED = {
+    "exception": "failed",
+    "approval": "waits for an answer",
+    "client_tool": "waits for an answer",
+    "x_aborted_text": "was cancelled",
+    "approval.2": "continues a message",
+    "raw/tool": "no message of the user",
+}
+"""Recordings that are no cases, and why."""
+
+
+def case_of(*names: str) -> EvalCase:
+    """Return the case of recordings of one conversation, read by ADK."""
+    (case,) = cases_of_recordings([load(name) for name in names])
+    return EvalCase.model_validate(case)
+
+
+def text_of(content: Any) -> str:
+    """Return what a content says."""
+    return " ".join(part.text for part in content.parts if part.text)
+
+
+@pytest.mark.parametrize("name", [*RECORDINGS, *CAPTURES])
+def test_adk_loads_every_case(name: str) -> None:
+    """Whatever was recorded is a case that ADK reads from a file, or is refused with a reason."""
+    before = [first_of(name)] if continues(name) is not None else []
+    try:
+        (case,) = cases_of_recordings([load(each) for each in [*before, name]])
+    except Conflict:
+        return
+    written = {"eval_set_id": "all", "eval_cases": [case_as_written(case)]}
+    (read,) = EvalSet.model_validate(written).eval_cases
+    assert read.conversation
+    for invocation in read.conversation:
+        assert invocation.user_content.parts
+        shown = invocation.final_response.parts if invocation.final_response else []
+        assert not any(part.thought for part in shown or [])
+    assert read.session_input is not None
+    assert read.session_input.app_name == began(name).origin.app
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_run_without_an_answer_is_refused(name: str) -> None:
+    """The reason says what is missing."""
+    with pytest.raises(Conflict, match=REFUSED[name]):
+        cases_of_recordings([load(name)])
+
+
+def test_a_live_run_is_refused() -> None:
+    """It has no messages that could be sent again."""
+    head, *rest = load("tool")
+    live = structs.replace(head, record=structs.replace(began("tool"), live=True))
+    with pytest.raises(Conflict, match="live run"):
+        cases_of_recordings([[live, *rest]])
+
+
+def test_tools_and_agents_are_expected_in_order() -> None:
+    """Calls with their arguments, by the agent that made them; children of an `AgentTool` are not told."""
+    (turn,) = case_of("tool").conversation or []
+    assert [(each.name, each.args) for each in get_all_tool_calls(turn.intermediate_data)] == [
+        ("get_weather", {"city": "Lisbon"})
+    ]
+    assert "Lisbon" in text_of(turn.final_response)
+    (turn,) = case_of("transfer").conversation or []
+    assert isinstance(turn.intermediate_data, InvocationEvents)
+    assert turn.intermediate_data.invocation_events[0].author == "tour"
+    (turn,) = case_of("agent_tool").conversation or []
+    assert [each.name for each in get_all_tool_calls(turn.intermediate_data)] == ["translator"]
+
+
+@pytest.mark.parametrize("end", ["approval.2", "approval.denied", "client_tool.2"])
+def test_an_answered_question_is_one_invocation(end: str) -> None:
+    """What ADK asks a person is not expected of the agent, and the answer is no message of the user."""
+    (turn,) = case_of(first_of(end), end).conversation or []
+    assert first_of(end).split("_")[0] in text_of(turn.user_content)
+    names = [each.name for each in get_all_tool_calls(turn.intermediate_data)]
+    assert len(names) == 1
+    assert not names[0].startswith("adk_request")
+    assert text_of(turn.final_response)
+
+
+def test_of_one_conversation_the_last_run_counts() -> None:
+    """A case with which another one begins says nothing more; another answer is another case."""
+
+    def case(*invocations: str) -> Json:
+        turns = [{"invocationId": each, "userContent": {}} for each in invocations]
+        return {"conversation": turns}
+
+    assert last_of_each([case("a"), case("a", "b"), case("a", "c"), case("a", "b")]) == [
+        case("a", "b"),
+        case("a", "c"),
+    ]
+
+
+async def evalcase(stage: Stage, run: str) -> Json:
+    """Return a run's eval case, by the route."""
+    answer = await stage.client.get(f"/api/runs/{run}/evalcase")
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()
+    EvalCase.model_validate(found)
+    return found
+
+
+async def test_a_case_is_the_conversation_up_to_its_run() -> None:
+    """With the state at its beginning, and without what was regenerated until then."""
+    model = Scripted.saying(
+        call("count", "c1"), "One.", "Two, wrongly.", "Two.", "Three.", ValueError("no")
+    )
+    async with staging(agent(model)) as stage:
+        place = f"/apps/{APP}/users/{USER}/sessions/{SESSION}"
+        await stage.client.post(place, json={"unit": "piece"})
+        first = await stage.say("one")
+        wrong = await stage.say("two")
+        body = {"id": SESSION, "trigger": "regenerate-message", "messages": []}
+        again = await stage.client.post(f"/api/chat/{APP}", json=body)
+        assert again.status_code == 200, again.text
+        last = await stage.say("three")
+        failed = await stage.say("four")
+
+        case = await evalcase(stage, last)
+        said = [text["parts"][0]["text"] for text in _each(case, "userContent")]
+        told = [text["parts"][-1]["text"].strip() for text in _each(case, "finalResponse")]
+        assert said == ["one", "two", "three"]
+        assert told == ["One.", "Two.", "Three."]
+        assert case["sessionInput"] == {
+            "appName": APP,
+            "userId": USER,
+            "state": {"unit": "piece"},
+        }
+        assert case["evalId"] == case["prismRun"] == last
+        earlier = await evalcase(stage, first)
+        assert len(earlier["conversation"]) == 1
+        replaced = await evalcase(stage, wrong)
+        assert replaced["conversation"][-1]["finalResponse"]["parts"][0]["text"].startswith(
+            "Two, w"
+        )
+        refused = await stage.client.get(f"/api/runs/{failed}/evalcase")
+        assert refused.status_code == 409
+        assert "failed" in refused.json()["detail"]
+
+
+def _each(case: Json, name: str) -> list[Json]:
+    return [turn[name] for turn in case["conversation"]]
