@@ -73,11 +73,8 @@ def test_a_usage_mistake_is_one_line(
 
 def test_a_command_of_a_later_version_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     """Named in the help, refused in clear words."""
-    later = [
-        verb
-        for verb in VERBS
-        if not (Path(main.__code__.co_filename).parent / f"{verb}.py").is_file()
-    ]
+    folder = Path(main.__code__.co_filename).parent
+    later = [verb for verb in VERBS if not (folder / f"{verb.replace('-', '_')}.py").is_file()]
     for verb in later:
         assert main([verb, "x"]) == 2
         assert f"`{verb}` is not in this version" in capsys.readouterr().err
