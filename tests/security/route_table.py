@@ -194,6 +194,13 @@ ROUTES: dict[str, Row] = {
     "POST /api/chat/{app_name}/{chat_id}/stop": Owned(
         f"/api/chat/{APP}/{{session}}/stop?userId={{user}}"
     ),
+    "PATCH /api/chat/{app_name}/{chat_id}": Owned(
+        f"/api/chat/{APP}/{{session}}?userId={{user}}", lambda _: {"title": "Mine"}
+    ),
+    "DELETE /api/chat/{app_name}/{chat_id}": Owned(f"/api/chat/{APP}/{{session}}?userId={{user}}"),
+    "POST /api/chat/{app_name}/{chat_id}/restore": Owned(
+        f"/api/chat/{APP}/{{session}}/restore?userId={{user}}", lambda _: {}
+    ),
     "GET /api/studio/{app_name}/stream": Owned(
         f"/api/studio/{APP}/stream",
         headers=lambda bobs: {"last-event-id": f"{bobs.run}:1.1"},

@@ -28,7 +28,7 @@ _HARM = {"GET": 0, "PATCH": 1, "POST": 2, "DELETE": 3}
 
 def harm(name: str) -> tuple[int, bool, int]:
     """Order requests: what only looks first, then what takes away, the session itself last."""
-    return _HARM[name.partition(" ")[0]], name.endswith("{session_id}"), -len(name)
+    return _HARM[name.partition(" ")[0]], name.endswith(("{session_id}", "{chat_id}")), -len(name)
 
 
 async def ask(house: House, name: str, **more: Any) -> httpx.Response:

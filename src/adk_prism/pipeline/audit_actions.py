@@ -21,6 +21,7 @@ Action = Literal[
     "message taken back",
     "session rewound",
     "session deleted",
+    "session restored",
     "artifact deleted",
     "link made",
     "link revoked",

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import Draining, Fenced, LogError
+from adk_prism.pipeline.deletions import Deletions
 from adk_prism.pipeline.model_call_writer import ModelCallWriter
 from adk_prism.pipeline.quota import Quota, RunLimits
 from adk_prism.pipeline.record import STOPPED, Past, RunRecorder
@@ -99,6 +100,7 @@ class Runs:
         watch: Watch | None = None,
         can_resume: Callable[[RunStarted], bool] = lambda _: False,
         calls: ModelCallWriter | None = None,
+        deletions: Deletions | None = None,
     ) -> None:
         """`can_resume` returns whether another process could continue a run; `calls` stores model calls."""
         self._log = log
@@ -113,15 +115,16 @@ class Runs:
         self._draining = False
         self._can_resume = can_resume
         self._calls = calls
+        self._deletions = deletions
 
     async def start(
         self, origin: Origin, policy: Policy, make: MakeSource, run: RunId | None = None
     ) -> RunId:
         """Start a run and return once it is in the log.
 
-        Raise `Conflict` where the session is busy and policy refuses, `TooMany` for more runs than a user
-        may have, `Draining` while going down, and whatever kept the source from beginning; then there is
-        no run.
+        Raise `Gone` for a deleted session, `Conflict` where it is busy and policy refuses, `TooMany` for
+        more runs than a user may have, `Draining` while going down, and whatever kept the source from
+        beginning; then there is no run.
         """
         if self._draining:
             raise Draining("The server is shutting down; try again in a moment.")
@@ -130,6 +133,8 @@ class Runs:
         async with self._quota.entering(origin):
             await self._locks.acquire(origin, policy, active.stop)
             try:
+                if self._deletions is not None:
+                    await self._deletions.check(origin)
                 lease = await self._leases.begin(run)
             except BaseException:
                 await self._locks.release(origin)

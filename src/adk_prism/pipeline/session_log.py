@@ -1,5 +1,7 @@
 """The run log as readers see it, completed by what ADK's sessions hold.
 
+Conversations that were deleted are not there, as long as they can be restored and after.
+
 A session may hold more than the log: another server wrote to it, or retention removed its older runs.
 What is missing is read from the session each time and never written, so that retention stays what it
 says and a session that continues elsewhere is shown as it is. Such a run can be read like any other, in
@@ -13,13 +15,18 @@ is not known yet, the session's newest one is taken for it.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
+from contextlib import aclosing
 from typing import Protocol
+
+from msgspec import structs
 
 from adk_prism.diagnostics import Report
 from adk_prism.errors import BadPosition, NotFound, RemoteFailed
+from adk_prism.pipeline.deletions import Deletions, deleted
 from adk_prism.pipeline.learned_invocations import LearnedInvocations
-from adk_prism.runlog.contract import RunLog, RunSummary
+from adk_prism.runlog.contract import RunLog, RunSummary, SearchPage
 from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId, pack
+from adk_prism.runlog.run_query import RunQuery
 from adk_prism.source.session_runs import (
     SessionRunId,
     StoredEvents,
@@ -41,8 +48,16 @@ class StoredSessions(Protocol):
 class SessionLog:
     """Reads runs from the log, and those that it lacks from ADK's sessions."""
 
-    def __init__(self, log: RunLog, apps: StoredSessions, redact: Redact, report: Report) -> None:
+    def __init__(
+        self,
+        log: RunLog,
+        apps: StoredSessions,
+        redact: Redact,
+        report: Report,
+        deletions: Deletions | None = None,
+    ) -> None:
         self._log = log
+        self._deletions = deletions or Deletions(log)
         # Everything but reading is the log's own.
         self.attach, self.open, self.close, self.probe = log.attach, log.open, log.close, log.probe
         self.append, self.commit, self.leave = log.append, log.commit, log.leave
@@ -50,7 +65,7 @@ class SessionLog:
         self.put_pieces = log.put_pieces
         self.put_note, self.delete_note = log.put_note, log.delete_note
         self.notes, self.noted = log.notes, log.noted
-        self.index, self.unindexed, self.search = log.index, log.unindexed, log.search
+        self.index, self.unindexed = log.index, log.unindexed
         self._learned = LearnedInvocations(log)
         self._apps = apps
         self._redact = redact
@@ -59,8 +74,15 @@ class SessionLog:
     async def list(
         self, *, app: str = "", user: str = "", session: str = "", unended: bool = False
     ) -> Sequence[RunSummary]:
-        """Return runs, oldest first; those of sessions only where one session is asked for."""
-        known = await self._log.list(app=app, user=user, session=session, unended=unended)
+        """Return runs, oldest first; those of sessions only where one session is asked for.
+
+        Raise `Gone` for a session that was deleted.
+        """
+        hidden = await self._deletions.current()
+        if Origin(app=app, user=user, session=session) in hidden:
+            raise deleted()
+        found = await self._log.list(app=app, user=user, session=session, unended=unended)
+        known = [each for each in found if each.origin not in hidden]
         if unended or not (app and user and session):
             return known
         known = [await self._learned.complete(summary) for summary in known]
@@ -94,8 +116,18 @@ class SessionLog:
         """Return one run's summary; raise `NotFound` or `Gone`."""
         name = SessionRunId.decode(run)
         if name is None:
-            return await self._learned.complete(await self._log.summary(run))
-        return _summary(name, await self._read(name))
+            found = await self._learned.complete(await self._log.summary(run))
+        else:
+            found = _summary(name, await self._read(name))
+        await self._deletions.check(found.origin)
+        return found
+
+    async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
+        """Return the newest runs that fit, without those of deleted sessions."""
+        page = await self._log.search(query, limit=limit, before=before)
+        hidden = await self._deletions.current()
+        kept = [each for each in page.found if each.summary.origin not in hidden]
+        return structs.replace(page, found=kept)
 
     async def get_pieces(self, run: RunId, numbers: Collection[int]) -> dict[int, bytes]:
         """Return pieces of a run's session; a session's run refers to none."""
@@ -108,12 +140,20 @@ class SessionLog:
     ) -> AsyncGenerator[Sequence[Entry], None]:
         """Give entries past `after`; a session's run is over, so following it ends."""
         name = SessionRunId.decode(run)
-        # The log's own generator, so that closing the result closes it.
-        return (
-            self._log.read(run, after, follow=follow) if name is None else self._past(name, after)
-        )
+        return self._recorded(run, after, follow) if name is None else self._past(name, after)
+
+    async def _recorded(
+        self, run: RunId, after: int, follow: bool
+    ) -> AsyncGenerator[Sequence[Entry], None]:
+        hidden = await self._deletions.current()
+        if hidden and (await self._log.summary(run)).origin in hidden:
+            raise deleted()
+        async with aclosing(self._log.read(run, after, follow=follow)) as batches:
+            async for batch in batches:
+                yield batch
 
     async def _past(self, name: SessionRunId, after: int) -> AsyncGenerator[Sequence[Entry], None]:
+        await self._deletions.check(name.origin)
         entries = await self._read(name)
         if after > len(entries):
             raise BadPosition(f"The run has {len(entries)} entries; {after} is past its end.")

@@ -61,6 +61,7 @@ from adk_prism.server.routes import (
     chat,
     chat_socket,
     compare,
+    conversations,
     copilotkit,
     eval_cases,
     feedback,
@@ -110,18 +111,28 @@ def routers(context: Context) -> list[APIRouter]:
     return [
         index_page.routes(settings, apps, context.identity),
         web_page.routes(),
-        catalogue.routes(apps, log, chats, errors),
+        catalogue.routes(apps, log, context.deletions, chats, errors),
         agents.routes(apps, secrets_of(settings), context.report),
         error_routes.routes(errors),
         adk_meta.routes(apps, lifecycle),
         adk_trace.routes(log, chats, calls),
         ready.routes(log, apps, lifecycle),
         adk_sessions.routes(
-            apps, context.locks, log, context.rewinds, client_state, audit_log, lifecycle
+            apps,
+            context.locks,
+            log,
+            context.deletions,
+            context.rewinds,
+            client_state,
+            audit_log,
+            lifecycle,
         ),
         adk_artifacts.routes(apps, audit_log),
         run.routes(apps, log, starter, streams),
         chat.routes(apps, chats, context.canceller, audit_log, starter, streams),
+        conversations.routes(
+            apps, log, context.deletions, context.canceller, context.locks, audit_log
+        ),
         chat_socket.routes(apps, lifecycle, streams, _chat_parts(context)),
         live.routes(apps, context.live, log, lifecycle, errors, audit_log, settings),
         adk_live.routes(apps, context.live, log, client_state, errors, audit_log, lifecycle),

@@ -13,6 +13,7 @@ from adk_prism.pipeline.broadcast import Broadcaster
 from adk_prism.pipeline.cancellation import Canceller
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.conversation import Conversations
+from adk_prism.pipeline.deletions import Deletions
 from adk_prism.pipeline.entry_detail import EntryDetails
 from adk_prism.pipeline.films import Films
 from adk_prism.pipeline.forks import Forks
@@ -52,6 +53,7 @@ class Context:
     settings: Settings
     apps: Apps
     log: RunLog
+    deletions: Deletions
     run_index: RunIndex
     locks: SessionLocks
     runs: Runs

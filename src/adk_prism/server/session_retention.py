@@ -16,8 +16,8 @@ from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Origin
 from adk_prism.runlog.retention_guard import RetentionGuard
-from adk_prism.server.guards.name_rules import USER_SCOPE
 from adk_prism.server.housekeeping import Announcer
+from adk_prism.server.session_removal import remove_session
 from adk_prism.source.adk.session_storage import sqlite_file
 from adk_prism.source.apps import Apps
 from adk_prism.source.services import shrink_session_file
@@ -80,21 +80,10 @@ class SessionRetention:
             )
             if now is None or now.last_update_time >= limit:
                 return False
-            await self._remove_artifacts(origin)
-            await self._apps.sessions(origin.app).delete(origin)
-            await self._log.delete_session(origin)
+            await remove_session(self._apps, self._log, origin)
         finally:
             await self._locks.release(origin)
         return True
-
-    async def _remove_artifacts(self, origin: Origin) -> None:
-        service = self._apps.artifact_service(origin.app)
-        if service is None:
-            return
-        where = {"app_name": origin.app, "user_id": origin.user, "session_id": origin.session}
-        for name in await service.list_artifact_keys(**where):
-            if not name.startswith(USER_SCOPE):
-                await service.delete_artifact(**where, filename=name)
 
     async def _shrink(self) -> None:
         services = {

@@ -17,6 +17,7 @@ from adk_prism.pipeline.broadcast import Broadcaster
 from adk_prism.pipeline.cancellation import Canceller
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.conversation import Conversations
+from adk_prism.pipeline.deletions import Deletions
 from adk_prism.pipeline.entry_detail import EntryDetails
 from adk_prism.pipeline.films import Films
 from adk_prism.pipeline.fork_history import ForkHistories
@@ -68,12 +69,16 @@ from adk_prism.server.open_sockets import Sockets
 from adk_prism.server.price_list import prices_of
 from adk_prism.server.run_starter import RunStarter
 from adk_prism.server.run_streams import RunStreams
+from adk_prism.server.session_removal import DeletedSessions
 from adk_prism.server.session_retention import SessionRetention
 from adk_prism.server.settings import Settings
 from adk_prism.source.apps import Apps
 from adk_prism.source.live.options import LiveOptions
 from adk_prism.source.model_calls.seen_call import Detail
 from adk_prism.source.unconfirmed_calls import InDoubt
+
+REMOVAL = 60.0
+"""Seconds between two looks for deleted conversations that can be removed."""
 
 
 def make_context(
@@ -118,6 +123,7 @@ def make_context(
         settings=settings,
         apps=apps,
         log=recording.readable,
+        deletions=recording.deletions,
         run_index=recording.run_index,
         locks=recording.locks,
         runs=recording.runs,
@@ -157,6 +163,7 @@ class _Recording(NamedTuple):
     log: RunLog
     readable: RunLog
     """The log for readers: with what ADK's sessions hold besides."""
+    deletions: Deletions
     run_index: RunIndex
     leases: Leases
     locks: SessionLocks
@@ -206,7 +213,8 @@ def _recording(
     log.attach(redact=secrets.payload, observer=observer)
     resumable = partial(can_resume, apps)
     calls = ModelCallWriter(log, detail, report)
-    runs = Runs(log, locks, report, leases, quota, metrics, resumable, calls)
+    deletions = Deletions(log)
+    runs = Runs(log, locks, report, leases, quota, metrics, resumable, calls, deletions)
     doubt = InDoubt(settings.in_doubt, settings.in_doubt_tools)
     takeovers = Takeovers(log, apps, runs, leases, report, doubt)
     lifecycle.hold(lambda: _opened(log))
@@ -219,8 +227,14 @@ def _recording(
     if settings.retention_sessions:
         jobs.append(SessionRetention(apps, locks, log, settings.retention_sessions, report))
     lifecycle.hold(lambda: housekeeping(jobs, leases, report))
-    readable = SessionLog(log, apps, secrets.record, report)
-    return _Recording(log, readable, index, leases, locks, runs, takeovers, calls, shared)
+    removal = DeletedSessions(apps, locks, log, deletions, report)
+    lifecycle.hold(
+        lambda: housekeeping([removal], leases, report, REMOVAL, "deleted conversations")
+    )
+    readable = SessionLog(log, apps, secrets.record, report, deletions)
+    return _Recording(
+        log, readable, deletions, index, leases, locks, runs, takeovers, calls, shared
+    )
 
 
 def _shared_limits(

@@ -21,6 +21,7 @@ from google.adk.sessions.session import Session
 
 from adk_prism.errors import UsageError
 from adk_prism.pipeline.audit_actions import AuditedAction
+from adk_prism.pipeline.deletions import Deletions
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.runlog.contract import RunLog
@@ -51,6 +52,7 @@ def routes(
     apps: Apps,
     locks: SessionLocks,
     log: RunLog,
+    deletions: Deletions,
     rewinds: Rewinds,
     client_state: ClientState,
     audit: AuditLog,
@@ -58,7 +60,7 @@ def routes(
 ) -> APIRouter:
     """Return the router of sessions."""
     router = APIRouter(route_class=StrictRoute, tags=["ADK: sessions"])
-    sessions = _SessionRoutes(apps, locks, log, rewinds, client_state, audit, lifecycle)
+    sessions = _SessionRoutes(apps, locks, log, deletions, rewinds, client_state, audit, lifecycle)
     router.get(_USER, response_model=list[Session])(sessions.list_sessions)
     router.post(_USER, response_model=Session)(sessions.create_session)
     router.get(_SESSION, response_model=Session)(sessions.get_session)
@@ -75,6 +77,7 @@ class _SessionRoutes:
         apps: Apps,
         locks: SessionLocks,
         log: RunLog,
+        deletions: Deletions,
         rewinds: Rewinds,
         client_state: ClientState,
         audit: AuditLog,
@@ -83,6 +86,7 @@ class _SessionRoutes:
         self._apps = apps
         self._locks = locks
         self._log = log
+        self._deletions = deletions
         self._rewinds = rewinds
         self._client_state = client_state
         self._audit = audit
@@ -90,7 +94,13 @@ class _SessionRoutes:
 
     async def list_sessions(self, app_name: AppName, user_id: PathUser) -> Response:
         """Return a user's sessions, without their events."""
-        sessions = await self._apps.sessions(app_name).list(app_name, user_id)
+        found = await self._apps.sessions(app_name).list(app_name, user_id)
+        hidden = {
+            each.session
+            for each in await self._deletions.current()
+            if (each.app, each.user) == (app_name, user_id)
+        }
+        sessions = [each for each in found if each.id not in hidden]
         return _json(await asyncio.to_thread(_list_json, sessions))
 
     async def create_session(
@@ -135,6 +145,7 @@ class _SessionRoutes:
         async with self._locks.held(origin):
             await sessions.delete(origin)
             await self._log.delete_session(origin)
+            await self._deletions.forget(origin)
         await self._audit.note(AuditedAction(action="session deleted", origin=origin))
 
     async def rewind_session(self, origin: PathOrigin, request: RewindSession) -> Response:

@@ -27,6 +27,8 @@ from google.adk.workflow import BaseNode
 from adk_prism.errors import Gone, NotFound, SourceError
 from adk_prism.models import ScriptedModel
 from adk_prism.pipeline.chats import Chats
+from adk_prism.pipeline.conversation_label import LONGEST_TITLE, ConversationLabel, read_label
+from adk_prism.pipeline.deletions import Deletions
 from adk_prism.pipeline.live_messages import first_user_text
 from adk_prism.projection.ai_sdk.user_message import user_message
 from adk_prism.runlog.contract import RunLog, RunSummary
@@ -47,8 +49,8 @@ MOST_APPS = 64
 LOOKED_THROUGH = 3
 """Sessions looked at for each one that is listed: some clients make many in which nobody says anything."""
 
-LONGEST_TITLE = 120
-"""Characters of a conversation's title: two lines of a narrow list."""
+MOST_CONVERSATIONS = 1000
+"""In one list. More are found by their text."""
 
 MOST_PROMPTS = 64
 """Prompts that an app may offer; a longer list helps nobody to begin."""
@@ -61,10 +63,12 @@ _UNKNOWN = dict.fromkeys(("description", "agents", "models", "offline", "live", 
 """What is not known of an app before it was loaded."""
 
 
-def routes(apps: Apps, log: RunLog, chats: Chats, errors: ErrorTexts) -> APIRouter:
+def routes(
+    apps: Apps, log: RunLog, deletions: Deletions, chats: Chats, errors: ErrorTexts
+) -> APIRouter:
     """Return the router of apps and conversations."""
     router = APIRouter(prefix="/api", tags=["catalogue"])
-    catalogue = _Catalogue(apps, log, chats, errors)
+    catalogue = _Catalogue(apps, log, deletions, chats, errors)
     router.get("/apps")(catalogue.apps)
     router.get("/apps/{app_name}")(catalogue.app)
     router.get("/conversations")(catalogue.conversations)
@@ -72,9 +76,12 @@ def routes(apps: Apps, log: RunLog, chats: Chats, errors: ErrorTexts) -> APIRout
 
 
 class _Catalogue:
-    def __init__(self, apps: Apps, log: RunLog, chats: Chats, errors: ErrorTexts) -> None:
+    def __init__(
+        self, apps: Apps, log: RunLog, deletions: Deletions, chats: Chats, errors: ErrorTexts
+    ) -> None:
         self._apps = apps
         self._log = log
+        self._deletions = deletions
         self._chats = chats
         self._errors = errors
         self._loaded: dict[str, tuple[ServedApp, dict[str, Any]]] = {}
@@ -136,12 +143,15 @@ class _Catalogue:
         self,
         caller: CallerOf,
         app: str = "",
-        limit: Annotated[int, Query(ge=1, le=200)] = 40,
+        limit: Annotated[int, Query(ge=1, le=MOST_CONVERSATIONS)] = 40,
+        text: Annotated[str, Query(max_length=200)] = "",
     ) -> list[dict[str, Any]]:
         """Return the caller's latest conversations, newest first, uploaded recordings among them.
 
-        `recorded`: whether this server recorded a run of it. Of others, which another server wrote or
-        whose runs retention removed, ADK's session is shown.
+        Pinned ones come before all others. `title`: what its user called it, or else the first message,
+        which is `said`. `text`: only those with these words in either. `recorded`: whether this server
+        recorded a run of it. Of others, which another server wrote or whose runs retention removed, ADK's
+        session is shown.
         """
         user = listed_user(caller, "")
         by_session: dict[Origin, list[RunSummary]] = {}
@@ -149,13 +159,17 @@ class _Catalogue:
             by_session.setdefault(summary.origin, []).append(summary)
         active = {origin: runs[-1].started for origin, runs in by_session.items()}
         active = await self._stored(app, user) | active
-        latest = sorted(active, key=lambda origin: active[origin], reverse=True)
+        notes = await self._log.notes([*active])
+        labels = {origin: read_label(notes.get(origin, ())) for origin in active}
+        latest = sorted(active, key=lambda it: (labels[it].pinned, active[it]), reverse=True)
+        words = text.casefold().split()
         shown: list[dict[str, Any]] = []
-        for origin in latest[: limit * LOOKED_THROUGH]:
+        for origin in latest[: max(limit, MOST_CONVERSATIONS if words else 0) * LOOKED_THROUGH]:
             if len(shown) == limit:
                 break
-            found = await self._conversation(origin, by_session.get(origin))
-            shown += [found] if found is not None else []
+            found = await self._conversation(origin, by_session.get(origin), labels[origin])
+            if found is not None and all(word in _searched(found) for word in words):
+                shown.append(found)
         return shown
 
     async def _stored(self, app: str, user: str) -> dict[Origin, float]:
@@ -168,7 +182,8 @@ class _Catalogue:
             for session in await self._listed(name, user):
                 origin = Origin(app=name, user=session.user_id, session=session.id)
                 found[origin] = session.last_update_time
-        return found
+        hidden = await self._deletions.current()
+        return {origin: at for origin, at in found.items() if origin not in hidden}
 
     async def _listed(self, app: str, user: str) -> Sequence[Session]:
         """Return a user's sessions of an app; none while the server of a remote one cannot be used."""
@@ -178,23 +193,26 @@ class _Catalogue:
             return []
 
     async def _conversation(
-        self, origin: Origin, recorded: Sequence[RunSummary] | None
+        self, origin: Origin, recorded: Sequence[RunSummary] | None, label: ConversationLabel
     ) -> dict[str, Any] | None:
-        runs = recorded or await self._log.list(
-            app=origin.app, user=origin.user, session=origin.session
-        )
-        if not runs:
-            return None  # A session in which nobody has said anything.
         try:
+            runs = recorded or await self._log.list(
+                app=origin.app, user=origin.user, session=origin.session
+            )
+            if not runs:
+                return None  # A session in which nobody has said anything.
             heads = [await self._chats.beginning(runs[0].run)]
         except (NotFound, Gone):  # Deleted since it was listed.
             return None
         last = runs[-1]
+        said = _title(heads) or (await self._spoken(runs[0].run) if heads[0].live else "")
         return {
             "app": last.origin.app,
             "user": last.origin.user,
             "session": last.origin.session,
-            "title": _title(heads) or (await self._spoken(runs[0].run) if heads[0].live else ""),
+            "title": label.title or said,
+            "said": said,
+            "pinned": label.pinned,
             "started": runs[0].started,
             "active": last.ended or last.started,
             "runs": len(runs),
@@ -219,6 +237,10 @@ def _read(app: ServedApp) -> dict[str, Any]:
         "live": "live" not in app.lacks,
         "lacks": dict(app.lacks),
     }
+
+
+def _searched(conversation: dict[str, Any]) -> str:
+    return f"{conversation['title']} {conversation['said']}".casefold()
 
 
 def _title(heads: Iterable[RunStarted]) -> str:
