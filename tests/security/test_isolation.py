@@ -26,9 +26,10 @@ HTTP = [name for name in ROUTES if not name.startswith("WS ")]
 _HARM = {"GET": 0, "PATCH": 1, "POST": 2, "DELETE": 3}
 
 
-def harm(name: str) -> tuple[int, bool, int]:
+def harm(name: str) -> tuple[int, int, int]:
     """Order requests: what only looks first, then what takes away, the session itself last."""
-    return _HARM[name.partition(" ")[0]], name.endswith(("{session_id}", "{chat_id}")), -len(name)
+    ends = [name.endswith(each) for each in ("{chat_id}", "{session_id}")]
+    return _HARM[name.partition(" ")[0]], ends.index(True) + 1 if any(ends) else 0, -len(name)
 
 
 async def ask(house: House, name: str, **more: Any) -> httpx.Response:
