@@ -41,11 +41,14 @@ class LoopbackLive:
     """The server's address, and what came to it."""
 
     url: str
+    family: Family = "2.5"
     connections: list[str | None] = field(default_factory=list)
     """The resumption handle of each connection."""
     sound: bytearray = field(default_factory=bytearray)
     answers: dict[str, Json] = field(default_factory=dict)
     setups: list[Json] = field(default_factory=list)
+    sent: list[Json] = field(default_factory=list)
+    """Contents, texts and tool responses, of all connections."""
     reconnected: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -130,7 +133,10 @@ class _Session:
                 self._server.reconnected.set()
             await self._send(setupComplete={"sessionId": "s1"})
             await self._send(sessionResumptionUpdate={"newHandle": HANDLE, "resumable": True})
-        elif "clientContent" in message:
+            return
+        if "text" in message.get("realtimeInput", {"text": ""}):  # Not audio and signals.
+            self._server.sent.append(message)
+        if "clientContent" in message:
             await self._read(_camel(message["clientContent"]))
         elif "realtimeInput" in message:
             await self._hear(_camel(message["realtimeInput"]))

@@ -174,7 +174,7 @@ class _OutlineReader:
             self._ask(entry.cursor, entry.record)
 
     def _ask(self, cursor: int, record: ModelCalled) -> None:
-        step = self._nodes.get(record.node)
+        step = self._nodes.get(record.node or self._timeline.running(record.agent))
         if step is not None:
             known = self._requests.get(cursor) or _in_file(record)
             step.requests.append(known)

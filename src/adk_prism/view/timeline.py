@@ -248,7 +248,7 @@ class TimelineFilm:
         cost = {"cost": self._prices.of(measured(fact))} if self._prices else {}
         return cost | {
             "agent": fact.agent,
-            "node": fact.node,
+            "node": fact.node or self.running(fact.agent),
             "model": fact.model,
             # Not after it was over, whatever clock it was measured with.
             "start": min(max(began, 0), self.times[-1]),
@@ -259,6 +259,10 @@ class TimelineFilm:
             "error": fact.error,
             "kept": fact.kept,
         }
+
+    def running(self, name: str) -> str:
+        """Return the open node of this name, the last one; empty if there is none."""
+        return next((node for node, span in reversed(self._open.items()) if span.name == name), "")
 
     def speaking(self, speaker: Speaker) -> NodeSpan | None:
         """Return the open node that a speaker is: by path and branch, else by path, else by name."""

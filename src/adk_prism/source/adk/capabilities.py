@@ -10,6 +10,7 @@ from adk_prism.source.adk import (
     credentials,
     live_call_cancellation,
     live_eager_task,
+    live_requests,
     live_stock_flow,
     live_support,
     live_tools,
@@ -50,6 +51,12 @@ CAPABILITIES: tuple[Capability, ...] = (
         summary="see which tool calls a live model has cancelled",
         without="a cancelled call stays open until it is answered or times out",
         probe=live_call_cancellation.probe,
+    ),
+    Capability(
+        name="live requests",
+        summary="see what is sent to a live model when its connection is opened",
+        without="model calls of live runs have times and tokens only",
+        probe=live_requests.probe,
     ),
     Capability(
         name="audio bypass",

@@ -27,6 +27,7 @@ from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.facts.adk_event import INPUT
 from adk_prism.runlog.entry import NOTHING, is_absent, to_raw
 from adk_prism.source.adk.live_call_cancellation import CANCEL_CALLS
+from adk_prism.source.adk.live_requests import SEE_REQUEST
 from adk_prism.source.adk.live_tools import agent_context
 from adk_prism.source.client_tool import is_client_tool
 from adk_prism.source.confirmed_tools import tool_failure
@@ -120,6 +121,7 @@ class LivePlugin(BasePlugin):
             return None
         CONNECTION_OWNER.set(None)
         CANCEL_CALLS.set(None)
+        SEE_REQUEST.set(None)
         run.nonblocking_calls.remove(call)
         if run.questions.is_cancelled(call):
             return {"error": CANCELLED}

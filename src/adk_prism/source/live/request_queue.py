@@ -19,6 +19,7 @@ from google.genai import types
 
 from adk_prism.source.adk.live_eager_task import EagerTask, StartedWork
 from adk_prism.source.live.audio_bypass import DIRECT_CONNECTION
+from adk_prism.source.live.model_calls import LiveCalls
 
 MAX_WAITING = 250
 """Requests: five seconds of audio in chunks of 20 ms."""
@@ -35,6 +36,8 @@ class RequestQueue(LiveRequestQueue):
     def __init__(self, is_cancelled: Callable[[str], bool]) -> None:
         """`is_cancelled` returns whether the model has cancelled a call: its response is not sent."""
         super().__init__()
+        self.calls: LiveCalls | None = None
+        """Is told what is sent."""
         self._is_cancelled = is_cancelled
         self._waiting: asyncio.Queue[_Waiting] = asyncio.Queue()
         self._is_closed = False
@@ -88,6 +91,8 @@ class RequestQueue(LiveRequestQueue):
         waiting = self._waiting.qsize()
         if waiting >= MAX_WAITING:
             return False
+        if self.calls is not None:
+            self.calls.hear(media_type)
         # Copying a validated Blob costs a third of making one.
         blob = _blob(media_type).model_copy(update={"data": pcm})
         if waiting or self._idle is None:
@@ -101,13 +106,19 @@ class RequestQueue(LiveRequestQueue):
 
     async def get(self) -> LiveRequest:
         """Give the next request to ADK's sender. With the audio bypass, audio is sent here instead."""
+        request = await self._next()
+        if self.calls is not None:
+            self.calls.send(request)
+        return request
+
+    async def _next(self) -> LiveRequest:
         connection = DIRECT_CONNECTION.get()
         if connection is not None:
             return await self._send_audio_until_request(connection)
         request = await self._waiting.get()
         if isinstance(request, StartedWork):  # of a connection that has been closed since
             await request.finish()
-            return await self.get()
+            return await self._next()
         return LiveRequest(blob=request) if isinstance(request, types.Blob) else request
 
     async def _send_audio_until_request(self, connection: BaseLlmConnection) -> LiveRequest:

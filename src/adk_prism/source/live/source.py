@@ -5,6 +5,7 @@ Decides how google-adk 2.13's `Runner.run_live` is driven, and what of it is rec
 - the user's text is recorded here, because ADK stores it without an event;
 - audio goes to the listener at once, and to the log in larger events (`audio_log`);
 - session resumption handles are not recorded;
+- each turn of the model is a model call (`model_calls`);
 - an interruption is recorded, open approvals are denied, and the model is notified in the way that it
   understands. Its audio is dropped until it has ended its turn.
 
@@ -15,8 +16,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, aclosing, contextmanager
 from typing import Any
 
 from google.adk.agents.live_request_queue import LiveRequest
@@ -32,16 +33,19 @@ from adk_prism.diagnostics import Report, ignore
 from adk_prism.errors import Unprocessable
 from adk_prism.runlog.entry import Agent, AgentEvent, Record, RunStarted, SpeakerInterrupted
 from adk_prism.source.adk.live_call_cancellation import watch_cancellations
+from adk_prism.source.adk.live_requests import watch_requests
 from adk_prism.source.adk.live_stock_flow import has_event_plugins, is_stock_runner, process_event
 from adk_prism.source.agents import list_agents
 from adk_prism.source.containment import first_cause
 from adk_prism.source.contract import Emit
 from adk_prism.source.live.audio_bypass import AudioBypass
 from adk_prism.source.live.audio_log import AudioLog, PcmChunk, audio_in
+from adk_prism.source.live.model_calls import LiveCalls, has_model_callbacks
 from adk_prism.source.live.options import LiveCall, run_config
 from adk_prism.source.live.pending_questions import PendingQuestions
 from adk_prism.source.live.plugin import NAME, live_plugin
 from adk_prism.source.live.run_context import CURRENT_RUN, LiveRunContext
+from adk_prism.source.model_calls.seen_call import DETAIL, SeenCall
 from adk_prism.source.plain_json import storable
 from adk_prism.source.plugin import NAME as NODES
 from adk_prism.source.redaction import Serialiser, state_json
@@ -87,10 +91,11 @@ class LiveSource:
         self._call = call
         self._agents = list_agents(runner.agent) if agents is None else list(agents)
         self._serialiser = Serialiser(report, run=call.run, app=call.origin.app)
-        self._records: asyncio.Queue[Record | None] = asyncio.Queue(MAX_UNWRITTEN)
+        self._records: asyncio.Queue[Record | SeenCall | None] = asyncio.Queue(MAX_UNWRITTEN)
         tools = live_plugin(runner, report).nonblocking_tools
         self._run = LiveRunContext(call.invocation, call.options, tools, self._records.put)
         self._audio = AudioLog(call.options.audio_log_bytes, self._serialiser.event)
+        self._calls: LiveCalls | None = None
         self._driver: asyncio.Task[None] | None = None
         self._is_speaking = False
         self._is_muted = False
@@ -116,12 +121,20 @@ class LiveSource:
 
     async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
         """Run until the client or the model ends it. Raise `NotFound` for an unknown session."""
-        del emit  # everything goes through one queue
         yield await self._started()
+        detail = DETAIL.get()
+        if emit is not None and detail != "off":
+            self._calls = self._run.request_queue.calls = LiveCalls(
+                detail, lambda: has_model_callbacks(self._runner, self._run.agent)
+            )
         self._driver = asyncio.create_task(self._drive(), name=f"live {self._call.run}")
         try:
+            # Everything goes through one queue.
             while (record := await self._records.get()) is not None:
-                yield record
+                if not isinstance(record, SeenCall):
+                    yield record
+                elif emit is not None:
+                    await emit(record)
         finally:
             self._driver.cancel()  # has no effect on one that has ended
             await asyncio.wait([self._driver])
@@ -171,16 +184,31 @@ class LiveSource:
             run_config=run_config(self._call.options),
         )
         try:
-            with watch_cancellations(self._run.questions.cancel_calls):
+            with self._watching():
                 async with aclosing(events):
                     async for event in events:
                         await self._take(event)
         finally:
             self._run.close()
             await self._write_audio()
+            await self._write_calls(is_over=True)
             await self._records.put(None)
 
+    @contextmanager
+    def _watching(self) -> Iterator[None]:
+        with ExitStack() as stack:
+            stack.enter_context(watch_cancellations(self._run.questions.cancel_calls))
+            if self._calls is not None:
+                stack.enter_context(watch_requests(self._calls.connect))
+            yield
+
+    async def _write_calls(self, *, is_over: bool = False) -> None:
+        if self._calls is not None:
+            for call in self._calls.close() if is_over else self._calls.take():
+                await self._records.put(call)
+
     async def _take(self, event: Event) -> None:
+        await self._write_calls()
         await self._record(event)
         if self._run.audio_bypass is not None:
             self._run.audio_bypass.event_left()
@@ -197,6 +225,9 @@ class LiveSource:
             await self._write_audio()
         self._track_speech(event)
         await self._records.put(AgentEvent(self._serialiser.event(event)))
+        if self._calls is not None:
+            self._calls.read(event)
+            await self._write_calls()
         for call in event.get_function_calls() if not event.partial else ():
             self._run.questions.logged(call.id or "").set()
 
@@ -236,6 +267,8 @@ class LiveSource:
     ) -> Sequence[AgentEvent]:
         """Pass audio to the listener; return what of it is to be recorded now."""
         self._is_speaking = True
+        if self._calls is not None:
+            self._calls.play(author, chunks)
         if self._is_muted:
             return ()
         if self.listener is not None:

@@ -24,6 +24,8 @@ from adk_prism.source.redaction import model_json, redacted_json
 
 _APART = {"tools", "system_instruction", "http_options"}
 """Parts of a config that are kept by themselves, or not at all."""
+_RESUMED = {"transparent"}
+"""Of the resumption of a live session. Its handle is a secret."""
 _HTTP = {"api_version", "timeout", "retry_options", "extra_body"}
 """HTTP options that are no secrets."""
 _SAID = {"content", "usage_metadata"}
@@ -34,11 +36,16 @@ class RequestTexts:
 
     def __init__(self, request: LlmRequest, *, live: bool = False) -> None:
         self.cut: list[str] = []
-        request, self.contents = _contents(request)
+        self.contents: Sequence[ContentText] = ()
+        """None of a live connection, which gets one after the other."""
+        if not live:
+            request, self.contents = _contents(request)
         # A callback may have set either to None.
         config: Any = request.live_connect_config if live else request.config
-        instruction = config.system_instruction if config is not None else None
-        tools = (config.tools if config is not None else None) or []
+        # Some live models leave them where ADK has put them.
+        held: list[Any] = [each for each in (config, request.config) if each is not None]
+        instruction = next(filter(None, (each.system_instruction for each in held)), None)
+        tools: list[Any] = next(filter(None, (each.tools for each in held)), [])
         self.instruction = self._bounded("config/systemInstruction", _any_json(instruction))
         self.tools = self._bounded("tools", _list_json(tools))
         self.config = self._bounded("config", _config_json(config))
@@ -56,14 +63,15 @@ def _contents(request: LlmRequest) -> tuple[LlmRequest, Sequence[ContentText]]:
     mark = find_mark(request.contents)
     sent = mark.sent if mark is not None else None
     if mark is None or sent is None:
-        return request, list(map(_content, request.contents))
+        return request, list(map(content_text, request.contents))
     at = next(n for n, content in enumerate(request.contents) if content is mark)
     known = mark.described(_unchanging)
     before, after = sent.contents[:at], sent.contents[at + len(known) :]
-    return sent, [*map(_content, before), *known, *map(_content, after)]
+    return sent, [*map(content_text, before), *known, *map(content_text, after)]
 
 
-def _content(content: types.Content) -> ContentText:
+def content_text(content: types.Content) -> ContentText:
+    """Return the text of a content."""
     text, is_cut = bounded(model_json(content))
     return ContentText(text, is_cut=is_cut)
 
@@ -78,12 +86,13 @@ def _config_json(config: BaseModel | None) -> bytes:
     if config is None:
         return b"{}"
     text = model_json(config, exclude=_APART)
-    http = getattr(config, "http_options", None)
-    kept = model_json(http, include=_HTTP) if isinstance(http, BaseModel) else b"{}"
-    if kept == b"{}":
-        return text
-    values = json.decode(text, type=dict[str, Raw])
-    return json.encode(values | {"httpOptions": Raw(kept)})
+    kept: dict[str, Raw] = {}
+    http, resumed = (getattr(config, name, None) for name in ("http_options", "session_resumption"))
+    if isinstance(http, BaseModel) and (options := model_json(http, include=_HTTP)) != b"{}":
+        kept["httpOptions"] = Raw(options)
+    if isinstance(resumed, BaseModel):
+        kept["sessionResumption"] = Raw(model_json(resumed, include=_RESUMED))
+    return json.encode(json.decode(text, type=dict[str, Raw]) | kept) if kept else text
 
 
 def _any_json(value: object) -> bytes:
