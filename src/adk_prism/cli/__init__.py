@@ -33,6 +33,7 @@ VERBS = {
     "compare": "compare two runs; fail in CI if they differ",
     "eval-set": "write recorded runs as an eval set of ADK",
     "eval": "run an eval set; fail in CI if a case fails",
+    "rerun": "run messages again with another model or instruction, tools answered from the recording",
     "share": "write a recording as one HTML file",
     "runs": "find recorded runs",
     "export": "send a recorded run as a trace to an OpenTelemetry collector",

@@ -141,8 +141,8 @@ def _chosen(url: str, name: str, apps: list[str], is_screen: bool) -> str:
 @contextmanager
 def _own_server(args: argparse.Namespace, say: Callable[[str], object]) -> Iterator[str]:
     """Serve a folder, or the example apps, while the console is open; yield the URL."""
-    from adk_prism.cli.own_server import serving
+    from adk_prism.cli.own_server import own_settings, serving
 
-    kept = bool(args.session)
-    with serving(args.dir or "", kept=kept, say=say) as url:
+    # A session that is named is kept, where `serve` keeps its own.
+    with serving(args.dir or "", own_settings(kept=bool(args.session)), say) as url:
         yield url

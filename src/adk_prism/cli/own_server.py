@@ -1,8 +1,7 @@
 """Runs a server in a thread of this process, for a command that is its client.
 
 It runs in a thread so that a blocking tool does not freeze the console, and on a loopback port so that there
-is only one way to talk to a server. Nothing is stored unless a session is named; then the files that `serve`
-uses by default are used.
+is only one way to talk to a server.
 """
 
 from __future__ import annotations
@@ -22,21 +21,23 @@ from adk_prism.server.settings import Settings
 from adk_prism.server.settings.sources import read_settings
 
 LAST_SECONDS = 2
-"""Seconds for connections and runs to end after the console has closed."""
+"""Seconds for connections and runs to end after the command is done."""
+
+
+def own_settings(*, kept: bool) -> Settings:
+    """Return the settings of a server that stores nothing, or in the data folder of `serve`."""
+    if not kept:
+        return Settings(log="memory:", sessions="memory://", artifacts="memory://")
+    return Settings(data_dir=read_settings({"insecure": True}, os.environ, Path.cwd()).data_dir)
 
 
 @contextmanager
-def serving(agents_dir: str, *, kept: bool, say: Callable[[str], object]) -> Iterator[str]:
+def serving(agents_dir: str, settings: Settings, say: Callable[[str], object]) -> Iterator[str]:
     """Serve until the block ends; yield the URL. Raise `PrismError` if the server cannot start."""
     # Importing ADK takes seconds, so arguments are checked first.
     from adk_prism.server.app import create_app
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        settings = (
-            Settings(data_dir=read_settings({"insecure": True}, os.environ, Path.cwd()).data_dir)
-            if kept
-            else Settings(log="memory:", sessions="memory://", artifacts="memory://")
-        )
         app = create_app(agents_dir or None, settings, report=DiagnosticPrinter(say))
         server = _Server(
             uvicorn.Config(
@@ -52,7 +53,7 @@ def serving(agents_dir: str, *, kept: bool, say: Callable[[str], object]) -> Ite
         try:
             server.settled.wait()
             if not server.started:
-                raise LogError("the console's server did not start; see the messages above.")
+                raise LogError("the command's own server did not start; see the messages above.")
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
             server.should_exit = True

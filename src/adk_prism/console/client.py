@@ -164,6 +164,13 @@ class Client:
         """Stop a run."""
         await self._json("POST", f"/api/runs/{run}/cancel")
 
+    async def rerun(self, run: str, body: dict[str, Any], key: str) -> dict[str, Any]:
+        """Run a message again; return the new runs when they are over, however long that takes."""
+        headers, timeout = {"idempotency-key": key}, httpx.Timeout(None, connect=CONNECT)
+        path = f"/api/runs/{run}/rerun"
+        found = await self._json("POST", path, json=body, headers=headers, timeout=timeout)
+        return found if isinstance(found, dict) else {}
+
     async def head(self, run: str) -> Entry:
         """Return the first entry of a run."""
         async with self._stream("GET", f"/api/runs/{run}/recording") as response:

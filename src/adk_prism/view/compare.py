@@ -161,6 +161,7 @@ def _about(run: Outline) -> dict[str, Any]:
         "seconds": run.seconds,
         "entries": run.entries,
         "tokens": run.tokens,
+        "modelCalls": run.model_calls,
         **({"cost": total_cost(run.costs)} if run.costs else {}),
     }
 

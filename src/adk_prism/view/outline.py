@@ -108,6 +108,8 @@ class Outline(Struct, kw_only=True):
     """At the end."""
     tokens: dict[str, int] = {}
     costs: list[float | None] = []
+    model_calls: int = 0
+    """As far as the log has them."""
     ids: frozenset[str] = frozenset()
     """Names that are drawn anew for each run: of calls and approvals, of the run itself."""
 
@@ -171,6 +173,7 @@ class _OutlineReader:
             if handle is not None:
                 handle(self, entry.cursor, inner, within)
         if isinstance(entry.record, ModelCalled):
+            self._outline.model_calls += 1
             self._ask(entry.cursor, entry.record)
 
     def _ask(self, cursor: int, record: ModelCalled) -> None:
