@@ -25,6 +25,7 @@ SLOW_PATHS: dict[str, str] = {
     "tests/end_to_end/test_stalled.py": "a reader that takes nothing for as long as it may",
     "tests/end_to_end/test_use_chat_history.py": "histories of every scenario, in Node",
     "tests/evaluation/test_eval_command.py": "ADK's evaluators, which only `make test-all` installs",
+    "tests/evaluation/test_evals_route.py": "a server with them",
     "tests/fuzz": "a minute of fuzzing for each group of decoders",
     "tests/live/test_bad_clients.py": "a server for each client that misbehaves",
     "tests/live/test_cycles.py": "a hundred connections, counted for leaks",

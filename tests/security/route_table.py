@@ -239,6 +239,17 @@ ROUTES: dict[str, Row] = {
     "GET /api/compare": Owned("/api/compare?a={run}&b={run}"),
     "GET /api/runs/{run}/film": Owned(f"{_RUN}/film"),
     "GET /api/runs/{run}/entries/{cursor}": Owned(f"{_RUN}/entries/1"),
+    "GET /api/evals/{app_name}": Operated(f"/api/evals/{APP}"),
+    "POST /api/evals/{app_name}": Operated(f"/api/evals/{APP}", status=422),
+    "GET /api/evals/{app_name}/evaluations/{evaluation}": Operated(
+        f"/api/evals/{APP}/evaluations/none", status=404
+    ),
+    "GET /api/evals/{app_name}/results/{result}": Operated(
+        f"/api/evals/{APP}/results/none", status=404
+    ),
+    "POST /api/evals/{app_name}/sets/{set_id}/cases": Operated(
+        f"/api/evals/{APP}/sets/some/cases", status=422
+    ),
     "GET /api/runs/{run}/evalcase": Owned(f"{_RUN}/evalcase", status=(200, 409)),
     "GET /api/runs/{run}/model-calls": Owned(f"{_RUN}/model-calls", status=(200, 403)),
     "POST /api/runs/{run}/feedback": Owned(f"{_RUN}/feedback", lambda _: {"score": 1}),

@@ -12,9 +12,14 @@ from typing import Any
 import msgspec
 
 from adk_prism.cli import FAILURE, USAGE, fail
+from adk_prism.cli.log_access import add_arguments, opened
 from adk_prism.cli.run import DiagnosticPrinter
-from adk_prism.errors import PrismError, UsageError
+from adk_prism.console.client import Client
+from adk_prism.errors import PrismError, SourceError, UsageError
 from adk_prism.server.settings.sources import read_settings
+
+AGAIN = 1.0
+"""Seconds after which a server is asked again how an evaluation goes."""
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +30,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         metavar="APP",
         nargs="?",
         default="",
-        help="folder of the agent, or name of an example app (default: the folder of SET)",
+        help="folder of the agent, or name of an app of --url or of an example (default: the folder of SET)",
     )
     parser.add_argument(
         "--config",
@@ -36,11 +41,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         "--case", metavar="ID", action="append", default=[], help="only this case; repeatable"
     )
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
-    parser.add_argument(
-        "--log",
-        metavar="URL",
-        help="run log for the runs of the cases (default: as adk-prism serve uses here)",
-    )
+    add_arguments(parser)
     parser.epilog = "Exit codes: 0 every case passed, 1 one did not, 2 the set cannot be run."
 
 
@@ -63,21 +64,59 @@ def execute(args: argparse.Namespace) -> int:
 
 async def _evaluate(args: argparse.Namespace) -> dict[str, Any]:
     # Importing ADK takes seconds, so arguments are parsed first.
-    from adk_prism.server.app import create_app
-    from adk_prism.server.evaluation import Evaluator
-    from adk_prism.source.evaluation.criteria import config_beside, read_criteria
     from adk_prism.source.evaluation.eval_set_file import read_eval_set
 
     path = Path(args.set)
-    folder, app = _place(args.app, path)
     eval_set = read_eval_set(path)
+    if args.url:
+        return await _on_server(args, path, args.app or eval_set_app(eval_set))
+    return await _here(args, path, eval_set)
+
+
+async def _here(args: argparse.Namespace, path: Path, eval_set: Any) -> dict[str, Any]:
+    from adk_prism.server.app import create_app
+    from adk_prism.server.evaluation import shown_cases
+    from adk_prism.source.evaluation.criteria import config_beside, read_criteria
+    from adk_prism.source.evaluation.evaluation import Evaluation
+
+    folder, app = _place(args.app, path)
     criteria = read_criteria(Path(args.config) if args.config else config_beside(path))
+    evaluation = Evaluation(app or eval_set_app(eval_set), eval_set, criteria, args.case)
     given = {"insecure": True} | ({"log": args.log} if args.log else {})
     settings = read_settings(given, os.environ, Path.cwd())
     server = create_app(folder, settings, report=DiagnosticPrinter())
     async with server.router.lifespan_context(server):
-        evaluator = Evaluator(server.state.context)
-        return await evaluator.run(app or eval_set_app(eval_set), eval_set, criteria, args.case)
+        found = await server.state.context.evaluator.run(evaluation)
+    return {"evalSetId": evaluation.set_id, **shown_cases(found)}
+
+
+async def _on_server(args: argparse.Namespace, path: Path, app: str) -> dict[str, Any]:
+    """Let a server run the set, which is sent to it. Raise `SourceError` if it cannot."""
+    from adk_prism.source.evaluation.criteria import config_beside
+    from adk_prism.source.evaluation.eval_set_file import id_of
+
+    config = Path(args.config) if args.config else config_beside(path)
+    body = {"set": id_of(path), "evalSet": _json(path), "cases": args.case}
+    if config is not None:
+        body["config"] = _json(config)
+    async with opened(args) as place:
+        assert isinstance(place, Client), "--url names a server"
+        found = await place.evaluate(app, body)
+        while found["status"] == "running":
+            await asyncio.sleep(AGAIN)
+            found = await place.evaluation(app, found["id"])
+    if found["status"] == "failed":
+        raise SourceError(found["error"])
+    return found
+
+
+def _json(path: Path) -> Any:
+    try:
+        return msgspec.json.decode(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path.name} cannot be read: {error.strerror}.") from None
+    except msgspec.MsgspecError:
+        raise UsageError(f"{path.name} is not JSON.") from None
 
 
 def _place(app: str, set_file: Path) -> tuple[Path | None, str]:

@@ -203,6 +203,18 @@ class Client:
         found: dict[str, Any] = await self._json("GET", f"/api/runs/{run}/evalcase")
         return found
 
+    async def evaluate(self, app: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Let the server evaluate a set; return how that goes."""
+        path = f"/api/evals/{quote(app, safe='')}"
+        found: dict[str, Any] = await self._json("POST", path, json=body)
+        return found
+
+    async def evaluation(self, app: str, name: str) -> dict[str, Any]:
+        """Return how an evaluation goes."""
+        path = f"/api/evals/{quote(app, safe='')}/evaluations/{name}"
+        found: dict[str, Any] = await self._json("GET", path)
+        return found
+
     @asynccontextmanager
     async def begin(
         self, address: SessionAddress, body: dict[str, Any], key: str

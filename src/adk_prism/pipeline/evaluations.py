@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from adk_prism.commands import Submit
-from adk_prism.errors import PrismError
+from adk_prism.errors import NotFound, PrismError
 from adk_prism.pipeline.conversation import Conversations, Start
 from adk_prism.pipeline.model_calls import ModelCalls
 from adk_prism.runlog.contract import RunLog
@@ -71,9 +71,16 @@ class Evaluations:
                 return await self._infer(evaluation, case, began)
 
         inferences = await asyncio.gather(*(infer(case) for case in evaluation.cases))
-        sessions = self._apps.session_service(evaluation.app)
-        scores = await evaluation.score(inferences, sessions, results)
         cases = {case.id: case for case in evaluation.cases}
+        sessions = {}
+        for each in inferences:
+            user = cases[each.case].user
+            origin = Origin(app=evaluation.app, user=user, session=each.session)
+            with suppress(NotFound):
+                sessions[each.session] = await self._apps.sessions(evaluation.app).get(origin)
+        scores = await asyncio.to_thread(
+            lambda: asyncio.run(evaluation.score(inferences, sessions, results))
+        )
         runs = {each.case: each.runs for each in inferences}
         return [
             EvaluatedCase(case=cases[score.id], score=score, runs=runs[score.id])

@@ -64,6 +64,7 @@ from adk_prism.server.routes import (
     conversations,
     copilotkit,
     eval_cases,
+    evals,
     feedback,
     film,
     forks,
@@ -107,7 +108,7 @@ def routers(context: Context) -> list[APIRouter]:
     settings, apps, log, errors = context.settings, context.apps, context.log, context.errors
     chats, audit_log, lifecycle = context.chats, context.audit, context.lifecycle
     starter, streams, client_state = context.starter, context.streams, context.client_state
-    calls = ModelCalls(log, prices_of(settings))
+    calls, cases = ModelCalls(log, prices_of(settings)), EvalCases(log, chats)
     return [
         index_page.routes(settings, apps, context.identity),
         web_page.routes(),
@@ -150,7 +151,8 @@ def routers(context: Context) -> list[APIRouter]:
         feedback.routes(apps, log, chats, Feedbacks(log, context.run_index)),
         views.routes(context.films),
         compare.routes(log, chats, calls),
-        eval_cases.routes(EvalCases(log, chats)),
+        eval_cases.routes(cases),
+        evals.routes(context.evaluator, cases, apps, log, lifecycle),
         film.routes(context.films, context.entry_details, chats, apps, lifecycle, calls),
         forks.routes(
             apps, log, context.forks, client_state, context.idempotency, audit_log, lifecycle

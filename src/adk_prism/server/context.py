@@ -29,6 +29,7 @@ from adk_prism.pipeline.uploads import Uploads
 from adk_prism.runlog.contract import RunLog
 from adk_prism.server.client_state import ClientState
 from adk_prism.server.error_texts import ErrorTexts
+from adk_prism.server.evaluation import Evaluator
 from adk_prism.server.files.run_files import RunFiles
 from adk_prism.server.idempotency import Idempotency
 from adk_prism.server.identity.identity import Identity
@@ -74,6 +75,7 @@ class Context:
     recorded: RecordedRuns
     idempotency: Idempotency
     starter: RunStarter
+    evaluator: Evaluator
     files: RunFiles
     observability: Observability
     lifecycle: Lifecycle

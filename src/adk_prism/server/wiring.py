@@ -48,6 +48,7 @@ from adk_prism.server.client_state import ClientState
 from adk_prism.server.configured_secrets import secrets_of
 from adk_prism.server.context import Context
 from adk_prism.server.drain import Drain
+from adk_prism.server.evaluation import Evaluator
 from adk_prism.server.files.resent_files import ResentFiles
 from adk_prism.server.files.run_files import RunFiles
 from adk_prism.server.housekeeping import Job, RunRetention, housekeeping
@@ -144,6 +145,7 @@ def make_context(
         recorded=_recorded_runs(settings, recording, lifecycle, report),
         idempotency=idempotency,
         starter=starter,
+        evaluator=Evaluator(apps, talk, recording.readable, Path(settings.data_dir), report),
         files=files,
         observability=observability,
         lifecycle=lifecycle,
@@ -254,6 +256,7 @@ def _hold(context: Context, leases: Leases) -> None:
     lifecycle, metrics = context.lifecycle, context.metrics
     lifecycle.hold(context.files.opened)
     lifecycle.hold(context.links.closing)
+    lifecycle.hold(context.evaluator.evaluating)
     settings = context.settings
     limit = settings.lease / 2 if settings.has_shared_log else BLOCKED
     lifecycle.hold(lambda: measuring(metrics.loop_lag, metrics.loop_blocked, context.report, limit))

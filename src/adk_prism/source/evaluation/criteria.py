@@ -60,6 +60,7 @@ def criteria_of(content: bytes | None, name: str = "The config") -> Criteria:
     config = _config(content, name)
     wanted = ", ".join(config.criteria)
     try:
+        import google.adk.evaluation.local_eval_service  # noqa: F401  # slow, so not later
         from google.adk.evaluation.eval_config import get_eval_metrics_from_config
         from google.adk.evaluation.metric_evaluator_registry import (
             DEFAULT_METRIC_EVALUATOR_REGISTRY,

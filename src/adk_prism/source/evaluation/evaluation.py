@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from google.adk.sessions.base_session_service import BaseSessionService
+from google.adk.sessions.session import Session
 from msgspec import Raw, Struct
 
 from adk_prism.errors import UsageError
@@ -133,10 +133,14 @@ class Evaluation:
     async def score(
         self,
         inferences: Sequence[Inference],
-        sessions: BaseSessionService,
+        sessions: Mapping[str, Session],
         results: Path | None,
     ) -> list[CaseScore]:
-        """Evaluate what was inferred, and store the result as `adk eval` does, in a folder of apps."""
+        """Evaluate what was inferred, and store the result as `adk eval` does, in a folder of apps.
+
+        `sessions` are those of the cases by id, which ADK stores with the result. Some evaluators block:
+        await this on an event loop of its own.
+        """
         from google.adk.evaluation.base_eval_service import EvaluateConfig, EvaluateRequest
         from google.adk.evaluation.in_memory_eval_sets_manager import InMemoryEvalSetsManager
         from google.adk.evaluation.local_eval_service import LocalEvalService
@@ -150,7 +154,7 @@ class Evaluation:
             root_agent=cast("Any", None),  # It would only be run.
             eval_sets_manager=sets,
             eval_set_results_manager=LocalEvalSetResultsManager(str(results)) if results else None,
-            session_service=sessions,
+            session_service=cast("Any", _Sessions(sessions)),
             metric_evaluator_registry=self._criteria.registry,
         )
         request = EvaluateRequest(
@@ -175,6 +179,17 @@ class Evaluation:
             status=InferenceStatus.FAILURE if failed else InferenceStatus.SUCCESS,
             error_message=inference.error or None,
         )
+
+
+class _Sessions:
+    """What `LocalEvalService` asks of a session service: sessions that were read before."""
+
+    def __init__(self, sessions: Mapping[str, Session]) -> None:
+        self._sessions = sessions
+
+    async def get_session(self, *, session_id: str, **_: str) -> Session | None:
+        """Return a session, if it was there."""
+        return self._sessions.get(session_id)
 
 
 class SimulatedUser:

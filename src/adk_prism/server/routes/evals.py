@@ -1,0 +1,235 @@
+"""Eval sets of an app: list them, add runs to them, run them, and see the results over time.
+
+For administrators where callers are known: sets are files beside the app's code, and a case names its user.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter
+from fastapi import Path as PathParameter
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from adk_prism.errors import Conflict, NotFound, UsageError
+from adk_prism.pipeline.eval_cases import EvalCases
+from adk_prism.runlog.contract import RunLog
+from adk_prism.runlog.entry import RunId
+from adk_prism.server.evaluation import Evaluator, shown_score
+from adk_prism.server.guards.name_rules import AppName
+from adk_prism.server.guards.strict_body import StrictRoute
+from adk_prism.server.identity.parameters import Administrator
+from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.source.apps import Apps
+from adk_prism.source.evaluation.criteria import (
+    Criteria,
+    config_beside,
+    criteria_of,
+    read_criteria,
+)
+from adk_prism.source.evaluation.eval_set_file import (
+    SUFFIX,
+    add_cases,
+    case_as_written,
+    parse_eval_set,
+    read_eval_set,
+)
+from adk_prism.source.evaluation.evaluation import Evaluation, cases_of
+from adk_prism.source.evaluation.results import StoredResult, stored_results
+
+SetId = Annotated[str, PathParameter(pattern=r"^[A-Za-z0-9_]{1,100}$")]
+"""The id of a set in a path: ADK's rule for new ones, so that it is a file's name and nothing else."""
+MOST_SETS = 200
+"""Files that are listed for an app."""
+
+Json = dict[str, Any]
+
+
+class AddRun(BaseModel):
+    """A run that becomes a case."""
+
+    run: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,640}$")]
+
+
+class Evaluate(BaseModel):
+    """What is to be evaluated: a set of the app, by its name, or a set that comes with the request."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
+
+    set: Annotated[str, Field(pattern=r"^[^/\\\x00]{0,200}$")] = ""
+    eval_set: dict[str, Any] | list[Any] | None = Field(
+        default=None, description="An eval set of ADK, as in its files."
+    )
+    config: dict[str, Any] | None = Field(
+        default=None, description="Criteria, as in ADK's `test_config.json`."
+    )
+    cases: list[str] = Field(default=[], description="Ids of the cases to run; none: all.")
+
+
+def routes(
+    evaluator: Evaluator, cases: EvalCases, apps: Apps, log: RunLog, lifecycle: Lifecycle
+) -> APIRouter:
+    """Return the router of eval sets."""
+    router = APIRouter(
+        prefix="/api/evals",
+        route_class=StrictRoute,
+        tags=["evaluation"],
+        dependencies=[Administrator],
+    )
+    evals = _EvalRoutes(evaluator, cases, apps, log, lifecycle)
+    router.get("/{app_name}")(evals.list_sets)
+    router.post("/{app_name}", status_code=202)(evals.evaluate)
+    router.get("/{app_name}/evaluations/{evaluation}")(evals.evaluation)
+    router.get("/{app_name}/results/{result}")(evals.result)
+    router.post("/{app_name}/sets/{set_id}/cases")(evals.add_case)
+    return router
+
+
+class _EvalRoutes:
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        cases: EvalCases,
+        apps: Apps,
+        log: RunLog,
+        lifecycle: Lifecycle,
+    ) -> None:
+        self._evaluator = evaluator
+        self._cases = cases
+        self._apps = apps
+        self._log = log
+        self._lifecycle = lifecycle
+
+    async def list_sets(self, app_name: AppName) -> Json:
+        """Return the app's eval sets with their cases, the stored results and what is being evaluated."""
+        folder = self._evaluator.folder(app_name)
+        sets = await asyncio.to_thread(_sets, folder / app_name)
+        results = await asyncio.to_thread(stored_results, folder, app_name)
+        running = [job.shown() for job in self._evaluator.jobs(app_name)]
+        return {
+            "sets": sets,
+            "results": [_summary(each) for each in results],
+            "evaluations": running,
+        }
+
+    async def evaluate(self, app_name: AppName, asked: Evaluate) -> Json:
+        """Begin to evaluate a set of the app, or one that is sent; `evaluations/{id}` tells how it goes."""
+        self._lifecycle.check_open()
+        folder = self._evaluator.folder(app_name) / app_name
+        evaluation = await asyncio.to_thread(_evaluation, app_name, folder, asked)
+        await self._apps.open(app_name)
+        return self._evaluator.start(evaluation).shown()
+
+    async def evaluation(self, app_name: AppName, evaluation: str) -> Json:
+        """Return how an evaluation goes: the runs of its cases, and at its end the scores."""
+        self._apps.check(app_name)
+        return self._evaluator.job(app_name, evaluation).shown()
+
+    async def result(self, app_name: AppName, result: str) -> Json:
+        """Return a stored result, with the runs of its cases as far as the log has them."""
+        folder = self._evaluator.folder(app_name)
+        stored = await asyncio.to_thread(stored_results, folder, app_name)
+        found = next((each for each in stored if each.id == result), None)
+        if found is None:
+            raise NotFound("There is no such result.")
+        expected = await asyncio.to_thread(_expected_runs, folder / app_name, found.eval_set_id)
+        shown = []
+        for case in found.cases:
+            runs = await self._log.list(app=app_name, user=case.user, session=case.session)
+            shown.append(
+                {
+                    **shown_score(case),
+                    "runs": [each.run for each in runs],
+                    "expectedRun": expected.get(case.id),
+                }
+            )
+        return _summary(found) | {"cases": shown}
+
+    async def add_case(self, app_name: AppName, set_id: SetId, asked: AddRun) -> Json:
+        """Add the conversation up to a run to a set; begin the set if there is none."""
+        folder = self._evaluator.folder(app_name) / app_name
+        run = RunId(asked.run)
+        if (await self._log.summary(run)).origin.app != app_name:
+            raise Conflict("The run is of another app.")
+        case = await self._cases.of(run)
+
+        def add() -> list[str]:
+            folder.mkdir(parents=True, exist_ok=True)
+            written = [case_as_written(case)]
+            return add_cases(folder / f"{set_id}{SUFFIX}", written, set_id, now=time.time())
+
+        added = await asyncio.to_thread(add)
+        return {"evalSetId": set_id, "case": case["evalId"], "added": bool(added)}
+
+
+def _sets(folder: Path) -> list[Json]:
+    """Return the sets of an app, also those that cannot be read, with the reason."""
+    found = []
+    for path in sorted(folder.glob(f"*{SUFFIX}"))[:MOST_SETS]:
+        shown: Json = {"id": path.name.removesuffix(SUFFIX), "cases": []}
+        try:
+            cases = cases_of(read_eval_set(path))
+            shown["cases"] = [
+                {
+                    "id": case.id,
+                    "text": case.text[:200],
+                    "messages": case.messages,
+                    "expectedRun": case.expected_run or None,
+                }
+                for case in cases
+            ]
+        except UsageError as error:
+            shown["problem"] = error.detail
+        found.append(shown)
+    return found
+
+
+def _expected_runs(folder: Path, set_id: str) -> dict[str, str | None]:
+    """Return which run each case of a set was made of, if the set is still there."""
+    for path in sorted(folder.glob(f"*{SUFFIX}"))[:MOST_SETS]:
+        try:
+            found = read_eval_set(path)
+        except UsageError:
+            continue
+        if found.eval_set_id == set_id:
+            return {case.id: case.expected_run or None for case in cases_of(found)}
+    return {}
+
+
+def _evaluation(app: str, folder: Path, asked: Evaluate) -> Evaluation:
+    """Read what is asked for; in a thread, since ADK's evaluators take seconds to import."""
+    if asked.eval_set is not None:
+        content = msgspec.json.encode(asked.eval_set)
+        eval_set = parse_eval_set(content, asked.set or "sent", "The eval set")
+        return Evaluation(app, eval_set, _sent_criteria(asked), asked.cases)
+    path = folder / f"{asked.set}{SUFFIX}"
+    if not asked.set or not path.is_file():
+        raise NotFound(f"The app has no eval set {asked.set[:60]!r}.")
+    eval_set = read_eval_set(path)
+    criteria = (
+        _sent_criteria(asked) if asked.config is not None else read_criteria(config_beside(path))
+    )
+    return Evaluation(app, eval_set, criteria, asked.cases)
+
+
+def _sent_criteria(asked: Evaluate) -> Criteria:
+    if asked.config is None:
+        return criteria_of(None)
+    if {"custom_metrics", "customMetrics"} & asked.config.keys():
+        raise UsageError("A request cannot bring metrics of its own: they are code. Use a file.")
+    return criteria_of(msgspec.json.encode(asked.config))
+
+
+def _summary(result: StoredResult) -> Json:
+    return {
+        "id": result.id,
+        "evalSetId": result.eval_set_id,
+        "time": result.time,
+        "passed": sum(case.verdict == "passed" for case in result.cases),
+        "count": len(result.cases),
+    }
