@@ -160,6 +160,30 @@ test('regenerate and edit take back what came after', async () => {
   assert.equal(await page.locator('.message').count(), 2);
 });
 
+test('an answer gets a thumb and a note, which are there after a reload', async () => {
+  await ask(page, 'text');
+  const thumb = (name, pressed) => page.locator(`button[aria-label="${name}"][aria-pressed="${pressed}"]`);
+  await thumb('Good answer', false).press('Enter');
+  await thumb('Good answer', true).waitFor();
+  await page.getByRole('button', { name: 'Add a note' }).click();
+  const note = page.getByRole('textbox', { name: 'What was good or bad about this answer?' });
+  await note.fill('Clear words');
+  await page.getByRole('button', { name: 'Save note' }).click();
+  await page.getByRole('button', { name: 'Your note' }).waitFor();
+  await page.reload();
+  await thumb('Good answer', true).waitFor();
+  await page.getByRole('button', { name: 'Your note' }).click();
+  assert.equal(await note.inputValue(), 'Clear words');
+  await checkAccess(page);
+  await thumb('Bad answer', false).click();
+  await thumb('Bad answer', true).waitFor();
+  await thumb('Good answer', false).waitFor();
+  await thumb('Bad answer', true).click();
+  await thumb('Bad answer', false).waitFor();
+  await page.reload();
+  await thumb('Bad answer', false).waitFor();
+});
+
 test('files are attached and shown', async () => {
   await newChat(page, 'tour');
   const pixel = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');

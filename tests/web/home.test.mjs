@@ -1,7 +1,7 @@
 // Home and the shell: apps that start with Enter, recordings, keys, themes, narrow screens.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { ask, checkAccess, close, launch, open, settled, SERVER } from './browser.mjs';
+import { ask, checkAccess, close, launch, open, settled, SERVER, until } from './browser.mjs';
 
 let browser;
 before(async () => (browser = await launch()));
@@ -63,6 +63,57 @@ test('a run that a recorder sends appears by itself, and grows while it is open'
   await page.getByText('Later words.').first().waitFor();
   await send({ cursor: 4, type: 'RunEnded', outcome: 'finished' });
   await page.getByText('Read-only recording').waitFor();
+  await close(page);
+});
+
+test('a conversation is named, pinned, found, deleted and restored in the rail', async () => {
+  // A chat that was deleted while it is open is gone.
+  const page = await open(browser, '', { allow: [/status of 4\d\d/], width: 1280 });
+  const rail = page.getByRole('navigation', { name: 'Apps and conversations' });
+  const entry = (name) => rail.getByRole('listitem').filter({ hasText: name });
+  const act = async (name, action) => {
+    await entry(name).hover();
+    await entry(name).getByRole('button', { name: action }).click();
+  };
+  const [said, name] = [`Hello ${crypto.randomUUID()}`, `Named ${crypto.randomUUID()}`];
+  await ask(page, said);
+  await act(said, 'Rename');
+  await page.getByRole('textbox', { name: 'Name of the conversation' }).fill(name);
+  await page.keyboard.press('Enter');
+  await entry(name).waitFor();
+  await act(name, 'Pin');
+  await rail.getByRole('region', { name: 'Pinned' }).getByRole('link', { name }).waitFor();
+  await page.reload();
+  await rail.getByRole('region', { name: 'Pinned' }).getByRole('link', { name }).waitFor();
+  await checkAccess(page);
+  await act(name, 'Delete');
+  await page.getByText(`Deleted “${name}”.`).waitFor();
+  await entry(name).waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await entry(name).getByRole('link').click();
+  await page.locator('.message[data-role="user"]', { hasText: said }).waitFor();
+  await close(page);
+});
+
+test('a thousand conversations are searched, and drawn as far as they are looked at', async () => {
+  const page = await open(browser, '#/none', { width: 1280 });
+  const entries = Array.from({ length: 1000 }, (_, number) => ({
+    ...{ app: 'tour', user: 'user', session: `s${number}`, title: `Talk ${number}`, said: `first words ${number}`, pinned: number < 2 },
+    ...{ started: 1e9, active: 1e9 - number, runs: 1, run: `r${number}`, outcome: 'finished', uploaded: false, recorded: true },
+  }));
+  await page.route('**/api/conversations?*', (route) => route.fulfill({ json: entries.slice(0, Number(new URL(route.request().url()).searchParams.get('limit'))) }));
+  await page.goto(`${SERVER}/`);
+  const items = page.locator('.rail-list li');
+  await page.getByRole('link', { name: 'Talk 39', exact: false }).first().waitFor();
+  await page.getByRole('searchbox', { name: 'Search conversations' }).fill('WORDS 777');
+  await page.locator('.rail-list').getByText('Talk 777').waitFor();
+  assert.equal(await items.count(), 1);
+  await page.getByRole('searchbox', { name: 'Search conversations' }).fill('');
+  await page.locator('.rail-list').getByText('Talk 1', { exact: true }).waitFor();
+  const before = await items.count();
+  assert.ok(before < 500, `${before} entries are drawn`);
+  await page.locator('.rail-end').scrollIntoViewIfNeeded();
+  await until(async () => (await items.count()) > before, 'the list does not go on');
   await close(page);
 });
 

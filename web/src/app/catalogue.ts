@@ -1,5 +1,5 @@
 /** What can be opened: apps, and the conversations and recordings that were active last. */
-import { createContext, useCallback, useContext, useEffect, useMemo, useState } from 'react';
+import { createContext, useCallback, useContext, useEffect, useMemo, useRef, useState } from 'react';
 import type { Outcome } from '../film/document';
 import { explain } from './problem';
 import { getJson } from './request';
@@ -34,7 +34,11 @@ export type ConversationEntry = {
   app: string;
   user: string;
   session: string;
+  /** What its user called it, or the first message. */
   title: string;
+  /** The first message. */
+  said: string;
+  pinned: boolean;
   started: number;
   active: number;
   runs: number;
@@ -50,11 +54,17 @@ export type Catalogue = {
   conversations: ConversationEntry[] | null;
   problem: string;
   refresh(): void;
+  /** Have all conversations listed from now on, not only the latest. */
+  loadAll(): void;
   /** Have the server load an app, so that all of it is known. */
   load(name: string): void;
 };
 
-const EMPTY: Catalogue = { apps: null, conversations: null, problem: '', refresh: () => undefined, load: () => undefined };
+/** Conversations that are listed at first, and at most. */
+const LATEST = 40;
+const ALL = 1000;
+
+const EMPTY: Catalogue = { apps: null, conversations: null, problem: '', refresh: () => undefined, loadAll: () => undefined, load: () => undefined };
 
 export const CatalogueContext = createContext<Catalogue>(EMPTY);
 export const useCatalogue = (): Catalogue => useContext(CatalogueContext);
@@ -64,16 +74,24 @@ export function useLoadedCatalogue(): Catalogue {
   const [apps, setApps] = useState<AppEntry[] | null>(null);
   const [conversations, setConversations] = useState<ConversationEntry[] | null>(null);
   const [problem, setProblem] = useState('');
+  const limit = useRef(LATEST);
+  const listed = useRef(0);
   const refresh = useCallback(async () => {
     try {
-      const [nextApps, next] = await Promise.all([getJson<AppEntry[]>('api/apps'), getJson<ConversationEntry[]>('api/conversations')]);
+      const [nextApps, next] = await Promise.all([getJson<AppEntry[]>('api/apps'), getJson<ConversationEntry[]>(`api/conversations?limit=${limit.current}`)]);
       setApps(nextApps);
       setConversations(next);
+      listed.current = next.length;
       setProblem('');
     } catch (error) {
       setProblem(explain(error));
     }
   }, []);
+  const loadAll = useCallback(() => {
+    if (limit.current === ALL || listed.current < LATEST) return;
+    limit.current = ALL;
+    void refresh();
+  }, [refresh]);
   const load = useCallback(async (name: string) => {
     try {
       const loaded = await getJson<AppEntry>(`api/apps/${encodeURIComponent(name)}`);
@@ -90,7 +108,7 @@ export function useLoadedCatalogue(): Catalogue {
     addEventListener('visibilitychange', onVisible);
     return () => removeEventListener('visibilitychange', onVisible);
   }, [refresh]);
-  return useMemo(() => ({ apps, conversations, problem, refresh, load }), [apps, conversations, problem, refresh, load]);
+  return useMemo(() => ({ apps, conversations, problem, refresh, loadAll, load }), [apps, conversations, problem, refresh, loadAll, load]);
 }
 
 export function isUsable(app: AppEntry | undefined): app is UsableApp {

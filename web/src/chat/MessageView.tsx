@@ -8,6 +8,7 @@ import { useTail } from '../ui/progressiveRender';
 import { plural } from '../ui/format';
 import { useActions } from './ChatContext';
 import { markdownOf } from './export';
+import { FeedbackButtons } from './FeedbackButtons';
 import { finishWords } from './finishReason';
 import { marked as mark } from './markdown/markers';
 import { PROSE_AT_ONCE } from './markdown/Prose';
@@ -101,6 +102,7 @@ function Footer({ message, last }: { message: Message; last: boolean }) {
             <Icon name="retry" />
           </button>
         )}
+        {conversation && message.metadata?.derived !== true && <FeedbackButtons message={message} />}
         {runId && (
           <a className="button" data-look="quiet" href={linkTo({ kind: 'run', run: runId })} title="Open this run">
             <Icon name="clock" /> Run

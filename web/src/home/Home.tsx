@@ -1,6 +1,6 @@
 /** Home: apps that run with one key press, what was active last, and a place to drop a recording. */
 import { useEffect } from 'react';
-import { addressOf } from '../app/Rail';
+import { addressOf } from '../app/RailConversations';
 import { isUsable, useCatalogue, type AppEntry, type ConversationEntry } from '../app/catalogue';
 import { Icon } from '../ui/Icon';
 import { KindChip } from '../ui/Kind';

@@ -35,6 +35,7 @@ export const FILTERS: readonly (readonly [name: string, label: string, hint: str
   ['model', 'Model', 'gemini*'],
   ['error', 'Error', 'ValueError, or *'],
   ['state', 'State key', ''],
+  ['feedback', 'Feedback', 'up, down, any, none'],
   ['app', 'App', ''],
   ['minTokens', 'Tokens from', '10000'],
   ['cost', 'Cost', '0.1..0.5'],

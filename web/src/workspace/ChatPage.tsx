@@ -99,7 +99,7 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
   const messages = useMemo(() => copyMessages(told), [told]);
   const link = useSyncExternalStore(conversation.watch, conversation.getLink);
   const isTalking = useSyncExternalStore(conversation.watch, conversation.getLive) !== null;
-  const { refresh } = useCatalogue();
+  const { refresh, conversations } = useCatalogue();
   const [{ options }, move] = useRoute();
   const isBusy = status === 'submitted' || status === 'streaming';
   useOpening(conversation);
@@ -151,7 +151,8 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
   });
   const failure = error && !isLost(error) ? reasonOf(error) : isBusy ? '' : (messages.at(-1)?.metadata?.failure ?? '');
   const isDerived = lastAnswer(messages)?.metadata?.derived ?? false;
-  const title = messages[0] ? textOf(messages[0]).slice(0, 120) : 'New chat';
+  const listed = conversations?.find(({ app, session }) => app === where.app && session === where.session);
+  const title = listed?.title || (messages[0] ? textOf(messages[0]).slice(0, 120) : 'New chat');
   return (
     <ChatContext value={actions}>
       <Workspace

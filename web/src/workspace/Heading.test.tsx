@@ -11,7 +11,7 @@ test('the line above a chat says that the app was reloaded since, or does not lo
   const place = document.createElement('div');
   const root = createRoot(place);
   const show = async (entry: AppEntry) => {
-    const catalogue: Catalogue = { apps: [entry], conversations: [], problem: '', refresh: () => undefined, load: () => undefined };
+    const catalogue: Catalogue = { apps: [entry], conversations: [], problem: '', refresh: () => undefined, loadAll: () => undefined, load: () => undefined };
     await act(async () => root.render(<CatalogueContext value={catalogue}><Heading app="ear" title="" run={null} /></CatalogueContext>));
     return place.textContent;
   };

@@ -49,6 +49,9 @@ MOST_APPS = 64
 LOOKED_THROUGH = 3
 """Sessions looked at for each one that is listed: some clients make many in which nobody says anything."""
 
+TURN = 50
+"""Conversations that are read in one turn of the event loop: about a millisecond."""
+
 MOST_CONVERSATIONS = 1000
 """In one list. More are found by their text."""
 
@@ -164,9 +167,12 @@ class _Catalogue:
         latest = sorted(active, key=lambda it: (labels[it].pinned, active[it]), reverse=True)
         words = text.casefold().split()
         shown: list[dict[str, Any]] = []
-        for origin in latest[: max(limit, MOST_CONVERSATIONS if words else 0) * LOOKED_THROUGH]:
+        looked_at = latest[: max(limit, MOST_CONVERSATIONS if words else 0) * LOOKED_THROUGH]
+        for place, origin in enumerate(looked_at):
             if len(shown) == limit:
                 break
+            if place % TURN == TURN - 1:
+                await asyncio.sleep(0)
             found = await self._conversation(origin, by_session.get(origin), labels[origin])
             if found is not None and all(word in _searched(found) for word in words):
                 shown.append(found)

@@ -1,0 +1,63 @@
+/** Thumbs on an answer, and a note that explains them. Pressing a thumb again takes it back. */
+import { useState } from 'react';
+import { explain } from '../app/problem';
+import { Icon } from '../ui/Icon';
+import { useActions } from './ChatContext';
+import { useFeedback } from './feedback';
+import type { Message } from './message';
+
+const THUMBS = [
+  { score: 1, icon: 'thumbUp', label: 'Good answer' },
+  { score: -1, icon: 'thumbDown', label: 'Bad answer' },
+] as const;
+
+export function FeedbackButtons({ message }: { message: Message }) {
+  const [given, give] = useFeedback(useActions(), message);
+  const [note, setNote] = useState<string | null>(null);
+  const [problem, setProblem] = useState('');
+  const send = async (score: number | null, comment = '') => {
+    setProblem('');
+    try {
+      await give(score, comment);
+      setNote(null);
+    } catch (error) {
+      setProblem(explain(error));
+    }
+  };
+  return (
+    <>
+      {THUMBS.map(({ score, icon, label }) => {
+        const isPressed = given !== null && Math.sign(given.score) === score;
+        return (
+          <button key={score} type="button" className="button" data-look="quiet" data-square="" aria-pressed={isPressed} aria-label={label} title={label} onClick={() => void send(isPressed ? null : score, given?.comment)}>
+            <Icon name={icon} />
+          </button>
+        );
+      })}
+      {given && (
+        <button type="button" className="button" data-look="quiet" aria-expanded={note !== null} onClick={() => setNote(note === null ? given.comment : null)}>
+          {given.comment ? 'Your note' : 'Add a note'}
+        </button>
+      )}
+      {given && note !== null && (
+        <form
+          className="feedback-note"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void send(given.score, note.trim());
+          }}
+        >
+          <textarea className="field" autoFocus rows={2} maxLength={2000} aria-label="What was good or bad about this answer?" placeholder="What was good or bad?" value={note} onChange={(event) => setNote(event.target.value)} onKeyDown={(event) => event.key === 'Escape' && setNote(null)} />
+          <button type="submit" className="button" data-look="primary">
+            Save note
+          </button>
+        </form>
+      )}
+      {problem && (
+        <span className="feedback-problem" role="alert">
+          Not saved: {problem}
+        </span>
+      )}
+    </>
+  );
+}
