@@ -1,0 +1,114 @@
+"""TypeScript types of an app's tools, from JSON schemas: for `useChat<MyAppUIMessage>`.
+
+What a schema does not say is `unknown`; keywords that TypeScript cannot express (a pattern, a range) are left
+out. A schema that refers to itself ends in `unknown`, too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Json = Mapping[str, Any]
+
+UNKNOWN = "unknown"
+MOST_LEVELS = 12
+"""Levels of a type: more nobody reads, and a schema may refer to itself."""
+
+_PLAIN = {
+    "string": "string",
+    "number": "number",
+    "integer": "number",
+    "boolean": "boolean",
+    "null": "null",
+}
+_UNSPOKEN = ("", "type_unspecified")
+
+
+def declarations(app: str, tools: Iterable[tuple[str, str, Json, Json | None]]) -> str:
+    """Return the types of tools, given as (name, description, input, output), and of a message with them.
+
+    Tools of several agents that share a name share a type: each of its sides is a union.
+    """
+    by_name: dict[str, tuple[str, dict[str, None], dict[str, None]]] = {}
+    for name, description, takes, gives in tools:
+        _, inputs, outputs = by_name.setdefault(name, (description, {}, {}))
+        inputs[typescript(takes) if takes else "Record<string, never>"] = None
+        outputs[typescript(gives) if gives is not None else UNKNOWN] = None
+    title = (
+        "".join(word[:1].upper() + word[1:] for word in re.split(r"[^A-Za-z0-9]+", app)) or "App"
+    )
+    lines = [f"/** The tools of `{app}`. */", f"export type {title}Tools = {{"]
+    for name, (description, inputs, outputs) in by_name.items():
+        sides = f"input: {' | '.join(inputs)}; output: {' | '.join(outputs)}"
+        lines += [*_comment(description), f"  {json.dumps(name)}: {{ {sides} }};"]
+    message = f"export type {title}UIMessage = PrismUIMessage<{title}Tools>;"
+    return "\n".join((*lines, "};", "", f"/** A message of a chat with `{app}`. */", message, ""))
+
+
+def typescript(schema: Json) -> str:
+    """Return the TypeScript type of what a JSON schema allows."""
+    return _type(schema, schema.get("$defs") or schema.get("defs") or {}, MOST_LEVELS)
+
+
+def _comment(text: str) -> list[str]:
+    first = text.strip().partition("\n\n")[0].replace("*/", "* /")
+    return [f"  /** {' '.join(first.split())} */"] if first else []
+
+
+def _type(schema: Any, defs: Json, left: int) -> str:
+    if not isinstance(schema, Mapping) or left == 0:
+        return UNKNOWN
+    found = _one(schema, defs, left - 1)
+    return f"{found} | null" if schema.get("nullable") and found != UNKNOWN else found
+
+
+def _one(schema: Json, defs: Json, left: int) -> str:
+    if "$ref" in schema:
+        return _type(defs.get(str(schema["$ref"]).rpartition("/")[2]), defs, left)
+    if "const" in schema:
+        return json.dumps(schema["const"])
+    if isinstance(schema.get("enum"), list):
+        return _union(json.dumps(value) for value in schema["enum"])
+    for key in ("anyOf", "oneOf"):
+        if isinstance(schema.get(key), list):
+            return _union(_type(each, defs, left) for each in schema[key])
+    if isinstance(schema.get("allOf"), list):
+        return " & ".join(_type(each, defs, left) for each in schema["allOf"]) or UNKNOWN
+    kinds = schema.get("type", "")
+    return _union(
+        _kind(str(kind).lower(), schema, defs, left)
+        for kind in (kinds if isinstance(kinds, list) else [kinds])
+    )
+
+
+def _kind(kind: str, schema: Json, defs: Json, left: int) -> str:
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    if kind == "array":
+        items = _type(schema.get("items", {}), defs, left)
+        return f"({items})[]" if re.search(r"[|&]", items) else f"{items}[]"
+    if kind == "object" or (kind in _UNSPOKEN and "properties" in schema):
+        return _object(schema, defs, left)
+    return UNKNOWN
+
+
+def _object(schema: Json, defs: Json, left: int) -> str:
+    properties = schema.get("properties") or {}
+    required = schema.get("required") or ()
+    if not properties:
+        further = schema.get("additionalProperties")
+        values = _type(further, defs, left) if isinstance(further, Mapping) else UNKNOWN
+        return f"{{ [key: string]: {values} }}"
+    members = (
+        f"{json.dumps(name)}{'' if name in required else '?'}: {_type(each, defs, left)}"
+        for name, each in properties.items()
+    )
+    return f"{{ {'; '.join(members)} }}"
+
+
+def _union(types: Iterable[str]) -> str:
+    found = list(dict.fromkeys(types))
+    return UNKNOWN if not found or UNKNOWN in found else " | ".join(found)
