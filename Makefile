@@ -30,7 +30,7 @@ CLEAN_ENV := env $(addprefix -u ,$(HIDDEN))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help serve test test-all test-versions test-remotes check format bench lock dist cluster clean
+.PHONY: help serve test test-all test-versions test-remotes test-examples check format bench lock dist cluster clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ test-versions: $(TESTED)  ## contracts, laws and the tour on the oldest and newe
 
 test-remotes: $(TESTED)  ## our server in front of real ADK servers: Python 1.x and 2.x, Agent Engine's route, TypeScript
 	$(CLEAN_ENV) PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 0 tests/remotes.py $(ARGS)
+
+test-examples: $(TESTED) $(CLIENT)/node_modules/.installed  ## the npm package, packed and installed as a user would, and the examples
+	$(CLEAN_ENV) PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 0 tests/examples.py $(ARGS)
 
 check: $(VENV)/.installed-test $(WEB)/node_modules/.installed $(CLIENT)/node_modules/.installed  ## format, lint, types, imports; changes nothing
 	$(BIN)/ruff format --check

@@ -5,3 +5,6 @@ export { ConnectionError, PrismError } from './errors.ts';
 export { sendFeedback, type Feedback } from './feedback.ts';
 export { follow, type ConnectionState, type ServerEvent, type Stream } from './follow.ts';
 export { sendWhenAnswered } from './sendWhenAnswered.ts';
+export { loadGraph } from './graph.ts';
+export { filmAt, FilmStore, type Film, type FilmState } from './film.ts';
+export * as studio from './studio-client.ts';

@@ -1,0 +1,1 @@
+../../../web/src/film/document.ts

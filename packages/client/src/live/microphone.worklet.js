@@ -1,0 +1,1 @@
+../../../../web/src/voice/microphone.worklet.js

@@ -1,0 +1,1 @@
+../../../../web/src/voice/speaker.worklet.js

@@ -1,0 +1,33 @@
+/** Hooks for React: a Studio trace, and the film of a run. `useLive` is in `/live`, which needs the AI SDK, too. */
+import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import { address, type Connection } from './connection.ts';
+import { FilmStore, type FilmState } from './film.ts';
+import { createUseSSE, type StudioOptions, type UseSSEReturn } from './studio-client.ts';
+
+export * from './index.ts';
+
+const useSSE = createUseSSE({ useState, useEffect, useSyncExternalStore });
+
+const NO_FILM: FilmState = { film: null, isLive: false, error: null };
+const never = () => () => {};
+const noFilm = () => NO_FILM;
+
+/**
+ * A run as a Studio trace: `text`, `snapshots`, `currentSnapshotIndex`, `stateKeys`, `toolCalls`, `interrupts` and more, with
+ * `send`, `answer`, `seek` and `cancel`. Hand over the graph of `loadGraph` to have the keys by edge. A component keeps its first
+ * connection; with another `key` it gets another one.
+ */
+export function useStudio({ server, app, userId, fetch, headers }: StudioConnection, options: StudioOptions = {}): UseSSEReturn {
+  const given = { ...(userId && { userId }), ...(fetch && { fetch }), ...(headers && { headers }) };
+  return useSSE(address({ server }, ['api', 'studio', app]), { ...given, ...options });
+}
+
+/** A connection whose headers are known. */
+export type StudioConnection = Omit<Connection, 'headers'> & { headers?: Record<string, string> };
+
+/** The film of a run, followed while the component is there; none without a run. */
+export function useFilm(connection: Connection, runId: string | null | undefined): FilmState {
+  const { server, app } = connection;
+  const store = useMemo(() => (runId ? new FilmStore(connection, runId) : null), [server, app, runId]);
+  return useSyncExternalStore(store?.subscribe ?? never, store?.getState ?? noFilm, noFilm);
+}
