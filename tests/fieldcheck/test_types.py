@@ -132,6 +132,15 @@ def test_the_npm_package_has_the_types() -> None:
     assert written == declarations(), "adk-prism types > packages/client/src/prism.ts"
 
 
+def test_the_npm_package_has_schemas_of_the_types(node: Node) -> None:
+    """A script writes them from the types."""
+    package = Path(__file__).parents[2] / "packages" / "client"
+    script = package / "scripts" / "schemas.mjs"
+    found = subprocess.run([node.binary, script], capture_output=True, text=True, check=True).stdout
+    written = (package / "src" / "schemas.ts").read_text()
+    assert written == found, "cd packages/client && node scripts/schemas.mjs > src/schemas.ts"
+
+
 def test_the_command_needs_no_adk() -> None:
     """A front-end developer gets the types at once; importing ADK takes seconds."""
     script = """
