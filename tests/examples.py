@@ -73,6 +73,7 @@ def run(*command: str | Path, cwd: Path) -> str:
 def tarball(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package as it would be published."""
     folder = tmp_path_factory.mktemp("packed")
+    run("npm", "run", "build", cwd=PACKAGE)
     run("npm", "pack", "--pack-destination", folder, cwd=PACKAGE)
     [found] = folder.glob("*.tgz")
     return found

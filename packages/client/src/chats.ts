@@ -27,10 +27,10 @@ type Listed = {
   outcome: string | null;
 };
 
-/** Return the latest conversations, newest first. */
-export async function listChats(connection: Connection, { limit = 40 }: { limit?: number } = {}): Promise<Chat[]> {
+/** Return the latest conversations, pinned ones first, then the newest; with `text`, those with these words in the title or first message. */
+export async function listChats(connection: Connection, { limit = 40, text }: { limit?: number; text?: string } = {}): Promise<Chat[]> {
   const { app, userId } = connection;
-  const listed = await json<Listed[]>(connection, address(connection, ['api', 'conversations'], { app, limit }));
+  const listed = await json<Listed[]>(connection, address(connection, ['api', 'conversations'], { app, limit, text }));
   return listed.filter(({ user }) => userId === undefined || user === userId).map(chatOf);
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AbstractChat, generateId, safeValidateUIMessages } from 'ai';
-import { FilmStore, listChats, studio } from '@adk-prism/client';
+import { deleteChat, FilmStore, listChats, pinChat, renameChat, restoreChat, sendFeedback, studio } from '@adk-prism/client';
 import { loadMessages, PrismChatTransport, PrismError, sendWhenAnswered } from '@adk-prism/client/ai';
 import { dataPartSchemas, messageMetadataSchema } from '@adk-prism/client/zod';
 
@@ -45,6 +45,22 @@ test('text, and the same after a reload', async () => {
   assert.ok(success, String(error));
   const listed = await listChats(signedIn);
   assert.ok(listed.some(({ id, title }) => id === chat.id && title === 'text'));
+});
+
+test('a conversation is named, pinned, deleted and restored; an answer is judged', async () => {
+  const chat = open();
+  await chat.sendMessage({ text: 'tool' });
+  const { id, metadata } = chat.messages.at(-1);
+  await sendFeedback(signedIn, { runId: metadata.runId, messageId: id, score: -1, comment: 'It rains.' });
+  await assert.rejects(sendFeedback(signedIn, { runId: metadata.runId, score: 7 }), PrismError);
+  await renameChat(signedIn, chat.id, 'Weather in Lisbon');
+  await pinChat(signedIn, chat.id);
+  const listed = () => listChats(signedIn, { text: 'weather lisbon' });
+  assert.deepEqual((await listed()).map(({ id, title, pinned }) => [id, title, pinned]), [[chat.id, 'Weather in Lisbon', true]]);
+  await deleteChat(signedIn, chat.id);
+  assert.deepEqual(await listed(), []);
+  await restoreChat(signedIn, chat.id);
+  assert.equal((await listed()).length, 1);
 });
 
 test('a tool', async () => {
