@@ -59,6 +59,7 @@ SAMPLED: dict[str, int] = {
     "tests/golden/test_clients.py": 3,
     "tests/laws/test_laws.py": 3,
     "tests/pipeline/test_every_run_ends.py": 5,
+    "tests/recorder/test_hostile_agents.py": 8,
     "tests/recorder/test_plugin.py": 4,
     "tests/server/test_fork.py": 3,
     "tests/server/test_late_answers.py": 3,

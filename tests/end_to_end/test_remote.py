@@ -18,6 +18,8 @@ from tests.end_to_end.clients import MESSAGES, Client, Player, chat_body, new_id
 from tests.end_to_end.server import Server, serving
 from tests.end_to_end.test_one_run import ag_ui_body, datas
 from tests.end_to_end.test_use_chat import CASES, PROMPTS, Case, check
+from tests.live.served import Client as LiveClient
+from websockets.asyncio.client import connect
 
 from adk_prism.apps.tour.scenarios import SCENARIOS, Scenario
 from adk_prism.source.recording import read_run
@@ -131,7 +133,7 @@ async def test_what_a_remote_lacks(remote: Server) -> None:
         events = await adk.say("text")
         told = (await adk.http.get("/api/apps/tour")).json()
         assert told["remote"] is True
-        assert told["live"] is False
+        assert told["live"] is True
         invocation = events[-1]["invocationId"]
         where = f"/apps/tour/users/ada/sessions/{adk.session}"
         rewind = await adk.http.post(f"{where}/rewind", json={"invocationId": invocation})
@@ -140,6 +142,27 @@ async def test_what_a_remote_lacks(remote: Server) -> None:
         for answer, feature in ((rewind, "rewind"), (fork, "fork")):
             assert answer.status_code == 501, answer.text
             assert told["lacks"][feature] in answer.json()["detail"]
+
+
+async def test_live(remote: Server) -> None:
+    """A typed conversation with sound, through the remote's own route; it is recorded, and read again."""
+    chat = new_id("live")
+    where = f"ws{remote.url.removeprefix('http')}/api/live/tour?session={chat}"
+    async with connect(where) as socket:
+        client = LiveClient(socket)
+        for prompt in ("text", "tool"):
+            await client.say(prompt, chat)
+            await client.until_chunk("finish")
+        assert client.chunks("data-pcm")
+        assert client.chunks("tool-output-available")
+        run = client.frames[0]["run"]
+        await client.send("close")
+        assert (await client.closed())[0] == 1000
+    async with client_of(remote) as http:
+        entries = list(read_run((await http.get(f"/api/runs/{run}/recording")).content))
+        assert check_laws(entries) == []
+        stored = (await http.get(f"/api/chat/tour/{chat}/messages")).json()
+        assert [m["role"] for m in stored] == ["user", "assistant"] * 2
 
 
 async def test_graph(remote: Server) -> None:

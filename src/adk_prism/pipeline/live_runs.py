@@ -19,8 +19,8 @@ from adk_prism.pipeline.session_locks import Policy, SessionLocks
 from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.source.apps import Apps
 from adk_prism.source.contract import EventSource
+from adk_prism.source.live.conversation import Listener, LiveConversation
 from adk_prism.source.live.options import LiveCall, LiveOptions
-from adk_prism.source.live.source import Listener, LiveSource
 
 SecondClientPolicy = Literal["takeover", "refuse"]
 """What a second client of a session does to the first."""
@@ -39,7 +39,9 @@ OnDisconnect = Callable[[DisconnectReason], None]
 class LiveRun:
     """A live run, and the client that is connected to it."""
 
-    def __init__(self, runs: LiveRuns, origin: Origin, run: RunId, source: LiveSource) -> None:
+    def __init__(
+        self, runs: LiveRuns, origin: Origin, run: RunId, source: LiveConversation
+    ) -> None:
         self._runs = runs
         self.origin = origin
         self.id = run
@@ -139,13 +141,13 @@ class LiveRuns:
             return run
 
     async def _start(self, origin: Origin, options: LiveOptions) -> LiveRun:
-        runner, agents = self._apps.runner(origin.app, "live"), self._apps.agents(origin.app)
+        app = self._apps.app(origin.app)
         await self._apps.sessions(origin.app).ensure(origin)
-        sources: list[LiveSource] = []
+        sources: list[LiveConversation] = []
 
         def make(run: RunId) -> EventSource:
             call = LiveCall(run=run, origin=origin, invocation=f"e-{uuid4()}", options=options)
-            sources.append(LiveSource(runner, call, agents=agents, report=self._report))
+            sources.append(app.live(call, self._report))
             return sources[0]
 
         run_id = await self._runs.start(origin, self._busy, make)

@@ -273,6 +273,12 @@ class RunObserver:
         """Write the queue in the next turn of the event loop."""
         if self._queue and (self._flushing is None or self._flushing.done()):
             self._flushing = self._loop.create_task(self.flush())
+            self._flushing.add_done_callback(self._flushed)
+
+    def _flushed(self, task: asyncio.Task[None]) -> None:
+        """Let go of a task that is done: its context holds ADK's, and what ADK holds does not end."""
+        if self._flushing is task:
+            self._flushing = None
 
     async def finish(self) -> None:
         """End the nodes that failed, write what is left, and stop observing."""

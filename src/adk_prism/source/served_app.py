@@ -25,6 +25,9 @@ from adk_prism.source.client_state import declared_keys
 from adk_prism.source.client_tools import declared_tools
 from adk_prism.source.contract import EventSource
 from adk_prism.source.graph import Graph, read_graph
+from adk_prism.source.live.conversation import LiveConversation
+from adk_prism.source.live.options import LiveCall
+from adk_prism.source.live.source import LiveSource
 from adk_prism.source.request import RunRequest
 from adk_prism.source.runner import RunnerSource
 from adk_prism.source.session_changes import StateUpdateSource
@@ -87,6 +90,12 @@ class ServedApp(Protocol):
 
     def runner(self, feature: Feature) -> Runner:
         """Return the app's Runner, for a feature that needs it. Raise `NotSupported`."""
+
+    def check(self, feature: Feature) -> None:
+        """Raise `NotSupported` if this server cannot do that with the app, whatever its code does."""
+
+    def live(self, call: LiveCall, report: Report) -> LiveConversation:
+        """Return a live run of the app. Raise `NotSupported`."""
 
     def source(
         self,
@@ -182,6 +191,13 @@ class LocalApp:
         """Return the Runner: every feature can use it."""
         del feature
         return self._runner
+
+    def check(self, feature: Feature) -> None:
+        """Do nothing: with the code here, all can be tried."""
+
+    def live(self, call: LiveCall, report: Report) -> LiveConversation:
+        """Return a live run of the Runner."""
+        return LiveSource(self._runner, call, agents=self.agents(), report=report)
 
     def source(
         self,

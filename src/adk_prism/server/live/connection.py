@@ -39,6 +39,7 @@ from adk_prism.errors import (
     Conflict,
     LogError,
     PrismError,
+    RemoteFailed,
     Unprocessable,
     UsageError,
 )
@@ -68,9 +69,9 @@ from adk_prism.server.websocket.connection import SHUTDOWN, TOO_MANY_MESSAGES, S
 from adk_prism.server.websocket.frames import encode
 from adk_prism.server.websocket.send_queue import Closing
 from adk_prism.source.live.audio_log import PcmChunk
+from adk_prism.source.live.conversation import MICROPHONE_TYPE
 from adk_prism.source.live.options import LiveOptions
 from adk_prism.source.live.pending_questions import ApprovalDecision, ClientToolResult
-from adk_prism.source.live.source import MICROPHONE_TYPE
 from adk_prism.source.request import read_content
 
 MAX_ERRORS = 50
@@ -155,7 +156,7 @@ class LiveConnection(SocketConnection):
     async def _receive(self, message: Any) -> Closing | None:
         try:
             closing = await self._handle(message)
-        except UsageError as error:
+        except (UsageError, RemoteFailed) as error:
             self._errors += 1
             await self._send_error(error)
             return None if self._errors < MAX_ERRORS else ONLY_ERRORS
@@ -189,7 +190,7 @@ class LiveConnection(SocketConnection):
         if session and self._live.is_running(self._origin(session)):
             try:
                 await self._join(session)
-            except UsageError as error:
+            except (UsageError, RemoteFailed) as error:
                 await self._send_error(error)
 
     def _origin(self, session: str) -> Origin:

@@ -57,7 +57,7 @@ def routes(
         lifecycle.check_open()
         user = acting_user(caller_of(socket), check_user(user_id))
         app = check_app(app_name or _only_app(apps))
-        (await apps.open(app)).runner("live")
+        (await apps.open(app)).check("live")
         options = structs.replace(
             _with_modality(live.options, modalities or ["AUDIO"]),
             proactive=proactive_audio,

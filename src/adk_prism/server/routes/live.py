@@ -51,7 +51,7 @@ def routes(
         turns: Literal["detected", "manual"] = "detected",
     ) -> None:
         lifecycle.check_open()
-        (await apps.open(app_name)).runner("live")
+        (await apps.open(app_name)).check("live")
         files = FileLinks(base_url(socket, settings))
         complete = errors.completion(socket.scope)
         format = SPEC.format(dialect, files, complete=complete)

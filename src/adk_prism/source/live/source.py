@@ -1,13 +1,7 @@
 """A live run of an in-process ADK Runner as a source of records.
 
-Decides how google-adk 2.13's `Runner.run_live` is driven, and what of it is recorded:
-- one task drives the run; everything that is recorded goes through one queue, so the log has one order;
-- the user's text is recorded here, because ADK stores it without an event;
-- audio goes to the listener at once, and to the log in larger events (`audio_log`);
-- session resumption handles are not recorded;
-- each turn of the model is a model call (`model_calls`);
-- an interruption is recorded, open approvals are denied, and the model is notified in the way that it
-  understands. Its audio is dropped until it has ended its turn.
+Decides how google-adk 2.13's `Runner.run_live` is driven: one task drives the run, and each turn of the model
+is a model call (`model_calls`). After an interruption the model is notified in the way that it understands.
 
 `close` ends the run: the model is notified, and ADK has half a second to end.
 """
@@ -16,22 +10,20 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import ExitStack, aclosing, contextmanager
 from typing import Any
 
 from google.adk.agents.live_request_queue import LiveRequest
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.events.event import Event
-from google.adk.events.event_actions import EventActions
 from google.adk.models.google_llm import Gemini
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import Runner
 from google.genai import types
 
 from adk_prism.diagnostics import Report, ignore
-from adk_prism.errors import Unprocessable
-from adk_prism.runlog.entry import Agent, AgentEvent, Record, RunStarted, SpeakerInterrupted
+from adk_prism.runlog.entry import Agent, AgentEvent, Record, RunStarted
 from adk_prism.source.adk.live_call_cancellation import watch_cancellations
 from adk_prism.source.adk.live_requests import watch_requests
 from adk_prism.source.adk.live_stock_flow import has_event_plugins, is_stock_runner, process_event
@@ -39,43 +31,27 @@ from adk_prism.source.agents import list_agents
 from adk_prism.source.containment import first_cause
 from adk_prism.source.contract import Emit
 from adk_prism.source.live.audio_bypass import AudioBypass
-from adk_prism.source.live.audio_log import AudioLog, PcmChunk, audio_in
+from adk_prism.source.live.audio_log import PcmChunk
+from adk_prism.source.live.conversation import MICROPHONE_TYPE, LiveConversation, LiveRunCancelled
 from adk_prism.source.live.model_calls import LiveCalls, has_model_callbacks
 from adk_prism.source.live.options import LiveCall, run_config
 from adk_prism.source.live.pending_questions import PendingQuestions
 from adk_prism.source.live.plugin import NAME, live_plugin
 from adk_prism.source.live.run_context import CURRENT_RUN, LiveRunContext
 from adk_prism.source.model_calls.seen_call import DETAIL, SeenCall
-from adk_prism.source.plain_json import storable
 from adk_prism.source.plugin import NAME as NODES
-from adk_prism.source.redaction import Serialiser, state_json
-from adk_prism.source.request import checked_message
+from adk_prism.source.redaction import state_json
 from adk_prism.source.sessions import load_session
 from adk_prism.version import VERSION
-
-MAX_UNWRITTEN = 256
-"""Records that may wait to be written; beyond that the model's next event waits."""
-
-MAX_REMEMBERED = 64
-"""Message ids that are recognised when sent again: more than a client queues while disconnected."""
 
 CLOSE_TIMEOUT = 0.5
 """Seconds that ADK has to end a run whose queue is closed; it takes milliseconds."""
 
-MICROPHONE_TYPE = "audio/pcm;rate=16000"
-"""16 kHz, 16 bits, one channel, as Gemini expects it."""
-
 _IGNORES_CONTENT = re.compile(r"(?:.*/)?gemini-3")
 """Models that refuse content in the middle of a session, and can be interrupted by speech only."""
 
-Listener = Callable[[PcmChunk], None]
 
-
-class LiveRunCancelled(Exception):
-    """The run was cancelled."""
-
-
-class LiveSource:
+class LiveSource(LiveConversation):
     """One live run."""
 
     def __init__(
@@ -87,35 +63,20 @@ class LiveSource:
         report: Report = ignore,
     ) -> None:
         """Prepare a run; `records` starts it."""
+        super().__init__(call, report)
         self._runner = runner
-        self._call = call
         self._agents = list_agents(runner.agent) if agents is None else list(agents)
-        self._serialiser = Serialiser(report, run=call.run, app=call.origin.app)
-        self._records: asyncio.Queue[Record | SeenCall | None] = asyncio.Queue(MAX_UNWRITTEN)
         tools = live_plugin(runner, report).nonblocking_tools
         self._run = LiveRunContext(call.invocation, call.options, tools, self._records.put)
-        self._audio = AudioLog(call.options.audio_log_bytes, self._serialiser.event)
         self._calls: LiveCalls | None = None
         self._driver: asyncio.Task[None] | None = None
-        self._is_speaking = False
-        self._is_muted = False
         self._is_active = False
         """The model was notified that the person is speaking."""
-        self._is_cancelled = False
-        self._said: dict[str, None] = {}
-        """Ids of the last messages, in order."""
-        self.listener: Listener | None = None
-        """Gets the agent's audio, chunk by chunk, while a client is connected."""
 
     @property
     def questions(self) -> PendingQuestions:
         """The open questions of the run."""
         return self._run.questions
-
-    @property
-    def correlation(self) -> str:
-        """The correlation id of the last exception text that was kept out of the log; empty if none was."""
-        return self._serialiser.correlation
 
     # ------------------------------------------------------------------ the run
 
@@ -213,35 +174,15 @@ class LiveSource:
         if self._run.audio_bypass is not None:
             self._run.audio_bypass.event_left()
 
-    async def _record(self, event: Event) -> None:
-        chunks = audio_in(event)
-        if chunks is not None:
-            for due in self._play(event.author, chunks, lambda: event):
-                await self._records.put(due)
-            return
-        if event.live_session_resumption_update is not None:
-            return
-        if not event.partial:  # a partial transcript may be recorded before its audio
-            await self._write_audio()
-        self._track_speech(event)
-        await self._records.put(AgentEvent(self._serialiser.event(event)))
+    async def _record(self, event: Event) -> bool:
+        if not await super()._record(event):
+            return False
         if self._calls is not None:
             self._calls.read(event)
             await self._write_calls()
         for call in event.get_function_calls() if not event.partial else ():
             self._run.questions.logged(call.id or "").set()
-
-    def _track_speech(self, event: Event) -> None:
-        """Track whether the agent is speaking."""
-        if event.turn_complete or event.interrupted:
-            self._is_speaking = self._is_muted = False
-            self._audio.end_turn()
-        elif event.get_function_calls():
-            self._is_speaking = (
-                False  # what was said before a call is complete (`facts.live_turns`)
-            )
-        elif event.content is not None or event.output_transcription is not None:
-            self._is_speaking = True
+        return True
 
     def _play_direct(
         self, author: str, response: LlmResponse, chunks: list[PcmChunk]
@@ -265,63 +206,17 @@ class LiveSource:
     def _play(
         self, author: str, chunks: list[PcmChunk], event: Callable[[], Event]
     ) -> Sequence[AgentEvent]:
-        """Pass audio to the listener; return what of it is to be recorded now."""
-        self._is_speaking = True
         if self._calls is not None:
             self._calls.play(author, chunks)
-        if self._is_muted:
-            return ()
-        if self.listener is not None:
-            for chunk in chunks:
-                self.listener(chunk)
-        return self._audio.add(author, chunks, event)
-
-    async def _write_audio(self) -> None:
-        for due in self._audio.flush():
-            await self._records.put(due)
+        return super()._play(author, chunks, event)
 
     # ------------------------------------------------------------------ from the client
 
-    async def say(self, content: types.Content, message: str = "", partial: bool = False) -> None:
-        """Send the user's message; a message id that has been sent before is ignored.
-
-        After a `partial` one the model waits for more. Raise `Unprocessable` for what ADK refuses.
-        """
-        if message in self._said:
-            return  # a client that reconnected cannot know that it had arrived
-        content = checked_message(content)
-        if any(part.function_response for part in content.parts or ()):
-            raise Unprocessable(
-                "A message must not hold function responses; send tool results and approvals as such."
-            )
-        self._remember(message)
-        said = Event(
-            id=message or Event.new_id(),
-            invocation_id=self._call.invocation,
-            author="user",
-            content=content,
-        )
-        await self._write_audio()
-        await self._records.put(AgentEvent(self._serialiser.event(said)))
+    def _send_content(self, content: types.Content, *, partial: bool) -> None:
         self._run.request_queue.send_content(content, partial)
 
-    async def change_state(self, delta: Mapping[str, Any]) -> None:
-        """Change the session's state; recorded here, because ADK stores it without an event."""
-        changed = storable(delta)
-        changed_event = Event(
-            invocation_id=self._call.invocation,
-            author="user",
-            actions=EventActions(state_delta=changed),
-        )
-        await self._write_audio()
-        await self._records.put(AgentEvent(self._serialiser.event(changed_event)))
-        self._run.request_queue.send(LiveRequest(state_delta=changed))
-
-    def _remember(self, message: str) -> None:
-        if message:
-            self._said[message] = None
-        if len(self._said) > MAX_REMEMBERED:
-            del self._said[next(iter(self._said))]
+    def _send_state(self, delta: dict[str, Any]) -> None:
+        self._run.request_queue.send(LiveRequest(state_delta=delta))
 
     def send_audio(self, pcm: bytes, media_type: str = MICROPHONE_TYPE) -> bool:
         """Send a chunk of the microphone's audio, or an image; return whether there was room for it."""
@@ -352,14 +247,6 @@ class LiveSource:
         elif self._is_active:
             self._is_active = False
             self._run.request_queue.send_activity_end()
-
-    async def interrupt(self, reason: str) -> None:
-        """Interrupt the agent."""
-        self._run.questions.abandon_all("The person interrupted.")
-        self._is_muted = self._is_speaking
-        await self._write_audio()
-        await self._records.put(SpeakerInterrupted(reason=reason))
-        self._interrupt_model()
 
     def _interrupt_model(self) -> None:
         """Interrupt the model in the way that it supports."""
@@ -393,8 +280,3 @@ class LiveSource:
         driver = self._driver
         if driver is not None:
             asyncio.get_running_loop().call_later(CLOSE_TIMEOUT, driver.cancel)
-
-    def cancel(self) -> None:
-        """Cancel the run."""
-        self._is_cancelled = True
-        self.close()

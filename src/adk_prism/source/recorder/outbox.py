@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Literal
 
-from adk_prism.runlog.entry import Entry, Record, RunEnded
+from adk_prism.runlog.entry import Entry, NodeEnded, NodeStarted, Record, RunEnded
 from adk_prism.runlog.recorded_id import recorded_run
 from adk_prism.source.recording import write_run
 
@@ -44,6 +44,8 @@ class OutboundRun:
         self.state: Literal["open", "ended", "cut", "refused"] = "open"
         self.sent = time.monotonic()
         """When something was last delivered."""
+        self.nodes: dict[str, None] = {}
+        """Those that have begun and not ended, in order."""
 
 
 Delivery = tuple[OutboundRun, Sequence[bytes]]
@@ -61,26 +63,33 @@ class Outbox:
         self._changed = threading.Condition()
 
     def put(self, run: OutboundRun, when: float, record: Record) -> bool:
-        """Take a run's next record; return whether there was room for it."""
+        """Take a run's next record; return whether there was room for it. Nodes end before their run."""
         with self._changed:
-            if run.state != "open":
-                return run.state == "ended"
-            line = _line(run, when, record)
-            size = self._bytes + len(line)
-            fits = self._records < self._most_records and size <= self._most_bytes
-            if not fits and not isinstance(record, RunEnded):
-                run.state = "cut"
-                line = _line(run, when, RunEnded(outcome="incomplete", code=OVERFLOW))
-                if not run.cursor:
-                    return False  # Nothing of it was delivered, so nothing has to end.
-            elif isinstance(record, RunEnded):
-                run.state = "ended"
+            if isinstance(record, RunEnded):
+                for node in reversed(list(run.nodes)):
+                    self._put(run, when, NodeEnded(node=node, status="cancelled", derived=True))
+            return self._put(run, when, record)
+
+    def _put(self, run: OutboundRun, when: float, record: Record) -> bool:
+        if run.state != "open":
+            return run.state == "ended"
+        _note_node(run, record)
+        line = _line(run, when, record)
+        size = self._bytes + len(line)
+        fits = self._records < self._most_records and size <= self._most_bytes
+        if not fits and not isinstance(record, RunEnded):
+            run.state = "cut"
+            line = _line(run, when, RunEnded(outcome="incomplete", code=OVERFLOW))
             if not run.cursor:
-                self._runs.append(run)
-            run.cursor += 1
-            run.lines.append((run.cursor, line))
-            self._count(1, len(line))
-            self._changed.notify()
+                return False  # Nothing of it was delivered, so nothing has to end.
+        elif isinstance(record, RunEnded):
+            run.state = "ended"
+        if not run.cursor:
+            self._runs.append(run)
+        run.cursor += 1
+        run.lines.append((run.cursor, line))
+        self._count(1, len(line))
+        self._changed.notify()
         return run.state != "cut"
 
     def end_open(self, ended: RunEnded) -> None:
@@ -160,6 +169,13 @@ class Outbox:
 def _line(run: OutboundRun, when: float, record: Record) -> bytes:
     (line,) = write_run([Entry(run.cursor + 1, when, record)])
     return line
+
+
+def _note_node(run: OutboundRun, record: Record) -> None:
+    if isinstance(record, NodeStarted):
+        run.nodes[record.node] = None
+    elif isinstance(record, NodeEnded):
+        run.nodes.pop(record.node, None)
 
 
 def _batch(run: OutboundRun) -> list[bytes]:

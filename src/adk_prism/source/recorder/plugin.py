@@ -4,8 +4,8 @@ For `adk web --extra_plugins adk_prism.Recorder`, `App(plugins=[Recorder()])` an
 what a server of ours would: events as the client gets them, nodes, and runs inside tools.
 
 It never answers for an agent or a tool, never raises and never waits: whatever goes wrong in it is logged
-once, and the run is recorded as far as it was seen. ADK calls no plugin when a run is cancelled; such a run
-ends here when ADK has dropped its context.
+once, and the run is recorded as far as it was seen. A run whose reader neither goes on nor stops ends here
+when ADK has dropped its context.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import os
 import sys
 import weakref
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.invocation_context import InvocationContext
@@ -34,6 +35,7 @@ from adk_prism.source.recorder.destinations import Destination, PrismServer, Rec
 from adk_prism.source.recorder.final_events import final_event, observe_events
 from adk_prism.source.recorder.outbox import Outbox
 from adk_prism.source.recorder.recording import RunRecording
+from adk_prism.source.recorder.runner_errors import CURRENT, observe_runners
 from adk_prism.source.recorder.sender import LAST, Sender
 from adk_prism.source.run_observer import SCOPE, Scope
 from adk_prism.source.secrets import Secrets, secret_values
@@ -72,6 +74,7 @@ class Recorder(NodeCallbacks):
             logger.warning("adk-prism recorder is off: %s.", error)
         else:
             self._sender = Sender(self._outbox, destination)
+            observe_runners()
             # A file has no server that decides who may see what was sent to models.
             self._detail = "summary" if isinstance(destination, RecordingFolder) else "full"
             logger.info("adk-prism recorder is on: runs go to %s.", destination.title)
@@ -134,7 +137,15 @@ class Recorder(NodeCallbacks):
         self._sender.start()
         self._open[context.invocation_id] = recording
         SCOPE.set(recording.scope)
+        if (call := CURRENT.get()) is not None:
+            call.on_error = partial(self._raised, recording)
         weakref.finalize(context, self._vanished, recording).atexit = False
+
+    async def _raised(self, recording: RunRecording, error: BaseException) -> None:
+        """End a run that raised what ADK tells no plugin; one that has ended stays as it is."""
+        is_cut = isinstance(error, asyncio.CancelledError)
+        end = recording.end(is_cut=True) if is_cut else recording.fail(error)
+        await self._close(recording, end)
 
     def _vanished(self, recording: RunRecording) -> None:
         """End a run whose context is gone. Called at any moment, in any thread: it takes no lock."""
@@ -171,8 +182,11 @@ class Recorder(NodeCallbacks):
         recording = self._open.get(context.invocation_id)
         if recording is None or recording.invocation != context.invocation_id:
             return  # A run inside a tool ends; it is known until the whole run has ended.
+        await self._close(recording, end(recording))
+
+    async def _close(self, recording: RunRecording, end: Awaitable[None]) -> None:
         try:
-            await end(recording)
+            await end
         except Exception as error:
             self._failed(error)
         self._check_room(recording)

@@ -15,11 +15,14 @@ from adk_prism.errors import AppFailed, NotSupported, PrismError, UsageError
 from adk_prism.runlog.entry import Agent, AgentEvent, Record, RunStarted
 from adk_prism.source.contract import Emit, EventSource
 from adk_prism.source.graph import Graph
+from adk_prism.source.live.conversation import LiveConversation
+from adk_prism.source.live.options import LiveCall
 from adk_prism.source.redaction import Serialiser, state_json
 from adk_prism.source.remote.app_graph import graph_of
 from adk_prism.source.remote.artifacts import RemoteArtifacts
 from adk_prism.source.remote.client import RemoteClient
 from adk_prism.source.remote.connection import Connection
+from adk_prism.source.remote.live import RemoteLiveSource
 from adk_prism.source.remote.remote import Remote
 from adk_prism.source.remote.sessions import RemoteSessions
 from adk_prism.source.remote.source import RemoteSource
@@ -30,7 +33,7 @@ from adk_prism.source.unconfirmed_calls import InDoubt
 from adk_prism.version import VERSION
 
 _LACKS: Mapping[Feature, str] = {
-    "live": "Live runs of a remote app are not built yet.",
+    "live": "Live runs are passed on to ADK's servers in Python only.",
     "rewind": "Its server has no route that takes a message back, so nothing can be regenerated or edited.",
     "fork": "Its server does not take the history of a session from outside.",
     "rerun": "Its code is not here, so it cannot be run again with changes or recorded tools.",
@@ -92,6 +95,7 @@ class RemoteApp:
         """What cannot be done from here, and why."""
         known = {
             "state": self._connection.dialect.patches_state,
+            "live": self._connection.dialect.has_live,
             "graph": self._connection.info.root_agent_name in self._connection.info.agents,
         }
         return {feature: why for feature, why in _LACKS.items() if not known.get(feature)}
@@ -104,8 +108,7 @@ class RemoteApp:
 
     def graph(self) -> Graph:
         """Return the agents and tools that the server describes. Raise `NotSupported`."""
-        if "graph" in self.lacks:
-            self._refuse("graph")
+        self.check("graph")
         return graph_of(self._connection.info)
 
     async def details(self) -> dict[str, Any]:
@@ -121,6 +124,18 @@ class RemoteApp:
     def runner(self, feature: Feature) -> Runner:
         """Raise `NotSupported`: the code is elsewhere."""
         self._refuse(feature)
+
+    def check(self, feature: Feature) -> None:
+        """Raise `NotSupported` for what the server lacks."""
+        if feature in self.lacks:
+            self._refuse(feature)
+
+    def live(self, call: LiveCall, report: Report) -> LiveConversation:
+        """Return a live run on its server. Raise `NotSupported`."""
+        self.check("live")
+        return RemoteLiveSource(
+            self._connection, self.sessions, call, agents=self.agents(), report=report
+        )
 
     def source(
         self,
@@ -148,8 +163,7 @@ class RemoteApp:
 
     def state_update(self, request: RunRequest, report: Report) -> EventSource:
         """Return a change of state through the server's own route."""
-        if "state" in self.lacks:
-            self._refuse("state")
+        self.check("state")
         return RemoteStateUpdate(self.sessions, request, self.agents(), report)
 
     def _refuse(self, feature: Feature) -> NoReturn:

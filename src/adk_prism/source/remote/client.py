@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from http import HTTPStatus
 from typing import Any, Literal
 from urllib.parse import quote, urlsplit
 
 import msgspec
+from websockets.asyncio.client import ClientConnection
 
 from adk_prism.diagnostics import Diagnostic, Report
 from adk_prism.errors import Conflict, NotFound, RemoteFailed, Unprocessable
@@ -22,6 +23,7 @@ from adk_prism.source.remote.credentials import Credentials
 from adk_prism.source.remote.dialect import Refusals
 from adk_prism.source.remote.http_exchange import Exchange, HttpFailed
 from adk_prism.source.remote.http_pool import HttpPool
+from adk_prism.source.remote.live_socket import open_socket
 from adk_prism.source.remote.remote import Remote
 
 Method = Literal["GET", "POST", "PATCH", "DELETE"]
@@ -87,6 +89,10 @@ class RemoteClient:
                 raise self.failed(f"it answered {_kind(kind)} instead of a stream of events")
             response.is_stream = True
             yield response
+
+    def socket(self, path: str) -> AbstractAsyncContextManager[ClientConnection]:
+        """Return a WebSocket; it is closed with its block. It raises `RemoteFailed`."""
+        return open_socket(self._remote, self._credentials, path, self.failed)
 
     @asynccontextmanager
     async def _open(

@@ -38,6 +38,10 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """Answers to reading a session that is not there."""
     session_exists: Refusals = {}
     """Answers to creating a session that is there."""
+    has_live: bool = False
+    """`WS /run_live` takes live runs."""
+    has_newer_live: bool = False
+    """There, state and messages in pieces are taken, too."""
     fails_silently: bool = False
     """A run that failed is a stream that ends."""
     is_engine: bool = False
@@ -53,8 +57,10 @@ DIALECTS = {
             has_app_info=True,
             has_metadata=True,
             has_versions=True,
+            has_live=True,
+            has_newer_live=True,
         ),
-        Dialect(name="python-1", patches_state=True, has_app_info=True),
+        Dialect(name="python-1", patches_state=True, has_app_info=True, has_live=True),
         Dialect(name="typescript", creates_by_path=True, session_exists={400: Conflict}),
         Dialect(
             name="java", creates_by_path=True, session_exists={400: Conflict}, fails_silently=True

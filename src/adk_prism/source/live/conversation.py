@@ -1,0 +1,230 @@
+"""What every live run does with what is said, wherever its agent runs.
+
+- everything that is recorded goes through one queue, so the log has one order;
+- the user's text is recorded here, because ADK stores it without an event;
+- audio goes to the listener at once, and to the log in larger events (`audio_log`);
+- session resumption handles are not recorded;
+- after an interruption the agent's audio is dropped until it has ended its turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from google.adk.events.event import Event
+from google.adk.events.event_actions import EventActions
+from google.genai import types
+
+from adk_prism.diagnostics import Report
+from adk_prism.errors import Unprocessable
+from adk_prism.runlog.entry import AgentEvent, Record, SpeakerInterrupted
+from adk_prism.source.contract import Emit
+from adk_prism.source.live.audio_log import AudioLog, PcmChunk, audio_in
+from adk_prism.source.live.options import LiveCall
+from adk_prism.source.live.pending_questions import ApprovalDecision, ClientToolResult
+from adk_prism.source.model_calls.seen_call import SeenCall
+from adk_prism.source.plain_json import storable
+from adk_prism.source.redaction import Serialiser
+from adk_prism.source.request import checked_message
+
+MAX_UNWRITTEN = 256
+"""Records that may wait to be written; beyond that the model's next event waits."""
+
+MAX_REMEMBERED = 64
+"""Message ids that are recognised when sent again: more than a client queues while disconnected."""
+
+MICROPHONE_TYPE = "audio/pcm;rate=16000"
+"""16 kHz, 16 bits, one channel, as Gemini expects it."""
+
+Listener = Callable[[PcmChunk], None]
+
+
+class LiveRunCancelled(Exception):
+    """The run was cancelled."""
+
+
+class Questions(Protocol):
+    """The open questions of a live run; each method raises `Conflict` or `NotFound` for any other."""
+
+    def decide(self, approval: str, decision: ApprovalDecision) -> None:
+        """Answer an approval."""
+
+    def give_result(self, call: str, result: ClientToolResult) -> None:
+        """Take the client's result of a call."""
+
+    def give_result_by_adk_id(self, adk_id: str, result: ClientToolResult) -> None:
+        """Take the result of the last call with this id of ADK's."""
+
+    def abandon_all(self, reason: str) -> None:
+        """Settle all of them without an answer."""
+
+
+class LiveConversation(ABC):
+    """One live run: a source of records, and what its client can do."""
+
+    def __init__(self, call: LiveCall, report: Report) -> None:
+        """Prepare a run; `records` starts it."""
+        self._call = call
+        self._serialiser = Serialiser(report, run=call.run, app=call.origin.app)
+        self._records: asyncio.Queue[Record | SeenCall | None] = asyncio.Queue(MAX_UNWRITTEN)
+        self._audio = AudioLog(call.options.audio_log_bytes, self._serialiser.event)
+        self._invocation = call.invocation
+        self._is_speaking = False
+        self._is_muted = False
+        self._is_cancelled = False
+        self._said: dict[str, None] = {}
+        """Ids of the last messages, in order."""
+        self.listener: Listener | None = None
+        """Gets the agent's audio, chunk by chunk, while a client is connected."""
+
+    @property
+    def correlation(self) -> str:
+        """The correlation id of the last exception text that was kept out of the log; empty if none was."""
+        return self._serialiser.correlation
+
+    @property
+    @abstractmethod
+    def questions(self) -> Questions:
+        """The open questions of the run."""
+
+    @property
+    @abstractmethod
+    def is_over(self) -> bool:
+        """Whether the run has ended or is ending."""
+
+    @abstractmethod
+    def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
+        """Run until the client or the model ends it. Raise `NotFound` for an unknown session."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the run; repeating it changes nothing."""
+
+    def cancel(self) -> None:
+        """Cancel the run."""
+        self._is_cancelled = True
+        self.close()
+
+    # ------------------------------------------------------------------ from the agent
+
+    async def _record(self, event: Event) -> bool:
+        """Record an event; return False if it is audio, or not recorded."""
+        chunks = audio_in(event)
+        if chunks is not None:
+            for due in self._play(event.author, chunks, lambda: event):
+                await self._records.put(due)
+            return False
+        if event.live_session_resumption_update is not None:
+            return False
+        if not event.partial:  # a partial transcript may be recorded before its audio
+            await self._write_audio()
+        self._track_speech(event)
+        await self._records.put(AgentEvent(self._serialiser.event(event)))
+        return True
+
+    def _track_speech(self, event: Event) -> None:
+        """Track whether the agent is speaking."""
+        if event.turn_complete or event.interrupted:
+            self._is_speaking = self._is_muted = False
+            self._audio.end_turn()
+        elif event.get_function_calls():
+            self._is_speaking = (
+                False  # what was said before a call is complete (`facts.live_turns`)
+            )
+        elif event.content is not None or event.output_transcription is not None:
+            self._is_speaking = True
+
+    def _play(
+        self, author: str, chunks: list[PcmChunk], event: Callable[[], Event]
+    ) -> Sequence[AgentEvent]:
+        """Pass audio to the listener; return what of it is to be recorded now."""
+        self._is_speaking = True
+        if self._is_muted:
+            return ()
+        if self.listener is not None:
+            for chunk in chunks:
+                self.listener(chunk)
+        return self._audio.add(author, chunks, event)
+
+    async def _write_audio(self) -> None:
+        for due in self._audio.flush():
+            await self._records.put(due)
+
+    # ------------------------------------------------------------------ from the client
+
+    async def say(self, content: types.Content, message: str = "", partial: bool = False) -> None:
+        """Send the user's message; a message id that has been sent before is ignored.
+
+        After a `partial` one the model waits for more. Raise `Unprocessable` for what ADK refuses.
+        """
+        if message in self._said:
+            return  # a client that reconnected cannot know that it had arrived
+        content = checked_message(content)
+        if any(part.function_response for part in content.parts or ()):
+            raise Unprocessable(
+                "A message must not hold function responses; send tool results and approvals as such."
+            )
+        self._remember(message)
+        await self._record_own(Event(id=message or Event.new_id(), author="user", content=content))
+        self._send_content(content, partial=partial)
+
+    async def change_state(self, delta: Mapping[str, Any]) -> None:
+        """Change the session's state; recorded here, because ADK stores it without an event."""
+        changed = storable(delta)
+        await self._record_own(Event(author="user", actions=EventActions(state_delta=changed)))
+        self._send_state(changed)
+
+    async def _record_own(self, event: Event) -> None:
+        """Record what the client did."""
+        event.invocation_id = self._invocation
+        await self._write_audio()
+        await self._records.put(AgentEvent(self._serialiser.event(event)))
+
+    def _remember(self, message: str) -> None:
+        if message:
+            self._said[message] = None
+        if len(self._said) > MAX_REMEMBERED:
+            del self._said[next(iter(self._said))]
+
+    async def interrupt(self, reason: str) -> None:
+        """Interrupt the agent."""
+        self.questions.abandon_all("The person interrupted.")
+        self._is_muted = self._is_speaking
+        await self._write_audio()
+        await self._records.put(SpeakerInterrupted(reason=reason))
+        self._interrupt_model()
+
+    @abstractmethod
+    def _send_content(self, content: types.Content, *, partial: bool) -> None:
+        """Send a message to the model."""
+
+    @abstractmethod
+    def _send_state(self, delta: dict[str, Any]) -> None:
+        """Change the session's state."""
+
+    @abstractmethod
+    def _interrupt_model(self) -> None:
+        """Interrupt the model in the way that it supports."""
+
+    @abstractmethod
+    def send_audio(self, pcm: bytes, media_type: str = MICROPHONE_TYPE) -> bool:
+        """Send a chunk of the microphone's audio, or an image; return whether there was room for it."""
+
+    @abstractmethod
+    def signal_activity(self, *, starts: bool) -> None:
+        """Signal to the model that the person starts or stops speaking, in any mode."""
+
+    @abstractmethod
+    def end_audio(self) -> None:
+        """Signal to the model that no more audio comes for now."""
+
+    @abstractmethod
+    def start_speech(self) -> None:
+        """Handle that the person starts to speak; a model that does not detect it gets a signal."""
+
+    @abstractmethod
+    def end_speech(self) -> None:
+        """Handle that the person has stopped speaking, or switched the microphone off."""

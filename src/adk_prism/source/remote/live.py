@@ -1,0 +1,295 @@
+"""A live run of a remote app: what the client says goes to the remote's `WS /run_live`, its events come here.
+
+Follows google-adk 2.13 `cli/api_server.py` (`run_agent_live`) and `live/live_request_queue.py`; 1.39 has the
+same route. It has no way to say that the client marks where speech begins and ends, so the remote's model
+detects it. Nor is there a signal of an interruption that every model understands: the agent's words are
+dropped here until its turn ends.
+
+ADK's server does not close the connection when its run is over; when it failed, it does (1011). A connection
+that is lost otherwise ends the run as `owner_lost`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from google.adk.agents.live_request_queue import LiveRequest
+from google.adk.events.event import Event
+from google.genai import types
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import ConnectionClosed
+
+from adk_prism.diagnostics import Report
+from adk_prism.errors import SourceError, Unprocessable
+from adk_prism.runlog.entry import Agent, Record, RunEnded, RunStarted, Warned
+from adk_prism.source.contract import Emit
+from adk_prism.source.live.conversation import (
+    MICROPHONE_TYPE,
+    LiveConversation,
+    LiveRunCancelled,
+)
+from adk_prism.source.live.options import LiveCall, LiveOptions
+from adk_prism.source.model_calls.seen_call import SeenCall
+from adk_prism.source.redaction import state_json
+from adk_prism.source.remote.connection import Connection
+from adk_prism.source.remote.events import stored_event
+from adk_prism.source.remote.live_questions import RemoteQuestions
+from adk_prism.source.remote.sessions import RemoteSessions
+from adk_prism.version import VERSION
+
+OWNER_LOST = "owner_lost"
+
+MAX_WAITING = 250
+"""Requests that may wait to be sent before audio is dropped: five seconds of it in chunks of 20 ms."""
+
+CLOSE_TIMEOUT = 0.5
+"""Seconds in which the last events of a run that was asked to end may come."""
+
+NO_SESSION, TOO_BIG, FAILED = 1002, 1009, 1011
+_ORDINARY = frozenset({1000, 1005})
+"""Codes of a connection that was closed without an error."""
+
+_DETECTS = Warned(
+    code="manual", text="The remote's model detects by itself where speech begins and ends."
+)
+
+_Outgoing = tuple[LiveRequest, Event | None]
+"""A request, and what is recorded of it before it is sent."""
+
+
+class RemoteLiveSource(LiveConversation):
+    """One live run of a remote app."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        sessions: RemoteSessions,
+        call: LiveCall,
+        *,
+        agents: Sequence[Agent],
+        report: Report,
+    ) -> None:
+        """Prepare a run; `records` starts it."""
+        super().__init__(call, report)
+        self._invocation = ""  # The remote's to choose.
+        self._connection = connection
+        self._sessions = sessions
+        self._agents = list(agents)
+        self._outgoing: asyncio.Queue[_Outgoing] = asyncio.Queue()
+        self._questions = RemoteQuestions(self._answer)
+        self._driver: asyncio.Task[None] | None = None
+        self._is_closing = False
+        self._is_read = True
+        """Somebody takes the records."""
+
+    @property
+    def questions(self) -> RemoteQuestions:
+        """The open questions of the run."""
+        return self._questions
+
+    # ------------------------------------------------------------------ the run
+
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
+        """Run until the client or the remote ends it. Raise `NotFound` or `RemoteFailed`."""
+        del emit  # everything goes through one queue
+        origin = self._call.origin
+        state, _ = await self._sessions.before_run(origin)
+        async with self._connection.client.socket(self._path()) as socket:
+            yield self._started(state)
+            self._driver = asyncio.create_task(self._drive(socket), name=f"live {self._call.run}")
+            try:
+                while (record := await self._records.get()) is not None:
+                    if not isinstance(record, SeenCall):  # The remote's model calls are not seen.
+                        yield record
+            finally:
+                self._is_read = False
+                self._driver.cancel()  # has no effect on one that has ended
+                await asyncio.wait([self._driver])
+                self._sessions.changed(origin.user, origin.session)
+        self._raise_failure(self._driver)
+
+    def _raise_failure(self, driver: asyncio.Task[None]) -> None:
+        if self._is_cancelled:
+            raise LiveRunCancelled
+        if driver.cancelled():
+            if not self._is_closing:
+                raise asyncio.CancelledError
+        elif (error := driver.exception()) is not None:
+            raise error
+
+    def _started(self, state: dict[str, Any]) -> RunStarted:
+        return RunStarted(
+            run=self._call.run,
+            origin=self._call.origin,
+            live=True,
+            warnings=[_DETECTS] if self._call.options.manual else [],
+            agents=self._agents,
+            state=state_json(state),
+            version=VERSION,
+        )
+
+    def _path(self) -> str:
+        origin = self._call.origin
+        where = {
+            "app_name": self._connection.app,
+            "user_id": origin.user,
+            "session_id": origin.session,
+        }
+        query = urlencode({**where, **_asked(self._call.options)})
+        return f"{self._connection.dialect.prefix}/run_live?{query}"
+
+    async def _drive(self, socket: ClientConnection) -> None:
+        """Pass requests and events on until the connection ends. Raise `RemoteFailed`."""
+        sending = asyncio.create_task(self._send_all(socket))
+        total = self._connection.remote.total
+        try:
+            async with asyncio.timeout(total):
+                await self._receive_all(socket)
+        except TimeoutError:
+            raise self._connection.client.failed(
+                f"its run took more than {total:g} seconds"
+            ) from None
+        finally:
+            sending.cancel()
+            await asyncio.wait([sending])
+            if self._is_read:
+                await self._write_audio()
+                await self._records.put(None)
+
+    async def _receive_all(self, socket: ClientConnection) -> None:
+        try:
+            while True:
+                data = await socket.recv(decode=False)
+                await self._take(data)
+        except ConnectionClosed as error:
+            closed = error
+        ended = self._ended(closed)
+        if ended is not None:
+            await self._write_audio()
+            await self._records.put(ended)
+
+    async def _take(self, data: bytes) -> None:
+        try:
+            event = stored_event(data)
+        except SourceError:
+            raise self._connection.client.failed(
+                "it sent something that is not an ADK event"
+            ) from None
+        self._invocation = self._invocation or event.invocation_id
+        await self._record(event)
+        self._questions.note(event)
+
+    def _ended(self, closed: ConnectionClosed) -> RunEnded | None:
+        """Return the end of a run whose connection was lost, None if it was over. Raise `RemoteFailed`."""
+        client, said = self._connection.client, closed.rcvd
+        code = said.code if said is not None else None
+        if closed.sent is not None and closed.sent.code == TOO_BIG:
+            raise client.failed("one of its events is too large")
+        if self._is_closing or code in _ORDINARY:
+            return None
+        if code in (FAILED, NO_SESSION):
+            hint = "" if self._invocation else "; perhaps its model has no live mode"
+            raise client.failed(f"its live run failed{hint}", said.reason if said else "")
+        client.failed("the connection of a live run was lost", str(closed))
+        return RunEnded(outcome="failed", code=OWNER_LOST)
+
+    async def _send_all(self, socket: ClientConnection) -> None:
+        while True:
+            request, event = await self._outgoing.get()
+            if event is not None:
+                await self._record_own(event)
+            try:
+                await socket.send(request.model_dump_json(exclude_none=True, exclude_defaults=True))
+            except ConnectionClosed:
+                return  # Whoever receives says what that means.
+
+    # ------------------------------------------------------------------ from the client
+
+    def _send(self, request: LiveRequest, event: Event | None = None) -> None:
+        self._outgoing.put_nowait((request, event))
+
+    def _send_content(self, content: types.Content, *, partial: bool) -> None:
+        self._send(LiveRequest(content=content, partial=partial))
+
+    def _send_state(self, delta: dict[str, Any]) -> None:
+        self._send(LiveRequest(state_delta=delta))
+
+    async def say(self, content: types.Content, message: str = "", partial: bool = False) -> None:
+        """Send the user's message. Raise `Unprocessable` also for what the remote would ignore."""
+        if partial:
+            self._check_newer("a message that is not complete")
+        await super().say(content, message, partial)
+
+    async def change_state(self, delta: Any) -> None:
+        """Change the session's state. Raise `Unprocessable` where the remote would ignore it."""
+        self._check_newer("state")
+        await super().change_state(delta)
+
+    def _check_newer(self, what: str) -> None:
+        """Raise for what 1.x ignores without a word."""
+        if not self._connection.dialect.has_newer_live:
+            raise Unprocessable(f"The remote's version of ADK does not take {what} in a live run.")
+
+    def _answer(self, response: types.FunctionResponse) -> None:
+        content = types.Content(role="user", parts=[types.Part(function_response=response)])
+        self._send(LiveRequest(content=content), Event(author="user", content=content))
+
+    def send_audio(self, pcm: bytes, media_type: str = MICROPHONE_TYPE) -> bool:
+        """Send a chunk of audio, or an image; return whether there was room for it."""
+        if self._outgoing.qsize() >= MAX_WAITING:
+            return False
+        self._send(LiveRequest(blob=types.Blob(data=pcm, mime_type=media_type)))
+        return True
+
+    def signal_activity(self, *, starts: bool) -> None:
+        """Pass on that the person starts or stops speaking."""
+        if starts:
+            self._send(LiveRequest(activity_start=types.ActivityStart()))
+        else:
+            self._send(LiveRequest(activity_end=types.ActivityEnd()))
+
+    def end_audio(self) -> None:
+        """Signal that no more audio comes for now."""
+        self._send(LiveRequest(audio_stream_end=True))
+
+    def start_speech(self) -> None:
+        """Do nothing: the remote's model detects it."""
+
+    def end_speech(self) -> None:
+        """Signal that no more audio comes for now."""
+        self.end_audio()
+
+    def _interrupt_model(self) -> None:
+        """Do nothing: which signal its model understands is not known."""
+
+    # ------------------------------------------------------------------ the end
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run has ended or is ending."""
+        return self._is_closing or (self._driver is not None and self._driver.done())
+
+    def close(self) -> None:
+        """End the run; repeating it changes nothing."""
+        if self.is_over:
+            return
+        self._is_closing = True
+        self._send(LiveRequest(close=True))
+        if self._driver is not None:
+            asyncio.get_running_loop().call_later(CLOSE_TIMEOUT, self._driver.cancel)
+
+
+def _asked(options: LiveOptions) -> dict[str, str]:
+    """Return what the route takes of a run's options."""
+    given = {
+        "proactive_audio": options.proactive,
+        "enable_affective_dialog": options.affective,
+        "enable_session_resumption": options.transparent,
+        "explicit_vad_signal": options.explicit_activity,
+        "save_live_blob": options.save_audio or None,
+    }
+    known = {key: str(value).lower() for key, value in given.items() if value is not None}
+    return {"modalities": options.modality.upper(), **known}
