@@ -143,9 +143,7 @@ class Recorder(NodeCallbacks):
 
     async def _raised(self, recording: RunRecording, error: BaseException) -> None:
         """End a run that raised what ADK tells no plugin; one that has ended stays as it is."""
-        is_cut = isinstance(error, asyncio.CancelledError)
-        end = recording.end(is_cut=True) if is_cut else recording.fail(error)
-        await self._close(recording, end)
+        await self._close(recording, recording.fail(error))
 
     def _vanished(self, recording: RunRecording) -> None:
         """End a run whose context is gone. Called at any moment, in any thread: it takes no lock."""

@@ -6,6 +6,7 @@ plugins about them, just before it stores and yields them.
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 from google.adk.agents.invocation_context import InvocationContext
@@ -144,8 +145,10 @@ class RunRecording:
         self._put(ended)
 
     async def fail(self, error: BaseException) -> None:
-        """Record the end of a run that raised."""
+        """Record the end of a run that raised, or was cancelled."""
         await self._finish()
+        if isinstance(error, asyncio.CancelledError):
+            self._put(RunEnded(outcome="cancelled"))
         known = self._ending.ended()
         if known.outcome != "cancelled":
             code = known.code or code_of(error)

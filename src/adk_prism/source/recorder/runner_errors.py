@@ -1,7 +1,7 @@
 """What leaves a Runner and is no `Exception`: a cancellation, a panic of a native library, `SystemExit`.
 
-google-adk 2.13 calls no plugin for them. So the Runner's two generators are wrapped, for the whole process and
-once, before the first run: a wrapper passes events and exceptions on as they are.
+google-adk 2.13 calls no plugin for them. So the Runner's two generators are wrapped, for the whole process
+and once, before the first run: a wrapper passes events and exceptions on as they are.
 """
 
 from __future__ import annotations
