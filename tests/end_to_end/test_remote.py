@@ -137,11 +137,42 @@ async def test_what_a_remote_lacks(remote: Server) -> None:
         invocation = events[-1]["invocationId"]
         where = f"/apps/tour/users/ada/sessions/{adk.session}"
         rewind = await adk.http.post(f"{where}/rewind", json={"invocationId": invocation})
+        assert rewind.status_code == 501, rewind.text
+        assert told["lacks"]["rewind"] in rewind.json()["detail"]
+
+
+async def test_fork(remote: Server) -> None:
+    """A new session on the remote with what was said and the state; an open approval is asked no more."""
+    async with opened(client_of(remote), "tour") as adk:
+        for prompt in ("tool", "state", "approval"):
+            await adk.say(prompt)
         runs = (await adk.http.get("/api/runs", params={"session": adk.session})).json()
-        fork = await adk.http.post(f"/api/runs/{runs[0]['run']}/fork", json={"at": 2})
-        for answer, feature in ((rewind, "rewind"), (fork, "fork")):
-            assert answer.status_code == 501, answer.text
-            assert told["lacks"][feature] in answer.json()["detail"]
+        before = await adk.session_now()
+        body = {
+            "at": runs[-1]["cursor"],
+            "newMessage": {"role": "user", "parts": [{"text": "text"}]},
+        }
+        answer = await adk.http.post(f"/api/runs/{runs[-1]['run']}/fork", json=body)
+        assert answer.status_code == 200, answer.text
+        forked = answer.json()
+        assert forked["goesOn"] == "turn"
+        await adk.http.get(f"/api/runs/{forked['run']}/stream")
+        where = f"/apps/tour/users/ada/sessions/{forked['session']}"
+        there = (await adk.http.get(where)).json()
+        said = [
+            part["text"]
+            for event in there["events"]
+            for part in (event.get("content") or {}).get("parts") or []
+            if "text" in part and event["author"] == "user"
+        ]
+        assert said == ["tool", "state", "approval", "text"]
+        assert "adk_request_confirmation" not in json.dumps(there["events"])
+        kept = {k: v for k, v in before["state"].items() if not k.startswith(("user:", "app:"))}
+        assert kept.items() <= there["state"].items()
+        assert (await adk.session_now())["events"] == before["events"]
+        copy = {"at": runs[0]["cursor"]}
+        again = await adk.http.post(f"/api/runs/{runs[0]['run']}/fork", json=copy)
+        assert again.json()["goesOn"] == "nothing", again.text
 
 
 async def test_live(remote: Server) -> None:

@@ -67,8 +67,13 @@ class ForkHistories:
         self._chats = chats
         self._refused = refused
 
-    async def of(self, run: RunId, at: int, *, new_turn: bool) -> ForkHistory:
-        """Read the conversation at a cursor. Raise `NotFound`, `Gone` or `BadPosition`."""
+    async def of(
+        self, run: RunId, at: int, *, new_turn: bool, as_text: bool = False
+    ) -> ForkHistory:
+        """Read the conversation at a cursor. Raise `NotFound`, `Gone` or `BadPosition`.
+
+        `as_text`: the new session takes it as history from outside, of which nothing can be continued.
+        """
         origin = (await self._log.summary(run)).origin
         entries = [entry async for entry in self._chats.entries(run)]
         first = entries[0].record
@@ -78,7 +83,7 @@ class ForkHistories:
         runs = await self._log.list(app=origin.app, user=origin.user, session=origin.session)
         index = [known.run for known in runs].index(run)
         heads = [ChatRun(each, await self._chats.head(each.run)) for each in runs[: index + 1]]
-        untrusted = any(each.head.untrusted for each in heads)
+        untrusted = as_text or any(each.head.untrusted for each in heads)
         turns = fold_turns(heads)
         history = ForkHistory(
             origin,

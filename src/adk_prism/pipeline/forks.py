@@ -36,7 +36,7 @@ from adk_prism.runlog.entry import AgentEvent, Entry, Origin, Record, RunId, is_
 from adk_prism.source.apps import Apps
 from adk_prism.source.artifact_copies import ArtifactCopies
 from adk_prism.source.contract import EventSource
-from adk_prism.source.fork import Cuttings, Past, cut_session, plant, resumable_past
+from adk_prism.source.fork import Cuttings, Past, cut_session
 from adk_prism.source.rebuilding import answers_of, rebuild
 from adk_prism.source.redaction import serialise, state_json
 from adk_prism.source.request import RunRequest, Variant, checked_message, read_content
@@ -118,8 +118,11 @@ class Forks:
         speaks = not is_absent(wanted.message)
         if speaks:
             checked_message(read_content(wanted.message))
-        await self._apps.open((await self._log.summary(wanted.run)).origin.app)
-        history = await self._histories.of(wanted.run, wanted.at, new_turn=speaks)
+        app = await self._apps.open((await self._log.summary(wanted.run)).origin.app)
+        app.check("fork")
+        history = await self._histories.of(
+            wanted.run, wanted.at, new_turn=speaks, as_text=app.plants_text
+        )
         fork = self._planned(wanted, history, run or new_run(), digest)
         target = fork.start.origin
         if wanted.session:
@@ -178,14 +181,11 @@ class Forks:
     async def _build(self, fork: _Fork) -> list[str]:
         """Make the session with its artifacts and its runs; return which artifacts are missing."""
         target = fork.start.origin
-        runner = self._apps.runner(target.app, "fork")
+        app = self._apps.app(target.app)
         said = fork.goes_on != "again"
         past = await self._histories.past(fork.history, said=said)
         cuttings = await self._cuttings(fork.history, past, said)
-        events = cuttings.events
-        if fork.goes_on == "resume":
-            events = resumable_past(runner, events)
-        await plant(runner, target, events)
+        await app.plant(target, cuttings.events, resumes=fork.goes_on == "resume")
         try:
             artifacts = self._artifacts(fork)
             missing = await artifacts.copy(cuttings, past.until) if artifacts is not None else []

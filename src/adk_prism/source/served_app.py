@@ -7,7 +7,7 @@ Sessions, artifacts and memories are ADK's own services, which both have. Whatev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from google.adk.agents.llm_agent import LlmAgent
@@ -18,12 +18,13 @@ from google.adk.workflow import BaseNode
 
 from adk_prism.diagnostics import Report
 from adk_prism.errors import UsageError
-from adk_prism.runlog.entry import Agent
+from adk_prism.runlog.entry import Agent, Origin
 from adk_prism.source.adk.live_support import supports_live
 from adk_prism.source.agents import list_agents
 from adk_prism.source.client_state import declared_keys
 from adk_prism.source.client_tools import declared_tools
 from adk_prism.source.contract import EventSource
+from adk_prism.source.fork import plant, resumable_past
 from adk_prism.source.graph import Graph, read_graph
 from adk_prism.source.live.conversation import LiveConversation
 from adk_prism.source.live.options import LiveCall
@@ -76,6 +77,10 @@ class ServedApp(Protocol):
         """Whether an invocation can be resumed in another process."""
 
     @property
+    def plants_text(self) -> bool:
+        """Whether a new session takes a history as text only: nothing in it can be answered or resumed."""
+
+    @property
     def stops_when_left(self) -> bool:
         """Whether a run is aborted when the process that asked for it is gone."""
 
@@ -96,6 +101,13 @@ class ServedApp(Protocol):
 
     def live(self, call: LiveCall, report: Report) -> LiveConversation:
         """Return a live run of the app. Raise `NotSupported`."""
+
+    async def plant(self, origin: Origin, events: Sequence[Event], *, resumes: bool) -> None:
+        """Create a session that begins with these events; a run is to continue where they end, or not.
+
+        Raise `Conflict` if the session exists, and leave that one as it is. If anything else is raised, no
+        session remains.
+        """
 
     def source(
         self,
@@ -118,6 +130,7 @@ class LocalApp:
     """An app whose Runner is in this process."""
 
     stops_when_left = False
+    plants_text = False
 
     def __init__(
         self,
@@ -198,6 +211,11 @@ class LocalApp:
     def live(self, call: LiveCall, report: Report) -> LiveConversation:
         """Return a live run of the Runner."""
         return LiveSource(self._runner, call, agents=self.agents(), report=report)
+
+    async def plant(self, origin: Origin, events: Sequence[Event], *, resumes: bool) -> None:
+        """Create the session through the app's own service."""
+        past = resumable_past(self._runner, events) if resumes else events
+        await plant(self._runner, origin, past)
 
     def source(
         self,

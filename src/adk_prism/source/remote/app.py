@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import msgspec
@@ -12,7 +12,7 @@ from google.adk.utils.agent_info import AgentInfo
 
 from adk_prism.diagnostics import Report
 from adk_prism.errors import AppFailed, NotSupported, PrismError, UsageError
-from adk_prism.runlog.entry import Agent, AgentEvent, Record, RunStarted
+from adk_prism.runlog.entry import Agent, AgentEvent, Origin, Record, RunStarted
 from adk_prism.source.contract import Emit, EventSource
 from adk_prism.source.graph import Graph
 from adk_prism.source.live.conversation import LiveConversation
@@ -53,6 +53,7 @@ class RemoteApp:
     client_keys = None
     is_resumable = False
     stops_when_left = True
+    plants_text = True
 
     def __init__(self, remote: Remote, report: Report) -> None:
         self.name = remote.name
@@ -96,6 +97,7 @@ class RemoteApp:
         known = {
             "state": self._connection.dialect.patches_state,
             "live": self._connection.dialect.has_live,
+            "fork": self._connection.dialect.takes_events,
             "graph": self._connection.info.root_agent_name in self._connection.info.agents,
         }
         return {feature: why for feature, why in _LACKS.items() if not known.get(feature)}
@@ -136,6 +138,11 @@ class RemoteApp:
         return RemoteLiveSource(
             self._connection, self.sessions, call, agents=self.agents(), report=report
         )
+
+    async def plant(self, origin: Origin, events: Sequence[Event], *, resumes: bool) -> None:
+        """Create a session on its server, which takes what was said and the state."""
+        assert not resumes, "nothing in such a history can be resumed"
+        await self.sessions.plant(origin, events)
 
     def source(
         self,

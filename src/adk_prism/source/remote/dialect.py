@@ -34,6 +34,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """Artifacts have versions with metadata, and can be saved."""
     creates_by_path: bool = False
     """A session with an id is created by `POST …/sessions/{s}`, not by an id in the body."""
+    takes_events: bool = False
+    """A session can be created with events: those of a person and of agents, without actions."""
     no_session: Refusals = {}
     """Answers to reading a session that is not there."""
     session_exists: Refusals = {}
@@ -59,13 +61,26 @@ DIALECTS = {
             has_versions=True,
             has_live=True,
             has_newer_live=True,
+            takes_events=True,
         ),
-        Dialect(name="python-1", patches_state=True, has_app_info=True, has_live=True),
+        Dialect(
+            name="python-1",
+            patches_state=True,
+            has_app_info=True,
+            has_live=True,
+            takes_events=True,
+        ),
         Dialect(name="typescript", creates_by_path=True, session_exists={400: Conflict}),
         Dialect(
             name="java", creates_by_path=True, session_exists={400: Conflict}, fails_silently=True
         ),
-        Dialect(name="go", prefix="/api", creates_by_path=True, no_session={500: NotFound}),
+        Dialect(
+            name="go",
+            prefix="/api",
+            creates_by_path=True,
+            takes_events=True,
+            no_session={500: NotFound},
+        ),
         Dialect(
             name="kotlin", creates_by_path=True, session_exists={400: Conflict}, fails_silently=True
         ),

@@ -7,6 +7,7 @@ no status of its own for a session that is missing, or is there already: its met
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -20,8 +21,14 @@ from adk_prism.source.remote.connection import Connection
 class SessionRoutes(Protocol):
     """Reads and changes the sessions of one app."""
 
-    async def create(self, user: str, session: str | None, state: dict[str, Any] | None) -> bytes:
-        """Create a session and return it. Raise `Conflict` if it exists."""
+    async def create(
+        self,
+        user: str,
+        session: str | None,
+        state: dict[str, Any] | None,
+        events: Sequence[dict[str, Any]] = (),
+    ) -> bytes:
+        """Create a session, with events where the server takes them, and return it. Raise `Conflict`."""
 
     async def read(self, user: str, session: str) -> bytes | None:
         """Return a session; None if there is none."""
@@ -42,9 +49,17 @@ class AdkRoutes:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def create(self, user: str, session: str | None, state: dict[str, Any] | None) -> bytes:
+    async def create(
+        self,
+        user: str,
+        session: str | None,
+        state: dict[str, Any] | None,
+        events: Sequence[dict[str, Any]] = (),
+    ) -> bytes:
         dialect = self._connection.dialect
         body: dict[str, Any] = {} if state is None else {"state": state}
+        if events:
+            body["events"] = list(events)
         named = [session] if session else []
         if named and not dialect.creates_by_path:
             body["sessionId"] = named.pop()
@@ -99,7 +114,14 @@ class EngineMethods:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def create(self, user: str, session: str | None, state: dict[str, Any] | None) -> bytes:
+    async def create(
+        self,
+        user: str,
+        session: str | None,
+        state: dict[str, Any] | None,
+        events: Sequence[dict[str, Any]] = (),
+    ) -> bytes:
+        assert not events, "no method takes events"
         given: dict[str, Any] = {"user_id": user, "session_id": session, "state": state}
         known = {key: value for key, value in given.items() if value is not None}
         try:

@@ -1,11 +1,12 @@
 """The sessions of a remote app, as one of ADK's session services: read and changed through its routes.
 
-Sessions belong to the remote. Of events only a change of state can be added from outside; a user's sessions
-can be listed, those of all users cannot.
+Sessions belong to the remote. Of events only a change of state can be added from outside, and what was said
+before to a new session; a user's sessions can be listed, those of all users cannot.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -78,6 +79,24 @@ class RemoteSessions(BaseSessionService):
             raise AlreadyExistsError(f"Session {session_id} exists.") from None
         self._reads.note((user_id, session_id or ""), data)
         return self._session(app_name, user_id, _read(data), events=False)
+
+    async def plant(self, origin: Origin, events: Sequence[Event]) -> None:
+        """Create a session that begins with what was said and the state that it left.
+
+        Raise `Conflict` if it exists, `RemoteFailed`. Then no session remains.
+        """
+        state = {k: v for event in events for k, v in event.actions.state_delta.items()}
+        said = [_as_said(event) for event in events if event.content is not None]
+        routes = await self._routes()
+        try:
+            await routes.create(origin.user, origin.session, state, said)
+        except Conflict:
+            raise
+        except BaseException:
+            await routes.delete(origin.user, origin.session)
+            raise
+        finally:
+            self.changed(origin.user, origin.session)
 
     async def get_session(
         self,
@@ -170,6 +189,15 @@ class RemoteSessions(BaseSessionService):
             events=[stored_event(bytes(each)) for each in stored.events or ()] if events else [],
             last_update_time=time / 1000 if time > MILLISECONDS else time,
         )
+
+
+def _as_said(event: Event) -> dict[str, Any]:
+    """Return what a server takes of an event from outside: who said what, and when."""
+    kept = {"id", "invocation_id", "author", "timestamp", "branch", "content"}
+    told: dict[str, Any] = event.model_dump(
+        mode="json", by_alias=True, exclude_none=True, include=kept
+    )
+    return told
 
 
 def _read(data: bytes) -> _Stored:
