@@ -15,8 +15,10 @@ from pathlib import Path
 
 from adk_prism.facts.reader import Reader
 from adk_prism.facts.run_digest import DigestFold
+from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.digest import DIGEST_VERSION, NameKind, RunDigest
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunEnded, RunId, RunStarted
+from adk_prism.runlog.memory import MemoryLog
 from adk_prism.runlog.run_query import RunQuery
 from adk_prism.runlog.sqlite.store import SqliteLog
 from benchmarks.rounds import cpu_per_item, take_turns
@@ -47,15 +49,21 @@ async def _searches(rounds: int) -> list[Row]:
         "what is not there": RunQuery(text="zzzz", outcome="failed"),
     }
     with tempfile.TemporaryDirectory() as folder:
-        log = SqliteLog(Path(folder) / "runs.db")
-        await log.open()
-        await _fill(log, draw, words)
-        made = [await _search(log, name, query, rounds) for name, query in queries.items()]
-        await log.close()
+        made = []
+        logs: dict[str, RunLog] = {
+            "SQLite": SqliteLog(Path(folder) / "runs.db"),
+            "memory": MemoryLog(),
+        }
+        for where, log in logs.items():
+            await log.open()
+            await _fill(log, draw, words)
+            for name, query in queries.items():
+                made.append(await _search(log, f"{name}, {where}", query, rounds))
+            await log.close()
     return made
 
 
-async def _fill(log: SqliteLog, draw: random.Random, words: list[str]) -> None:
+async def _fill(log: RunLog, draw: random.Random, words: list[str]) -> None:
     for number in range(RUNS):
         run = RunId(f"run-{number}")
         origin = Origin(app="app", user=f"user-{number % 50}", session=run)
@@ -68,7 +76,7 @@ async def _fill(log: SqliteLog, draw: random.Random, words: list[str]) -> None:
         await log.index(run, digest)
 
 
-async def _search(log: SqliteLog, name: str, query: RunQuery, rounds: int) -> Row:
+async def _search(log: RunLog, name: str, query: RunQuery, rounds: int) -> Row:
     times = []
     for _ in range(rounds):
         began = time.perf_counter()

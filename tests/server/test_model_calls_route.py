@@ -45,6 +45,21 @@ async def test_the_calls_of_a_run_are_answered_in_order() -> None:
         assert (await stage.client.get("/api/runs/none/model-calls")).status_code == 404
 
 
+async def test_the_call_before_is_found_in_earlier_runs_too() -> None:
+    """Of the same agent: in the run, else in the last run of the conversation that has one."""
+    async with staging(_agent(), model_calls="full") as stage:
+        runs = [await stage.say("count"), await stage.say("again")]
+        one, two = await calls(stage, runs[0])
+        (three,) = await calls(stage, runs[1])
+        before = []
+        for run, shown in ((runs[0], one), (runs[0], two), (runs[1], three)):
+            path = f"/api/runs/{run}/model-calls?cursor={shown['cursor']}&previous=true"
+            before.append((await stage.client.get(path)).json())
+        assert before == [[], [one | {"run": runs[0]}], [two | {"run": runs[0]}]]
+        none = await stage.client.get(f"/api/runs/{runs[1]}/model-calls?cursor=1&previous=true")
+        assert none.json() == []
+
+
 DEFAULTS: dict[str, tuple[dict[str, Any], bool, bool, str]] = {
     "our own server, local": ({}, False, True, "full"),
     "part of a program": ({}, False, False, "summary"),

@@ -14,10 +14,15 @@ async function json(path, body) {
   return { value: await answer.json(), run: answer.headers.get('x-prism-run') };
 }
 
-/** Let the tour call a tool: two model calls of one agent. */
-async function runTool() {
+async function makeSession() {
   const session = `model-${Date.now()}`;
   await json(`/apps/tour/users/user/sessions/${session}`, {});
+  return session;
+}
+
+/** Let the tour call a tool: two model calls of one agent. */
+async function runTool(session) {
+  session ??= await makeSession();
   const { run } = await json('/run', { appName: 'tour', userId: 'user', sessionId: session, newMessage: { role: 'user', parts: [{ text: 'tool' }] } });
   const { value: calls } = await json(`/api/runs/${run}/model-calls`);
   assert.ok(calls.length >= 2, 'the run has two model calls');
@@ -37,6 +42,18 @@ test('instruction, messages, tools and response of each call, and what changed',
   await panel.getByText(`call ${calls.length - 1} of ${calls.length}`).waitFor();
   await until(async () => (await page.url()).includes(`at=${calls.at(-2).cursor}`), 'the playhead is at the call');
   await panel.getByText(/^Messages \(/).waitFor();
+  await close(page);
+});
+
+test('the first call of a run is compared with the last one of the run before', async () => {
+  const session = await makeSession();
+  await runTool(session);
+  const { run, calls } = await runTool(session);
+  const page = await open(browser, `#/run/${run}?panel=model&at=${calls[0].cursor}`);
+  const panel = page.locator('section.panel[aria-label="Model"]');
+  await panel.getByText(`call 1 of ${calls.length}`).waitFor();
+  await panel.getByText(/[1-9]\d* messages unchanged, [1-9]\d* added/).waitFor();
+  await panel.getByRole('link', { name: 'an earlier run' }).waitFor();
   await close(page);
 });
 

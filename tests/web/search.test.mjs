@@ -29,7 +29,7 @@ test('a run is searched for, opened at the first match, and gone through', async
   await page.getByLabel('Error').fill('nothing');
   await page.getByText('No run fits.').waitFor();
   await page.getByLabel('Error').fill('');
-  const result = page.getByRole('region', { name: 'Runs' }).locator(`a[href*="/run/${run}"]`);
+  const result = page.getByRole('region', { name: 'Runs' }).locator(`a[href*="/run/${run}?"]`);
   await result.waitFor();
   await checkAccess(page);
   await page.waitForFunction((name) => location.hash.includes(`tool=${name}`), tool);

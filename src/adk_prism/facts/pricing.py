@@ -15,6 +15,7 @@ import msgspec
 
 from adk_prism.errors import UsageError
 from adk_prism.facts.model_use import ModelUse
+from adk_prism.runlog.digest import Used
 
 _MILLION = 1_000_000
 _INSTEAD = {"cached": "input", "tool": "input", "reasoning": "output"}
@@ -124,6 +125,15 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
             return None
         total += cost
     return round(total, _DIGITS)
+
+
+def cost_of_used(used: Used, prices: Prices) -> float | None:
+    """Return what the model calls of a run cost, from its digest; None if a price is missing."""
+    return total_cost(
+        prices.cost(model, tokens)
+        for model, tokens in used.items()
+        if model or any(tokens.get(kind) for kind in _KINDS)
+    )
 
 
 def sum_of(calls: Iterable[ModelUse], prices: Prices) -> UsageSum:

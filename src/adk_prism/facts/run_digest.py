@@ -68,7 +68,6 @@ class DigestFold:
             first = self._times[0] if self._times else entry.time
             self._times = first, entry.time
         for item in self._reader.feed(entry):
-            self._uses.feed(item)
             self._take(item)
 
     def digest(self) -> RunDigest:
@@ -100,9 +99,12 @@ class DigestFold:
                 self._agent.withdraw(item.blocks)
             case fact.RunBegan():
                 self._agents = item.agents
+                self._uses.feed(item)
                 self._user.add(f"{item.query}\n")
             case fact.UserSpoke() | fact.InputTranscribed(final=True):
                 self._user.add(f"{item.text}\n")
+            case fact.ModelCalled():
+                self._uses.feed(item)
             case fact.Nested():
                 self._take(item.fact)
             case _:
@@ -126,6 +128,7 @@ class DigestFold:
                 for key in item.delta:
                     self._name("state", key)
             case fact.ModelCallEnded():
+                self._uses.feed(item)
                 self._name("model", item.model)
                 self._tokens += _total(item.usage)
             case fact.ErrorRaised() | fact.RunOver(outcome="failed"):

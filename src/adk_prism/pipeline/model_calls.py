@@ -58,12 +58,38 @@ class ModelCalls:
 
     async def of_run(self, run: RunId, cursor: int = 0) -> list[dict[str, Any]]:
         """Return the calls of a run, or the one at a cursor. Raise `NotFound` or `Gone`."""
-        calls = [
+        calls = await self._calls(run)
+        return await self._show(run, [call for call in calls if cursor in (0, call[0])])
+
+    async def previous(
+        self, run: RunId, cursor: int, earlier: Iterable[RunId]
+    ) -> list[dict[str, Any]]:
+        """Return the call of the same agent before the one at a cursor, with its run; none if there is none.
+
+        `earlier` are the runs before it in the conversation, newest first.
+        """
+        own = await self._calls(run)
+        agent = next((record.agent for at, record in own if at == cursor), None)
+        if agent is None:
+            return []
+        for each in (run, *earlier):
+            calls = await self._calls(each) if each != run else own
+            before = [c for c in calls if c[1].agent == agent and (each != run or c[0] < cursor)]
+            if before:
+                return [shown | {"run": each} for shown in await self._show(each, before[-1:])]
+        return []
+
+    async def _calls(self, run: RunId) -> list[tuple[int, ModelCalled]]:
+        return [
             (entry.cursor, entry.record)
             async for batch in self._log.read(run)
             for entry in batch
-            if isinstance(entry.record, ModelCalled) and cursor in (0, entry.cursor)
+            if isinstance(entry.record, ModelCalled)
         ]
+
+    async def _show(
+        self, run: RunId, calls: Iterable[tuple[int, ModelCalled]]
+    ) -> list[dict[str, Any]]:
         reading = _Pieces(self._log, run)
         shown, left = [], ANSWER_BYTES
         for at, record in calls:

@@ -12,8 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import get_args
 
 from adk_prism.errors import UsageError
-from adk_prism.facts.pricing import Prices
-from adk_prism.pipeline.shown_run import run_cost
+from adk_prism.facts.pricing import Prices, cost_of_used
 from adk_prism.runlog.digest import NAME_KINDS, NameKind
 from adk_prism.runlog.entry import Outcome
 from adk_prism.runlog.run_query import ANY, Bounds, RunQuery
@@ -71,7 +70,7 @@ def read_query(
         outcome=outcome,
         tokens=Bounds(_number(given, "minTokens"), _number(given, "maxTokens")),
         cost=_cost(given, prices),
-        price=lambda digest: run_cost(digest, prices or Prices()),
+        price=lambda used: cost_of_used(used, prices or Prices()),
         duration=Bounds(_number(given, "minDuration"), _number(given, "maxDuration")),
         started=Bounds(_moment(given, "since"), _moment(given, "until")),
     )

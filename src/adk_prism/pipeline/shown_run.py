@@ -36,11 +36,6 @@ def shown_run(summary: RunSummary) -> dict[str, Any]:
     }
 
 
-def run_cost(digest: RunDigest, prices: Prices) -> float | None:
-    """Return what the model calls of a run cost; None if that is not known."""
-    return sum_of(uses_of(digest), prices).cost
-
-
 def shown_found(found: FoundRun, text: str, prices: Prices) -> dict[str, Any]:
     """Return a run that was found, with what it was found by; `text` is what was searched for."""
     digest = found.digest

@@ -21,6 +21,11 @@ NameKind = Literal["tool", "agent", "model", "error", "state", "feedback"]
 NAME_KINDS: tuple[NameKind, ...] = ("tool", "agent", "model", "error", "state", "feedback")
 
 
+Used = dict[str, dict[str, int]]
+"""Model → tokens by kind, with `calls` and `ms`; under the empty name: calls that failed, and of models
+beyond the bound."""
+
+
 class RunDigest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One run, in short."""
 
@@ -34,9 +39,7 @@ class RunDigest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Tools and agents that ran, models that answered, codes of errors, state keys that were set, and
     what people said about it in one word (`feedback_label`)."""
     tokens: int = 0
-    used: dict[str, dict[str, int]] = {}
-    """Model → tokens by kind, with `calls` and `ms`; under the empty name: calls that failed, and of models
-    beyond the bound."""
+    used: Used = {}
     duration: float = 0.0
     """Seconds from the first entry to the last."""
     version: int = 0
@@ -55,3 +58,15 @@ class RunDigest(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 encode_digest = msgspec.json.Encoder().encode
 decode_digest = msgspec.json.Decoder(RunDigest).decode
+
+
+class _UsedOnly(Struct):
+    used: Used = {}
+
+
+_decode_used = msgspec.json.Decoder(_UsedOnly).decode
+
+
+def decode_used(text: bytes) -> Used:
+    """Return what a stored digest says was used: all else is passed over, which is several times as fast."""
+    return _decode_used(text).used

@@ -16,7 +16,7 @@ from msgspec import structs
 from adk_prism.errors import LogError
 from adk_prism.runlog.contract import Census, Receipt, Retention, RunSummary, SearchPage
 from adk_prism.runlog.digest import RunDigest
-from adk_prism.runlog.digest_scan import KeptDigest, scan
+from adk_prism.runlog.digest_scan import KeptDigest, keep, scan
 from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId
 from adk_prism.runlog.hooks import HookedLog
 from adk_prism.runlog.notes import OWNER_NOTES, Note, NoteOwner, by_kind_and_key, too_many
@@ -258,7 +258,7 @@ class MemoryLog(HookedLog):
         self._check_open()
         head = self._runs.get(run)
         if head is not None and head.outcome is not None:
-            self._digests[run] = KeptDigest(head.number, head.summary(), digest, digest.text)
+            self._digests[run] = keep(head.number, head.summary(), digest)
 
     async def unindexed(self, limit: int) -> Sequence[RunId]:
         self._check_open()

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from adk_prism.runlog.digest import NameKind, RunDigest
-from adk_prism.runlog.search_text import search_terms
+from adk_prism.runlog.digest import NameKind, Used
 
 
 class Bounds(Struct, frozen=True):
@@ -53,7 +52,7 @@ def name_pattern(text: str) -> NamePattern:
     return NamePattern(part, folded.startswith("*"), folded.endswith("*"))
 
 
-Price = Callable[[RunDigest], float | None]
+Price = Callable[[Used], float | None]
 
 
 class RunQuery(Struct, frozen=True, kw_only=True):
@@ -75,30 +74,7 @@ class RunQuery(Struct, frozen=True, kw_only=True):
     started: Bounds = ANY
     """Seconds since 1970."""
 
-    def fits_cost(self, digest: RunDigest) -> bool:
+    def fits_cost(self, used: Used) -> bool:
         """Return whether a run cost as much as is wanted."""
-        if self.cost == ANY:
-            return True
-        cost = self.price(digest)
+        cost = self.price(used)
         return cost is not None and self.cost.hold(cost)
-
-    def test(self) -> Callable[[RunDigest, str], bool]:
-        """Return a test of digests, each with its searchable text. Raise `UsageError` for a bad text."""
-        terms = search_terms(self.text)
-        patterns = {kind: name_pattern(text) for kind, text in self.names.items() if text}
-
-        def fits(digest: RunDigest, text: str) -> bool:
-            if not (self.tokens.hold(digest.tokens) and self.duration.hold(digest.duration)):
-                return False
-            if self.without and digest.names.get(self.without):
-                return False
-            if not all(term in text for term in terms):
-                return False
-            if not self.fits_cost(digest):
-                return False
-            return all(
-                any(pattern.fits(name.casefold()) for name in digest.names.get(kind, ()))
-                for kind, pattern in patterns.items()
-            )
-
-        return fits

@@ -147,7 +147,7 @@ def routers(context: Context) -> list[APIRouter]:
             streams,
             calls,
         ),
-        model_calls.routes(calls),
+        model_calls.routes(calls, log),
         feedback.routes(apps, log, chats, Feedbacks(log, context.run_index)),
         views.routes(context.films),
         compare.routes(log, chats, calls),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from adk_prism.errors import LogError, UsageError
 from adk_prism.runlog.contract import LogObserver, RunLog
-from adk_prism.runlog.digest import DIGEST_VERSION, RunDigest
+from adk_prism.runlog.digest import DIGEST_VERSION, RunDigest, Used
 from adk_prism.runlog.entry import Origin, RunEnded, RunId
 from adk_prism.runlog.run_query import Bounds, RunQuery
 from adk_prism.testing.runlog_steps import (
@@ -34,6 +34,7 @@ DIGESTS: dict[RunId, RunDigest] = {
             "feedback": ["down"],
         },
         tokens=120,
+        used={"m": {"input": 120}},
         duration=1.5,
         version=DIGEST_VERSION,
     ),
@@ -42,6 +43,7 @@ DIGESTS: dict[RunId, RunDigest] = {
         calls='send_invoice {"to":"a@b.example"} RESOURCE_EXHAUSTED: try later',
         names={"tool": ["send_invoice", "odd*[name]"], "error": ["ValueError"], "model": ["m-1"]},
         tokens=9000,
+        used={"m": {"input": 9000}},
         duration=30.0,
         version=DIGEST_VERSION,
     ),
@@ -52,9 +54,9 @@ DIGESTS: dict[RunId, RunDigest] = {
 """Runs in the order of their start. The second one belongs to somebody else, and has failed."""
 
 
-def _price(digest: RunDigest) -> float | None:
-    """Return what a run cost; of short ones nobody knows."""
-    return digest.tokens / 100 if digest.tokens > 100 else None
+def _price(used: Used) -> float | None:
+    """Return what a run cost; of a run without a model nobody knows."""
+    return used["m"]["input"] / 100 if "m" in used else None
 
 
 OTHERS = Origin(app="app", user="other", session="session")

@@ -14,6 +14,8 @@ export type ModelRequest = {
 };
 export type ModelCall = {
   cursor: number;
+  /** Of a call before another one: its run. */
+  run?: string;
   agent: string;
   model: string;
   /** Null where only a summary was recorded. */
@@ -31,16 +33,16 @@ const LOADING: ModelCallState = { kind: 'loading' };
 const KEPT = 40; // Requests may be large.
 const known = new Map<string, ModelCall>();
 
-/** Return the model call at a cursor; null where none is asked for. */
-export function useModelCall(run: string, cursor: number | null): ModelCallState | null {
-  const id = `${run} ${cursor}`;
+/** Return the model call at a cursor, or the one of its agent before it, in this run or an earlier one; null where none is asked for. */
+export function useModelCall(run: string, cursor: number | null, which: 'this' | 'previous' = 'this'): ModelCallState | null {
+  const id = `${run} ${cursor} ${which}`;
   const [loaded, setLoaded] = useState<{ id: string; state: ModelCallState }>({ id: '', state: LOADING });
   useEffect(() => {
     if (cursor === null || shared() || known.has(id)) return;
     const leaving = new AbortController();
     const load = async () => {
       try {
-        const [call] = await getJson<ModelCall[]>(`${path('api', 'runs', run)}/model-calls?cursor=${cursor}`, leaving.signal);
+        const [call] = await getJson<ModelCall[]>(`${path('api', 'runs', run)}/model-calls?cursor=${cursor}${which === 'previous' ? '&previous=true' : ''}`, leaving.signal);
         if (call) keep(id, call);
         setLoaded({ id, state: call ? LOADING : { kind: 'missing', why: 'It is not in the log any more.' } });
       } catch (error) {
@@ -49,9 +51,9 @@ export function useModelCall(run: string, cursor: number | null): ModelCallState
     };
     void load();
     return () => leaving.abort();
-  }, [id, run, cursor]);
+  }, [id, run, cursor, which]);
   if (cursor === null) return null;
-  const call = shared()?.modelCalls?.find((each) => each.cursor === cursor) ?? known.get(id);
+  const call = (which === 'this' && shared()?.modelCalls?.find((each) => each.cursor === cursor)) || known.get(id);
   if (call) return { kind: 'there', call };
   if (shared()) return { kind: 'missing', why: 'This file does not contain what was sent to the model.' };
   return loaded.id === id ? loaded.state : LOADING;

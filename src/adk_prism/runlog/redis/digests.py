@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 
 from adk_prism.runlog.contract import SearchPage
 from adk_prism.runlog.digest import DIGEST_VERSION, RunDigest, decode_digest, encode_digest
-from adk_prism.runlog.digest_scan import KeptDigest, scan
+from adk_prism.runlog.digest_scan import KeptDigest, keep, scan
 from adk_prism.runlog.entry import RunId
 from adk_prism.runlog.redis.encoding import read_run
 from adk_prism.runlog.redis.keys import Keys
@@ -122,7 +122,7 @@ class RedisDigests:
         except MsgspecError:  # Of another version; it is made again.
             return
         summary = read_run(run, fields).summary
-        self._kept[run] = KeptDigest(number, summary, digest, digest.text)
+        self._kept[run] = keep(number, summary, digest)
 
     async def _fetch(self, runs: Sequence[RunId]) -> list[tuple[RunId, Any, Any]]:
         async with self._redis.pipeline(transaction=False) as pipeline:

@@ -10,7 +10,13 @@ import sqlite3
 from collections.abc import Iterator
 
 from adk_prism.runlog.contract import FoundRun, SearchPage
-from adk_prism.runlog.digest import DIGEST_VERSION, RunDigest, decode_digest, encode_digest
+from adk_prism.runlog.digest import (
+    DIGEST_VERSION,
+    RunDigest,
+    decode_digest,
+    decode_used,
+    encode_digest,
+)
 from adk_prism.runlog.digest_scan import page_of
 from adk_prism.runlog.entry import RunId
 from adk_prism.runlog.run_query import ANY, Bounds, NamePattern, RunQuery, name_pattern
@@ -58,7 +64,7 @@ def search(
     connection: sqlite3.Connection, query: RunQuery, limit: int, before: int | None
 ) -> SearchPage:
     """Return the newest runs that fit. Raise `UsageError` for a text without words."""
-    connection.create_function("fits_cost", 1, lambda text: query.fits_cost(decode_digest(text)))
+    connection.create_function("fits_cost", 1, lambda text: query.fits_cost(decode_used(text)))
     origin = list(_origin(query))
     where, values = _joined([*origin, *_conditions(query, before)])
     rows = connection.execute(

@@ -1,4 +1,5 @@
 /** The model call at the playhead: what was sent, what came back, and what changed since the agent's last one. */
+import { linkTo } from '../../app/route';
 import { callsAt, type CallView } from '../../film/timeline';
 import { differenceOf, toolsOf, type Difference } from '../../film/callDifference';
 import { useModelCall, type Content, type ModelCall, type ModelRequest } from '../../film/modelCalls';
@@ -21,6 +22,8 @@ export default function ModelPanel({ film, at, seek }: PanelProps) {
   const before = call ? (done.slice(0, -1).findLast((each) => each.agent === call.agent) ?? null) : null;
   const state = useModelCall(film.run, call?.kept ? call.cursor : null);
   const previous = useModelCall(film.run, call?.kept && before?.kept ? before.cursor : null);
+  const earlier = useModelCall(film.run, call?.kept && !before ? call.cursor : null, 'previous');
+  const last = [previous, earlier].flatMap((found) => (found?.kind === 'there' ? [found.call] : []))[0] ?? null;
   const there = state?.kind === 'there' ? state.call : null;
   return (
     <section className="panel model-panel" aria-label="Model">
@@ -33,7 +36,7 @@ export default function ModelPanel({ film, at, seek }: PanelProps) {
         {call && !call.kept && <Empty title="Only a summary was recorded">Start the server with --model-calls full to record requests and responses.</Empty>}
         {state?.kind === 'loading' && <div className="skeleton" role="status" aria-label="Loading the model call" />}
         {state?.kind === 'missing' && <Empty title="The request is not available">{state.why}</Empty>}
-        {there?.request && <Whole call={there} request={there.request} before={previous?.kind === 'there' ? previous.call.request : null} />}
+        {there?.request && <Whole call={there} request={there.request} before={last} />}
       </div>
     </section>
   );
@@ -78,13 +81,13 @@ function Summary({ call }: { call: CallView }) {
   );
 }
 
-function Whole({ call, request, before }: { call: ModelCall; request: ModelRequest; before: ModelRequest | null }) {
+function Whole({ call, request, before }: { call: ModelCall; request: ModelRequest; before: ModelCall | null }) {
   const { systemInstruction, ...config } = request.config;
   const tools = toolsOf(request);
   return (
     <>
       {call.cut && <p className="section muted">Too large to be kept whole: {call.cut.join(', ')}.</p>}
-      {before && <Changed difference={differenceOf(before, request)} />}
+      {before?.request && <Changed difference={differenceOf(before.request, request)} run={before.run} />}
       {systemInstruction !== undefined && (
         <Part title="Instruction" open>
           {() => <Text value={systemInstruction} />}
@@ -106,11 +109,16 @@ function Whole({ call, request, before }: { call: ModelCall; request: ModelReque
   );
 }
 
-function Changed({ difference: { same, added, removed, changes } }: { difference: Difference }) {
+function Changed({ difference: { same, added, removed, changes }, run }: { difference: Difference; run?: string }) {
   return (
     <Part title="Since the agent's last call" open>
       {() => (
         <>
+          {run !== undefined && (
+            <p className="muted">
+              It was in <a href={linkTo({ kind: 'run', run }, 'model')}>an earlier run</a> of this conversation.
+            </p>
+          )}
           <p className="muted">
             {plural(same, 'message')} unchanged, {added.length} added, {removed.length} removed
             {changes.length ? '' : '; instruction, tools and config unchanged'}
