@@ -22,6 +22,7 @@ from tests.source.scripted import Scripted, call
 from adk_prism.errors import LogError
 from adk_prism.facts.adk_event import read_event
 from adk_prism.runlog.entry import AgentEvent, Entry, RunEnded, RunStarted
+from adk_prism.runlog.from_url import open_log
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.testing.laws import check_laws
 from adk_prism.view.film import fold
@@ -318,6 +319,82 @@ async def test_changed_state_is_seen_by_what_goes_on() -> None:
             film = fold(new)
             assert film.at(None, "state")["state"]["snapshot"]["session"] == session["state"]
         assert (await stage.session())["state"] == {"count": 1}
+
+
+async def test_a_key_is_taken_out_of_the_state() -> None:
+    """Whether a message is said, the run goes on, or nothing is left to do: the fork never had it."""
+    model = Scripted.saying(call("count", "c1"), "One. ")
+    async with staging(agent(model), resumable=True) as stage:
+        await stage.client.post(f"{PATH}/{SESSION}", json={"tone": "brief"})
+        run = await stage.say("count")
+        entries = await stage.entries(run)
+        answered = next(i for i, e in enumerate(entries, 1) if b"functionResponse" in _bytes(e))
+        model.then("Good. ", "Better. ")
+        for at, message in ((answered, None), (answered, hello()), (len(entries), None)):
+            keys = ["count", "tone", "unheard of"]
+            forked = await stage.fork(run, at, removeState=keys, newMessage=message)
+            new = await stage.entries(forked["run"])
+            assert (await stage.session(forked["session"]))["state"] == {}, forked["goesOn"]
+            assert fold(new).at(None, "state")["state"]["snapshot"]["session"] == {}
+            assert check_laws(new) == []
+        assert (await stage.session())["state"] == {"count": 1, "tone": "brief"}
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"removeState": ["user:name"]}, 403),
+        ({"removeState": ["temp:x"]}, 403),
+        ({"stateDelta": {"temp:x": 1}}, 403),
+        ({"stateDelta": {"a": 1}, "removeState": ["a"]}, 400),
+        ({"removeState": "a"}, 422),
+        ({"removeState": ["a"] * 1001}, 422),
+        ({"stateDelta": [1]}, 422),
+    ],
+    ids=str,
+)
+async def test_changes_of_the_state_that_are_refused(body: Json, status: int) -> None:
+    """Nothing is made, and no model is called."""
+    async with staging(agent(Scripted.saying("One. "))) as stage:
+        run = await stage.say("hello")
+        before = await _everything(stage)
+        answer = await stage.client.post(f"/api/runs/{run}/fork", json={"at": 1} | body)
+        assert answer.status_code == status, answer.text
+        assert await _everything(stage) == before
+
+
+async def test_a_fork_and_its_origin_know_each_other(tmp_path: Path) -> None:
+    """In the list of conversations and after a restart; a fork of a fork names the fork."""
+    model = Scripted.saying(call("count", "c1"), "One. ", "Two. ", *["More. "] * 9)
+    log = f"sqlite:///{tmp_path}/log.db"
+    async with staging(agent(model), log=open_log(log)) as stage:
+        await stage.say("first")
+        run = await stage.say("second")
+        made = [
+            await stage.fork(run, at, newMessage=message)
+            for at, message in ((1, None), (3, hello()), (len(await stage.entries(run)), None))
+        ]
+        again = await stage.fork(made[1]["run"], 2, newMessage=hello())
+        for each in (*made, again):
+            await stage.entries(each["run"])
+        alone = await stage.client.get("/api/conversations", params={"session": SESSION})
+        assert [fork["session"] for fork in alone.json()[0]["forks"]] == [
+            f["session"] for f in made
+        ]
+        gone = made.pop()["session"]
+        assert (await stage.client.delete(f"{PATH}/{gone}")).status_code == 200
+    async with staging(agent(model), log=open_log(log)) as stage:
+        listed = (await stage.client.get("/api/conversations")).json()
+        found = {each["session"]: each for each in listed}
+        origin = found[SESSION]
+        assert origin["forkedFrom"] is None
+        assert [fork["session"] for fork in origin["forks"]] == [f["session"] for f in made]
+        for fork in made:
+            point = found[fork["session"]]["forkedFrom"]
+            assert (point["run"], point["session"]) == (run, SESSION)
+            assert found[fork["session"]]["title"] == "Fork of first"
+        point = found[again["session"]]["forkedFrom"]
+        assert point == {"run": made[1]["run"], "at": 2, "session": made[1]["session"]}
 
 
 def _bytes(entry: Entry) -> bytes:

@@ -44,7 +44,16 @@ from adk_prism.pipeline.source_wrappers import (
     PreparedSource,
     no_preparation,
 )
-from adk_prism.runlog.entry import NOTHING, BroughtTool, Decision, Origin, RunId, Warned, to_raw
+from adk_prism.runlog.entry import (
+    NOTHING,
+    BroughtTool,
+    Decision,
+    ForkPoint,
+    Origin,
+    RunId,
+    Warned,
+    to_raw,
+)
 from adk_prism.source.apps import Apps
 from adk_prism.source.contract import EventSource
 from adk_prism.source.denial_reason import REASON
@@ -64,6 +73,8 @@ class Start(Struct, frozen=True, kw_only=True):
     digest: str = ""
     client_run: str = ""
     """The client's own id of the run."""
+    forked_from: ForkPoint | None = None
+    """Of the run that a fork begins with."""
     streaming: bool = True
     state_delta: Mapping[str, Any] = {}
     custom_metadata: Mapping[str, Any] = {}
@@ -450,7 +461,7 @@ class Conversations:
         def make(run: RunId) -> EventSource:
             request = self._request(start, run)
             source = self._apps.app(start.origin.app).state_update(request, self._report)
-            return PreparedSource(source, digest=start.digest, client_run=start.client_run)
+            return _prepared(start, source)
 
         return await self._runs.start(start.origin, "wait", make, start.run)
 
@@ -480,14 +491,23 @@ class Conversations:
         before: Callable[[], Awaitable[None]] | None = None,
     ) -> EventSource:
         source = self.source(request)
-        if before is None and not start.digest:
+        if before is None and not start.digest and start.forked_from is None:
             return source  # Most runs need no preparation: a step less for each of their events.
-        return PreparedSource(
-            source,
-            before=before or no_preparation,
-            digest=start.digest,
-            client_run=start.client_run,
-        )
+        return _prepared(start, source, before or no_preparation)
+
+
+def _prepared(
+    start: Start,
+    source: EventSource,
+    before: Callable[[], Awaitable[None]] = no_preparation,
+) -> PreparedSource:
+    return PreparedSource(
+        source,
+        before=before,
+        digest=start.digest,
+        client_run=start.client_run,
+        forked_from=start.forked_from,
+    )
 
 
 _RUN_AGAIN = (

@@ -16,7 +16,7 @@ from adk_prism.pipeline.chats import ChatRun, Chats, fold_turns
 from adk_prism.pipeline.runs import new_run
 from adk_prism.pipeline.truncated_run import TruncatedRun, close_truncated, truncate_run
 from adk_prism.runlog.contract import RunLog, RunSummary
-from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunId, RunStarted
+from adk_prism.runlog.entry import AgentEvent, Entry, ForkPoint, Origin, RunId, RunStarted
 from adk_prism.source.fork import Past
 from adk_prism.source.rebuilding import Chapter
 from adk_prism.source.sessions import SHARED
@@ -56,6 +56,15 @@ class ForkHistory(Struct, frozen=True):
     def is_upload(self) -> bool:
         """Whether it is a recording, and no conversation of this server."""
         return self.cut.head.uploaded
+
+
+class ForkTarget(Struct, frozen=True):
+    """Where a history is copied to."""
+
+    origin: Origin
+    ids: Mapping[str, str]
+    """Of the copies, by the runs' own."""
+    forked_from: ForkPoint
 
 
 class ForkHistories:
@@ -153,37 +162,31 @@ class ForkHistories:
         cut = history.cut
         return [*chapters, Chapter(cut.head, cut.entries[0].time, cut.whole, said)]
 
-    async def copy(
-        self, history: ForkHistory, origin: Origin, ids: Mapping[str, str], *, with_cut: bool
-    ) -> None:
-        """Copy the runs to another session, under new ids; `with_cut`, also what is left of the last."""
+    async def copy(self, history: ForkHistory, target: ForkTarget, *, with_cut: bool) -> None:
+        """Copy the runs to another session; `with_cut`, also what is left of the last."""
         for run in history.before:
             name = run.summary.run
             if history.untrusted and name not in history.continued:
-                await self._copy_closed(history, name, origin, ids)
+                await self._copy_closed(history, name, target)
             else:
-                await self._copy_run(history, name, origin, ids)
+                await self._copy_run(history, name, target)
         if with_cut:
-            await self._copy_cut(history.cut, origin, ids)
+            await self._copy_cut(history.cut, target)
 
-    async def _copy_closed(
-        self, history: ForkHistory, run: RunId, origin: Origin, ids: Mapping[str, str]
-    ) -> None:
+    async def _copy_closed(self, history: ForkHistory, run: RunId, target: ForkTarget) -> None:
         entries = [entry async for entry in self._chats.entries(run)]
         cut = close_truncated(truncate_run(entries, len(entries)), self._rule(history))
-        await self._copy_cut(cut, origin, ids)
+        await self._copy_cut(cut, target)
 
-    async def _copy_run(
-        self, history: ForkHistory, run: RunId, origin: Origin, ids: Mapping[str, str]
-    ) -> None:
-        copy = RunId(ids[run])
+    async def _copy_run(self, history: ForkHistory, run: RunId, target: ForkTarget) -> None:
+        copy = RunId(target.ids[run])
         batch: list[Entry] = []
         async for entry in self._chats.entries(run):
             head = entry.record
             if isinstance(head, RunStarted):
                 if history.untrusted:
                     head = clean_head(head, self._rule(history))
-                entry = Entry(1, entry.time, as_copy(head, origin, ids))
+                entry = Entry(1, entry.time, as_copy(head, target))
             batch.append(entry)
             if len(batch) == BATCH:
                 await self._append(copy, batch)
@@ -191,13 +194,11 @@ class ForkHistories:
         await self._append(copy, batch)
         await self._log.commit(copy)
 
-    async def _copy_cut(self, cut: TruncatedRun, origin: Origin, ids: Mapping[str, str]) -> None:
-        copy = RunId(ids[cut.head.run])
+    async def _copy_cut(self, cut: TruncatedRun, target: ForkTarget) -> None:
+        copy = RunId(target.ids[cut.head.run])
         first, *rest = cut.entries
         ends = [Entry(0, cut.until, record) for record in cut.closed()]
-        await self._append(
-            copy, [Entry(1, first.time, as_copy(cut.head, origin, ids)), *rest, *ends]
-        )
+        await self._append(copy, [Entry(1, first.time, as_copy(cut.head, target)), *rest, *ends])
         await self._log.commit(copy)
 
     async def _append(self, run: RunId, entries: Sequence[Entry]) -> None:
@@ -205,16 +206,17 @@ class ForkHistories:
         await self._log.append(run, records, times=[entry.time for entry in entries])
 
 
-def as_copy(head: RunStarted, origin: Origin, ids: Mapping[str, str]) -> RunStarted:
-    """Return a run's first record as it is in another session, where runs have these ids."""
+def as_copy(head: RunStarted, target: ForkTarget) -> RunStarted:
+    """Return a run's first record as it is in a fork."""
     continues = head.continues
     if continues is not None:
-        message = ids.get(continues.message)
+        message = target.ids.get(continues.message)
         continues = structs.replace(continues, message=message) if message else None
     return structs.replace(
         head,
-        run=ids[head.run],
-        origin=origin,
+        run=target.ids[head.run],
+        origin=target.origin,
+        forked_from=target.forked_from,
         continues=continues,
         replaces="",
         rewound=[],

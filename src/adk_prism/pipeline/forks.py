@@ -15,7 +15,7 @@ resumed or started again: without a message there is nothing left to do. What it
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 from uuid import uuid4
 
@@ -26,17 +26,27 @@ from adk_prism.commands import ChangeState, RunAgent, Submit
 from adk_prism.diagnostics import Report
 from adk_prism.errors import Conflict, Unprocessable
 from adk_prism.pipeline.conversation import Conversations, Start
-from adk_prism.pipeline.fork_history import ForkHistories, ForkHistory, as_copy
+from adk_prism.pipeline.fork_history import ForkHistories, ForkHistory, ForkTarget, as_copy
+from adk_prism.pipeline.fork_links import link_fork
 from adk_prism.pipeline.runs import Runs, new_run
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.pipeline.source_wrappers import ContinuedSource, PreparedSource
 from adk_prism.pipeline.truncated_run import HowToContinue
 from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import AgentEvent, Entry, Origin, Record, RunId, is_absent
+from adk_prism.runlog.entry import (
+    AgentEvent,
+    Entry,
+    ForkPoint,
+    NodeEnded,
+    Origin,
+    Record,
+    RunId,
+    is_absent,
+)
 from adk_prism.source.apps import Apps
 from adk_prism.source.artifact_copies import ArtifactCopies
 from adk_prism.source.contract import EventSource
-from adk_prism.source.fork import Cuttings, Past, cut_session
+from adk_prism.source.fork import Cuttings, Past, cut_session, without_state
 from adk_prism.source.rebuilding import answers_of, rebuild
 from adk_prism.source.redaction import serialise, state_json
 from adk_prism.source.request import RunRequest, Variant, checked_message, read_content
@@ -53,6 +63,8 @@ class ForkRequest(Struct, frozen=True, kw_only=True):
     message: Raw
     """Empty: none."""
     state_delta: Mapping[str, Any] = {}
+    remove_state: Collection[str] = ()
+    """Keys of the session's state that the fork does not have."""
     session: str = ""
     """Empty: one is drawn."""
     streaming: bool = True
@@ -80,12 +92,12 @@ class _Fork(Struct, frozen=True):
     history: ForkHistory
     start: Start
     run: RunId
-    message: Raw
-    ids: Mapping[str, str]
+    wanted: ForkRequest
+    target: ForkTarget
 
     @property
     def goes_on(self) -> Literal["turn"] | HowToContinue:
-        return self.history.cut.further if is_absent(self.message) else "turn"
+        return self.history.cut.further if is_absent(self.wanted.message) else "turn"
 
 
 class Forks:
@@ -135,6 +147,7 @@ class Forks:
         except Exception:
             await self._discard(target)
             raise
+        await link_fork(self._log, history.origin, target.session, fork.target.forked_from)
         return Forked(
             run=fork.run,
             origin=target,
@@ -146,8 +159,10 @@ class Forks:
 
     def _planned(self, wanted: ForkRequest, history: ForkHistory, run: RunId, digest: str) -> _Fork:
         target = structs.replace(history.origin, session=wanted.session or str(uuid4()))
+        point = ForkPoint(run=wanted.run, at=wanted.at, session=history.origin.session)
         start = Start(
             origin=target,
+            forked_from=point,
             policy="wait",
             run=run,
             digest=digest,
@@ -155,9 +170,10 @@ class Forks:
             state_delta=wanted.state_delta,
             variant=wanted.variant,
         )
-        fork = _Fork(history, start, run, wanted.message, {})
+        fork = _Fork(history, start, run, wanted, ForkTarget(target, {}, point))
         is_same_run = fork.goes_on in ("resume", "again")
-        return structs.replace(fork, ids=history.new_ids(run if is_same_run else None))
+        ids = history.new_ids(run if is_same_run else None)
+        return structs.replace(fork, target=ForkTarget(target, ids, point))
 
     async def _check_free(self, target: Origin) -> None:
         """Raise `Conflict` for a session that is there, or of which the log still has runs."""
@@ -185,12 +201,13 @@ class Forks:
         said = fork.goes_on != "again"
         past = await self._histories.past(fork.history, said=said)
         cuttings = await self._cuttings(fork.history, past, said)
-        await app.plant(target, cuttings.events, resumes=fork.goes_on == "resume")
+        events = without_state(cuttings.events, fork.wanted.remove_state)
+        await app.plant(target, events, resumes=fork.goes_on == "resume")
         try:
             artifacts = self._artifacts(fork)
             missing = await artifacts.copy(cuttings, past.until) if artifacts is not None else []
             ends = fork.goes_on in ("turn", "nothing")
-            await self._histories.copy(fork.history, target, fork.ids, with_cut=ends)
+            await self._histories.copy(fork.history, fork.target, with_cut=ends)
         except BaseException:
             await self._discard(target)
             raise
@@ -234,7 +251,7 @@ class Forks:
         head = fork.history.cut.head
         match fork.goes_on:
             case "turn":
-                await self._conversations.perform(fork.start, RunAgent(content=fork.message))
+                await self._conversations.perform(fork.start, RunAgent(content=fork.wanted.message))
             case "nothing":
                 await self._conversations.perform(fork.start, ChangeState())
             case "resume":
@@ -263,7 +280,7 @@ class Forks:
         await self._conversations.perform(start, message)
 
     async def _answer_again(self, fork: _Fork) -> None:
-        head = as_copy(fork.history.cut.head, fork.start.origin, fork.ids)
+        head = as_copy(fork.history.cut.head, fork.target)
         results, decisions = answers_of(head.continues) if head.continues is not None else ([], [])
         request = RunRequest(
             run=fork.run,
@@ -276,7 +293,9 @@ class Forks:
         )
 
         def make(_: RunId) -> EventSource:
-            return PreparedSource(self._conversations.source(request), digest=fork.start.digest)
+            source = self._conversations.source(request)
+            start = fork.start
+            return PreparedSource(source, digest=start.digest, forked_from=start.forked_from)
 
         await self._runs.start(fork.start.origin, "wait", make, fork.run)
 
@@ -300,11 +319,11 @@ class Forks:
         target = fork.start.origin
         first, *rest = fork.history.cut.continued(time.time())
         head = structs.replace(
-            as_copy(fork.history.cut.head, target, fork.ids),
+            as_copy(fork.history.cut.head, fork.target),
             agents=self._apps.agents(target.app),
             digest=fork.start.digest,
         )
-        return [Entry(1, first.time, head), *rest]
+        return [Entry(1, first.time, head), *_without(rest, fork.wanted.remove_state)]
 
     async def _state_change(self, fork: _Fork) -> list[AgentEvent]:
         """Change the state between past and future: an event of the session, and of the run."""
@@ -314,6 +333,18 @@ class Forks:
         sessions = self._apps.sessions(fork.start.origin.app)
         event = await sessions.append_state(fork.start.origin, delta)
         return [AgentEvent(serialise(event, self._report))]
+
+
+def _without(past: Sequence[Entry], keys: Collection[str]) -> list[Entry]:
+    """Return a past at whose end the state has not these keys: its last node took them along."""
+    ends = [i for i, entry in enumerate(past) if isinstance(entry.record, NodeEnded)]
+    entries = list(past)
+    if keys and ends:
+        entry = entries[ends[-1]]
+        assert isinstance(entry.record, NodeEnded)
+        gone = sorted({*entry.record.gone, *keys})
+        entries[ends[-1]] = structs.replace(entry, record=structs.replace(entry.record, gone=gone))
+    return entries
 
 
 def _value(raw: Raw | None) -> Any:

@@ -7,7 +7,15 @@ from contextlib import aclosing
 
 from msgspec import structs
 
-from adk_prism.runlog.entry import Continues, Entry, Origin, Record, RunEnded, RunStarted
+from adk_prism.runlog.entry import (
+    Continues,
+    Entry,
+    ForkPoint,
+    Origin,
+    Record,
+    RunEnded,
+    RunStarted,
+)
 from adk_prism.source.contract import Emit, EventSource
 from adk_prism.version import VERSION
 
@@ -26,12 +34,14 @@ class PreparedSource:
         before: Callable[[], Awaitable[None]] = no_preparation,
         digest: str = "",
         client_run: str = "",
+        forked_from: ForkPoint | None = None,
     ) -> None:
-        """`digest` and `client_run` are of the request, and go into the run's first record."""
+        """`digest`, `client_run` and `forked_from` go into the run's first record."""
         self._inner = inner
         self._before = before
         self._digest = digest
         self._client_run = client_run
+        self._forked_from = forked_from
 
     async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record | Entry, None]:
         """Prepare, then yield what the source yields."""
@@ -40,7 +50,10 @@ class PreparedSource:
             async for record in records:
                 if isinstance(record, RunStarted):
                     record = structs.replace(
-                        record, digest=self._digest, client_run=self._client_run
+                        record,
+                        digest=self._digest,
+                        client_run=self._client_run,
+                        forked_from=self._forked_from,
                     )
                 yield record
 

@@ -122,6 +122,14 @@ class Repeats(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether tools were answered from the recording, or called."""
 
 
+class ForkPoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a conversation was forked from: a cursor of a run, and the session of that run."""
+
+    run: str
+    at: int
+    session: str
+
+
 class RunStarted(_Record):
     """The first record of every run."""
 
@@ -169,6 +177,8 @@ class RunStarted(_Record):
     foreign: bool = False
     """The session belongs to this server, but the events did not happen here: a copy of an uploaded run, or
     events that a client put into the session."""
+    forked_from: ForkPoint | None = None
+    """Of a session that is a fork: on the copies of earlier runs, and on the run that the fork began with."""
     recorded_session: str = ""
     """Of a run that a recorder sent: the session's name where it happened."""
     repeats: Repeats | None = None

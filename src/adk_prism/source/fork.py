@@ -16,7 +16,7 @@ The original session is only read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from google.adk.events.event import Event
@@ -116,6 +116,14 @@ def copied(event: Event) -> Event:
     delta = copy.actions.state_delta
     copy.actions.state_delta = {k: v for k, v in delta.items() if not k.startswith(SHARED)}
     return copy
+
+
+def without_state(events: Sequence[Event], keys: Collection[str]) -> list[Event]:
+    """Return events that do not set some keys of the state: a session of them never had these."""
+    for event in events:
+        delta = event.actions.state_delta
+        event.actions.state_delta = {k: v for k, v in delta.items() if k not in keys}
+    return list(events)
 
 
 def versions(events: Sequence[Event], *, highest: bool) -> dict[str, int]:

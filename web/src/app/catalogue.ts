@@ -30,6 +30,9 @@ export type AppEntry =
   | { name: string; problem: string; error?: undefined }
   | UsableApp;
 
+/** A cursor of a run; `session` is that of the run, or of the fork that begins there. */
+export type ForkPoint = { session: string; run: string; at: number };
+
 export type ConversationEntry = {
   app: string;
   user: string;
@@ -47,6 +50,9 @@ export type ConversationEntry = {
   uploaded: boolean;
   /** This server recorded a run of it; else it is read from ADK's session. */
   recorded: boolean;
+  forkedFrom: ForkPoint | null;
+  /** Forks of it, each with where it begins. */
+  forks: ForkPoint[];
 };
 
 export type Catalogue = {

@@ -22,8 +22,10 @@ import { useFilm, useFilms } from '../film/useFilm';
 import { Icon } from '../ui/Icon';
 import { Heading } from './Heading';
 import { usePlayhead } from './playhead';
+import { ForkedFrom, Forks } from './Lineage';
 import { RunPicker } from './RunPicker';
 import { ShareMenu, type ShareItem } from './ShareMenu';
+import { useLineage } from './useLineage';
 import { useMessageRuns } from './useMessageRuns';
 import { Workspace } from './Workspace';
 
@@ -100,6 +102,7 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
   const link = useSyncExternalStore(conversation.watch, conversation.getLink);
   const isTalking = useSyncExternalStore(conversation.watch, conversation.getLive) !== null;
   const { refresh, conversations } = useCatalogue();
+  const lineage = useLineage(where.app, where.session);
   const [{ options }, move] = useRoute();
   const isBusy = status === 'submitted' || status === 'streaming';
   useOpening(conversation);
@@ -156,10 +159,11 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
   return (
     <ChatContext value={actions}>
       <Workspace
-        heading={<Heading app={where.app} title={title} run={run} isDerived={isDerived} />}
+        heading={<Heading app={where.app} title={title} run={run} isDerived={isDerived} origin={<ForkedFrom lineage={lineage} />} />}
         actions={
           <>
             <RunPicker runs={runs} run={run} pick={(one) => move({ at: null, options: { ...options, run: one === spoken ? '' : one } }, 'replace')} />
+            <Forks app={where.app} options={where.user === 'user' ? {} : { user: where.user }} lineage={lineage} />
             <ShareMenu run={run} items={exports(where, messages)} />
           </>
         }

@@ -1,5 +1,5 @@
 /** Which app, which conversation, which model: the line above a run. */
-import { useState } from 'react';
+import { useState, type ReactNode } from 'react';
 import { isUsable, modelWords, useCatalogue } from '../app/catalogue';
 import { Id } from '../ui/Id';
 import { KindChip } from '../ui/Kind';
@@ -10,9 +10,11 @@ type Props = {
   run: string | null;
   /** It was read from an ADK session: this server did not record it. */
   isDerived?: boolean;
+  /** What it was forked from. */
+  origin?: ReactNode;
 };
 
-export function Heading({ app, title, run, isDerived = false }: Props) {
+export function Heading({ app, title, run, isDerived = false, origin }: Props) {
   const { apps } = useCatalogue();
   const entry = apps?.find((known) => known.name === app);
   return (
@@ -35,6 +37,7 @@ export function Heading({ app, title, run, isDerived = false }: Props) {
           Not recorded
         </KindChip>
       )}
+      {origin}
       {run && <Id id={run} />}
     </>
   );

@@ -23,12 +23,14 @@ from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.sessions.session import Session
 from google.adk.workflow import BaseNode
+from msgspec import structs
 
 from adk_prism.errors import Gone, NotFound, SourceError
 from adk_prism.models import ScriptedModel
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.conversation_label import LONGEST_TITLE, ConversationLabel, read_label
 from adk_prism.pipeline.deletions import Deletions
+from adk_prism.pipeline.fork_links import ForkLink, read_links
 from adk_prism.pipeline.live_messages import first_user_text
 from adk_prism.projection.ai_sdk.user_message import user_message
 from adk_prism.runlog.contract import RunLog, RunSummary
@@ -148,20 +150,22 @@ class _Catalogue:
         app: str = "",
         limit: Annotated[int, Query(ge=1, le=MOST_CONVERSATIONS)] = 40,
         text: Annotated[str, Query(max_length=200)] = "",
+        session: str = "",
     ) -> list[dict[str, Any]]:
         """Return the caller's latest conversations, newest first, uploaded recordings among them.
 
         Pinned ones come before all others. `title`: what its user called it, or else the first message,
         which is `said`. `text`: only those with these words in either. `recorded`: whether this server
         recorded a run of it. Of others, which another server wrote or whose runs retention removed, ADK's
-        session is shown.
+        session is shown. `forkedFrom`: the run and cursor that it continues; `forks`: those of it.
         """
         user = listed_user(caller, "")
         by_session: dict[Origin, list[RunSummary]] = {}
-        for summary in await self._log.list(app=app, user=user):
+        for summary in await self._log.list(app=app, user=user, session=session):
             by_session.setdefault(summary.origin, []).append(summary)
         active = {origin: runs[-1].started for origin, runs in by_session.items()}
-        active = await self._stored(app, user) | active
+        if not session:
+            active = await self._stored(app, user) | active
         notes = await self._log.notes([*active])
         labels = {origin: read_label(notes.get(origin, ())) for origin in active}
         latest = sorted(active, key=lambda it: (labels[it].pinned, active[it]), reverse=True)
@@ -175,8 +179,18 @@ class _Catalogue:
                 await asyncio.sleep(0)
             found = await self._conversation(origin, by_session.get(origin), labels[origin])
             if found is not None and all(word in _searched(found) for word in words):
-                shown.append(found)
+                forks = await self._forks(origin, read_links(notes.get(origin, ())))
+                shown.append(found | {"forks": forks})
         return shown
+
+    async def _forks(self, origin: Origin, links: Sequence[ForkLink]) -> list[dict[str, Any]]:
+        """Return the forks of a conversation that are still there."""
+        app, user = origin.app, origin.user
+        return [
+            structs.asdict(link)
+            for link in links
+            if await self._log.list(app=app, user=user, session=link.session)
+        ]
 
     async def _stored(self, app: str, user: str) -> dict[Origin, float]:
         """Return when sessions were last changed, whoever did it."""
@@ -212,11 +226,13 @@ class _Catalogue:
             return None
         last = runs[-1]
         said = _title(heads) or (await self._spoken(runs[0].run) if heads[0].live else "")
+        point = heads[0].forked_from
+        named = f"Fork of {said}" if said and point is not None else said
         return {
             "app": last.origin.app,
             "user": last.origin.user,
             "session": last.origin.session,
-            "title": label.title or said,
+            "title": label.title or named,
             "said": said,
             "pinned": label.pinned,
             "started": runs[0].started,
@@ -226,6 +242,7 @@ class _Catalogue:
             "outcome": last.outcome,
             "uploaded": heads[0].uploaded,
             "recorded": bool(recorded),
+            "forkedFrom": structs.asdict(point) if point is not None else None,
         }
 
     async def _spoken(self, run: RunId) -> str:

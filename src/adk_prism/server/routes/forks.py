@@ -1,8 +1,8 @@
 """Forks: a conversation goes on elsewhere from any cursor of one of its runs.
 
 Body: `at`, a cursor; `newMessage` to say something there, without it the run goes on by itself;
-`stateDelta` to change the session's state first; `sessionId` to name the new session. The answer names
-the new session and run; the run is streamed as any other.
+`stateDelta` to change the session's state first, `removeState` to take keys out of it; `sessionId` to name
+the new session. The answer names the new session and run; the run is streamed as any other.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from adk_prism.errors import UsageError
 from adk_prism.pipeline.audit_actions import AuditedAction
 from adk_prism.pipeline.forks import Forked, ForkRequest, Forks
 from adk_prism.runlog.contract import RunLog
@@ -28,6 +29,9 @@ from adk_prism.server.routes.run import Key
 from adk_prism.server.run_streams import RUN_HEADER
 from adk_prism.source.apps import Apps
 
+MOST_REMOVED = 1000
+"""Keys that one request takes away: more than a person would."""
+
 _DrawnIfEmpty = Annotated[SessionId | None, BeforeValidator(lambda value: value or None)]
 
 
@@ -41,6 +45,9 @@ class ForkRun(BaseModel):
         default=None, description="A genai Content; without it the run goes on by itself."
     )
     state_delta: dict[str, Any] | None = None
+    remove_state: list[str] = Field(
+        default=[], max_length=MOST_REMOVED, description="Keys of the state to leave out."
+    )
     session_id: _DrawnIfEmpty = Field(default=None, description="Without: one is drawn.")
     streaming: bool = True
 
@@ -90,12 +97,15 @@ class _ForkRoutes:
         app = origin.app
         delta = asked.state_delta or {}
         await self._apps.open(app)
-        await self._client_state.check(app, delta)
+        if both := delta.keys() & set(asked.remove_state):
+            raise UsageError(f"{min(both)[:60]!r} is in `stateDelta` and in `removeState`.")
+        await self._client_state.check(app, dict.fromkeys(asked.remove_state) | delta)
         fork = ForkRequest(
             run=run,
             at=asked.at,
             message=to_raw(asked.new_message) if _has_parts(asked.new_message) else NOTHING,
             state_delta=delta,
+            remove_state=asked.remove_state,
             session=asked.session_id or "",
             streaming=asked.streaming,
         )

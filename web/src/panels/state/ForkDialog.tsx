@@ -9,6 +9,7 @@ import type { Film } from '../../film/film';
 import { shared } from '../../film/sharedFile';
 import { Icon } from '../../ui/Icon';
 import { plural } from '../../ui/format';
+import { changeOf, type Edits } from './stateEdits';
 
 type Forked = { run: string; app: string; session: string; warnings?: string[]; missingArtifacts?: string[] };
 
@@ -20,7 +21,9 @@ export function whyNoFork(film: Film, live: boolean): string | null {
   return null;
 }
 
-export function ForkDialog({ film, at, close }: { film: Film; at: number; close(): void }) {
+type Props = { film: Film; at: number; edits: Edits; close(): void };
+
+export function ForkDialog({ film, at, edits, close }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [message, setMessage] = useState('');
   const [state, setState] = useState('');
@@ -38,7 +41,7 @@ export function ForkDialog({ film, at, close }: { film: Film; at: number; close(
       const made = await postJson<Forked>(`${path('api', 'runs', film.run)}/fork`, {
         at,
         ...(message.trim() ? { newMessage: { role: 'user', parts: [{ text: message }] } } : {}),
-        ...(delta ? { stateDelta: delta } : {}),
+        ...(edits.size ? changeOf(edits) : delta ? { stateDelta: delta } : {}),
       });
       go({ ...HOME, place: { kind: 'chat', app: made.app, session: made.session }, panel: 'state' });
       close();
@@ -62,10 +65,14 @@ export function ForkDialog({ film, at, close }: { film: Film; at: number; close(
           Message <span className="muted">(optional)</span>
           <textarea className="field" rows={3} value={message} onChange={(event) => setMessage(event.target.value)} />
         </label>
-        <label>
-          State changes <span className="muted">(optional JSON object)</span>
-          <textarea className="field mono" rows={3} spellCheck={false} placeholder='{"topic": "trails"}' value={state} onChange={(event) => setState(event.target.value)} />
-        </label>
+        {edits.size ? (
+          <Changes edits={edits} />
+        ) : (
+          <label>
+            State changes <span className="muted">(optional JSON object)</span>
+            <textarea className="field mono" rows={3} spellCheck={false} placeholder='{"topic": "trails"}' value={state} onChange={(event) => setState(event.target.value)} />
+          </label>
+        )}
         {error && (
           <p className="notice" data-kind="error" role="alert">
             <Icon name="error" /> {error}
@@ -81,6 +88,20 @@ export function ForkDialog({ film, at, close }: { film: Film; at: number; close(
         </div>
       </form>
     </dialog>
+  );
+}
+
+const LONGEST = 200;
+
+function Changes({ edits }: { edits: Edits }) {
+  return (
+    <ul className="fork-changes" aria-label="State changes">
+      {[...edits].map(([key, value]) => (
+        <li key={key}>
+          <code>{key}</code> {value === undefined ? 'is removed' : <>becomes <code>{JSON.stringify(value).slice(0, LONGEST)}</code></>}
+        </li>
+      ))}
+    </ul>
   );
 }
 

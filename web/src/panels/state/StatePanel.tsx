@@ -18,6 +18,8 @@ import type { PanelProps } from '../panel';
 import { keyOf, selectionOf } from '../selection';
 import { diffJson, MOST } from './diff';
 import { ForkDialog, whyNoFork } from './ForkDialog';
+import { KeyEditor } from './KeyEditor';
+import { NO_EDITS, type Edits } from './stateEdits';
 import './state.css';
 
 const SCOPES: Record<Scope, string> = {
@@ -27,6 +29,7 @@ const SCOPES: Record<Scope, string> = {
   temp: 'Temporary: this run only',
 };
 const SHOWN = 200; // Keys; the filter finds the others.
+const NEW = ''; // In the place of the key that is edited: one that is not there yet.
 const AT_ONCE = 40; // More than fit on a screen; the others follow.
 
 type Baseline = { label: string; cursor: number };
@@ -42,6 +45,8 @@ export default function StatePanel({ film, at, selected, select, seek, live }: P
   const [{ options }, move] = useRoute();
   const [filter, setFilter] = useState('');
   const [forking, setForking] = useState(false);
+  const [edits, setEdits] = useState(NO_EDITS);
+  const [editing, setEditing] = useState<string | null>(null);
   const chosen = options.since ?? '';
   const baseline = baselineOf(film, at, chosen);
   const compare = (since: string) => move({ options: { ...options, since } }, 'replace');
@@ -50,12 +55,19 @@ export default function StatePanel({ film, at, selected, select, seek, live }: P
   const changed = rows.filter((row) => row.change).length;
   const key = selected === null ? null : keyOf(selected);
   const noFork = whyNoFork(film, live);
+  const keep = (name: string, value: JsonValue | undefined) => {
+    setEdits(new Map(edits).set(name, value));
+    setEditing(null);
+  };
 
   return (
     <section className="panel state-panel" aria-label="State">
       <PanelHeader title="State" count={plural(rows.filter((row) => row.value !== undefined).length, 'key')}>
         <button type="button" className="button" data-look="quiet" disabled={noFork !== null} title={noFork ?? 'Continue from here in a new session; calls the model'} onClick={() => setForking(true)}>
           <Icon name="branch" /> Fork from here
+        </button>
+        <button type="button" className="button" data-look="quiet" disabled={noFork !== null} title={noFork ?? 'Fork with one more key'} onClick={() => setEditing(NEW)}>
+          <Icon name="plus" /> Add key
         </button>
         <Copy label="Copy state as JSON" text={() => JSON.stringify(snapshotAt(film, at), null, 2)} />
       </PanelHeader>
@@ -73,17 +85,40 @@ export default function StatePanel({ film, at, selected, select, seek, live }: P
         </span>
         <input type="search" className="field" placeholder="Filter keys" aria-label="Filter keys" value={filter} onChange={(event) => setFilter(event.target.value)} />
       </div>
+      {edits.size > 0 && <EditBar edits={edits} fork={() => setForking(true)} discard={() => setEdits(NO_EDITS)} />}
+      {editing === NEW && <KeyEditor name={null} value={undefined} keep={keep} close={() => setEditing(null)} />}
       <div className="body" tabIndex={0} role="region" aria-label="Keys">
         {rows.length === 0 && (
           <Empty title="No state yet">Keys appear when an agent or a tool writes to the session's state.</Empty>
         )}
         {(Object.keys(SCOPES) as Scope[]).map((scope) => (
-          <ScopeSection key={scope} title={SCOPES[scope]} rows={found.filter((row) => row.scope === scope)} film={film} at={at} open={key} select={select} seek={seek} />
+          <ScopeSection key={scope} title={SCOPES[scope]} rows={found.filter((row) => row.scope === scope)} film={film} at={at} open={key} select={select} seek={seek} edit={noFork === null && scope === 'session' ? { edits, editing, setEditing, keep } : null} />
         ))}
         {rows.length > 0 && found.length === 0 && <Empty title={`No key has “${filter}” in its name`} />}
       </div>
-      {forking && <ForkDialog film={film} at={at} close={() => setForking(false)} />}
+      {forking && <ForkDialog film={film} at={at} edits={edits} close={() => setForking(false)} />}
     </section>
+  );
+}
+
+type EditBarProps = { edits: Edits; fork(): void; discard(): void };
+
+/** What will be different in the fork. */
+function EditBar({ edits, fork, discard }: EditBarProps) {
+  return (
+    <div className="notice edit-bar" data-kind="state" role="status">
+      <span>
+        {plural(edits.size, 'change')}: <b>{[...edits.keys()].slice(0, 5).join(', ')}</b>. This run stays as it is.
+      </span>
+      <span className="actions">
+        <button type="button" className="button" onClick={discard}>
+          Discard
+        </button>
+        <button type="button" className="button" data-look="primary" onClick={fork}>
+          Fork with {edits.size === 1 ? 'this change' : 'these changes'}
+        </button>
+      </span>
+    </div>
   );
 }
 
@@ -108,9 +143,11 @@ type SectionProps = {
   open: string | null;
   select(id: string | null): void;
   seek(cursor: number): void;
+  /** Null where nothing can be edited. */
+  edit: { edits: Edits; editing: string | null; setEditing(key: string | null): void; keep(key: string, value: JsonValue | undefined): void } | null;
 };
 
-function ScopeSection({ title, rows, open, ...rest }: SectionProps) {
+function ScopeSection({ title, rows, open, edit, ...rest }: SectionProps) {
   const shown = Math.min(SHOWN, useHead(rows.length, AT_ONCE));
   if (!rows.length) return null;
   return (
@@ -120,7 +157,15 @@ function ScopeSection({ title, rows, open, ...rest }: SectionProps) {
       </h3>
       <ul>
         {rows.slice(0, shown).map((row) => (
-          <KeyRow key={row.key} row={row} writes={open === row.key ? <Writes {...rest} name={row.key} /> : null} select={rest.select} />
+          <KeyRow
+            key={row.key}
+            row={row}
+            writes={open === row.key ? <Writes {...rest} name={row.key} /> : null}
+            select={rest.select}
+            setEditing={edit?.setEditing}
+            edited={edit?.edits.has(row.key) ? edited(edit.edits.get(row.key)) : ''}
+            editor={edit?.editing === row.key ? <KeyEditor name={row.key} value={edit.edits.get(row.key) ?? row.value} keep={edit.keep} close={() => edit.setEditing(null)} /> : null}
+          />
         ))}
       </ul>
       {rows.length > SHOWN && <p className="muted">{plural(rows.length - SHOWN, 'more key')}: filter to see them.</p>}
@@ -134,10 +179,22 @@ const CHANGES: Record<KeyChange['kind'], { kind: Kind; sign: string }> = {
   removed: { kind: 'error', sign: '−' },
 };
 
-type RowProps = { row: Row; writes: ReactNode; select(id: string | null): void };
+type RowProps = {
+  row: Row;
+  writes: ReactNode;
+  select(id: string | null): void;
+  setEditing: ((key: string | null) => void) | undefined;
+  /** What it becomes in the fork; empty: it stays. */
+  edited: string;
+  editor: ReactNode;
+};
+
+function edited(value: JsonValue | undefined): string {
+  return value === undefined ? 'removed' : short(value);
+}
 
 /** A row is drawn again when its key was written, not whenever the playhead moves. */
-const KeyRow = memo(function KeyRow({ row, writes, select }: RowProps) {
+const KeyRow = memo(function KeyRow({ row, writes, select, setEditing, edited, editor }: RowProps) {
   const open = writes !== null;
   const change = row.change && CHANGES[row.change.kind];
   return (
@@ -154,9 +211,16 @@ const KeyRow = memo(function KeyRow({ row, writes, select }: RowProps) {
         <span className="writer muted">
           {row.writer === 'start' ? 'before the run' : <>by <button type="button" className="link" onClick={() => select(row.writer)}>{row.writer}</button></>}
         </span>
+        {setEditing && row.value !== undefined && (
+          <button type="button" className="button edit-key" data-look="quiet" data-square="" aria-label={`Edit ${row.key}`} title="Edit in a fork" onClick={() => setEditing(row.key)}>
+            <Icon name="edit" />
+          </button>
+        )}
       </div>
       {row.change?.kind === 'changed' ? <Changes change={row.change} /> : null}
-      {row.value !== undefined && <Json value={row.value} open={row.change?.kind === 'changed' || isLarge(row.value) ? 0 : 1} />}
+      {edited && <p className="edited">In the fork: {edited}</p>}
+      {editor}
+      {editor === null && row.value !== undefined && <Json value={row.value} open={row.change?.kind === 'changed' || isLarge(row.value) ? 0 : 1} />}
       {writes}
     </li>
   );
@@ -165,7 +229,7 @@ const KeyRow = memo(function KeyRow({ row, writes, select }: RowProps) {
 function isSameRow(before: RowProps, after: RowProps): boolean {
   const [old, row] = [before.row, after.row];
   const isSame = old.value === row.value && old.writer === row.writer && old.change?.kind === row.change?.kind && old.change?.before === row.change?.before;
-  return isSame && before.writes === after.writes && before.select === after.select;
+  return isSame && before.edited === after.edited && before.editor === after.editor && before.setEditing === after.setEditing && before.writes === after.writes && before.select === after.select;
 }
 
 function Changes({ change }: { change: KeyChange }) {

@@ -1,0 +1,39 @@
+/** Links between a conversation and its forks. */
+import { formatRoute, HOME } from '../app/route';
+import { Icon } from '../ui/Icon';
+import type { Lineage } from './useLineage';
+
+const LONGEST = 40;
+
+/** The link to the moment from which a conversation was forked. */
+export function ForkedFrom({ lineage }: { lineage: Lineage | null }) {
+  const point = lineage?.forkedFrom;
+  if (!lineage || !point) return null;
+  const title = lineage.title.replace(/^Fork of /, '').slice(0, LONGEST) || 'a run';
+  return (
+    <a className="chip" data-kind="neutral" title="Open the original at this event" href={formatRoute({ ...HOME, place: { kind: 'run', run: point.run }, at: point.at })}>
+      <Icon name="branch" /> Fork of {title} at event {point.at}
+    </a>
+  );
+}
+
+/** The forks of a conversation, newest first. */
+export function Forks({ app, options, lineage }: { app: string; options: Record<string, string>; lineage: Lineage | null }) {
+  if (!lineage?.forks.length) return null;
+  return (
+    <details className="forks">
+      <summary className="button" data-look="quiet">
+        <Icon name="branch" /> {lineage.forks.length === 1 ? '1 fork' : `${lineage.forks.length} forks`}
+      </summary>
+      <ul className="menu">
+        {lineage.forks.toReversed().map(({ session, at }) => (
+          <li key={session}>
+            <a href={formatRoute({ ...HOME, place: { kind: 'chat', app, session }, options })}>
+              Fork at event {at}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
