@@ -4,7 +4,7 @@ import { grouped, matching } from './conversationList';
 
 const NOW = new Date(2026, 4, 20, 12).getTime();
 const entry = (session: string, daysAgo: number, more: Partial<ConversationEntry> = {}): ConversationEntry => ({
-  app: 'a', user: 'user', session, title: session, said: '', pinned: false, started: 0, active: (NOW - daysAgo * 86_400_000) / 1000, runs: 1, run: session, outcome: 'finished', uploaded: false, recorded: true, ...more,
+  app: 'a', user: 'user', session, title: session, said: '', pinned: false, started: 0, active: (NOW - daysAgo * 86_400_000) / 1000, runs: 1, run: session, outcome: 'finished', uploaded: false, recorded: true, forkedFrom: null, forks: [], ...more,
 });
 
 test('conversations are grouped by day, pinned ones first', () => {

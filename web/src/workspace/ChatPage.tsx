@@ -113,7 +113,9 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
   const runs = useMessageRuns(where, useMemo(() => lastAnswer(messages), [messages]));
   const spoken = runs.at(-1) ?? null;
   // A change of the state alone is a run, and no message: it is looked at until somebody speaks.
-  const [changed, setChanged] = useState<{ after: string | null; run: string } | null>(null);
+  const [changed, setChanged] = useState<{ after: string | null; run: string } | null>(() =>
+    options.changed ? { after: lastAnswer(messages)?.metadata?.runId ?? null, run: options.changed } : null,
+  );
   const run = changed && changed.after === spoken ? changed.run : runs.includes(options.run ?? '') ? options.run! : spoken;
   const filmState = useFilm(run);
   const { film } = filmState;

@@ -9,7 +9,7 @@ const LONGEST = 40;
 export function ForkedFrom({ lineage }: { lineage: Lineage | null }) {
   const point = lineage?.forkedFrom;
   if (!lineage || !point) return null;
-  const title = lineage.title.replace(/^Fork of /, '').slice(0, LONGEST) || 'a run';
+  const title = lineage.said.slice(0, LONGEST) || 'a run';
   return (
     <a className="chip" data-kind="neutral" title="Open the original at this event" href={formatRoute({ ...HOME, place: { kind: 'run', run: point.run }, at: point.at })}>
       <Icon name="branch" /> Fork of {title} at event {point.at}

@@ -11,7 +11,7 @@ import { Icon } from '../../ui/Icon';
 import { plural } from '../../ui/format';
 import { changeOf, type Edits } from './stateEdits';
 
-type Forked = { run: string; app: string; session: string; warnings?: string[]; missingArtifacts?: string[] };
+type Forked = { run: string; app: string; user: string; session: string; goesOn?: string; warnings?: string[]; missingArtifacts?: string[] };
 
 /** Say why a run cannot be forked; null if it can. */
 export function whyNoFork(film: Film, live: boolean): string | null {
@@ -43,7 +43,9 @@ export function ForkDialog({ film, at, edits, close }: Props) {
         ...(message.trim() ? { newMessage: { role: 'user', parts: [{ text: message }] } } : {}),
         ...(edits.size ? changeOf(edits) : delta ? { stateDelta: delta } : {}),
       });
-      go({ ...HOME, place: { kind: 'chat', app: made.app, session: made.session }, panel: 'state' });
+      // Where nothing was left to do, the new run is the change of the state, and no message.
+      const options = { user: made.user === 'user' ? '' : made.user, changed: made.goesOn === 'nothing' ? made.run : '' };
+      go({ ...HOME, place: { kind: 'chat', app: made.app, session: made.session }, panel: 'state', options });
       close();
     } catch (problem) {
       setError(explain(problem));
