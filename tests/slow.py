@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent.parent
 
 SLOW_PATHS: dict[str, str] = {
     "tests/a2a": "a server with the A2A SDK, which only `make test-all` installs",
+    "tests/apps/test_tour_again.py": "every scenario of the tour, twice",
     "tests/chaos": "kills, stops and pauses of replicas",
     "tests/clients": "the TypeScript client, compiled, in Node",
     "tests/cluster": "replicas with Redis and PostgreSQL, several processes for each test",

@@ -84,8 +84,14 @@ class Reruns:
         is not over, `Unprocessable` and `NotSupported` for one that cannot be run again.
         """
         plan = await self._plan(run, changes)
-        first = plan.turn.first.summary.run
-        wanted = ForkRequest(run=first, at=1, message=NOTHING, variant=plan.variant)
+        first = plan.turn.first
+        wanted = ForkRequest(
+            run=first.summary.run,
+            at=1,
+            message=NOTHING,
+            streaming=first.head.streaming,
+            variant=plan.variant,
+        )
         forked = await self._forks.fork(wanted, new or new_run(), digest)
         self._warn(forked.run, _missing(forked.missing))
         if plan.variant.tools is None:  # With recorded tools the run sees the recorded state.
@@ -183,7 +189,8 @@ class Reruns:
         found = plan.answers.next(await self._chats.pending(turn))
         if found.command is None:
             return None
-        start = Start(origin=origin, policy="wait", variant=plan.variant)
+        streaming = plan.turn.first.head.streaming
+        start = Start(origin=origin, policy="wait", streaming=streaming, variant=plan.variant)
         return await self._conversations.perform(start, found.command)
 
 

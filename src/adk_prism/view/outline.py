@@ -16,7 +16,7 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.json_value import read_object, read_value
 from adk_prism.facts.pricing import Prices
 from adk_prism.facts.reader import Reader
-from adk_prism.runlog.entry import Entry, ModelCalled, NodeKind, is_absent
+from adk_prism.runlog.entry import Entry, ModelCalled, NodeKind, RunStarted, is_absent
 from adk_prism.view.graph import places
 from adk_prism.view.state import StateFilm
 from adk_prism.view.timeline import NodeSpan, TimelineFilm
@@ -172,6 +172,8 @@ class _OutlineReader:
             handle = _HANDLERS.get(type(inner))
             if handle is not None:
                 handle(self, entry.cursor, inner, within)
+        if isinstance(entry.record, RunStarted):
+            self._ids.add(entry.record.invocation)
         if isinstance(entry.record, ModelCalled):
             self._outline.model_calls += 1
             self._ask(entry.cursor, entry.record)

@@ -49,6 +49,8 @@ class RecordedAnswer(Struct):
     """Of the call itself, and of its event, which may be shared with other calls."""
     asks: Mapping[str, Any] | None = None
     """The approval that the tool asked for, with `hint` and `payload`."""
+    signs_in: Mapping[str, Any] | None = None
+    """The credential that the tool asked for, as ADK's `AuthConfig`."""
 
     def take_effects(self) -> list[Effects]:
         """Return what is to be done now: what is shared with other calls is done once."""
@@ -110,6 +112,9 @@ class RecordedCalls:
             call = self._bound[made] = self._take(name, arguments, agent)
         if call.given < len(call.answers):
             call.given += 1
+            # What a person signed in with is not kept: the call goes straight to what came of it.
+            while call.answers[call.given - 1].signs_in and call.given < len(call.answers):
+                call.given += 1
             return call.answers[call.given - 1]
         if call.is_long_running and not call.answers:
             return RecordedAnswer(response={})
@@ -203,14 +208,14 @@ class _Reader:
         for response in responses:
             name = response.id or ""
             call = self._open.get((inside, name))
-            # What a person signed in with is not kept: such a call goes straight to what came of it.
-            if call is not None and name not in actions.requested_auth_configs:
+            if call is not None:
                 own = Effects(state=self._own(actions, name))
                 call.answers.append(
                     RecordedAnswer(
                         response=read_object(response.response),
                         effects=[own, shared],
-                        asks=_asked(actions, name),
+                        asks=_asked(actions.requested_tool_confirmations, name),
+                        signs_in=_asked(actions.requested_auth_configs, name),
                     )
                 )
         if event.node_info is not None and not inside and not parts:
@@ -255,6 +260,6 @@ def _effects(actions: Actions, state: Mapping[str, Raw]) -> Effects:
     )
 
 
-def _asked(actions: Actions, call: str) -> Mapping[str, Any] | None:
-    asked = actions.requested_tool_confirmations.get(call)
+def _asked(requests: Mapping[str, Raw], call: str) -> Mapping[str, Any] | None:
+    asked = requests.get(call)
     return read_object(asked) if asked is not None else None

@@ -15,6 +15,7 @@ from typing import Any
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.artifacts.base_artifact_service import BaseArtifactService
+from google.adk.auth.auth_tool import AuthConfig
 from google.adk.sessions.session import Session
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
@@ -102,6 +103,9 @@ class RecordedTools:
                 hint=found.asks.get("hint"), payload=found.asks.get("payload")
             )
             context.actions.skip_summarization = True
+        if found.signs_in is not None:
+            wanted = AuthConfig.model_validate(found.signs_in)
+            context.actions.requested_auth_configs[context.function_call_id or ""] = wanted
         # Never None, which would have the tool called: an empty answer of one that runs long is none.
         return found.response
 
