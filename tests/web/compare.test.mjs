@@ -41,3 +41,17 @@ test('a run compared with itself is the same, and one that is not there is a cle
   await page.getByText("Could not compare these runs: There is no run 'run-nobody'.").waitFor();
   await close(page);
 });
+
+test('a run is run again with another instruction, and compared', async () => {
+  const page = await open(browser);
+  await ask(page, 'tool', { app: 'tour' });
+  await page.getByRole('button', { name: 'Share' }).click();
+  await page.getByRole('link', { name: 'Run again…' }).click();
+  await page.getByRole('combobox').selectOption('tour');
+  await page.getByRole('textbox', { name: 'Instruction of tour' }).fill('Say it otherwise.');
+  await checkAccess(page);
+  await page.getByRole('button', { name: 'Run again and compare' }).click();
+  await page.getByText('Different requests').waitFor();
+  assert.equal(await page.getByText('Different tools').count(), 0);
+  await close(page);
+});

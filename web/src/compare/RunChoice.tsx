@@ -6,6 +6,7 @@ import { go, HOME, linkTo } from '../app/route';
 import { duration } from '../ui/format';
 import { shorten } from '../ui/Id';
 import { Time } from '../ui/Time';
+import { RunAgain } from './RunAgain';
 
 type Listed = { run: string; app: string; title: string; outcome: string | null; started: number; duration: number };
 
@@ -27,6 +28,8 @@ export function RunChoice({ run }: { run: string }) {
   return (
     <div className="compare">
       <h1>Compare {shorten(run, 28)} with…</h1>
+      <RunAgain run={run} />
+      <h2>Another run</h2>
       <form onSubmit={choose} className="compare-choice">
         <input className="field" name="run" placeholder="Run id" aria-label="Run id" />
         <button type="submit" className="button">

@@ -18,6 +18,7 @@ export function ShareMenu({ run, items }: Props) {
   const menu = useRef<HTMLDivElement>(null);
   const all: Item[] = [{ icon: 'share', word: 'Copy a link to this moment', copy: () => location.href }, ...items];
   if (run) {
+    all.push({ icon: 'play', word: 'Run again…', link: linkTo({ kind: 'compare', a: run, b: null }) });
     all.push({ icon: 'branch', word: 'Compare with another run…', link: linkTo({ kind: 'compare', a: run, b: null }) });
     all.push({ icon: 'download', word: 'Recording (JSON lines)', href: address(path('api', 'runs', run, 'recording')), download: `${run}.jsonl` });
     all.push({ icon: 'upload', word: 'Share as one HTML file', href: address(path('api', 'runs', run, 'share')), download: `${run}.html` });
