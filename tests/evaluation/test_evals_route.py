@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,13 +12,10 @@ import pytest
 from google.adk.evaluation.local_eval_set_results_manager import LocalEvalSetResultsManager
 from tests.end_to_end.server import Server, serving
 from tests.evaluation.packages import PACKAGES
+from tests.evaluation.shops import QUESTION, two_shops
 from tests.patience import PATIENCE
 
 from adk_prism.cli import main
-
-AGENTS = Path(__file__).parent / "agents"
-RIGHT, WRONG = 'CURRENCY = "euros"', 'CURRENCY = "dollars"'
-QUESTION = "What does the lamp cost?"
 
 Json = dict[str, Any]
 
@@ -27,12 +23,7 @@ Json = dict[str, Any]
 @pytest.fixture(scope="module")
 def agents(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the shop as it should be, and with a wrong instruction for its clerk."""
-    agents = Path(shutil.copytree(AGENTS, tmp_path_factory.mktemp("shops") / "agents"))
-    shutil.copytree(agents / "right", agents / "wrong")
-    code = (agents / "wrong" / "agent.py").read_text()
-    assert RIGHT in code
-    (agents / "wrong" / "agent.py").write_text(code.replace(RIGHT, WRONG))
-    return agents
+    return two_shops(tmp_path_factory.mktemp("shops"))
 
 
 @pytest.fixture(scope="module")

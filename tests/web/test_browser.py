@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 from tests.conftest import Node
 from tests.end_to_end.server import AGENTS, Server, free_port, serving
+from tests.evaluation.packages import PACKAGES
+from tests.evaluation.shops import two_shops
 
 VOICE = Path(__file__).parent / "voice.test.mjs"
 REMOTE = Path(__file__).parent / "remote.test.mjs"
-FILES = sorted(set(Path(__file__).parent.glob("*.test.mjs")) - {VOICE, REMOTE})
+EVALS = Path(__file__).parent / "evals.test.mjs"
+FILES = sorted(set(Path(__file__).parent.glob("*.test.mjs")) - {VOICE, REMOTE, EVALS})
 
 PATIENCE = 3600
 """Seconds for one file. Its own tests give up long before, and say on what."""
@@ -67,6 +70,13 @@ def test_a_remote_app_in_the_browser(node: Node, browser: Path, page: Path, tmp_
             "ADK_PRISM_OFFLINE_DELAY": "0",
         }
         _run(node, REMOTE, environment)
+
+
+def test_evaluations_in_the_browser(node: Node, browser: Path, page: Path, tmp_path: Path) -> None:
+    """The same for two shops, on a server that has ADK's evaluators."""
+    agents = two_shops(tmp_path)
+    with serving(tmp_path, agents=agents, packages=PACKAGES) as ours:
+        _run(node, EVALS, {"PRISM_URL": ours.url, "PRISM_AGENTS": str(agents)})
 
 
 def _run(node: Node, file: Path, environment: dict[str, str]) -> None:

@@ -25,8 +25,9 @@ from adk_prism.source.apps import Apps
 from adk_prism.source.evaluation.evaluation import Case, CaseScore, Evaluation
 from adk_prism.source.evaluation.inference import Inference, SaidTurn, asked_model
 
-SESSION_PREFIX = "adk-eval-session-"
-"""How ADK names the sessions of evaluations; lists of chats leave them out."""
+EVALUATION_SESSIONS = ("adk-eval-session-", "___eval___session___")
+"""How ADK's names of the sessions of evaluations begin, now and in older versions. Lists of chats leave them
+out."""
 AT_ONCE = 4
 """Cases that run at the same time, as with ADK."""
 MOST_MESSAGES = 200
@@ -88,7 +89,7 @@ class Evaluations:
         ]
 
     async def _infer(self, evaluation: Evaluation, case: Case, began: Began) -> Inference:
-        session = case.session or f"{SESSION_PREFIX}{uuid4()}"
+        session = case.session or f"{EVALUATION_SESSIONS[0]}{uuid4()}"
         origin = Origin(app=evaluation.app, user=case.user, session=session)
         turns: list[SaidTurn] = []
         runs: list[str] = []

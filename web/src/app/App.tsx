@@ -20,6 +20,7 @@ const Home = lazy(() => import('../home/Home'));
 const SearchPage = lazy(() => import('../search/SearchPage'));
 const ChatPage = lazy(() => import('../workspace/ChatPage'));
 const RunPage = lazy(() => import('../workspace/RunPage'));
+const EvalsPage = lazy(() => import('../evals/EvalsPage'));
 const ComparePage = lazy(() => import('../compare/ComparePage'));
 
 /** What a server that asks nobody calls whoever names nobody. */
@@ -110,6 +111,8 @@ function Content() {
     }
     case 'run':
       return <RunPage key={place.run} run={place.run} />;
+    case 'evals':
+      return <EvalsPage key={place.app} app={place.app} />;
     case 'compare':
       return <ComparePage key={`${place.a}/${place.b}`} a={place.a} b={place.b} />;
   }

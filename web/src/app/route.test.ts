@@ -5,6 +5,7 @@ const ADDRESSES = [
   '#/',
   '#/search?text=owls+%22two+owls%22&outcome=failed',
   '#/app/tour/s-1',
+  '#/evals/tour?run=r-1',
   '#/run/r-1?at=14&panel=graph&sel=burn_analyst',
   '#/app/tour/a%20b%2Fc?panel=state&waterfall=open',
 ];

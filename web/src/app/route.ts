@@ -5,6 +5,7 @@
  *     #/search?text=refund&outcome=failed            runs that fit
  *     #/app/tour/s-1?panel=state                     a chat, with the panels of its last run
  *     #/run/r-1?at=14&panel=graph&sel=burn_analyst   one run at one cursor
+ *     #/evals/tour?run=r-1                           eval sets of an app; with a run that is added to one
  *     #/compare/r-1/r-2                              two runs side by side; without the second: which one
  *
  * Keys that are not known here are options of panels; they are kept.
@@ -16,6 +17,7 @@ export type Place =
   | { kind: 'search' }
   | { kind: 'chat'; app: string; session: string }
   | { kind: 'run'; run: string }
+  | { kind: 'evals'; app: string }
   | { kind: 'compare'; a: string; b: string | null };
 
 export type Route = {
@@ -47,6 +49,7 @@ function parsePlace([kind, first, second]: string[]): Place {
   if (kind === 'app' && first && second) return { kind: 'chat', app: first, session: second };
   if (kind === 'search') return { kind: 'search' };
   if (kind === 'run' && first) return { kind: 'run', run: first };
+  if (kind === 'evals' && first) return { kind: 'evals', app: first };
   if (kind === 'compare' && first) return { kind: 'compare', a: first, b: second ?? null };
   return { kind: 'home' };
 }
@@ -79,6 +82,8 @@ function formatPlace(place: Place): string {
       return `app/${encodeURIComponent(place.app)}/${encodeURIComponent(place.session)}`;
     case 'run':
       return `run/${encodeURIComponent(place.run)}`;
+    case 'evals':
+      return `evals/${encodeURIComponent(place.app)}`;
     case 'compare':
       return ['compare', place.a, ...(place.b === null ? [] : [place.b])].map(encodeURIComponent).join('/');
   }

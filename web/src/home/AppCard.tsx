@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState, type FormEvent } from 'react';
 import { modelWords, type AppEntry, type UsableApp } from '../app/catalogue';
 import { startChat } from '../app/newChat';
+import { linkTo } from '../app/route';
 import { Icon } from '../ui/Icon';
 import { KindChip } from '../ui/Kind';
 import { Traceback } from '../ui/Traceback';
@@ -68,6 +69,8 @@ function WorkingApp({ app, isFirst }: { app: UsableApp; isFirst: boolean }) {
       <p className="quiet">
         {app.agents ? plural(app.agents.length, 'agent') : 'Loads when first used'}
         {app.live && ' · text and voice'}
+        {' · '}
+        <a href={linkTo({ kind: 'evals', app: app.name })}>Eval sets</a>
       </p>
       <form className="card-form" onSubmit={submit}>
         <input ref={field} className="field" aria-label={`First message to ${app.name}`} placeholder="First message" value={text} onChange={(event) => setText(event.target.value)} onFocus={(event) => event.target.select()} />

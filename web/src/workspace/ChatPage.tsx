@@ -166,7 +166,7 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
           <>
             <RunPicker runs={runs} run={run} pick={(one) => move({ at: null, options: { ...options, run: one === spoken ? '' : one } }, 'replace')} />
             <Forks app={where.app} options={where.user === 'user' ? {} : { user: where.user }} lineage={lineage} />
-            <ShareMenu run={run} items={exports(where, messages)} />
+            <ShareMenu run={run} app={where.app} items={exports(where, messages)} />
           </>
         }
         state={filmState}

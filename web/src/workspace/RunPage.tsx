@@ -48,7 +48,7 @@ export default function RunPage({ run }: { run: string }) {
     <ChatContext value={actions}>
       <Workspace
         heading={<Heading app={film?.app ?? 'Run'} title={first?.role === 'user' ? textOf(first).slice(0, 120) : ''} run={run} />}
-        actions={shared() ? null : <ShareMenu run={run} items={items} />}
+        actions={shared() ? null : <ShareMenu run={run} app={film?.app ?? ''} items={items} />}
         state={state}
         playhead={playhead}
         app={film?.app ?? ''}

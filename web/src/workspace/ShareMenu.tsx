@@ -2,24 +2,25 @@
 import { useId, useRef, type ReactNode } from 'react';
 import { address, path } from '../app/serverUrl';
 import { hasToken } from '../app/identity';
-import { linkTo } from '../app/route';
+import { formatRoute, HOME, linkTo } from '../app/route';
 import { ticketed } from '../app/downloadTicket';
 import { Icon, type IconName } from '../ui/Icon';
 import { copyText } from '../ui/clipboard';
 
 type Item = { icon: IconName; word: string } & ({ copy: () => string } | { link: string } | { href: string; download?: string } | { save: () => string; name: string; type: string });
 
-type Props = { run: string | null; items: readonly Item[] };
+type Props = { run: string | null; app: string; items: readonly Item[] };
 
 export type ShareItem = Item;
 
-export function ShareMenu({ run, items }: Props) {
+export function ShareMenu({ run, app, items }: Props) {
   const id = useId();
   const menu = useRef<HTMLDivElement>(null);
   const all: Item[] = [{ icon: 'share', word: 'Copy a link to this moment', copy: () => location.href }, ...items];
   if (run) {
     all.push({ icon: 'play', word: 'Run again…', link: linkTo({ kind: 'compare', a: run, b: null }) });
     all.push({ icon: 'branch', word: 'Compare with another run…', link: linkTo({ kind: 'compare', a: run, b: null }) });
+    if (app) all.push({ icon: 'check', word: 'Add to an eval set…', link: formatRoute({ ...HOME, place: { kind: 'evals', app }, options: { run } }) });
     all.push({ icon: 'download', word: 'Recording (JSON lines)', href: address(path('api', 'runs', run, 'recording')), download: `${run}.jsonl` });
     all.push({ icon: 'upload', word: 'Share as one HTML file', href: address(path('api', 'runs', run, 'share')), download: `${run}.html` });
   }

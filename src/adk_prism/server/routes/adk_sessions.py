@@ -22,6 +22,7 @@ from google.adk.sessions.session import Session
 from adk_prism.errors import UsageError
 from adk_prism.pipeline.audit_actions import AuditedAction
 from adk_prism.pipeline.deletions import Deletions
+from adk_prism.pipeline.evaluations import EVALUATION_SESSIONS
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.runlog.contract import RunLog
@@ -43,9 +44,6 @@ from adk_prism.source.untrusted import as_client_event
 
 _USER = "/apps/{app_name}/users/{user_id}/sessions"
 _SESSION = _USER + "/{session_id}"
-
-_EVALUATION = ("adk-eval-session-", "___eval___session___")
-"""How the ids of ADK's evaluation sessions begin; ADK's list leaves them out."""
 
 
 def routes(
@@ -165,7 +163,7 @@ class _SessionRoutes:
 
 def _list_json(sessions: Sequence[Session]) -> bytes:
     """Write a list; of many sessions it takes a second, which belongs into a thread."""
-    shown = [_session_json(s) for s in sessions if not s.id.startswith(_EVALUATION)]
+    shown = [_session_json(s) for s in sessions if not s.id.startswith(EVALUATION_SESSIONS)]
     return b"[" + b",".join(shown) + b"]"
 
 

@@ -30,6 +30,7 @@ from adk_prism.models import ScriptedModel
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.conversation_label import LONGEST_TITLE, ConversationLabel, read_label
 from adk_prism.pipeline.deletions import Deletions
+from adk_prism.pipeline.evaluations import EVALUATION_SESSIONS
 from adk_prism.pipeline.fork_links import ForkLink, read_links
 from adk_prism.pipeline.live_messages import first_user_text
 from adk_prism.projection.ai_sdk.user_message import user_message
@@ -158,6 +159,7 @@ class _Catalogue:
         which is `said`. `text`: only those with these words in either. `recorded`: whether this server
         recorded a run of it. Of others, which another server wrote or whose runs retention removed, ADK's
         session is shown. `forkedFrom`: the run and cursor that it continues; `forks`: those of it.
+        Sessions of evaluations are left out, unless one is named.
         """
         user = listed_user(caller, "")
         by_session: dict[Origin, list[RunSummary]] = {}
@@ -165,7 +167,7 @@ class _Catalogue:
             by_session.setdefault(summary.origin, []).append(summary)
         active = {origin: runs[-1].started for origin, runs in by_session.items()}
         if not session:
-            active = await self._stored(app, user) | active
+            active = _without_evaluations(await self._stored(app, user) | active)
         notes = await self._log.notes([*active])
         labels = {origin: read_label(notes.get(origin, ())) for origin in active}
         latest = sorted(active, key=lambda it: (labels[it].pinned, active[it]), reverse=True)
@@ -260,6 +262,10 @@ def _read(app: ServedApp) -> dict[str, Any]:
         "live": "live" not in app.lacks,
         "lacks": dict(app.lacks),
     }
+
+
+def _without_evaluations(active: dict[Origin, float]) -> dict[Origin, float]:
+    return {it: at for it, at in active.items() if not it.session.startswith(EVALUATION_SESSIONS)}
 
 
 def _searched(conversation: dict[str, Any]) -> str:

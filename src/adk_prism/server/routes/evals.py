@@ -39,7 +39,7 @@ from adk_prism.source.evaluation.eval_set_file import (
     parse_eval_set,
     read_eval_set,
 )
-from adk_prism.source.evaluation.evaluation import Evaluation, cases_of
+from adk_prism.source.evaluation.evaluation import Case, Evaluation, cases_of
 from adk_prism.source.evaluation.results import StoredResult, stored_results
 
 SetId = Annotated[str, PathParameter(pattern=r"^[A-Za-z0-9_]{1,100}$")]
@@ -137,17 +137,17 @@ class _EvalRoutes:
         found = next((each for each in stored if each.id == result), None)
         if found is None:
             raise NotFound("There is no such result.")
-        expected = await asyncio.to_thread(_expected_runs, folder / app_name, found.eval_set_id)
+        known = await asyncio.to_thread(_cases, folder / app_name, found.eval_set_id)
         shown = []
-        for case in found.cases:
-            runs = await self._log.list(app=app_name, user=case.user, session=case.session)
-            shown.append(
-                {
-                    **shown_score(case),
-                    "runs": [each.run for each in runs],
-                    "expectedRun": expected.get(case.id),
-                }
-            )
+        for score in found.cases:
+            runs = await self._log.list(app=app_name, user=score.user, session=score.session)
+            case = known.get(score.id)
+            about = {
+                "text": case.text if case is not None else "",
+                "runs": [each.run for each in runs],
+                "expectedRun": (case.expected_run or None) if case is not None else None,
+            }
+            shown.append(shown_score(score) | about)
         return _summary(found) | {"cases": shown}
 
     async def add_case(self, app_name: AppName, set_id: SetId, asked: AddRun) -> Json:
@@ -189,15 +189,15 @@ def _sets(folder: Path) -> list[Json]:
     return found
 
 
-def _expected_runs(folder: Path, set_id: str) -> dict[str, str | None]:
-    """Return which run each case of a set was made of, if the set is still there."""
+def _cases(folder: Path, set_id: str) -> dict[str, Case]:
+    """Return the cases of a set, if it is still there."""
     for path in sorted(folder.glob(f"*{SUFFIX}"))[:MOST_SETS]:
         try:
             found = read_eval_set(path)
         except UsageError:
             continue
         if found.eval_set_id == set_id:
-            return {case.id: case.expected_run or None for case in cases_of(found)}
+            return {case.id: case for case in cases_of(found)}
     return {}
 
 

@@ -1,0 +1,48 @@
+// A run that was right becomes an eval case; it passes on its agent, and fails on one with a wrong instruction.
+import assert from 'node:assert/strict';
+import { copyFile } from 'node:fs/promises';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { ask, checkAccess, close, launch, open } from './browser.mjs';
+
+const AGENTS = process.env.PRISM_AGENTS;
+
+let browser;
+before(async () => {
+  browser = await launch();
+});
+after(() => browser.close());
+
+test('a run is added to an eval set, evaluated, and compared with what was expected', async () => {
+  const page = await open(browser);
+  await ask(page, 'What does the lamp cost?', { app: 'right' });
+  await page.getByRole('button', { name: 'Share' }).click();
+  await page.getByRole('link', { name: 'Add to an eval set…' }).click();
+  await page.getByText('No eval sets yet').waitFor();
+  await page.getByRole('combobox', { name: 'Eval set' }).fill('prices');
+  await page.getByRole('button', { name: 'Add', exact: true }).click();
+  await page.getByRole('heading', { name: 'prices' }).waitFor();
+  await page.waitForURL(/#\/evals\/right$/);
+  await page.getByRole('button', { name: 'Evaluate' }).click();
+  await page.getByText('1 of 1 passed').waitFor();
+  await page.getByText('response_match_score').waitFor();
+  await checkAccess(page);
+
+  await copyFile(path.join(AGENTS, 'right', 'prices.evalset.json'), path.join(AGENTS, 'wrong', 'prices.evalset.json'));
+  await page.goto(`${page.url().split('#')[0]}#/evals/wrong`);
+  await page.getByRole('button', { name: 'Evaluate' }).click();
+  await page.getByText('0 of 1 passed').waitFor();
+  await page.getByRole('link', { name: 'with the expected run' }).click();
+  await page.getByText('Different tools').waitFor();
+  const conversations = await page.evaluate(async () => (await (await fetch('api/conversations')).json()).map(({ session }) => session));
+  assert.ok(conversations.every((session) => !session.startsWith('adk-eval')), 'evaluations are no conversations');
+  await close(page);
+});
+
+test('what cannot be added or evaluated is said', async () => {
+  const page = await open(browser, '#/evals/right?run=run-0', { allow: [/404/] });
+  await page.getByRole('combobox', { name: 'Eval set' }).fill('prices');
+  await page.getByRole('button', { name: 'Add', exact: true }).click();
+  await page.getByText("There is no run 'run-0'.").waitFor();
+  await close(page);
+});
