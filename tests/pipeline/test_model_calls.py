@@ -21,7 +21,7 @@ from google.genai import types
 from tests.gemini_replies import ANSWER, QUOTA, THOUGHT_AND_TOOL
 from tests.loopback_gemini import Json, Reply, chunk, serve_gemini
 from tests.pipeline.recorded_calls import Conversation, conversing
-from tests.source.scripted import Scripted, call
+from tests.source.scripted import Scripted
 
 from adk_prism import cached_prefix
 from adk_prism.runlog.entry import ModelCalled, NodeEnded, pack
@@ -73,6 +73,15 @@ def _rewritten(model: Model) -> LlmAgent:
     return _weather(model, before_model_callback=rewrite)
 
 
+def _cached(model: Model) -> LlmAgent:
+    def refer(callback_context: CallbackContext, llm_request: LlmRequest) -> None:
+        del callback_context
+        llm_request.config.cached_content = "cachedContents/abc"
+        llm_request.config.system_instruction = llm_request.config.tools = None
+
+    return _weather(model, before_model_callback=refer)
+
+
 def _handing_over(model: Model) -> LlmAgent:
     other = LlmAgent(name="other", model=model(), instruction="You are the other.")
     return LlmAgent(name="root", model=model(), sub_agents=[other])
@@ -115,6 +124,7 @@ CASES = {
     ),
     "tools": Case(_weather, (THOUGHT_AND_TOOL, ANSWER, ANSWER), ("go", "again"), ("root",) * 3),
     "a callback": Case(_rewritten, (THOUGHT_AND_TOOL, ANSWER), agents=("root",) * 2),
+    "cached content": Case(_cached, (ANSWER,)),
     "a plugin": Case(_rewritten, (ANSWER,), plugins=(_Rewriting,)),
     "a transfer": Case(
         _handing_over,
@@ -169,11 +179,17 @@ GENERATION = ("temperature", "maxOutputTokens", "stopSequences")
 def _body(request: Json) -> Json:
     """Return what Gemini's REST API is sent for a request of ADK."""
     config = dict(request["config"])
-    said = {"parts": [{"text": config.pop("systemInstruction")}], "role": "user"}
+    said = config.pop("systemInstruction", None)
+    instruction = {"parts": [{"text": said}], "role": "user"}
+    cached = {"cachedContent": config.pop("cachedContent")} if "cachedContent" in config else {}
     generation = {name: config.pop(name) for name in GENERATION if name in config}
     assert not config, "every field of the config has its place in the body"
-    body = {"contents": request["contents"], "systemInstruction": said}
-    return body | {"tools": request["tools"], "generationConfig": generation}
+    body = cached | ({"systemInstruction": instruction} if said else {})
+    return (
+        body
+        | {"contents": request["contents"]}
+        | {"tools": request["tools"], "generationConfig": generation}
+    )
 
 
 _SPELLING = {"parameters_json_schema": "parametersJsonSchema", "mime_type": "mimeType"}
@@ -191,29 +207,28 @@ def _plain(body: Json) -> Json:
 
 async def test_an_approved_call_is_part_of_the_next_request() -> None:
     """The model gets it with its result, in the run that the answer starts."""
-    model = Scripted.saying(call("delete", "c1", path="x"), "Deleted.")
 
     def delete(path: str) -> dict[str, str]:
         return {"deleted": path}
 
     tool = FunctionTool(delete, require_confirmation=True)
-    async with conversing(LlmAgent(name="root", model=model, tools=[tool])) as talk:
+    with serve_gemini(_call("delete", path="x"), ANSWER) as server:
+        model = Gemini(model="gemini-2.5-flash", base_url=server.url)
+        root = LlmAgent(name="root", model=model, tools=[tool])
+        first, second = await _approved(root)
+    assert (len(first), len(second)) == (1, 1)
+    assert [_body(e["request"]) for e in (*first, *second)] == list(map(_plain, server.requests))
+    assert "deleted" in json.dumps(second)
+
+
+async def _approved(root: LlmAgent) -> tuple[list[Json], list[Json]]:
+    """Return the model calls until a tool is approved, and those after."""
+    async with conversing(root) as talk:
         first = await talk.send()
         parts = [part for event in await talk.events() for part in event["content"]["parts"]]
         calls = [part["functionCall"] for part in parts if "functionCall" in part]
         decision = ApprovalAnswer(approval=calls[-1]["id"], approved=True)
-        second = await talk.send(None, decisions=[decision])
-    assert (len(first), len(second)) == (1, 1)
-    assert [_texts(each) for each in (*first, *second)] == [
-        [content.model_dump(mode="json", by_alias=True, exclude_none=True) for content in contents]
-        for contents in model.requests
-    ]
-    assert "deleted" in json.dumps(second)
-
-
-def _texts(shown: Json) -> list[Json]:
-    contents: list[Json] = shown["request"]["contents"]
-    return contents
+        return first, await talk.send(None, decisions=[decision])
 
 
 # --------------------------------------------------------------------------- how calls end
