@@ -16,6 +16,7 @@ NAMES = (
     "log_to_bytes",
     "studio",
     "nodes",
+    "model_calls",
     "view",
     "film",
     "compare",

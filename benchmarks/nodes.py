@@ -19,7 +19,7 @@ from google.adk.workflow import BaseNode, FunctionNode, Workflow
 from google.genai import types
 
 from adk_prism.diagnostics import ignore
-from adk_prism.pipeline.record import Recorder
+from adk_prism.pipeline.record import RunRecorder
 from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.source.request import RunRequest
@@ -79,6 +79,6 @@ def _recording(root: BaseNode, prompt: str, state: dict[str, Any], *, nodes: boo
         await log.open()
         request = RunRequest(run=run, origin=origin, message=types.UserContent(prompt))
         source = RunnerSource(runner, request, nodes=nodes)
-        await Recorder(log, RunId(run), source, ignore).record()
+        await RunRecorder(log, RunId(run), source, ignore).record()
 
     return lambda: asyncio.run(record())

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 from google.adk.agents import LlmAgent
 from google.adk.agents.callback_context import CallbackContext
+from google.adk.agents.live_request_queue import LiveRequest
+from google.adk.events.event import Event
 from google.adk.models import Gemini
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
@@ -20,7 +23,13 @@ from tests.live.loopback import HANDLE, Family, LoopbackLive, certificate, serve
 from tests.live.served import Client, Served, served
 from tests.live.stage import runner_of
 
+from adk_prism.diagnostics import ignore
 from adk_prism.models import Call, ScriptedModel, Turn, read_conversation, say
+from adk_prism.pipeline.model_call_writer import ModelCallWriter
+from adk_prism.pipeline.model_calls import ModelCalls
+from adk_prism.runlog.entry import Origin, RunId, RunStarted
+from adk_prism.runlog.memory import MemoryLog
+from adk_prism.source.live.model_calls import LiveCalls
 
 # ADK 2.13 still calls google-genai's `session.send`.
 pytestmark = pytest.mark.filterwarnings("ignore:The `session.send` method is deprecated")
@@ -205,3 +214,31 @@ async def test_each_agent_has_the_setup_of_its_own_connection() -> None:
     assert "transfer_to_agent" in json.dumps(first["request"]["tools"])
     assert last["request"]["contents"][0]["parts"] == [{"text": "hello"}]
     assert last["usage"]["total"] > 0
+
+
+TURNS = 100
+
+
+async def test_a_long_conversation_is_kept_once() -> None:
+    """All turns of a connection take at most one and a half times the bytes of its last request."""
+    origin, log = Origin(app="app", user="user", session="s1"), MemoryLog()
+    await log.open()
+    await log.append(RunId("run"), [RunStarted(run="run", origin=origin)])
+    writer, live = ModelCallWriter(log, "full", ignore), LiveCalls("full", lambda: False)
+    config = types.GenerateContentConfig(system_instruction="Be brief. " * 100)
+    live.connect("voice", LlmRequest(model="m", config=config), ())
+    for n in range(TURNS):
+        live.send(LiveRequest(content=types.UserContent(f"Question {n}: " + f"what{n} " * 60)))
+        answer = types.ModelContent(f"Answer {n}.")
+        live.read(Event(author="voice", content=answer, usage_metadata=USAGE))
+        live.read(Event(author="voice", turn_complete=True))
+        (seen,) = live.take()
+        await log.append(RunId("run"), [await writer.store(RunId("run"), origin, seen)])
+    taken = (await log.summary(RunId("run"))).bytes
+    (*_, last) = await ModelCalls(log).of_run(RunId("run"))
+    assert len(last["request"]["contents"]) == TURNS
+    assert taken <= 1.5 * len(msgspec.json.encode(last["request"]))
+    await log.close()
+
+
+USAGE = types.GenerateContentResponseUsageMetadata(prompt_token_count=4, total_token_count=9)

@@ -89,15 +89,23 @@ class CallWatcher:
         self.detail = detail
         self._put = put
         self._open: dict[Lane, OpenCall] = {}
+        self._unanswered: set[Lane] = set()
+        """Those without any response, whole or partial."""
 
     def begin(self, lane: Lane, node: Node | None, request: LlmRequest) -> None:
         """Note a request."""
         self.end(lane)
         self._open[lane] = OpenCall(lane, node, request)
+        self._unanswered.add(lane)
+
+    def wants(self, response: LlmResponse) -> bool:
+        """Return whether a response is to be received: of thousands of partial ones only the first is."""
+        return self.detail != "off" and (bool(self._unanswered) or not response.partial)
 
     def receive(self, lane: Lane, response: LlmResponse) -> None:
-        """Note a response. Of partial ones only the first is timed: there are thousands."""
+        """Note a response."""
         call = self._open.get(lane)
+        self._unanswered.discard(lane)
         if call is None:
             return
         call.first = call.first or time.perf_counter()
@@ -107,6 +115,7 @@ class CallWatcher:
     def end(self, lane: Lane, error: str = "") -> None:
         """Note that a call is over. Without a response and an error, it never reached the model."""
         call = self._open.pop(lane, None)
+        self._unanswered.discard(lane)
         if call is not None and (error or call.first):
             self._put(call.over(self.detail, error))
 

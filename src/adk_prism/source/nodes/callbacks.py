@@ -61,7 +61,7 @@ class NodeCallbacks(BasePlugin):
     ) -> None:
         # For every delta: no more than this, and nothing is written.
         scope = SCOPE.get()
-        if scope is not None and scope.observer.calls.detail != "off":
+        if scope is not None and scope.observer.calls.wants(llm_response):
             _look(tracker.model_answered, callback_context, llm_response)
 
     async def on_model_error_callback(
