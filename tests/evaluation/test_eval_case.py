@@ -28,6 +28,9 @@ REFUSED = {
 }
 """Recordings that are no cases, and why."""
 
+APPROVED = {"approval.2": True, "approval.denied": False, "client_tool.2": None}
+"""Recordings that continue with an answer, and which one."""
+
 
 def case_of(*names: str) -> EvalCase:
     """Return the case of recordings of one conversation, read by ADK."""
@@ -88,7 +91,7 @@ def test_tools_and_agents_are_expected_in_order() -> None:
     assert [each.name for each in get_all_tool_calls(turn.intermediate_data)] == ["translator"]
 
 
-@pytest.mark.parametrize("end", ["approval.2", "approval.denied", "client_tool.2"])
+@pytest.mark.parametrize("end", APPROVED)
 def test_an_answered_question_is_one_invocation(end: str) -> None:
     """What ADK asks a person is not expected of the agent, and the answer is no message of the user."""
     (turn,) = case_of(first_of(end), end).conversation or []
@@ -97,6 +100,9 @@ def test_an_answered_question_is_one_invocation(end: str) -> None:
     assert len(names) == 1
     assert not names[0].startswith("adk_request")
     assert text_of(turn.final_response)
+    (answer,) = (case_of(first_of(end), end).model_extra or {})["prismAnswers"]
+    assert (answer["message"], answer["tool"]) == (0, names[0])
+    assert answer.get("approved") is APPROVED[end]
 
 
 def test_of_one_conversation_the_last_run_counts() -> None:

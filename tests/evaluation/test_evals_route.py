@@ -17,6 +17,8 @@ from tests.patience import PATIENCE
 
 from adk_prism.cli import main
 
+CONFIRM = "adk_request_confirmation"
+
 Json = dict[str, Any]
 
 
@@ -94,6 +96,30 @@ def test_a_wrong_instruction_of_a_sub_agent_fails_the_case(
     assert "tools" in compared.json()["differs"]
     film = server.http.get(f"/api/runs/{failed['runs'][0]}/film")
     assert film.status_code == 200
+
+
+def test_recorded_answers_are_given_only_if_asked_for(server: Server) -> None:
+    """An approved tool would run again: without being told to, an evaluation stops at the question."""
+    place = {"appName": "tour", "userId": "user", "sessionId": "asked"}
+    server.http.post("/apps/tour/users/user/sessions/asked")
+    said = {"role": "user", "parts": [{"text": "approval"}]}
+    events = server.http.post("/run", json=place | {"newMessage": said}).json()
+    parts = [part for event in events for part in (event.get("content") or {}).get("parts", [])]
+    (asked,) = [call for p in parts if (call := p.get("functionCall", {})).get("name") == CONFIRM]
+    yes = {"id": asked["id"], "name": CONFIRM, "response": {"confirmed": True}}
+    given = {"role": "user", "parts": [{"functionResponse": yes}]}
+    assert server.http.post("/run", json=place | {"newMessage": given}).status_code == 200
+    runs = server.http.get("/api/runs", params={"app": "tour", "session": "asked"}).json()
+    added = server.http.post("/api/evals/tour/sets/asked/cases", json={"run": runs[-1]["run"]})
+    assert added.status_code == 200, added.text
+
+    (stopped,) = evaluate(server, "tour", set="asked")["cases"]
+    assert stopped["verdict"] == "failed"
+    assert "waits for an answer" in stopped["error"]
+    assert len(stopped["runs"]) == 1
+    (answered,) = evaluate(server, "tour", set="asked", answers="recorded")["cases"]
+    assert answered["verdict"] == "passed", answered
+    assert len(answered["runs"]) == 2
 
 
 def test_results_are_listed_over_time(server: Server, agents: Path, case: Json) -> None:

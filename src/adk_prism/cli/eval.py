@@ -40,6 +40,12 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--case", metavar="ID", action="append", default=[], help="only this case; repeatable"
     )
+    parser.add_argument(
+        "--answers",
+        choices=("none", "recorded"),
+        default="none",
+        help="recorded: give approvals and results of client tools again; approved tools run",
+    )
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     add_arguments(parser)
     parser.epilog = "Exit codes: 0 every case passed, 1 one did not, 2 the set cannot be run."
@@ -81,7 +87,13 @@ async def _here(args: argparse.Namespace, path: Path, eval_set: Any) -> dict[str
 
     folder, app = _place(args.app, path)
     criteria = read_criteria(Path(args.config) if args.config else config_beside(path))
-    evaluation = Evaluation(app or eval_set_app(eval_set), eval_set, criteria, args.case)
+    evaluation = Evaluation(
+        app or eval_set_app(eval_set),
+        eval_set,
+        criteria,
+        args.case,
+        answers=args.answers == "recorded",
+    )
     given = {"insecure": True} | ({"log": args.log} if args.log else {})
     settings = read_settings(given, os.environ, Path.cwd())
     server = create_app(folder, settings, report=DiagnosticPrinter())
@@ -96,7 +108,7 @@ async def _on_server(args: argparse.Namespace, path: Path, app: str) -> dict[str
     from adk_prism.source.evaluation.eval_set_file import id_of
 
     config = Path(args.config) if args.config else config_beside(path)
-    body = {"set": id_of(path), "evalSet": _json(path), "cases": args.case}
+    body = {"set": id_of(path), "evalSet": _json(path), "cases": args.case, "answers": args.answers}
     if config is not None:
         body["config"] = _json(config)
     async with opened(args) as place:

@@ -7,29 +7,46 @@ and forked. Scores are those of ADK's evaluators (`source.evaluation`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing, suppress
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 from uuid import uuid4
 
 import msgspec
 from msgspec import Raw, Struct
 
-from adk_prism.commands import Submit
+from adk_prism.commands import Answer, Command, Submit, ToolAnswer
 from adk_prism.errors import NotFound, PrismError
+from adk_prism.facts.calls.pending import Pending
+from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.conversation import Conversations, Start
 from adk_prism.pipeline.model_calls import ModelCalls
 from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunEnded, RunId
+from adk_prism.runlog.entry import (
+    NOTHING,
+    AgentEvent,
+    Decision,
+    Entry,
+    Origin,
+    RunEnded,
+    RunId,
+    to_raw,
+)
 from adk_prism.source.apps import Apps
-from adk_prism.source.evaluation.evaluation import Case, CaseScore, Evaluation
+from adk_prism.source.evaluation.evaluation import Case, CaseScore, Evaluation, RecordedAnswer
 from adk_prism.source.evaluation.inference import Inference, SaidTurn, asked_model
+from adk_prism.view.eval_case import without_questions
 
 EVALUATION_SESSIONS = ("adk-eval-session-", "___eval___session___")
 """How ADK's names of the sessions of evaluations begin, now and in older versions. Lists of chats leave them
 out."""
 AT_ONCE = 4
 """Cases that run at the same time, as with ADK."""
+WAITS = (
+    "A run waits for an answer, which a case does not give unless recorded answers are asked for."
+)
 MOST_MESSAGES = 200
 """Of one case: a simulated user must end somewhere."""
 
@@ -50,11 +67,17 @@ class Evaluations:
     """Runs eval sets on the apps of a server."""
 
     def __init__(
-        self, apps: Apps, conversations: Conversations, log: RunLog, calls: ModelCalls
+        self,
+        apps: Apps,
+        conversations: Conversations,
+        log: RunLog,
+        chats: Chats,
+        calls: ModelCalls,
     ) -> None:
         self._apps = apps
         self._conversations = conversations
         self._log = log
+        self._chats = chats
         self._calls = calls
 
     async def perform(
@@ -91,48 +114,122 @@ class Evaluations:
     async def _infer(self, evaluation: Evaluation, case: Case, began: Began) -> Inference:
         session = case.session or f"{EVALUATION_SESSIONS[0]}{uuid4()}"
         origin = Origin(app=evaluation.app, user=case.user, session=session)
-        turns: list[SaidTurn] = []
-        runs: list[str] = []
+        turns: list[_Turn] = []
         error = ""
         try:
             await self._apps.sessions(evaluation.app).ensure(origin, case.state)
             user = evaluation.user(case.id)
-            while not error and (message := await user.next(turns)) is not None:
+            while not error:
+                message = await user.next([turn.said for turn in turns])
+                if message is None:
+                    break
                 if len(turns) == MOST_MESSAGES:
                     error = f"The user said more than {MOST_MESSAGES} messages."
                     break
-                run = await self._say(origin, message)
-                runs.append(run)
-                began(case.id, run)
-                turn, error = await self._turn(run, message)
-                turns.append(turn)
+                given = [each for each in case.answers if each.message == len(turns)]
+                answers = given if evaluation.answers else []
+                turns.append(await self._turn(origin, message, answers, partial(began, case.id)))
+                error = turns[-1].error
         except PrismError as failed:
             error = failed.detail
-        return Inference(case=case.id, session=session, turns=turns, runs=runs, error=error)
+        return Inference(
+            case=case.id,
+            session=session,
+            turns=[turn.said for turn in turns],
+            runs=[run for turn in turns for run in turn.runs],
+            error=error,
+            note=WAITS if any(turn.waits for turn in turns) else "",
+        )
 
-    async def _say(self, origin: Origin, message: Raw) -> RunId:
+    async def _turn(
+        self,
+        origin: Origin,
+        message: Raw,
+        answers: list[RecordedAnswer],
+        began: Callable[[str], None],
+    ) -> _Turn:
+        """Send a message, and answer what was answered before."""
         # Not streamed, as with ADK: a model may answer otherwise where it streams.
         start = Start(origin=origin, policy="wait", streaming=False)
-        return await self._conversations.perform(
-            start, Submit(content=message, text=_text(message))
-        )
+        command: Command = Submit(content=message, text=_text(message))
+        runs: list[RunId] = []
+        entries: list[list[Entry]] = []
+        while True:
+            runs.append(await self._conversations.perform(start, command))
+            began(runs[-1])
+            entries.append([e async for e in self._followed(runs[-1])])
+            given = []
+            if _outcome(entries[-1]) == "waiting" and answers:
+                pending = await self._chats.pending((await self._chats.turns(origin))[-1])
+                given = answers_to(pending, answers)
+            if not given:
+                return await self._read(runs, entries, message)
+            command = Answer(answers=given)
 
-    async def _turn(self, run: RunId, message: Raw) -> tuple[SaidTurn, str]:
-        """Return what a run did when it is over, and its error."""
-        entries: list[Entry] = []
+    async def _followed(self, run: RunId) -> AsyncIterator[Entry]:
         async with aclosing(self._log.read(run, follow=True)) as batches:
             async for batch in batches:
-                entries += batch
-        asked = map(asked_model, await self._calls.of_run(run))
-        turn = SaidTurn(
+                for entry in batch:
+                    yield entry
+
+    async def _read(
+        self, runs: Sequence[RunId], entries: Sequence[list[Entry]], message: Raw
+    ) -> _Turn:
+        """Return what the runs of a message did."""
+        asked = [asked_model(call) for run in runs for call in await self._calls.of_run(run)]
+        records = [entry.record for each in entries for entry in each]
+        events = [record.event for record in records if isinstance(record, AgentEvent)]
+        # Where nothing is answered, the events are those that ADK would evaluate.
+        shown = events if len(runs) == 1 else [without_questions(event) for event in events]
+        said = SaidTurn(
             message=message,
-            invocation=run,
-            events=[e.record.event for e in entries if isinstance(e.record, AgentEvent)],
-            started=entries[0].time,
-            seconds=entries[-1].time - entries[0].time,
+            invocation=runs[0],
+            events=shown,
+            started=entries[0][0].time,
+            seconds=sum(each[-1].time - each[0].time for each in entries),
             asked=[each for each in asked if each is not None],
         )
-        return turn, _error(run, entries[-1])
+        waits = _outcome(entries[-1]) == "waiting"
+        return _Turn(said, list(runs), _error(runs[-1], entries[-1][-1]), waits)
+
+
+class _Turn(NamedTuple):
+    said: SaidTurn
+    runs: list[RunId]
+    error: str
+    waits: bool
+
+
+def answers_to(pending: Pending, recorded: list[RecordedAnswer]) -> list[ToolAnswer]:
+    """Take the recorded answers to what is pending out of a list, by the tools that ask."""
+    given: list[ToolAnswer] = []
+    for asked in pending.approvals.values():
+        answer = _take(recorded, asked.call.name, is_approval=True)
+        if answer is not None:
+            decision = Decision(
+                approval=asked.approval,
+                approved=bool(answer.approved),
+                reason=answer.reason,
+                payload=NOTHING if answer.payload is None else to_raw(answer.payload),
+            )
+            given.append(ToolAnswer(call=asked.call.call, decision=decision))
+    for call in {**pending.client_calls, **pending.late_calls}.values():
+        answer = _take(recorded, call.name, is_approval=False)
+        if answer is not None:
+            given.append(ToolAnswer(call=call.call, output=to_raw(answer.output)))
+    return given
+
+
+def _take(recorded: list[RecordedAnswer], tool: str, *, is_approval: bool) -> RecordedAnswer | None:
+    for place, answer in enumerate(recorded):
+        if answer.tool == tool and (answer.approved is not None) is is_approval:
+            return recorded.pop(place)
+    return None
+
+
+def _outcome(entries: Sequence[Entry]) -> str:
+    end = entries[-1].record
+    return end.outcome if isinstance(end, RunEnded) else ""
 
 
 def _error(run: RunId, last: Entry) -> str:

@@ -17,6 +17,7 @@ import msgspec
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
 from adk_prism.errors import NotFound, PrismError, TooMany
+from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.conversation import Conversations
 from adk_prism.pipeline.evaluations import Began, EvaluatedCase, Evaluations
 from adk_prism.pipeline.model_calls import ModelCalls
@@ -43,13 +44,14 @@ class Evaluator:
         apps: Apps,
         conversations: Conversations,
         log: RunLog,
+        chats: Chats,
         data_dir: Path,
         report: Report,
     ) -> None:
         self._apps = apps
         self._data_dir = data_dir
         self._report = report
-        self._evaluations = Evaluations(apps, conversations, log, ModelCalls(log))
+        self._evaluations = Evaluations(apps, conversations, log, chats, ModelCalls(log))
         self._jobs: dict[str, Job] = {}
 
     def folder(self, app: str) -> Path:

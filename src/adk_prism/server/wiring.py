@@ -145,7 +145,7 @@ def make_context(
         recorded=_recorded_runs(settings, recording, lifecycle, report),
         idempotency=idempotency,
         starter=starter,
-        evaluator=Evaluator(apps, talk, recording.readable, Path(settings.data_dir), report),
+        evaluator=Evaluator(apps, talk, recording.readable, chats, Path(settings.data_dir), report),
         files=files,
         observability=observability,
         lifecycle=lifecycle,

@@ -7,6 +7,7 @@ Follows google-adk 2.13, in camelCase: `evaluation/eval_case.py`, and for what t
 - the calls by which ADK asks a person (`adk_request_…`), and the responses that stand in until the person
   answers, are not tool uses of the agent;
 - thoughts are left out;
+- what was answered is kept beside the conversation (`prismAnswers`, an additional field, which ADK keeps);
 - the session begins with the state that it had; ADK writes an empty one.
 """
 
@@ -19,7 +20,15 @@ import msgspec
 
 from adk_prism.errors import Conflict
 from adk_prism.facts.adk_event import REQUESTS
-from adk_prism.runlog.entry import AgentEvent, Entry, Outcome, RunEnded, RunStarted, is_absent
+from adk_prism.runlog.entry import (
+    AgentEvent,
+    Continues,
+    Entry,
+    Outcome,
+    RunEnded,
+    RunStarted,
+    is_absent,
+)
 
 Json = dict[str, Any]
 
@@ -45,6 +54,8 @@ class _Turn:
         self.time = time
         self.outcome: Outcome | None = "finished"
         self.final: Json | None = None
+        self.answers: list[Json] = []
+        """What the person or the client answered, by the name of the tool."""
         self._final_at = -1
         self._events: list[Json] = []
 
@@ -92,6 +103,9 @@ def eval_case(runs: Sequence[Sequence[Entry]], eval_id: str) -> Json:
     for number, turn in enumerate(turns, 1):
         _check(turn, number, len(turns))
     head = _head(runs[0])
+    answers = [
+        {"message": place, **each} for place, turn in enumerate(turns) for each in turn.answers
+    ]
     return {
         "evalId": eval_id,
         "conversation": [turn.invocation_json() for turn in turns],
@@ -102,6 +116,7 @@ def eval_case(runs: Sequence[Sequence[Entry]], eval_id: str) -> Json:
         },
         "creationTimestamp": runs[-1][-1].time,
         "prismRun": _head(runs[-1]).run,
+        **({"prismAnswers": answers} if answers else {}),
     }
 
 
@@ -154,11 +169,28 @@ def _begun(turns: list[_Turn], head: RunStarted, time: float) -> _Turn | None:
             raise Conflict(
                 "The run continues a message that began in another one; take both together."
             )
+        found[0].answers += _answers(head.continues)
         return found[0]
     if is_absent(head.message):
         return turns[-1] if head.responses and turns else None
     turns.append(_Turn(head.run, head.invocation, _decode(bytes(head.message)), time))
     return turns[-1]
+
+
+def _answers(given: Continues) -> Iterator[Json]:
+    """Yield the answers with which a run continued, without those that were only held until then."""
+    if given.held:
+        return
+    for call, decision in given.decisions.items():
+        extras = {"reason": decision.reason, "payload": _plain(decision.payload)}
+        answer = {"tool": given.open_calls.get(call, ""), "approved": decision.approved}
+        yield answer | {key: value for key, value in extras.items() if value}
+    for call, output in given.answers.items():
+        yield {"tool": given.open_calls.get(call, ""), "output": _plain(output)}
+
+
+def _plain(value: msgspec.Raw) -> Any:
+    return None if is_absent(value) else msgspec.json.decode(value)
 
 
 def _of_capture(event: Json, run: str, time: float) -> _Turn:
@@ -189,14 +221,28 @@ def _is_final(event: Json) -> bool:
 
 
 def _kept(event: Json, parts: Sequence[Json]) -> Iterator[Json]:
-    stand_ins = (event.get("actions") or {}).get("requestedToolConfirmations") or {}
     for part in parts:
-        call, answer = part.get("functionCall") or {}, part.get("functionResponse") or {}
-        is_asked = (call or answer).get("name") in REQUESTS or answer.get("id") in stand_ins
-        if not part.get("thought") and not is_asked:
+        if not part.get("thought") and not _is_asked(event, part):
             kept = {k: v for k, v in part.items() if k != "thoughtSignature" and v is not None}
             if kept:
                 yield kept
+
+
+def without_questions(event: bytes) -> bytes:
+    """Return an event without what ADK asks a person in it, and without responses that stand in for one."""
+    tree = _decode(event)
+    content = tree.get("content") or {}
+    parts = content.get("parts") or []
+    kept = [part for part in parts if not _is_asked(tree, part)]
+    if len(kept) == len(parts):
+        return event
+    return msgspec.json.encode(tree | {"content": content | {"parts": kept}})
+
+
+def _is_asked(event: Json, part: Json) -> bool:
+    stand_ins = (event.get("actions") or {}).get("requestedToolConfirmations") or {}
+    call, answer = part.get("functionCall") or {}, part.get("functionResponse") or {}
+    return (call or answer).get("name") in REQUESTS or answer.get("id") in stand_ins
 
 
 def _has_text(content: Json) -> bool:

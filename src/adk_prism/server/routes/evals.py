@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import APIRouter
@@ -69,6 +69,10 @@ class Evaluate(BaseModel):
         default=None, description="Criteria, as in ADK's `test_config.json`."
     )
     cases: list[str] = Field(default=[], description="Ids of the cases to run; none: all.")
+    answers: Literal["none", "recorded"] = Field(
+        default="none",
+        description="`recorded`: approvals and results of client tools are given again, so that tools run.",
+    )
 
 
 def routes(
@@ -203,18 +207,20 @@ def _cases(folder: Path, set_id: str) -> dict[str, Case]:
 
 def _evaluation(app: str, folder: Path, asked: Evaluate) -> Evaluation:
     """Read what is asked for; in a thread, since ADK's evaluators take seconds to import."""
+    path = folder / f"{asked.set}{SUFFIX}"
     if asked.eval_set is not None:
         content = msgspec.json.encode(asked.eval_set)
         eval_set = parse_eval_set(content, asked.set or "sent", "The eval set")
-        return Evaluation(app, eval_set, _sent_criteria(asked), asked.cases)
-    path = folder / f"{asked.set}{SUFFIX}"
-    if not asked.set or not path.is_file():
+    elif asked.set and path.is_file():
+        eval_set = read_eval_set(path)
+    else:
         raise NotFound(f"The app has no eval set {asked.set[:60]!r}.")
-    eval_set = read_eval_set(path)
-    criteria = (
-        _sent_criteria(asked) if asked.config is not None else read_criteria(config_beside(path))
-    )
-    return Evaluation(app, eval_set, criteria, asked.cases)
+    if asked.eval_set is not None or asked.config is not None:
+        criteria = _sent_criteria(asked)
+    else:
+        criteria = read_criteria(config_beside(path))
+    answers = asked.answers == "recorded"
+    return Evaluation(app, eval_set, criteria, asked.cases, answers=answers)
 
 
 def _sent_criteria(asked: Evaluate) -> Criteria:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+import msgspec
 from google.adk.sessions.session import Session
 from msgspec import Raw, Struct
 
@@ -39,6 +40,20 @@ _VERDICTS: Mapping[str, Verdict] = {
 }
 
 
+class RecordedAnswer(Struct, frozen=True, kw_only=True):
+    """What was answered in the conversation that a case was made of."""
+
+    message: int
+    """Place of the message, from 0."""
+    tool: str
+    approved: bool | None = None
+    """To an approval."""
+    reason: str = ""
+    payload: Any = None
+    output: Any = None
+    """Of a client's or a long-running tool, where it is not about an approval."""
+
+
 class Case(Struct, frozen=True, kw_only=True):
     """A case of a set."""
 
@@ -53,6 +68,7 @@ class Case(Struct, frozen=True, kw_only=True):
     """0: a simulated user decides."""
     text: str
     """How the conversation begins."""
+    answers: list[RecordedAnswer] = []
 
 
 class MetricScore(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -95,16 +111,33 @@ def _case(case: EvalCase) -> Case:
         expected_run=str(extra.get("prismRun") or ""),
         messages=len(case.conversation or []),
         text=said,
+        answers=_answers(case.eval_id, extra.get("prismAnswers") or []),
     )
+
+
+def _answers(case: str, given: Any) -> list[RecordedAnswer]:
+    try:
+        return msgspec.convert(given, list[RecordedAnswer])
+    except msgspec.ValidationError as error:
+        raise UsageError(f"`prismAnswers` of the case {case[:60]!r}: {error}.") from None
 
 
 class Evaluation:
     """A set that is evaluated for one app."""
 
     def __init__(
-        self, app: str, eval_set: EvalSet, criteria: Criteria, only: Sequence[str] = ()
+        self,
+        app: str,
+        eval_set: EvalSet,
+        criteria: Criteria,
+        only: Sequence[str] = (),
+        *,
+        answers: bool = False,
     ) -> None:
-        """`only`: ids of the cases to run; empty: all. Raise `UsageError` for one that there is not."""
+        """`only`: ids of the cases to run; empty: all. Raise `UsageError` for one that there is not.
+
+        `answers`: approvals and results of client tools are given again, as they were recorded.
+        """
         if not eval_set.eval_set_id or {"/", "\\"} & set(eval_set.eval_set_id):
             raise UsageError("The id of the eval set must be a name, without / and \\.")
         known = {case.eval_id: case for case in eval_set.eval_cases}
@@ -115,6 +148,7 @@ class Evaluation:
             raise UsageError("The eval set has no cases.")
         self.app = app
         self.set_id = eval_set.eval_set_id
+        self.answers = answers
         self._criteria = criteria
         self._chosen = {name: known[name] for name in dict.fromkeys(only or known)}
 
@@ -163,7 +197,7 @@ class Evaluation:
         )
         with _reasons() as reasons:
             found = {each.eval_id: each async for each in service.evaluate(request)}
-        errors = {each.case: each.error for each in inferences}
+        errors = {each.case: each.error or each.note for each in inferences}
         return [_score(found[n], reasons, errors[n]) for n in self._chosen if n in found]
 
     def _result(self, inference: Inference) -> InferenceResult:

@@ -45,6 +45,8 @@ class Inference(Struct, frozen=True, kw_only=True):
     runs: list[str] = []
     error: str = ""
     """Why it could not be run to its end."""
+    note: str = ""
+    """What else is worth knowing about it."""
 
 
 def turn_events(turn: SaidTurn, invocation: str) -> list[Event]:
