@@ -176,6 +176,10 @@ ROUTES: dict[str, Row] = {
     "/versions/metadata": Owned(f"{_ART}/notes.txt/versions/metadata"),
     "GET /apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts/{artifact_name:path}"
     "/versions/{version_id}/metadata": Owned(f"{_ART}/notes.txt/versions/0/metadata"),
+    "GET /apps/{app_name}/users/{user_id}/memory": Owned(
+        f"/apps/{APP}/users/{{user}}/memory?query=x",
+        status=(200, 400),  # 400: this app has no memory service
+    ),
     "PATCH /apps/{app_name}/users/{user_id}/memory": Owned(
         f"/apps/{APP}/users/{{user}}/memory",
         lambda bobs: {"sessionId": bobs.session},

@@ -14,7 +14,7 @@ import { proxy } from './proxy.mjs';
 const STOPS = 4;
 /** Nodes whose details are opened. */
 const NODES = 6;
-const PANELS = ['Graph', 'State', 'Proof', 'Grounding', 'Event'];
+const PANELS = ['Graph', 'State', 'Proof', 'Grounding', 'Artifacts', 'Event'];
 
 let browser;
 let between;

@@ -1,7 +1,7 @@
 // Looking inside: what a node is made of, and what went in and out each time it ran.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { ask, checkAccess, close, launch, open, openPanel, settled, until } from './browser.mjs';
+import { ask, checkAccess, close, launch, open, openPanel, say, settled, until } from './browser.mjs';
 
 let browser;
 before(async () => (browser = await launch()));
@@ -79,5 +79,29 @@ test('a value of the state is edited in place, and the fork and its origin link 
   await page.getByRole('link', { name: `Fork at event ${at}` }).click();
   await back.waitFor();
   assert.notEqual(page.url(), origin);
+  await close(page);
+});
+
+test('artifacts are listed at the playhead with a preview, and memories are searched', async () => {
+  const page = await open(browser);
+  await ask(page, 'artifact');
+  await settled(page);
+  const artifacts = await openPanel(page, 'Artifacts');
+  await artifacts.getByRole('heading', { name: /^note\.txt/ }).waitFor();
+  await artifacts.getByText('version 0').click();
+  await artifacts.getByText('A synthetic note.').waitFor();
+  await artifacts.getByText('text/plain, 17 B').waitFor();
+  assert.equal(await artifacts.getByRole('link', { name: 'Save' }).getAttribute('download'), 'note.txt');
+  await artifacts.getByRole('searchbox', { name: 'Search the memories of this user' }).fill('note');
+  await artifacts.getByRole('button', { name: 'Search' }).click();
+  await artifacts.getByText('Nothing was found.').waitFor();
+  await checkAccess(page);
+  await say(page, 'text');
+  await settled(page);
+  await artifacts.getByText('No artifacts at this event').waitFor();
+  await artifacts.getByRole('heading', { name: /^From other runs/ }).waitFor();
+  await artifacts.getByText('note.txt').click();
+  await artifacts.getByText('version 0').click();
+  await artifacts.getByText('A synthetic note.').waitFor();
   await close(page);
 });

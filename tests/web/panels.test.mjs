@@ -10,7 +10,7 @@ before(async () => (browser = await launch()));
 after(() => browser.close());
 
 const RECORDINGS = path.join(import.meta.dirname, '..', 'recordings');
-const PANELS = ['Graph', 'State', 'Proof', 'Grounding', 'Event', 'Model'];
+const PANELS = ['Graph', 'State', 'Proof', 'Grounding', 'Event', 'Model', 'Artifacts'];
 
 const slider = (page) => page.getByRole('slider', { name: 'Playhead' });
 const cursor = async (page) => Number(await slider(page).inputValue());

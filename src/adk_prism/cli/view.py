@@ -13,7 +13,7 @@ from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.source.recording import read_run
 from adk_prism.view.film import Film
 
-PANELS = ("timeline", "state", "graph", "conversation", "proof", "grounding", "nodes")
+PANELS = ("timeline", "state", "graph", "conversation", "proof", "grounding", "artifacts", "nodes")
 
 
 def register(parser: argparse.ArgumentParser) -> None:

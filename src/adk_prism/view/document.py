@@ -55,8 +55,8 @@ class Document(Struct, frozen=True, kw_only=True):
     times: Sequence[int]
     """Of each entry, in microseconds since the start."""
     items: dict[str, list[Item]]
-    """By kind: nodes, waits, keys, said, proofs, sources, classes, receipts, faults; calls of models, where
-    there are any."""
+    """By kind: nodes, waits, keys, said, proofs, sources, classes, receipts, faults; calls of models and
+    artifacts, where there are any."""
 
 
 def document(film: Film, after: int = 0) -> Document:
@@ -89,7 +89,8 @@ def encode(film: Film, after: int = 0) -> bytes:
 
 def _items(film: Film, after: int) -> dict[str, list[Item]]:
     items: dict[str, list[Item]] = {}
-    for panel in (film.timeline, film.state, film.conversation, film.proof, film.grounding):
+    panels = (film.timeline, film.state, film.conversation, film.proof, film.grounding)
+    for panel in (*panels, film.artifacts):
         items |= panel.items(after)
     return items | faults(film.state, after)
 

@@ -14,6 +14,7 @@ from adk_prism.facts.pricing import Prices
 from adk_prism.facts.reader import Reader
 from adk_prism.proof_text.annotator import ProofAnnotator
 from adk_prism.runlog.entry import Entry, RunEnded, RunStarted
+from adk_prism.view.artifacts import ArtifactFilm
 from adk_prism.view.conversation import ConversationFilm
 from adk_prism.view.graph import graph_at
 from adk_prism.view.grounding import GroundingFilm
@@ -34,6 +35,7 @@ class Film:
         self.conversation = ConversationFilm(self.timeline)
         self.proof = ProofFilm()
         self.grounding = GroundingFilm(self.state)
+        self.artifacts = ArtifactFilm()
         self.started: RunStarted | None = None
         """The first record; None only before anything was fed."""
         self.ended: tuple[int, RunEnded] | None = None
@@ -56,6 +58,7 @@ class Film:
             self.state.feed(entry.cursor, fact)
             self.timeline.feed(entry, fact)
             self.conversation.feed(entry.cursor, fact)
+            self.artifacts.feed(entry.cursor, fact)
         self.grounding.feed(entry.cursor)
 
     def at(
@@ -140,5 +143,6 @@ _PANELS: dict[str, Callable[[Film, int], Any]] = {
     "conversation": lambda film, at: film.conversation.at(at),
     "proof": lambda film, at: film.proof.at(at),
     "grounding": lambda film, at: film.grounding.at(at),
+    "artifacts": lambda film, at: film.artifacts.at(at),
     "nodes": lambda film, at: node_runs_at(film.timeline, film.state, film.conversation, at),
 }

@@ -80,6 +80,9 @@ export type ClassAbout = { id: string };
 export type ReceiptAbout = { number: number; receipt: Json; why?: string };
 export type ReceiptNews = { gone: true };
 
+/** A version of an artifact that an event says was saved. */
+export type ArtifactAbout = { name: string; version: number; author: string; part: string };
+
 export type Items = {
   nodes: readonly Item<NodeAbout, NodeNews>[];
   waits: readonly Item<WaitAbout, WaitNews>[];
@@ -91,6 +94,8 @@ export type Items = {
   sources: readonly Item<SourceAbout>[];
   classes: readonly Item<ClassAbout, number>[];
   receipts: readonly Item<ReceiptAbout, ReceiptNews>[];
+  /** Absent in a run without them. */
+  artifacts?: readonly Item<ArtifactAbout>[];
   /** Why a key of the grounding box cannot be read; empty from where it can. */
   faults: readonly Item<KeyAbout, string>[];
 };

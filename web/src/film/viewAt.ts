@@ -1,4 +1,5 @@
 /** The whole film at a cursor: what `adk-prism view` prints, computed in the page. */
+import { artifactsAt, type ArtifactView } from './artifacts';
 import { conversationAt, type Said } from './conversation';
 import type { Outcome } from './document';
 import type { Film } from './film';
@@ -21,6 +22,7 @@ export type View = {
   conversation: Said[];
   proof: ProofView;
   grounding: GroundingView;
+  artifacts: ArtifactView[];
 };
 
 export function viewAt(film: Film, at: number): View {
@@ -37,5 +39,6 @@ export function viewAt(film: Film, at: number): View {
     conversation: conversationAt(film, at),
     proof: proofAt(film, at),
     grounding: groundingAt(film, at),
+    artifacts: artifactsAt(film, at),
   };
 }

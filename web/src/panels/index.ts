@@ -9,5 +9,6 @@ export const PANELS: readonly PanelSpec[] = [
   { name: 'grounding', title: 'Grounding', key: '4', place: 'inspector', Panel: lazyWithRetry(() => import('./grounding/GroundingPanel')) },
   { name: 'event', title: 'Event', key: '5', place: 'inspector', Panel: lazyWithRetry(() => import('./event/EventPanel')) },
   { name: 'model', title: 'Model', key: '6', place: 'inspector', Panel: lazyWithRetry(() => import('./model/ModelPanel')) },
+  { name: 'artifacts', title: 'Artifacts', key: '7', place: 'inspector', Panel: lazyWithRetry(() => import('./artifacts/ArtifactsPanel')) },
   { name: 'timeline', title: 'Timeline', key: 't', place: 'bottom', Panel: lazyWithRetry(() => import('./timeline/TimelinePanel')) },
 ];

@@ -3,6 +3,7 @@
 Follows google-adk 2.13 `cli/api_server.py`. Deliberate differences: an unknown app is 404 and a
 refused name 400; what the artifact service refuses is 400 without its text, which may hold a path;
 `canonicalUri` is ADK's own `artifact://…` reference where ADK shows a `file://` path of the server.
+Beyond ADK: memories can be searched.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Query, Response
 from google.adk.artifacts.artifact_util import get_artifact_uri
 from google.adk.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
 from google.adk.errors.input_validation_error import InputValidationError
+from google.adk.memory.base_memory_service import BaseMemoryService
 from google.genai import types
 from msgspec import Struct
 from starlette.exceptions import HTTPException
@@ -30,9 +32,14 @@ from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.parameters import PathUser
 from adk_prism.server.observability.audit.audit_log import AuditLog
 from adk_prism.source.apps import Apps
+from adk_prism.source.redaction import model_json
 
 _ALL = "/apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts"
 _ONE = _ALL + "/{artifact_name:path}"
+_MEMORY = "/apps/{app_name}/users/{user_id}/memory"
+
+MOST_MEMORIES = 100
+"""Memories of one answer; a service that finds more was asked too little."""
 
 _VERSION = re.compile(r"-?[0-9]{1,15}")
 _HIGHEST_VERSION = 10**15
@@ -52,7 +59,8 @@ def routes(apps: Apps, audit: AuditLog) -> APIRouter:
     router.post(_ALL, **no_nulls)(artifacts.save_artifact)
     router.get(_ONE, **no_nulls)(artifacts.load_artifact)
     router.delete(_ONE)(artifacts.delete_artifact)
-    router.patch("/apps/{app_name}/users/{user_id}/memory")(artifacts.add_to_memory)
+    router.patch(_MEMORY)(artifacts.add_to_memory)
+    router.get(_MEMORY, response_class=Response)(artifacts.search_memory)
     return router
 
 
@@ -148,11 +156,27 @@ class _ArtifactRoutes:
         self, app_name: AppName, user_id: PathUser, request: UpdateMemory
     ) -> None:
         """Let the memory service remember a session."""
-        memory = self._apps.memory_service(app_name)
-        if memory is None:
-            raise UsageError("Memory service is not configured.")
+        memory = self._memory(app_name)
         origin = Origin(app=app_name, user=user_id, session=request.session_id)
         await memory.add_session_to_memory(await self._apps.sessions(app_name).get(origin))
+
+    async def search_memory(
+        self,
+        app_name: AppName,
+        user_id: PathUser,
+        query: str = Query(min_length=1, max_length=1000),
+    ) -> Response:
+        """Return what the app's memory service finds for a user, as the tool `load_memory` does."""
+        service = self._memory(app_name)
+        found = await service.search_memory(app_name=app_name, user_id=user_id, query=query)
+        kept = found.model_copy(update={"memories": found.memories[:MOST_MEMORIES]})
+        return Response(model_json(kept), media_type="application/json")
+
+    def _memory(self, app: str) -> BaseMemoryService:
+        memory = self._apps.memory_service(app)
+        if memory is None:
+            raise UsageError("Memory service is not configured.")
+        return memory
 
     async def _load(self, place: Place, version: int | None) -> types.Part:
         with _refusals():

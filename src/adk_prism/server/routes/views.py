@@ -17,7 +17,8 @@ from adk_prism.server.identity.parameters import Run
 
 At = Annotated[str, Query(description="cursor of the playhead; without: the last entry")]
 Panel = Annotated[
-    str, Query(description="timeline, state, graph, conversation, proof, grounding or nodes")
+    str,
+    Query(description="timeline, state, graph, conversation, proof, grounding, artifacts or nodes"),
 ]
 Since = Annotated[str, Query(alias="from", description="cursor to which the state is compared")]
 Key = Annotated[str, Query(description="state key whose every write is listed")]
