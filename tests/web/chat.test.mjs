@@ -1,14 +1,15 @@
 // The chat against the real server: every mechanism of the tour, shown and answered.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { afterTest, ask, checkAccess, launch, newChat, open, say, settled, until } from './browser.mjs';
+import { afterTest, ask, checkAccess, close, launch, newChat, open, say, settled, until } from './browser.mjs';
 
 let browser;
 let page;
 before(async () => {
   browser = await launch();
   // The one file that nobody here can fetch is refused by the server.
-  page = await open(browser, '', { width: 1280, allow: [/status of 403/], permissions: ['clipboard-read', 'clipboard-write', 'geolocation'], geolocation: { latitude: 38.7223, longitude: -9.1393 } });
+  // Thoughts and state changes are shown, too: they are details, and off at first.
+  page = await open(browser, '', { width: 1280, init: () => localStorage.setItem('prism:details', 'shown'), allow: [/status of 403/], permissions: ['clipboard-read', 'clipboard-write', 'geolocation'], geolocation: { latitude: 38.7223, longitude: -9.1393 } });
 });
 afterEach((t) => afterTest(t, page));
 after(() => browser.close());
@@ -20,9 +21,9 @@ const SHOWN = [
   ['tool', '.tool[data-state="output-available"]'],
   ['streamed arguments', '.tool[data-state="output-available"]'],
   ['tool error', '.tool[data-state="output-error"] .failure'],
-  ['recovered error', '[data-part="data-error"]'],
+  ['recovered error', '.group-head:has-text("1 failed")'],
   ['long-running tool', '.tool .tool-state:text("Pending")'],
-  ['progress', '.tool'],
+  ['progress', '.group-head:has-text("Copy files")'],
   ['code', '[data-part="data-executable-code"] pre', '[data-part="data-code-execution-result"] pre'],
   ['image', '.file img'],
   ['large file 300', '.file a[download]'],
@@ -32,13 +33,13 @@ const SHOWN = [
   ['state', '[data-part="data-state"] .chip'],
   ['artifact', '[data-part="data-artifact"] button'],
   ['transfer', '[data-part="data-transfer"] strong'],
-  ['parallel specialists', '.speaker:text("food_specialist")'],
+  ['parallel specialists', '.group-head:has-text("Food specialist")', '.group-head:has-text("1 tool")'],
   ['agent tool', '.tool'],
-  ['workflow', '[data-part="data-output"]'],
+  ['workflow', '.group-head:has-text("Plan trip")'],
   ['max tokens', '.message-facts .chip[data-kind="error"]'],
   ['safety block', '.message-facts .chip[data-kind="error"]'],
   ['server-side tool', '.tool:has-text("by the provider")'],
-  ['empty answer', '.message-foot'],
+  ['empty answer', '.note:has-text("ended without an answer")'],
 ];
 
 test('what the agent does is shown', async (t) => {
@@ -53,7 +54,7 @@ test('what the agent does is shown', async (t) => {
 test('help is Markdown with code, and who speaks is said', async () => {
   await ask(page, 'help');
   await page.locator('.prose li code').first().waitFor();
-  assert.equal(await page.locator('.speaker').first().innerText(), 'tour');
+  assert.equal(await page.locator('.speaker').first().innerText(), 'Tour');
   await checkAccess(page);
 });
 
@@ -141,7 +142,34 @@ test('stop ends the run, by button and by key', async () => {
     await page.getByText('I keep silent').waitFor();
     await stop();
     await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
+    await page.locator('.message').last().getByText('This answer was stopped').waitFor();
   }
+  await page.reload();
+  await page.locator('.message').last().getByText('This answer was stopped').waitFor();
+});
+
+test('a sub-agent is one line when it is done, and shows its nodes by name and value when it is opened', async () => {
+  await ask(page, 'workflow');
+  const group = page.getByRole('group', { name: 'Plan trip', exact: true });
+  await group.getByText(/\d m?s/).waitFor();
+  assert.equal(await group.locator('[data-part]').count(), 0);
+  await group.getByRole('button', { name: /^Plan trip/ }).click();
+  await group.locator('[data-part="data-output"]', { hasText: 'Brief' }).getByText('3 days in Lisbon').first().waitFor();
+  assert.doesNotMatch(await group.innerText(), /@/);
+  await checkAccess(page);
+});
+
+test('details are shown and hidden by a key, and remembered', async () => {
+  const other = await open(browser, '', { width: 1280 });
+  await ask(other, 'state');
+  await other.locator('.log .tool').first().waitFor();
+  assert.equal(await other.locator('[data-part="data-state"]').count(), 0);
+  await other.locator('.log').focus();
+  await other.keyboard.press('d');
+  await other.locator('[data-part="data-state"]').first().waitFor();
+  await other.reload();
+  await other.locator('[data-part="data-state"]').first().waitFor();
+  await close(other);
 });
 
 test('regenerate and edit take back what came after', async () => {

@@ -138,13 +138,25 @@ test('an answer that spans two runs travels through both, and says which it show
   await close(page);
 });
 
-test('what was said inside a tool stands further in', async () => {
+test('what was said inside a tool is in its group, further in', async () => {
   const page = await openRun('agent_tool');
-  const inside = page.getByRole('log').locator('.part[data-within="1"]');
-  await inside.first().waitFor();
-  const [outer, inner] = await Promise.all([page.getByRole('log').locator('.part:not([data-within]) .tool').first().boundingBox(), inside.first().boundingBox()]);
+  const group = page.getByRole('log').locator('.group');
+  await group.getByRole('button').first().click();
+  const [outer, inner] = await Promise.all([group.boundingBox(), group.locator('.part').first().boundingBox()]);
   assert.ok(inner.x > outer.x);
-  await inside.first().getByText('inside a tool').waitFor();
+  await close(page);
+});
+
+test('a number in a briefing leads to its citation', async () => {
+  const page = await open(browser);
+  await ask(page, 'Cedar Creek recovery briefing', { app: 'recovery' });
+  const group = page.getByRole('log').getByRole('group', { name: 'Burn analyst', exact: true }).first();
+  assert.match(await group.innerText(), /3 tools · 76 % · [\d.]+ m?s/);
+  await page.getByRole('log').getByRole('button', { name: 'Source 23' }).first().click();
+  const cited = page.locator('.citation[data-picked]');
+  await cited.getByText('36 CFR 220.6(e)(13)').waitFor();
+  await until(() => cited.evaluate((line) => line === document.activeElement), 'the citation has not the focus');
+  await checkAccess(page);
   await close(page);
 });
 

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'react';
 import { PANELS } from '../panels';
 
-export type KeyAction = 'help' | 'home' | 'write' | 'stop' | 'regenerate' | 'end';
+export type KeyAction = 'help' | 'home' | 'write' | 'stop' | 'regenerate' | 'details' | 'end';
 
 const KEYS: Readonly<Record<string, KeyAction>> = {
   '?': 'help',
@@ -10,6 +10,7 @@ const KEYS: Readonly<Record<string, KeyAction>> = {
   '/': 'write',
   Escape: 'stop',
   r: 'regenerate',
+  d: 'details',
   e: 'end',
 };
 
@@ -21,6 +22,7 @@ export const KEY_MAP: readonly [keys: string, does: string][] = [
   ['↵  ⇧↵', 'send; new line'],
   ['Esc', 'stop the run or the voice; leave a text field'],
   ['r', 'regenerate the answer'],
+  ['d', 'show or hide thoughts and state changes'],
   ['e', 'go to the latest event'],
   ['← →', 'previous or next event'],
   ['⇧← ⇧→', 'previous or next node'],

@@ -15,7 +15,8 @@ export type ChatActions = {
   reason: string;
   /** Show the entry of a run that a piece came from. */
   seek: ((cursor: number) => void) | null;
-  openPanel: (panel: string) => void;
+  /** Show a panel, and in it what is named. */
+  openPanel: (panel: string, selected?: string) => void;
 };
 
 export const ChatContext = createContext<ChatActions | null>(null);

@@ -20,6 +20,8 @@ const VoiceBar = lazyWithRetry(() => import('../voice/VoiceBar'));
 type Props = {
   conversation: Conversation;
   messages: readonly Message[];
+  /** Ids of those that were stopped. */
+  stopped: ReadonlySet<string>;
   status: ChatStatus | 'past';
   isLive: boolean;
   failure: string;
@@ -45,7 +47,7 @@ export function ChatView(props: Props) {
   const send: Props['onSend'] = async (text, files) => voice !== 'loading' && onSend(text, files);
   return (
     <div className="chat">
-      <MessageList messages={messages} live={isLive} saying={status === 'past' ? '' : saying} empty={<Beginning app={conversation.where.app} onSend={onSend} onTalk={blocked ? null : talk} />}>
+      <MessageList messages={messages} stopped={props.stopped} live={isLive} saying={status === 'past' ? '' : saying} empty={<Beginning app={conversation.where.app} onSend={onSend} onTalk={blocked ? null : talk} />}>
         {status === 'submitted' && (
           <p className="waiting" role="status">
             <span className="pulse" aria-hidden="true" /> Waiting for the agent…

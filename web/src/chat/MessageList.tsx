@@ -9,6 +9,8 @@ import { MessageView } from './MessageView';
 type Props = {
   messages: readonly Message[];
   live: boolean;
+  /** Ids of messages that were stopped. */
+  stopped?: ReadonlySet<string>;
   /** The message that is being said aloud, which need not be the last. */
   saying?: string;
   empty: ReactNode;
@@ -17,7 +19,7 @@ type Props = {
 
 const AT_ONCE = 8; // Messages of a long chat that are drawn in one go.
 
-export function MessageList({ messages, live, saying = '', empty, children }: Props) {
+export function MessageList({ messages, live, saying = '', stopped, empty, children }: Props) {
   const count = useMemo(() => messages.reduce((sum, message) => sum + message.parts.length, 0), [messages]);
   const { list, isFollowing, news, toEnd } = useAutoScroll(count);
   const answers = messages.filter((message) => message.role === 'user').length;
@@ -34,7 +36,7 @@ export function MessageList({ messages, live, saying = '', empty, children }: Pr
         <div className="log-inner">
           {messages.length === 0 && empty}
           {messages.map((message, index) => index >= first && (
-            <MessageView key={message.id} message={message} live={message.id === saying || (live && index === last && message.role === 'assistant')} last={index === last || message.id === saying} isAnswered={isAnswered} />
+            <MessageView key={message.id} message={message} live={message.id === saying || (live && index === last && message.role === 'assistant')} last={index === last || message.id === saying} stopped={stopped?.has(message.id)} isAnswered={isAnswered} />
           ))}
           {children}
         </div>

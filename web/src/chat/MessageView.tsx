@@ -4,27 +4,26 @@ import { linkTo } from '../app/route';
 import { Copy } from '../ui/Copy';
 import { Icon } from '../ui/Icon';
 import { KindChip } from '../ui/Kind';
-import { useTail } from '../ui/progressiveRender';
 import { plural } from '../ui/format';
 import { useActions } from './ChatContext';
 import { markdownOf } from './export';
 import { FeedbackButtons } from './FeedbackButtons';
 import { finishWords } from './finishReason';
-import { marked as mark } from './markdown/markers';
-import { PROSE_AT_ONCE } from './markdown/Prose';
-import { authorOf, notesKey, notesOnCalls, standing, textOf, type Message, type Part } from './message';
+import { isEmptyAnswer, standing, textOf, type Message } from './message';
 import { MessageCost } from './MessageCost';
-import { MemoPart } from './PartView';
-import { depthOf } from './filmMessages';
-import { Sound } from './parts/Notes';
+import { Parts } from './Parts';
+import { Ending, Sound } from './parts/Notes';
+import { useRun } from './RunContext';
 import { Sources } from './parts/Sources';
-import { chunkNumbers, sourcesOf } from './sources';
+import { sourcesOf } from './sources';
 
 type Props = {
   message: Message;
   /** Its stream is open. */
   live: boolean;
   last: boolean;
+  /** Its run was stopped. */
+  stopped?: boolean;
   isAnswered: (request: string) => boolean;
 };
 
@@ -74,7 +73,7 @@ function UserMessage({ message, isAnswered }: Props) {
   );
 }
 
-function AssistantMessage({ message, live, last, isAnswered }: Props) {
+function AssistantMessage({ message, live, last, stopped = false, isAnswered }: Props) {
   const { conversation, isTalking = false } = useActions();
   const sources = useMemo(() => sourcesOf(message), [message]);
   const { metadata } = message;
@@ -84,6 +83,7 @@ function AssistantMessage({ message, live, last, isAnswered }: Props) {
       <Parts parts={standing(message)} live={live} last={last || isTalking} fromUser={false} message={message} isAnswered={isAnswered} />
       {(sound.length > 0 || metadata?.audio) && <Sound pieces={live ? [] : sound} audio={metadata?.audio} load={async () => (await import('./fetchAudio')).fetchAudio(metadata?.runId ?? '', message.id)} />}
       <Sources sources={sources} />
+      {!live && <Ending stopped={stopped} empty={isEmptyAnswer(message)} />}
       {!live && <Footer message={message} last={last} />}
     </article>
   );
@@ -121,13 +121,25 @@ function Footer({ message, last }: { message: Message; last: boolean }) {
           <span title={usageTitle(usage)}>{plural(usage.totalTokens, 'token')}</span>
         )}
         <MessageCost message={message.id} last={last} />
-        {runId && (
-          <a href={linkTo({ kind: 'run', run: runId }, 'model')} title="See what was sent to the model">
-            Model calls
-          </a>
-        )}
+        {runId && <ModelCalls run={runId} />}
       </span>
     </footer>
+  );
+}
+
+/** What was sent to the model: beside the chat, or where the panels show another run, with that run. */
+function ModelCalls({ run }: { run: string }) {
+  const { openPanel } = useActions();
+  const isShown = useRun()?.run === run;
+  const show = (event: { preventDefault(): void }) => {
+    if (!isShown) return;
+    event.preventDefault();
+    openPanel('model');
+  };
+  return (
+    <a href={linkTo({ kind: 'run', run }, 'model')} title="See what was sent to the model" onClick={show}>
+      Model calls
+    </a>
   );
 }
 
@@ -140,66 +152,4 @@ function usageTitle(usage: NonNullable<Message['metadata']>['usage']): string {
     ['model calls', usage?.modelCalls?.length],
   ] as const;
   return counts.flatMap(([name, count]) => (count === undefined ? [] : [`${name} ${count}`])).join(' · ');
-}
-
-/** Parts of one message that are drawn at first, the last ones: a run of thousands would make the page slow. */
-const PARTS_SHOWN = 60;
-/** Letters, or what takes as much room, that are drawn in one go: about two screens. */
-const WEIGHT_AT_ONCE = 6000;
-const CARD = 300;
-
-/** Return what came before each part, in letters; the last number is all. */
-function weigh(parts: readonly Part[]): number[] {
-  const sums = [0];
-  for (const part of parts) sums.push(sums.at(-1)! + CARD + (part.type === 'text' ? Math.min(part.text.length, PROSE_AT_ONCE) : 0));
-  return sums;
-}
-
-/** What was said inside of a tool stands further in, as far as there is room. */
-function inside(depth: number) {
-  return depth > 0 ? { 'data-within': depth, style: { marginLeft: Math.min(depth, 4) * INDENT } } : null;
-}
-
-const INDENT = 16;
-
-type PartsProps = Props & { parts: readonly Part[]; fromUser: boolean };
-
-function Parts({ parts, message, live, last, fromUser, isAnswered }: PartsProps) {
-  // The SDK hands over a new message with every token; what is derived here changes far more seldom.
-  const said = notesKey(parts);
-  const notes = useMemo(() => notesOnCalls(message), [message.id, said]);
-  const { grounding } = message.metadata ?? {};
-  const marked = useMemo(() => {
-    if (!grounding) return (text: string) => text;
-    const numbers = chunkNumbers(message, sourcesOf(message));
-    return (text: string) => mark(text, grounding, numbers);
-  }, [message.id, grounding]);
-  const [shown, setShown] = useState(PARTS_SHOWN);
-  const weights = weigh(parts);
-  const earlier = Math.max(0, parts.length - shown);
-  const from = useTail(weights.at(-1)!, WEIGHT_AT_ONCE, weights[earlier]!);
-  const first = Math.max(earlier, weights.findLastIndex((weight) => weight <= from));
-  let speaker = '';
-  const views = parts.slice(first).map((part, index) => {
-    const author = fromUser ? '' : authorOf(part);
-    const isNew = author !== '' && author !== speaker;
-    if (isNew) speaker = author;
-    return (
-      <div className="part" key={first + index} data-part={part.type} {...inside(depthOf(part))}>
-        {isNew && (
-          <p className="speaker">
-            <Icon name="agent" /> {author}
-          </p>
-        )}
-        <MemoPart part={part} live={live} last={last} fromUser={fromUser} notes={notes} isAnswered={isAnswered} marked={marked} />
-      </div>
-    );
-  });
-  if (!earlier) return views;
-  return [
-    <button key="earlier" type="button" className="button" data-look="quiet" onClick={() => setShown(shown + PARTS_SHOWN * 5)}>
-      <Icon name="more" /> {plural(earlier, 'earlier part')}
-    </button>,
-    ...views,
-  ];
 }

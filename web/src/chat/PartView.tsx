@@ -25,6 +25,8 @@ export type PartProps = {
   isAnswered: (request: string) => boolean;
   /** The part's text with markers of its sources. */
   marked: (text: string) => string;
+  /** Thoughts are shown, not only that there are some. */
+  isThinking?: boolean;
 };
 
 export function PartView(props: PartProps): ReactElement | null {
@@ -34,7 +36,7 @@ export function PartView(props: PartProps): ReactElement | null {
     case 'text':
       return <Text text={fromUser ? part.text : marked(part.text)} live={live && part.state !== 'done'} plain={fromUser} />;
     case 'reasoning':
-      return <Reasoning text={part.text} live={live && part.state !== 'done'} />;
+      return <Reasoning text={part.text} live={live && part.state !== 'done'} isShown={props.isThinking ?? true} />;
     case 'file':
     case 'reasoning-file':
       return <File url={part.url} mediaType={part.mediaType} filename={part.type === 'file' ? part.filename : undefined} />;

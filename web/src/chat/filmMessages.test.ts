@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Said } from '../film/conversation';
-import { depthOf, messagesOf } from './filmMessages';
+import { messagesOf } from './filmMessages';
 
 const SAID: Said[] = [
   { kind: 'user', since: 1, text: 'hi' },
@@ -43,13 +43,11 @@ test('an answer in a later run belongs to the call of the earlier one', () => {
   expect(alone?.parts).toMatchObject([{ state: 'output-available', toolName: 'send' }]);
 });
 
-test('what was said inside of tools is further in', () => {
+test('what was said inside of tools says so', () => {
   const said: Said[] = [
     { kind: 'call', since: 1, call: 'outer', name: 'ask', input: {}, status: 'requested' },
-    { kind: 'call', since: 2, call: 'inner', name: 'ask', input: {}, status: 'requested', within: 'outer' },
-    { kind: 'text', since: 3, speaker: 'b', text: 'deep', complete: true, within: 'inner' },
-    { kind: 'text', since: 4, speaker: 'a', text: 'out', complete: true },
+    { kind: 'text', since: 3, speaker: 'b', text: 'deep', complete: true, within: 'outer' },
   ];
   const [message] = messagesOf({ run: 'run-1', said });
-  expect(message?.parts.map(depthOf)).toEqual([0, 1, 2, 0]);
+  expect(message?.parts[1]).toMatchObject({ providerMetadata: { adk: { author: 'b', within: 'outer' } } });
 });

@@ -1,34 +1,27 @@
 /** What a film says had been said at a moment, as messages: the past is shown by the same parts as the present. */
 import type { Said } from '../film/conversation';
+import type { Film } from '../film/film';
 import { fileAddress } from '../film/files';
+import { speakerPlace } from '../film/speakers';
 import type { DynamicToolUIPart } from 'ai';
 import { isTool, type Message, type Part, type ToolPart } from './message';
 
 /** What is said no more comes as the same object each time, and so does its part: it is not drawn again. */
 const known = new WeakMap<Said, { part: Part | null }>();
-const depths = new WeakMap<Part, number>();
 
-/** Return how deep inside of tools a part was said: 0 for what everybody heard. */
-export function depthOf(part: Part): number {
-  return depths.get(part) ?? 0;
-}
-
-/** What a run had said up to a moment; of one that is over, all. */
-export type Telling = { run: string; said: readonly Said[] };
+/** What a run had said up to a moment; of one that is over, all. With its film, each part says where its speaker ran. */
+export type Telling = { run: string; said: readonly Said[]; film?: Film };
 
 /** Return the messages of a conversation as it was. Their ids are derived, so that scrubbing keeps them. */
 export function messagesOf(...tellings: readonly Telling[]): Message[] {
   const messages: Message[] = [];
-  for (const { run, said } of tellings) tell(messages, said, run);
+  for (const telling of tellings) tell(messages, telling);
   return messages;
 }
 
-function tell(messages: Message[], said: readonly Said[], run: string): void {
-  const inside = new Map<string, number>();
+function tell(messages: Message[], { run, said, film }: Telling): void {
   for (const item of said) {
-    const depth = item.within === undefined ? 0 : (inside.get(text(item.within)) ?? 0) + 1;
-    if (item.kind === 'call') inside.set(text(item.call), depth);
-    const part = partOf(item, run, depth);
+    const part = partOf(item, run, film);
     if (!part) continue;
     const last = messages.at(-1);
     const role = item.kind === 'user' ? 'user' : 'assistant';
@@ -38,12 +31,11 @@ function tell(messages: Message[], said: readonly Said[], run: string): void {
   }
 }
 
-function partOf(item: Said, run: string, depth: number): Part | null {
+function partOf(item: Said, run: string, film: Film | undefined): Part | null {
   let found = known.get(item);
   if (!found) {
-    const part = makePart(item, run);
-    if (part && depth > 0) depths.set(part, depth);
-    known.set(item, (found = { part }));
+    const place = item.within === undefined && film ? speakerPlace(film, text(item.speaker), item.since) : null;
+    known.set(item, (found = { part: makePart(place ? { ...item, ...place } : item, run) }));
   }
   return found.part;
 }
@@ -90,41 +82,42 @@ function words(type: 'text' | 'reasoning'): (item: Said) => Part {
     type,
     text: text(item.text),
     state: item.complete ? 'done' : 'streaming',
-    providerMetadata: { adk: { author: authorOf(item) } },
+    providerMetadata: about(item),
   });
 }
 
-/** Who speaks; of an agent inside a tool that is said, for its words are no part of the answer. */
-function authorOf(item: Said): string {
-  return item.within === undefined ? text(item.speaker) : `${text(item.speaker)}, inside a tool`;
+/** Who speaks, and where: inside which call, or in which branch. */
+function about(item: Said) {
+  const { within, path, branch } = item;
+  return { adk: { author: text(item.speaker), ...(within === undefined ? {} : { within: text(within) }), ...(path ? { path: text(path) } : {}), ...(branch ? { branch: text(branch) } : {}) } };
 }
 
 function file(item: Said, run: string): Part {
-  const about = { mediaType: text(item.mediaType), providerMetadata: { adk: { author: authorOf(item) } } };
-  return { type: 'file', ...about, ...(item.name ? { filename: text(item.name) } : {}), url: fileAddress(run, item) };
+  const facts = { mediaType: text(item.mediaType), providerMetadata: about(item) };
+  return { type: 'file', ...facts, ...(item.name ? { filename: text(item.name) } : {}), url: fileAddress(run, item) };
 }
 
 function call(item: Said): Part {
-  const about = {
+  const facts = {
     type: 'dynamic-tool' as const,
     toolName: text(item.name),
     toolCallId: text(item.call),
     input: item.input,
-    callProviderMetadata: { adk: { author: authorOf(item) } },
+    callProviderMetadata: about(item),
   };
   switch (item.status) {
     case 'answered':
-      return { ...about, state: 'output-available', output: item.output };
+      return { ...facts, state: 'output-available', output: item.output };
     case 'failed':
-      return { ...about, state: 'output-error', errorText: text(item.error) };
+      return { ...facts, state: 'output-error', errorText: text(item.error) };
     case 'abandoned':
-      return { ...about, state: 'output-error', errorText: 'The run stopped before this tool returned.' };
+      return { ...facts, state: 'output-error', errorText: 'The run stopped before this tool returned.' };
     case 'denied':
-      return { ...about, state: 'output-denied', approval: { id: '', approved: false, reason: text(item.reason) } };
+      return { ...facts, state: 'output-denied', approval: { id: '', approved: false, reason: text(item.reason) } };
     case 'awaiting approval':
-      return { ...about, state: 'approval-requested', approval: { id: text(item.approval) } };
+      return { ...facts, state: 'approval-requested', approval: { id: text(item.approval) } };
     default:
-      return { ...about, state: 'input-available' };
+      return { ...facts, state: 'input-available' };
   }
 }
 

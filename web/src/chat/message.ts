@@ -136,6 +136,37 @@ export function authorOf(part: Part): string {
   return typeof data === 'object' && data !== null && typeof data.author === 'string' ? data.author : '';
 }
 
+/** Tell whether a part is something to read, hear or see for whoever asked. */
+export function answersOf(part: Part): boolean {
+  switch (part.type) {
+    case 'text':
+      return part.text.trim() !== '';
+    case 'file':
+    case 'data-file-reference':
+    case 'data-artifact':
+    case 'data-output':
+    case 'data-code-execution-result':
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** Tell whether an answer is over and says nothing: no word, no file, nothing asked, and no failure either. */
+export function isEmptyAnswer(message: Message): boolean {
+  const { failure, audio, adkFinishReason } = message.metadata ?? {};
+  if (failure || audio || (adkFinishReason && adkFinishReason !== 'STOP')) return false;
+  return !isAsking(message) && !standing(message).some((part) => answersOf(part) || SAYS_WHY.has(part.type) || isPending(part));
+}
+
+/** Parts that say why there is no answer, or are part of one. */
+const SAYS_WHY: ReadonlySet<string> = new Set(['data-error', 'data-interrupted', 'data-credential-request', 'data-input-request', 'data-unrecognised', 'data-executable-code', 'data-input-transcription', 'reasoning-file', 'custom']);
+
+/** A call whose result was sent, or is to come. */
+function isPending(part: Part): boolean {
+  return isTool(part) && !part.state.startsWith('output');
+}
+
 type Meta = { adk?: { author?: unknown } };
 
 type Marks = { replaced?: unknown; block?: unknown; trimmed?: unknown };

@@ -1,8 +1,9 @@
 /** Every part that the server can send is shown: by its own component, on a call's card, or with its message. */
 import { prerender } from 'react-dom/static';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ChatContext, type ChatActions } from './ChatContext';
 import { isAnswered, textOf, type Message, type Part } from './message';
+import { showDetails } from './details';
 import { markdownOf } from './export';
 import { MessageView } from './MessageView';
 import type { PrismDataParts } from './prism';
@@ -53,14 +54,14 @@ const SEEN: Record<keyof PrismDataParts, string> = {
   state: 'topic',
   artifact: 'note.txt',
   transfer: 'botanist',
-  output: 'flow/step',
+  output: '<strong>Step</strong>',
   'long-running': 'Pending',
   approval: 'think first',
   'approval-request': 'not today',
   usage: '',
   'input-request': 'Which colour?',
   'credential-request': 'sign in',
-  proof: 'burn_analyst',
+  proof: 'Burn analyst',
   'executable-code': 'print(1)',
   'code-execution-result': 'Result',
   'file-reference': 'gs://bucket/x',
@@ -97,6 +98,9 @@ async function shown(parts: Part[], metadata?: Message['metadata']): Promise<str
   return new Response(prelude).text();
 }
 
+beforeAll(() => showDetails(true));
+afterAll(() => showDetails(false));
+
 const NAMES = Object.keys(DATA) as (keyof PrismDataParts)[];
 
 test.each(NAMES)('data-%s', async (name) => {
@@ -110,10 +114,10 @@ test('a credential is never shown', async () => {
 });
 
 const PROOFS: [string, Partial<typeof PROOF>, string[], string[]][] = [
-  ['a number', {}, ['burn_analyst', 'Confidence 60 %'], ['source']],
+  ['a number', {}, ['Burn analyst', 'Confidence 60 %'], ['source']],
   ['a level', { confidence: null, level: 'high' }, ['Confidence high'], []],
   ['sources and no confidence', { confidence: null, citations: [{ source: 'MTBS', origin: 'parsed', cursor: 1 }] }, ['1 source'], ['Confidence', 'no number']],
-  ['neither', { confidence: null }, [], ['burn_analyst']],
+  ['neither', { confidence: null }, [], ['Burn analyst']],
 ];
 
 test.each(PROOFS)('a proof with %s has no badge for what was not stated', async (_, more, seen, unseen) => {
@@ -205,4 +209,45 @@ test('what was replaced is not shown, and not copied', async () => {
     expect(text).toContain('what was stored');
     expect(text).not.toContain('secret');
   }
+});
+
+test('thoughts and changes of the state are details', async () => {
+  showDetails(false);
+  const html = await shown([{ type: 'reasoning', text: 'a thought', state: 'done' }, { type: 'data-state', data: { topic: 1 } }, { type: 'text', text: 'the answer' }]);
+  showDetails(true);
+  expect(html).toContain('the answer');
+  expect(html).not.toContain('Thought');
+  expect(html).not.toContain('topic');
+});
+
+const CALLER: Part = { type: 'tool-burn_analyst', toolCallId: 'c-1', state: 'output-available', input: {}, output: {} };
+const WITHIN = { adk: { author: 'burn_analyst', path: 'root@1/burn_analyst@1', branch: 'burn_analyst@c-1' } };
+const FINDING: Part = { type: 'text', text: 'a finding', state: 'done', providerMetadata: WITHIN };
+const SEARCH = { type: 'tool-search', toolCallId: 'c-2', state: 'output-available', input: {}, output: {}, callProviderMetadata: WITHIN } as Part;
+const SURE: Part = { type: 'data-proof', data: { ...PROOF, subject: { kind: 'specialist', name: 'burn_analyst', calls: ['c-1'] } } };
+const SUMMARY: Part = { type: 'text', text: 'the briefing', state: 'done', providerMetadata: { adk: { author: 'root', path: 'root@1' } } };
+
+/** What is to be seen of a message with a sub-agent, and what not. */
+const GROUPS: [string, Part[], string[], string[]][] = [
+  ['is done: one line', [CALLER, FINDING, SEARCH, SURE, SUMMARY], ['Burn analyst', '1 tool · 60 %', 'the briefing'], ['a finding', 'search']],
+  ['has the last word: open', [CALLER, FINDING], ['a finding'], []],
+  ['has failed: open', [{ ...CALLER, state: 'output-error', output: undefined, errorText: 'it broke' } as Part, FINDING, SUMMARY], ['a finding', 'Failed', 'it broke'], []],
+  ['asks for something: open', [CALLER, FINDING, { ...SEARCH, state: 'approval-requested', output: undefined, approval: { id: 'a' } } as Part, SUMMARY], ['Waiting for you', 'Approve'], []],
+  ['spoke for itself, before others: one line', [{ ...FINDING, providerMetadata: { adk: { author: 'writer', path: 'flow@1/writer@1' } } }, { ...SUMMARY, providerMetadata: { adk: { author: 'critic', path: 'flow@1/critic@1' } } }], ['Writer', 'Critic', 'the briefing'], ['a finding']],
+];
+
+test.each(GROUPS)('a sub-agent that %s', async (_, parts, seen, unseen) => {
+  const html = await shown(parts);
+  for (const words of seen) expect(html).toContain(words);
+  for (const words of unseen) expect(html).not.toContain(words);
+});
+
+test.each([
+  ['nothing at all', [{ type: 'step-start' }], {}, true],
+  ['a call and no word', [CALLER], {}, true],
+  ['a word', [SUMMARY], {}, false],
+  ['a question', [{ type: 'data-input-request', data: { id: 'q', request: {} } }], {}, false],
+  ['a failure', [], { failure: 'it broke' }, false],
+] as [string, Part[], object, boolean][])('an answer of %s', async (_, parts, metadata, isEmpty) => {
+  expect((await shown(parts, { runId: 'r', ...metadata })).includes('ended without an answer')).toBe(isEmpty);
 });

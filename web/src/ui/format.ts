@@ -46,3 +46,10 @@ export function number(value: number): string {
 export function plural(count: number, noun: string, nouns = `${noun}s`): string {
   return `${number(count)} ${count === 1 ? noun : nouns}`;
 }
+
+/** Say a name as a person would: `burn_analyst` is "Burn analyst". A name that is written with care stays as it is. */
+export function readable(name: string): string {
+  if (!/^[a-z0-9_.-]+$/.test(name)) return name;
+  const words = name.replaceAll(/[_-]+/g, ' ').trim();
+  return words ? words[0]!.toUpperCase() + words.slice(1) : name;
+}

@@ -26,6 +26,7 @@ import { ForkedFrom, Forks } from './Lineage';
 import { RunPicker } from './RunPicker';
 import { ShareMenu, type ShareItem } from './ShareMenu';
 import { useLineage } from './useLineage';
+import { useStopped } from './useStopped';
 import { useMessageRuns } from './useMessageRuns';
 import { Workspace } from './Workspace';
 
@@ -110,6 +111,7 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
     if (!isBusy) refresh();
   }, [isBusy, isTalking, refresh]);
 
+  const stopped = useStopped(where, isBusy || isTalking ? 0 : messages.length);
   const runs = useMessageRuns(where, useMemo(() => lastAnswer(messages), [messages]));
   const spoken = runs.at(-1) ?? null;
   // A change of the state alone is a run, and no message: it is looked at until somebody speaks.
@@ -128,8 +130,8 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
     const told = runs.includes(film.run) ? messages.findIndex((message) => runs.includes(message.metadata?.runId ?? '')) : -1;
     const earlier = messages.slice(0, told < 0 ? messages.length : told);
     const answered = earlier.at(-1)?.role === 'user' ? earlier.slice(0, -1) : earlier;
-    const tellings = films.map((whole) => ({ run: whole.run, said: conversationAt(whole, whole.last) }));
-    return [...answered, ...messagesOf(...tellings, { run: film.run, said: conversationAt(film, saidAt) })];
+    const tellings = films.map((whole) => ({ run: whole.run, said: conversationAt(whole, whole.last), film: whole }));
+    return [...answered, ...messagesOf(...tellings, { run: film.run, said: conversationAt(film, saidAt), film })];
   }, [messages, runs, film, films, playhead.isPast, saidAt]);
 
   const blocked = playhead.isPast ? 'Return to the latest event to reply.' : link.kind === 'gone' ? 'This session was deleted.' : '';
@@ -140,7 +142,7 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
       isTalking,
       reason: blocked,
       seek: playhead.seek,
-      openPanel: (panel) => move({ panel }, 'replace'),
+      openPanel: (panel, selected) => move(selected === undefined ? { panel } : { panel, selected }, 'replace'),
     }),
     [where, conversation, isTalking, blocked, playhead.seek, move],
   );
@@ -181,6 +183,7 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
           <ChatView
             conversation={conversation}
             messages={shown}
+            stopped={stopped}
             status={playhead.isPast ? 'past' : status}
             isLive={playhead.isPast || isBusy}
             failure={playhead.isPast ? '' : failure}

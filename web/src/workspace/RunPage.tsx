@@ -28,7 +28,7 @@ export default function RunPage({ run }: { run: string }) {
   const [, move] = useRoute();
   // While the playhead moves, the timeline moves with it; all else follows when there is time.
   const saidAt = useDeferredValue(playhead.at);
-  const messages = useMemo(() => (film ? messagesOf({ run: film.run, said: conversationAt(film, saidAt) }) : []), [film, saidAt]);
+  const messages = useMemo(() => (film ? messagesOf({ run: film.run, said: conversationAt(film, saidAt), film }) : []), [film, saidAt]);
   const actions = useMemo<ChatActions>(
     () => ({
       app: film?.app ?? '',
@@ -37,7 +37,7 @@ export default function RunPage({ run }: { run: string }) {
       conversation: null,
       reason: 'This run is read-only. Open its conversation to continue.',
       seek: playhead.seek,
-      openPanel: (panel) => move({ panel }, 'replace'),
+      openPanel: (panel, selected) => move(selected === undefined ? { panel } : { panel, selected }, 'replace'),
     }),
     [film?.app, film?.user, film?.session, playhead.seek, move],
   );

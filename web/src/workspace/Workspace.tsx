@@ -1,5 +1,6 @@
 /** One run: the chat, the panels beside it that are open, the timeline below. */
 import { memo, Suspense, useCallback, useDeferredValue, useMemo, type ReactNode } from 'react';
+import { RunContext } from '../chat/RunContext';
 import { Failure } from '../app/Failure';
 import { useKeys } from '../app/keys';
 import { currentRoute, useRoute } from '../app/route';
@@ -8,6 +9,7 @@ import { PANELS } from '../panels';
 import type { PanelProps, PanelSpec } from '../panels/panel';
 import { Empty } from '../ui/Empty';
 import { Icon } from '../ui/Icon';
+import { DetailsSwitch } from './DetailsSwitch';
 import { CHAT_ALONE, openPanels, panelNamed, togglePanel } from './openPanels';
 import { PanelBar } from './PanelBar';
 import { PanelSlot } from './PanelSlot';
@@ -74,6 +76,7 @@ export function Workspace({ heading, actions, state, playhead, part = '', app, s
         <h1>{heading}</h1>
         <div className="actions">
           {!isAlone && <PanelBar panels={BESIDE} open={shown.map(({ name }) => name)} onPick={pick} />}
+          <DetailsSwitch />
           {actions}
         </div>
       </header>
@@ -82,7 +85,7 @@ export function Workspace({ heading, actions, state, playhead, part = '', app, s
       <div className="work-body" hidden={isAlone && focus !== CHAT_ALONE && shown.length === 0}>
         <section className="pane chat-pane" aria-label="Chat" hidden={isAlone && focus !== CHAT_ALONE}>
           <h2 className="visually-hidden">Chat</h2>
-          {chat}
+          <RunContext value={film}>{chat}</RunContext>
         </section>
         {shown.map((panel) =>
           isAlone ? (

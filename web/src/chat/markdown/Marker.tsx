@@ -1,8 +1,10 @@
-/** A superscript number that leads to its source in the same message. */
+/** A number in the text that leads to its source in the same message, or to its citation in the proof. */
+import { useActions } from '../ChatContext';
 
-export function Marker({ source }: { source: string }) {
+export function Marker({ source, isCited = false }: { source: string; isCited?: boolean }) {
+  const { openPanel } = useActions();
   return (
-    <button type="button" className="marker" data-kind="proof" aria-label={`Source ${source}`} onClick={(event) => reveal(event.currentTarget, source)}>
+    <button type="button" className="marker" data-kind="proof" aria-label={`Source ${source}`} onClick={(event) => (isCited ? openPanel('proof', `citation:${source}`) : reveal(event.currentTarget, source))}>
       {source}
     </button>
   );

@@ -4,6 +4,7 @@ import Markdown, { type Components } from 'react-markdown';
 import rehypeSanitize from 'rehype-sanitize';
 import remarkGfm from 'remark-gfm';
 import { isBounded } from './parseLimits';
+import { CITED } from '../citations';
 import { Marker } from './Marker';
 import { MARKER } from './markers';
 import { Code } from './Code';
@@ -12,6 +13,8 @@ const COMPONENTS: Components = {
   a: ({ href = '', children }) =>
     href.startsWith(MARKER) ? (
       <Marker source={href.slice(MARKER.length)} />
+    ) : href.startsWith(CITED) ? (
+      <Marker source={href.slice(CITED.length)} isCited />
     ) : (
       <a href={href} target="_blank" rel="noopener noreferrer nofollow">
         {children}

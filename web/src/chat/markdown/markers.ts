@@ -17,11 +17,16 @@ export function marked(text: string, grounding: PrismGrounding | undefined, numb
     }
     places.set(end, numbers);
   }
+  return inserted(text, [...places].map(([end, numbers]) => [end, [...numbers].map((number) => `[${number}](${MARKER}${number})`).join('')]));
+}
+
+/** Put words into a text, each at its place. */
+export function inserted(text: string, places: readonly (readonly [at: number, words: string])[]): string {
   let result = '';
   let from = 0;
-  for (const [end, numbers] of [...places].sort((a, b) => a[0] - b[0])) {
-    result += text.slice(from, end) + [...numbers].map((number) => `[${number}](${MARKER}${number})`).join('');
-    from = end;
+  for (const [at, words] of places.toSorted((a, b) => a[0] - b[0])) {
+    result += text.slice(from, at) + words;
+    from = at;
   }
   return result + text.slice(from);
 }

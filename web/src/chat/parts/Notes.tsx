@@ -6,9 +6,10 @@ import { getJson } from '../../app/request';
 import { Icon, type IconName } from '../../ui/Icon';
 import { Json } from '../../ui/Json';
 import { KindChip, type Kind } from '../../ui/Kind';
-import { duration, plural, size } from '../../ui/format';
+import { duration, plural, readable, size } from '../../ui/format';
 import { Traceback } from '../../ui/Traceback';
 import { useActions } from '../ChatContext';
+import { confidenceWords } from '../confidence';
 import { Code } from '../markdown/Code';
 import type { PrismDataParts, PrismProof } from '../prism';
 import { bytesOf, wav } from '../audioCache';
@@ -87,10 +88,25 @@ export function TransferNote({ data }: { data: PrismDataParts['transfer'] }) {
   );
 }
 
+/** A node's name: the last piece of its path, without the number of its run. */
+function nodeName({ path: place, author }: PrismDataParts['output']): string {
+  return place.split('/').at(-1)?.split('@')[0] || author;
+}
+
+const PREVIEW = 120;
+
+/** The beginning of a value, in one line. */
+export function preview(value: unknown): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value) ?? '';
+  const line = text.slice(0, PREVIEW + 1).replaceAll(/\s+/g, ' ').trim();
+  return text.length > PREVIEW ? `${line.slice(0, PREVIEW)}…` : line;
+}
+
 export function OutputNote({ data }: { data: PrismDataParts['output'] }) {
   return (
     <Note kind="neutral" icon="chevron" word="Output" details={data.output}>
-      <span className="quiet">{data.path || data.author}</span>
+      <strong>{readable(nodeName(data))}</strong>
+      <span className="quiet preview">{preview(data.output)}</span>
     </Note>
   );
 }
@@ -109,17 +125,37 @@ export function ErrorNote({ data }: { data: PrismDataParts['error'] }) {
     <>
       <Note kind="error" word={data.code || 'Error'}>
         <span>{data.message || 'A step failed; the run continued.'}</span>
-        {(data.author || data.path) && <span className="quiet">{data.author || data.path}</span>}
+        {(data.author || data.path) && <span className="quiet">{readable(nodeName({ ...data, output: null }))}</span>}
       </Note>
       <Traceback text={data.message ?? ''} />
     </>
   );
 }
 
+/** How an answer ended, where that is not plain to see. */
+export function Ending({ stopped, empty }: { stopped: boolean; empty: boolean }) {
+  if (stopped) return <Stopped />;
+  if (!empty) return null;
+  return (
+    <Note kind="neutral" icon="neutral" word="Empty">
+      <span className="quiet">The agent ended without an answer.</span>
+    </Note>
+  );
+}
+
+function Stopped() {
+  return (
+    <Note kind="neutral" icon="stop" word="Stopped">
+      <span className="quiet">This answer was stopped before its end.</span>
+    </Note>
+  );
+}
+
 export function InterruptedNote({ data }: { data: PrismDataParts['interrupted'] }) {
+  if (!data.author) return <Stopped />;
   return (
     <Note kind="neutral" icon="stop" word="Interrupted">
-      <span className="quiet">{data.author ? `${data.author} was interrupted` : 'The agent was interrupted'}</span>
+      <span className="quiet">{`${data.author} was interrupted`}</span>
     </Note>
   );
 }
@@ -172,10 +208,10 @@ export function CodeResultNote({ data }: { data: PrismDataParts['code-execution-
 /** Confidence and sources of one subject; nothing where it stated neither. */
 export function ProofNote({ data }: { data: PrismProof }) {
   const { openPanel } = useActions();
-  const confidence = data.confidence === null ? data.level : `${Math.round(data.confidence * 100)} %`;
+  const confidence = confidenceWords(data);
   const stated = [confidence && `Confidence ${confidence}`, data.citations.length > 0 && plural(data.citations.length, 'source')].filter(Boolean);
   if (stated.length === 0) return null;
-  const who = data.subject.kind === 'answer' ? '' : `${data.subject.name}: `;
+  const who = data.subject.kind === 'answer' ? '' : `${readable(data.subject.name)}: `;
   return (
     <p className="note">
       <button type="button" className="proof-chip" data-kind="proof" title={data.derivation} onClick={() => openPanel('proof')}>

@@ -4,10 +4,13 @@ import { KindChip } from '../../ui/Kind';
 import { plural } from '../../ui/format';
 import { Prose } from '../markdown/Prose';
 
-export function Reasoning({ text, live }: { text: string; live: boolean }) {
+type Props = { text: string; live: boolean; /** Else only that the model thinks is said. */ isShown: boolean };
+
+export function Reasoning({ text, live, isShown }: Props) {
   const [isOpen, setOpen] = useState(live);
   useEffect(() => setOpen(live), [live]);
   if (!text && !live) return null;
+  if (!isShown) return <KindChip kind="reasoning">Thinking…</KindChip>;
   return (
     <details className="fold" data-kind="reasoning" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>

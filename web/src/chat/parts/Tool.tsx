@@ -7,6 +7,7 @@ import { Json } from '../../ui/Json';
 import type { Kind } from '../../ui/Kind';
 import { Traceback } from '../../ui/Traceback';
 import { useActions } from '../ChatContext';
+import { callNode, useRun } from '../RunContext';
 import { toolName, type CallNotes, type ToolPart } from '../message';
 
 // Few calls are answered by hand, or need an approval.
@@ -70,6 +71,7 @@ export function Tool({ part, notes, live, last }: Props) {
               <Approval approval={part.approval} notes={notes} tool={name} />
             </Suspense>
           )}
+          <EventOf call={part.toolCallId} />
           {waits && <ToolResultForm tool={name} call={part.toolCallId} input={part.input} />}
           {part.state === 'output-available' && notes.longRunning && (
             <details>
@@ -80,6 +82,22 @@ export function Tool({ part, notes, live, last }: Props) {
         </div>
       )}
     </div>
+  );
+}
+
+/** The event of a call, in its panel; the playhead goes there. */
+function EventOf({ call }: { call: string }) {
+  const { seek, openPanel } = useActions();
+  const node = callNode(useRun(), call);
+  if (!node || !seek) return null;
+  const show = () => {
+    seek(node.since);
+    openPanel('event');
+  };
+  return (
+    <button type="button" className="link quiet" onClick={show}>
+      Show event {node.since}
+    </button>
   );
 }
 

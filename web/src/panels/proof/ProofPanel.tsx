@@ -1,5 +1,5 @@
 /** What stands behind the answer: how sure it is and why, what it cites, and what nobody backs. */
-import { useMemo, type ReactNode } from 'react';
+import { useEffect, useMemo, useRef, type ReactNode } from 'react';
 import type { Citation, Factor, Proof, Reading, Step } from '../../film/document';
 import { proofAt, type ProofView, type ShownProof } from '../../film/proof';
 import { Details } from '../../ui/Details';
@@ -31,7 +31,7 @@ export default function ProofPanel({ film, at, selected, select, seek }: PanelPr
       <PanelHeader title="Proof" count={plural(citations, 'citation')} />
       <div className="body" tabIndex={0} role="region" aria-label="Confidence and sources">
         {answer ? (
-          <Whole proof={answer} seek={seek} />
+          <Whole proof={answer} seek={seek} cited={citedOf(selected)} />
         ) : (
           <Empty title="The run has not finished at this point">
             The confidence of the whole answer appears when the run ends. Specialists appear as they answer.
@@ -55,7 +55,12 @@ export default function ProofPanel({ film, at, selected, select, seek }: PanelPr
   );
 }
 
-function Whole({ proof, seek }: { proof: ShownProof } & Seek) {
+/** Return which citation is picked out, counted from 1; null if none is. */
+function citedOf(selected: string | null): number | null {
+  return Number(/^citation:(\d{1,4})$/.exec(selected ?? '')?.[1]) || null;
+}
+
+function Whole({ proof, seek, cited }: { proof: ShownProof; cited: number | null } & Seek) {
   return (
     <section className="section" aria-label="The whole answer">
       <Confidence proof={proof} large />
@@ -69,7 +74,7 @@ function Whole({ proof, seek }: { proof: ShownProof } & Seek) {
         )}
       </p>
       <Disagreements proof={proof} />
-      <Pieces proof={proof} seek={seek} open />
+      <Pieces proof={proof} seek={seek} cited={cited} open />
     </section>
   );
 }
@@ -159,12 +164,12 @@ function Disagreements({ proof }: { proof: Proof }) {
 }
 
 /** The parts of a proof, each folded with its count. */
-function Pieces({ proof, seek, open = false }: { proof: Proof; open?: boolean } & Seek) {
+function Pieces({ proof, seek, open = false, cited = null }: { proof: Proof; open?: boolean; cited?: number | null } & Seek) {
   return (
     <>
       <Fold title="Confidence by section" items={proof.readings} open={open} show={(each) => <ReadingLine reading={each} seek={seek} />} />
       <Fold title="Scores behind it" items={proof.factors ?? []} open={open} show={(each) => <FactorLine factor={each} seek={seek} />} />
-      <Fold title="Citations" items={proof.citations} open={open} show={(each) => <CitationLine citation={each} seek={seek} />} />
+      <Fold title="Citations" items={proof.citations} open={open} show={(each, index) => <CitationLine citation={each} seek={seek} number={open ? index + 1 : null} picked={cited === index + 1} />} />
       <Fold title="Reasoning" items={proof.reasoning_chain} ordered show={(each) => <StepLine step={each} seek={seek} />} />
       <Fold title="Claims without a citation" items={proof.uncited ?? []} warn open={open} show={(each) => <>{each.text} {each.section && <span className="muted">{each.section}</span>}</>} />
       <Fold
@@ -183,7 +188,7 @@ function Pieces({ proof, seek, open = false }: { proof: Proof; open?: boolean } 
 
 const SHOWN = 100; // Pieces of one fold; the proof itself is bounded, this keeps the page quick.
 
-type FoldProps<Each> = { title: string; items: readonly Each[]; show(item: Each): ReactNode; open?: boolean; ordered?: boolean; warn?: boolean };
+type FoldProps<Each> = { title: string; items: readonly Each[]; show(item: Each, index: number): ReactNode; open?: boolean; ordered?: boolean; warn?: boolean };
 
 function Fold<Each>({ title, items, show, open, ordered, warn }: FoldProps<Each>) {
   if (!items.length) return null;
@@ -203,7 +208,7 @@ function Fold<Each>({ title, items, show, open, ordered, warn }: FoldProps<Each>
       {() => (
         <List data-ordered={ordered || undefined}>
           {items.slice(0, SHOWN).map((item, index) => (
-            <li key={index}>{show(item)}</li>
+            <li key={index}>{show(item, index)}</li>
           ))}
           {items.length > SHOWN && <li className="muted">and {items.length - SHOWN} more</li>}
         </List>
@@ -244,13 +249,21 @@ function FactorLine({ factor, seek }: { factor: Factor } & Seek) {
   );
 }
 
-function CitationLine({ citation, seek }: { citation: Citation } & Seek) {
+type CitationProps = { citation: Citation; /** As the answer counts it; null where it does not. */ number: number | null; picked: boolean } & Seek;
+
+function CitationLine({ citation, seek, number: place, picked }: CitationProps) {
+  const line = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!picked) return;
+    line.current?.scrollIntoView({ block: 'center' });
+    line.current?.focus();
+  }, [picked]);
   const { source, reference, uri, excerpt, label, by, used_by: users, hash, cursor } = citation;
   const who = users?.join(', ') ?? by;
   const link = safeLink(uri);
   return (
-    <>
-      {label && <span className="muted">{label} </span>}
+    <div ref={line} className="citation" tabIndex={-1} data-picked={picked || undefined}>
+      {place !== null && <span className="source-number">{place}</span>} {label && <span className="muted">{label} </span>}
       {link ? (
         <a href={link} target="_blank" rel="noreferrer noopener">
           {source || uri}
@@ -261,7 +274,7 @@ function CitationLine({ citation, seek }: { citation: Citation } & Seek) {
       {reference} {who && <span className="muted">by {who}</span>} <EventLink cursor={cursor} seek={seek} />
       {hash && <code className="muted"> {hash.slice(0, 20)}</code>}
       {excerpt && <div className="words">{excerpt}</div>}
-    </>
+    </div>
   );
 }
 

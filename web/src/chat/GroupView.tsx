@@ -1,0 +1,104 @@
+/** What a sub-agent did, in one line: open while it works, asks or has failed, and where its words are the answer. */
+import { useState } from 'react';
+import { Icon, type IconName } from '../ui/Icon';
+import type { Kind } from '../ui/Kind';
+import { duration, plural, readable } from '../ui/format';
+import { confidenceWords } from './confidence';
+import { grouped, type Calls, type Group } from './groups';
+import { answersOf, isOpenCall, isTool, type Part } from './message';
+import { Items } from './Parts';
+import type { PartProps } from './PartView';
+import { agentNode, callNode, secondsOf, useRun } from './RunContext';
+
+/** What every part of a message is shown with. */
+export type GroupContext = {
+  parts: readonly Part[];
+  calls: Calls;
+  /** Index of the part that is the answer. */
+  answer: number;
+  shared: Omit<PartProps, 'part' | 'isThinking'>;
+  isThinking: boolean;
+};
+
+type Standing = { word: string; kind: Kind; icon: IconName };
+
+const WORKS: Standing = { word: 'Working', kind: 'tool', icon: 'agent' };
+const ASKS: Standing = { word: 'Waiting for you', kind: 'approval', icon: 'approval' };
+const FAILED: Standing = { word: 'Failed', kind: 'error', icon: 'error' };
+const DONE: Standing = { word: '', kind: 'neutral', icon: 'check' };
+
+export function GroupView({ group, level, context }: { group: Group; level: number; context: GroupContext }) {
+  const [choice, setChoice] = useState<boolean | null>(null);
+  const standing = standingOf(group, context);
+  const isAnswer = !context.shared.live && group.parts.some(({ index }) => index === context.answer);
+  const isOpen = choice ?? (standing !== DONE || isAnswer);
+  const name = readable(group.name);
+  return (
+    <div className="group" role="group" data-kind={standing.kind} data-open={isOpen || undefined} aria-label={name}>
+      <button type="button" className="group-head" aria-expanded={isOpen} onClick={() => setChoice(!isOpen)}>
+        <Icon name={standing.icon} />
+        <strong>{name}</strong>
+        <Facts group={group} context={context} />
+        {standing.word && (
+          <span className="tool-state" data-busy={standing === WORKS ? '' : undefined}>
+            {standing.word}
+          </span>
+        )}
+        <Icon name="chevron" />
+      </button>
+      {isOpen && (
+        <div className="group-body">
+          <Items items={insideOf(group, context, level)} level={level + 1} context={context} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** The group's call is told by its line; its card, with the request and the result, comes last. */
+function insideOf(group: Group, { calls }: GroupContext, level: number) {
+  const own = group.parts.filter(({ part }) => part !== group.call);
+  const call = group.parts.find(({ part }) => part === group.call);
+  return [...grouped(own, calls, level + 1), ...(call ? [{ kind: 'part' as const, ...call }] : [])];
+}
+
+/** How many tools it called, how sure it is, and how long it took. */
+function Facts({ group, context }: { group: Group; context: GroupContext }) {
+  const film = useRun();
+  const tools = group.parts.filter(({ part }) => isTool(part) && part !== group.call);
+  const failed = group.parts.filter(({ part }) => part !== group.call && (part.type === 'data-error' || (isTool(part) && part.state === 'output-error'))).length;
+  const sure = confidenceOf(group, context.parts);
+  const seconds = secondsOf(group.call ? callNode(film, group.call.toolCallId) : agentNode(film, group.path, group.branch));
+  const facts = [tools.length > 0 && plural(tools.length, 'tool'), failed > 0 && `${failed} failed`, sure, seconds !== null && duration(seconds)];
+  return <span className="group-facts">{facts.filter(Boolean).join(' · ')}</span>;
+}
+
+function confidenceOf({ call, name }: Group, parts: readonly Part[]): string {
+  const proofs = parts.flatMap((part) => (part.type === 'data-proof' ? [part.data] : []));
+  const proof = proofs.find(({ subject }) => call && subject.calls?.includes(call.toolCallId)) ?? (call ? undefined : proofs.find(({ subject }) => subject.kind === 'specialist' && subject.name === name));
+  if (!proof) return '';
+  const words = confidenceWords(proof);
+  return proof.confidence === null && words ? `confidence ${words}` : words;
+}
+
+function standingOf({ call, parts }: Group, context: GroupContext): Standing {
+  const { live, notes, isAnswered, last } = context.shared;
+  if (last && parts.some(({ part }) => asksNow(part, live, notes) || (isRequest(part) && !part.data.status && !isAnswered(part.data.id)))) return ASKS;
+  if (call?.state === 'output-error' || parts.at(-1)?.part.type === 'data-error') return FAILED;
+  if (live && (call ? !call.state.startsWith('output') : isSpeaking(parts.at(-1)!.index, context.parts))) return WORKS;
+  return DONE;
+}
+
+/** While the message grows, a call of the client may still be answered by the server. */
+function asksNow(part: Part, live: boolean, notes: PartProps['notes']): boolean {
+  return isOpenCall(part, notes) && (!live || part.state === 'approval-requested');
+}
+
+function isRequest(part: Part) {
+  return part.type === 'data-input-request' || part.type === 'data-credential-request';
+}
+
+/** Nobody has said anything after it. */
+function isSpeaking(index: number, parts: readonly Part[]): boolean {
+  return !parts.slice(index + 1).some((part) => answersOf(part));
+}

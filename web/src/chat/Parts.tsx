@@ -1,0 +1,106 @@
+/** The parts of a message: what the agent says, with what its sub-agents did in groups. Long ones are drawn from their end. */
+import { useMemo, useState } from 'react';
+import { Icon } from '../ui/Icon';
+import { plural, readable } from '../ui/format';
+import { useTail } from '../ui/progressiveRender';
+import { citationMarks } from './citations';
+import { isDetail, useDetails } from './details';
+import { GroupView, type GroupContext } from './GroupView';
+import { answerIndex, Calls, grouped, type Item, type Placed } from './groups';
+import { marked as mark } from './markdown/markers';
+import { PROSE_AT_ONCE } from './markdown/Prose';
+import { authorOf, notesKey, notesOnCalls, type Message, type Part } from './message';
+import { MemoPart, type PartProps } from './PartView';
+import { chunkNumbers, sourcesOf } from './sources';
+
+type PartsProps = {
+  parts: readonly Part[];
+  message: Message;
+  live: boolean;
+  last: boolean;
+  fromUser: boolean;
+  isAnswered: (request: string) => boolean;
+};
+
+export function Parts({ parts, message, live, last, fromUser, isAnswered }: PartsProps) {
+  // The SDK hands over a new message with every token; what is derived here changes far more seldom.
+  const said = notesKey(parts);
+  const notes = useMemo(() => notesOnCalls(message), [message.id, said]);
+  const marked = useMarks(message, parts, live);
+  const withDetails = useDetails();
+  const shared = { live, last, fromUser, notes, isAnswered, marked };
+  const placed = parts.flatMap((part, index): Placed[] => (part.type === 'step-start' || (!withDetails && isDetail(part, live)) ? [] : [{ part, index }]));
+  const calls = new Calls(parts);
+  const answer = answerIndex(parts);
+  const context: GroupContext = { parts, calls, answer, shared, isThinking: withDetails };
+  return <Items items={fromUser ? placed.map((one) => ({ kind: 'part', ...one })) : grouped(placed, calls)} level={0} context={context} />;
+}
+
+/** Return how to put numbers of sources behind the words that rest on them. */
+function useMarks(message: Message, parts: readonly Part[], live: boolean): PartProps['marked'] {
+  const { grounding } = message.metadata ?? {};
+  const proof = live ? undefined : parts.findLast((part) => part.type === 'data-proof' && part.data.subject.kind === 'answer');
+  return useMemo(() => {
+    if (grounding) {
+      const numbers = chunkNumbers(message, sourcesOf(message));
+      return (text: string) => mark(text, grounding, numbers);
+    }
+    if (proof?.type !== 'data-proof') return unmarked;
+    const answer = parts.findLast((part) => part.type === 'text');
+    return (text: string) => (answer?.type === 'text' && text === answer.text ? citationMarks(text, proof.data) : text);
+  }, [message.id, grounding, proof]);
+}
+
+function unmarked(text: string): string {
+  return text;
+}
+
+/** Parts of one message that are drawn at first, the last ones: a run of thousands would make the page slow. */
+const PARTS_SHOWN = 60;
+/** Letters, or what takes as much room, that are drawn in one go: about two screens. */
+const WEIGHT_AT_ONCE = 6000;
+const CARD = 300;
+
+/** Return what came before each item, in letters; the last number is all. */
+function weigh(items: readonly Item[]): number[] {
+  const sums = [0];
+  for (const item of items) sums.push(sums.at(-1)! + CARD + (item.kind === 'part' && item.part.type === 'text' ? Math.min(item.part.text.length, PROSE_AT_ONCE) : 0));
+  return sums;
+}
+
+type ItemsProps = { items: readonly Item[]; level: number; context: GroupContext };
+
+export function Items({ items, level, context }: ItemsProps) {
+  const [shown, setShown] = useState(PARTS_SHOWN);
+  const weights = weigh(items);
+  const earlier = Math.max(0, items.length - shown);
+  const from = useTail(weights.at(-1)!, WEIGHT_AT_ONCE, weights[earlier]!);
+  const first = Math.max(earlier, weights.findLastIndex((weight) => weight <= from));
+  let speaker = '';
+  const views = items.slice(first).map((item) => {
+    if (item.kind === 'group') {
+      speaker = ''; // Whoever goes on after a group is named again.
+      return <GroupView key={item.index} group={item} level={level} context={context} />;
+    }
+    const author = context.shared.fromUser ? '' : authorOf(item.part);
+    const isNew = author !== '' && author !== speaker && level === 0;
+    if (isNew) speaker = author;
+    return (
+      <div className="part" key={item.index} data-part={item.part.type}>
+        {isNew && (
+          <p className="speaker">
+            <Icon name="agent" /> {readable(author)}
+          </p>
+        )}
+        <MemoPart part={item.part} {...context.shared} isThinking={context.isThinking} />
+      </div>
+    );
+  });
+  if (!earlier) return views;
+  return [
+    <button key="earlier" type="button" className="button" data-look="quiet" onClick={() => setShown(shown + PARTS_SHOWN * 5)}>
+      <Icon name="more" /> {plural(earlier, 'earlier part')}
+    </button>,
+    ...views,
+  ];
+}

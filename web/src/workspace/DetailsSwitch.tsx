@@ -1,0 +1,14 @@
+/** Shows or hides how answers came about: thoughts, and changes of the state. */
+import { useKeys } from '../app/keys';
+import { showDetails, useDetails } from '../chat/details';
+
+export function DetailsSwitch() {
+  const isShown = useDetails();
+  const turn = () => showDetails(!isShown);
+  useKeys({ details: turn });
+  return (
+    <button type="button" className="button" data-look="quiet" aria-pressed={isShown} title={`${isShown ? 'Hide' : 'Show'} thoughts and state changes (d)`} onClick={turn}>
+      Details
+    </button>
+  );
+}
