@@ -1,7 +1,7 @@
 // What a person answers: approvals inside sub-agents and with payloads, results that come late, and answers that come too late.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { afterTest, ask, checkAccess, close, launch, open, say, settled } from './browser.mjs';
+import { afterTest, ask, checkAccess, close, launch, open, say, settled, unfold } from './browser.mjs';
 import { proxy } from './proxy.mjs';
 
 let browser;
@@ -51,6 +51,8 @@ for (const [name, decide, words, decision] of DECIDED) {
     await decide();
     for (const _ of ['live', 'loaded again']) {
       await page.getByText(words).waitFor();
+      await settled(page);
+      await unfold(page, 'Clerk');
       await waits(page, 'clerk', 'done');
       await tool(page, 'issue_refund').getByRole('button').first().click();
       await page.getByText(decision).waitFor();
@@ -69,6 +71,8 @@ test('approvals of parallel specialists are sent together, each call says what i
   await office.getByRole('button', { name: 'Approve', exact: true }).click();
   await office.getByText('north paid 10').last().waitFor();
   await office.getByText('The office says:').waitFor();
+  await settled(office);
+  await unfold(office, 'South');
   await waits(office, 'south', 'done');
 });
 
@@ -107,8 +111,9 @@ test('what nobody answered in time has expired, at once and when the chat is loa
   await ask(page, 'sub-agent approval');
   await say(page, 'text');
   for (const _ of ['live', 'loaded again']) {
-    await waits(page, 'issue_refund', 'expired');
     await settled(page);
+    await unfold(page, 'Clerk');
+    await waits(page, 'issue_refund', 'expired');
     assert.equal(await page.getByRole('button', { name: 'Approve' }).count(), 0);
     await waits(page, 'clerk', 'failed');
     await picture(page, 'expired');

@@ -144,6 +144,12 @@ export async function openPanel(page, name) {
   return panel;
 }
 
+/** Open the group of a sub-agent, which is closed when it is done. */
+export async function unfold(page, name) {
+  const head = page.getByRole('group', { name, exact: true }).getByRole('button').first();
+  if ((await head.getAttribute('aria-expanded')) !== 'true') await head.click();
+}
+
 /** Wait until an answer has ended. */
 export async function settled(page) {
   await page.getByRole('log').and(page.locator('[aria-busy="false"]')).waitFor();

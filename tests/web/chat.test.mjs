@@ -76,8 +76,10 @@ test('a denial says why', async () => {
   await page.locator('.tool[data-state="output-denied"]').waitFor();
 });
 
-test('two approvals are sent together', async () => {
+test('two approvals are sent together; the first one has the focus', async () => {
   await ask(page, 'two approvals');
+  await page.locator('.ask').nth(1).waitFor();
+  await until(() => page.locator('.ask').first().evaluate((card) => card.contains(document.activeElement)), 'the first card has not the focus');
   await page.getByRole('button', { name: 'Approve' }).first().click();
   await page.getByRole('button', { name: 'Approve' }).last().click();
   await page.getByText('The invoice was sent, and the draft was deleted.').waitFor();

@@ -39,7 +39,7 @@ test('a recording of a newer version is refused with its reason, and one that co
   await page.locator('input[type=file]').setInputFiles({ name: 'newer.jsonl', mimeType: 'application/jsonl', buffer: Buffer.from(`${JSON.stringify(newer)}\n`) });
   await page.getByText('Could not open newer.jsonl:').waitFor();
   await page.getByRole('list', { name: 'Example recordings' }).getByRole('button', { name: 'Three specialists in parallel' }).click();
-  await page.locator('.vertex', { hasText: 'food_specialist' }).or(page.getByText('food_specialist')).first().waitFor();
+  await page.getByRole('log').getByText('Food specialist').first().waitFor();
   await page.getByText('Read-only recording').waitFor();
   await close(page);
 });
@@ -178,7 +178,7 @@ test('the address is the whole state', async () => {
   const run = await page.getByTitle('Open this run').getAttribute('href');
   await page.goto(`${SERVER}/${run}?at=4&panel=event`);
   await page.getByText('Viewing the past: event 4').waitFor();
-  await page.locator('.tab[aria-current]', { hasText: 'Event' }).waitFor();
+  await page.locator('.tab[aria-pressed="true"]', { hasText: 'Event' }).waitFor();
   await page.keyboard.press('e');
   await page.waitForURL((url) => !url.hash.includes('at='));
   await close(page);

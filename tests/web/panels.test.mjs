@@ -280,6 +280,9 @@ test('grounding: a plan is answered by a key, and the box is edited without call
   await ask(page, 'What is known about explainable AI in medicine?', { app: 'research' });
   const box = await openPanel(page, 'Grounding');
   await box.getByText('pending plan').waitFor();
+  // The chat's card has the same four answers, in the place of yes and no.
+  const card = page.getByRole('log').getByRole('group', { name: 'Answer to the plan' });
+  assert.deepEqual((await card.getByRole('button').allInnerTexts()).map((words) => words.trim().split('\n')[0].replace(/ .$/, '')), ['OK', 'Short run', 'Modify', 'Cancel']);
   await box.getByRole('textbox', { name: 'Another assumption' }).fill('Only adults');
   await page.keyboard.press('Enter');
   await box.getByRole('list', { name: 'Assumptions' }).getByText('Only adults').waitFor();
@@ -288,8 +291,8 @@ test('grounding: a plan is answered by a key, and the box is edited without call
   await box.locator('button:enabled', { hasText: 'Modify' }).waitFor();
   await rest(page);
   await page.keyboard.press('m');
-  await box.getByRole('textbox', { name: 'What should change' }).waitFor();
-  await box.getByRole('button', { name: 'Back' }).click();
+  await page.getByRole('textbox', { name: 'What should change' }).waitFor();
+  await page.getByRole('button', { name: 'Back' }).click();
   await rest(page);
   await page.keyboard.press('o');
   await box.getByRole('region', { name: 'Receipts' }).or(box.locator('[aria-label="Receipts"]')).first().getByText(/result/).first().waitFor();

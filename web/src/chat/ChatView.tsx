@@ -13,8 +13,10 @@ import type { ConnectionState } from './connectionState';
 import { readDraft } from './draft';
 import { MessageList } from './MessageList';
 import type { Message } from './message';
+import { asksForPlan, useWaitingPlan } from './waitingPlan';
 import './chat.css';
 
+const PlanRequest = lazyWithRetry(() => import('./parts/PlanRequest'));
 const VoiceBar = lazyWithRetry(() => import('../voice/VoiceBar'));
 
 type Props = {
@@ -53,6 +55,7 @@ export function ChatView(props: Props) {
             <span className="pulse" aria-hidden="true" /> Waiting for the agent…
           </p>
         )}
+        {!isBusy && status !== 'past' && <WaitingPlan message={messages.at(-1)} />}
         <Trouble {...props} />
         <Unloadable app={conversation.where.app} />
       </MessageList>
@@ -64,6 +67,24 @@ export function ChatView(props: Props) {
         </Failure>
       )}
       <Composer app={conversation.where.app} chat={draft} isBusy={isBusy} blocked={blocked} onSend={send} onStop={onStop} onTalk={talk} />
+    </div>
+  );
+}
+
+/** A search plan that waits, where no call of the last message asks for the same. */
+function WaitingPlan({ message }: { message: Message | undefined }) {
+  const plan = useWaitingPlan();
+  if (!plan || message?.role !== 'assistant' || asksForPlan(plan, message)) return null;
+  return (
+    <div role="group" className="request" data-kind="approval" aria-label="Search plan">
+      <p className="request-head">
+        <Icon name="approval" />
+        <strong>Run this search?</strong>
+        <code>{String(plan.query ?? '')}</code>
+      </p>
+      <Suspense>
+        <PlanRequest />
+      </Suspense>
     </div>
   );
 }

@@ -24,6 +24,8 @@ type Standing = { word: string; kind: Kind; icon: IconName };
 
 const WORKS: Standing = { word: 'Working', kind: 'tool', icon: 'agent' };
 const ASKS: Standing = { word: 'Waiting for you', kind: 'approval', icon: 'approval' };
+/** Its call is open: another call, or another run, has to come first. */
+const WAITS: Standing = { word: 'Waiting', kind: 'neutral', icon: 'clock' };
 const FAILED: Standing = { word: 'Failed', kind: 'error', icon: 'error' };
 const DONE: Standing = { word: '', kind: 'neutral', icon: 'check' };
 
@@ -86,7 +88,7 @@ function standingOf({ call, parts }: Group, context: GroupContext): Standing {
   if (last && parts.some(({ part }) => asksNow(part, live, notes) || (isRequest(part) && !part.data.status && !isAnswered(part.data.id)))) return ASKS;
   if (call?.state === 'output-error' || parts.at(-1)?.part.type === 'data-error') return FAILED;
   if (live && (call ? !call.state.startsWith('output') : isSpeaking(parts.at(-1)!.index, context.parts))) return WORKS;
-  return DONE;
+  return last && call && !call.state.startsWith('output') ? WAITS : DONE;
 }
 
 /** While the message grows, a call of the client may still be answered by the server. */

@@ -28,6 +28,16 @@ export function payloadsOf(message: Message): ReadonlyMap<string, unknown> {
   return new Map(message.parts.flatMap((part) => (part.type === 'data-confirmation-response' && undecided.has(part.data.approvalId) ? [[part.data.approvalId, part.data.payload] as const] : [])));
 }
 
+/** Return what a message answers that the server has not taken: its approvals, and the calls that a client ran. */
+export function answeredIds(message: Message): string[] {
+  const ran = new Set(message.parts.flatMap((part) => (part.type === 'data-long-running' ? [part.data.toolCallId] : [])));
+  return message.parts.flatMap((part) => {
+    if (!isTool(part)) return [];
+    if (part.state === 'approval-responded') return [part.approval.id];
+    return ran.has(part.toolCallId) && part.state.startsWith('output') ? [part.toolCallId] : [];
+  });
+}
+
 /** Ask anew for the approvals whose payloads the server has not taken. */
 export function askAgain(message: Message): Message {
   const refused = payloadsOf(message);

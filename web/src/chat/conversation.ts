@@ -9,7 +9,7 @@ import { getJson, send } from '../app/request';
 import { draftKey, keepDraft } from './draft';
 import type { Given } from './answerMessage';
 import type { DecisionMore, ConnectionState, Live } from './connectionState';
-import { isAnswered, isAsking, isTool, type Message } from './message';
+import { askedIds, isAnswered, isAsking, isTool, type Message } from './message';
 import type { PrismDataParts } from './prism';
 import { RejectedAnswers } from './rejectedAnswers';
 import { AudioCache } from './audioCache';
@@ -147,6 +147,7 @@ export class Conversation {
   async say(text: string, files: FileUIPart[] = [], stateDelta?: Record<string, unknown>): Promise<boolean> {
     if (!(await this.isThere())) return false;
     if (this.live) return this.tell(this.live, text, files, stateDelta);
+    this.refusals.forgetAll();
     const isLeft = isAsking(this.chat.lastMessage);
     const sent = this.chat.sendMessage({ text, files }, stateDelta && { body: { stateDelta } });
     if (isLeft) void sent.then(() => this.refresh());
@@ -231,14 +232,15 @@ export class Conversation {
     const holder = this.chat.messages.findLast((message) => message.parts.some((part) => isTool(part) && part.toolCallId === call));
     if (!holder) return;
     const answered = answerCall(holder, call, given);
-    if (holder.id !== this.chat.lastMessage?.id) return this.goOnWith(answered);
+    this.refusals.forget(call);
+    if (holder.id !== this.chat.lastMessage?.id) return this.goOnWith(answered, call);
     this.show(answered);
     this.hasNewAnswers = true;
     await this.chat.addToolOutput({ tool: tool as never, toolCallId: call, ...given } as never);
   }
 
   /** Post an earlier message whose call was answered. What the agent says to it belongs there, not at the chat's end. */
-  private async goOnWith(message: Message): Promise<void> {
+  private async goOnWith(message: Message, call: string): Promise<void> {
     this.show(message);
     this.setContinued(message.id);
     try {
@@ -247,7 +249,7 @@ export class Conversation {
       const { grow } = await answers();
       for await (const grown of grow(message, stream)) this.show(grown);
     } catch (error) {
-      await this.showServers(reasonOf(error as Error));
+      await this.showServers(reasonOf(error as Error), [call]);
     } finally {
       this.setContinued('');
     }
@@ -273,7 +275,7 @@ export class Conversation {
   private async takeBack(error: Error): Promise<void> {
     const { answering } = this;
     this.answering = NOTHING;
-    const { askAgain, payloadsOf } = await answers(); // By then the SDK has noted the error, too.
+    const { askAgain, answeredIds, payloadsOf } = await answers(); // By then the SDK has noted the error, too.
     const reason = reasonOf(error);
     const mayFit = (error as { statusCode?: number }).statusCode === UNFITTING;
     const last = this.chat.lastMessage;
@@ -284,7 +286,8 @@ export class Conversation {
       this.show(askAgain(last));
       return this.askOver(payloadsOf(last), reason);
     }
-    await this.showServers(reason);
+    const given = answering.kind === 'request' ? [answering.id] : last ? answeredIds(last) : [];
+    await this.showServers(reason, given);
   }
 
   private askOver(given: ReadonlyMap<string, unknown>, reason: string): void {
@@ -292,12 +295,15 @@ export class Conversation {
     for (const [id, answer] of given) this.refusals.add(id, { reason, given: answer });
   }
 
-  /** Show what the server has, and say why. */
-  private async showServers(reason: string): Promise<void> {
+  /** Show what the server has, and say why: beside what was answered, if that is still there. */
+  private async showServers(reason: string, ids: readonly string[] = []): Promise<void> {
     const isShown = await this.reload();
     if (!isShown) return;
     this.chat.clearError();
-    this.setLink({ kind: 'refused', reason });
+    const asked = new Set(this.chat.messages.flatMap(({ parts }) => parts.flatMap(askedIds)));
+    const there = ids.filter((id) => asked.has(id));
+    for (const id of there) this.refusals.add(id, { reason, given: undefined });
+    if (there.length === 0) this.setLink({ kind: 'refused', reason });
   }
 
   /** Show what became of what an earlier message asked. */

@@ -102,6 +102,12 @@ export function isOpenCall(part: Part, notes: (call: string) => CallNotes): part
   return (part.state === 'approval-requested' && !expired) || (part.state === 'input-available' && longRunning);
 }
 
+/** Return the ids that an answer to a part names: of its approval, its call, or its request. */
+export function askedIds(part: Part): string[] {
+  if (isTool(part)) return [part.toolCallId, ...(part.approval ? [part.approval.id] : [])];
+  return part.type === 'data-input-request' || part.type === 'data-credential-request' ? [part.data.id] : [];
+}
+
 /** Tell whether nothing of a message's calls is left to answer. */
 export function isAnswered(message: Message | undefined): boolean {
   if (message?.role !== 'assistant') return false;

@@ -18,6 +18,13 @@ export class RejectedAnswers {
     this.onChange();
   }
 
+  /** The conversation has gone on. */
+  forgetAll(): void {
+    if (this.found.size === 0) return;
+    this.found = new Map();
+    this.onChange();
+  }
+
   forget(id: string): void {
     if (!this.found.has(id)) return;
     this.found = new Map([...this.found].filter(([known]) => known !== id));

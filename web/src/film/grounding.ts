@@ -50,15 +50,15 @@ export function groundingAt(film: Film, at: number): GroundingView {
   };
 }
 
-/** Tell whether a search plan waits for the researcher at the end of a run. */
-export function planWaits(film: Film): boolean {
-  if (film.ended === null) return false;
+/** Return the search plan that waits for the researcher at the end of a run; null if none does. */
+export function waitingPlan(film: Film): { [field: string]: Json } | null {
+  if (film.ended === null) return null;
   const valueOf = (name: string) => {
     const item = film.items.keys.find(({ is }) => is.key === PREFIX + name);
     return item && lastUpTo(item.marks, film.last)?.[1].value;
   };
   const plan = valueOf('pending_search_plan');
-  return typeof plan === 'object' && plan !== null && !valueOf('user_approval');
+  return typeof plan === 'object' && plan !== null && !Array.isArray(plan) && !valueOf('user_approval') ? plan : null;
 }
 
 function isTold(key: string): boolean {

@@ -2,7 +2,7 @@
 import { useState } from 'react';
 import { lastUpTo } from '../film/bisect';
 import type { Film } from '../film/film';
-import { planWaits } from '../film/grounding';
+import { waitingPlan } from '../film/grounding';
 
 /** Return the panel that a run asks for; once it did, it stays until another one is asked for. */
 export function useSuggestedPanel(film: Film | null): string | null {
@@ -13,7 +13,7 @@ export function useSuggestedPanel(film: Film | null): string | null {
 }
 
 export function suggestedPanel(film: Film): string | null {
-  if (planWaits(film)) return 'grounding';
+  if (waitingPlan(film)) return 'grounding';
   return film.ended && isBriefing(film) ? 'proof' : null;
 }
 

@@ -5,13 +5,16 @@ import { Icon } from '../../ui/Icon';
 import { Json } from '../../ui/Json';
 import { useActions, useRejectedAnswer } from '../ChatContext';
 import type { CallNotes } from '../message';
+import { isPlanned, useWaitingPlan } from '../waitingPlan';
 
 // Few tools want more than yes or no.
 const AnswerForm = lazyWithRetry(() => import('./AnswerForm'));
 
-type Props = { approval: { id: string; requestReason?: string }; notes: CallNotes; tool: string };
+const PlanRequest = lazyWithRetry(() => import('./PlanRequest'));
 
-export default function Approval({ approval, notes, tool }: Props) {
+type Props = { approval: { id: string; requestReason?: string }; notes: CallNotes; tool: string; input: unknown };
+
+export default function Approval({ approval, notes, tool, input }: Props) {
   const { conversation, reason: blocked } = useActions();
   const refusal = useRejectedAnswer(approval.id);
   const [isDenying, setDenying] = useState(false);
@@ -20,8 +23,8 @@ export default function Approval({ approval, notes, tool }: Props) {
   useEffect(() => setSent(false), [refusal]);
   const card = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    // A log that follows its end shows the card by itself; a reader who has scrolled up is left alone.
-    if (conversation) card.current?.focus({ preventScroll: true });
+    // A log that follows its end shows the card by itself; a reader who has scrolled up is left alone. Of several, the first one has the focus.
+    if (conversation && !document.activeElement?.closest('.ask')) card.current?.focus({ preventScroll: true });
   }, [conversation]);
   const decide = (approved: boolean, payload?: unknown) => {
     setSent(true);
@@ -38,13 +41,23 @@ export default function Approval({ approval, notes, tool }: Props) {
       <Icon name="cross" /> {isDenying ? 'Deny' : 'Deny…'}
     </button>
   );
+  const isPlan = isPlanned(useWaitingPlan(), input);
   const hint = notes.hint || approval.requestReason;
   const wants = notes.schema !== undefined && notes.schema !== null;
   return (
     <div className="ask" ref={card} tabIndex={-1} role="group" aria-label={`Approve ${tool}?`}>
-      <p>{hint || `Allow ${tool} to run?`}</p>
+      <p>{hint || (isPlan ? 'Run this search?' : `Allow ${tool} to run?`)}</p>
       {!wants && notes.payload !== undefined && notes.payload !== null && <Json value={notes.payload} name="payload" open={2} />}
-      {isDenying ? (
+      {refusal && !wants && (
+        <p className="failure" role="alert">
+          {refusal.reason}
+        </p>
+      )}
+      {isPlan ? (
+        <Suspense>
+          <PlanRequest />
+        </Suspense>
+      ) : isDenying ? (
         <>
           <input className="field" autoFocus placeholder="Reason (optional)" aria-label="Reason for denying" value={reason} onChange={(event) => setReason(event.target.value)} onKeyDown={(event) => event.key === 'Enter' && decide(false)} />
           <div className="row">

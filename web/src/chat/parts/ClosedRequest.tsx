@@ -1,5 +1,6 @@
 /** A request that nobody has to answer any more: one line, and what was asked on demand. */
 import { Icon, type IconName } from '../../ui/Icon';
+import { useRejectedAnswer } from '../ChatContext';
 import { Json } from '../../ui/Json';
 
 export type RequestState = 'open' | 'answered' | 'expired' | 'left';
@@ -10,9 +11,10 @@ const WORDS: Record<Exclude<RequestState, 'open'>, string> = {
   left: 'The conversation has continued without it.',
 };
 
-type Props = { icon: IconName; words: string; state: Exclude<RequestState, 'open'>; details?: unknown };
+type Props = { id: string; icon: IconName; words: string; state: Exclude<RequestState, 'open'>; details?: unknown };
 
-export function ClosedRequest({ icon, words, state, details }: Props) {
+export function ClosedRequest({ id, icon, words, state, details }: Props) {
+  const refusal = useRejectedAnswer(id);
   return (
     <div role="group" className="request" data-kind="neutral" data-request={state} aria-label={words}>
       <p className="request-head">
@@ -20,6 +22,11 @@ export function ClosedRequest({ icon, words, state, details }: Props) {
         <span>{words}</span>
         <span className="quiet">{WORDS[state]}</span>
       </p>
+      {refusal && (
+        <p className="failure" role="alert">
+          Your answer was not accepted: {refusal.reason}
+        </p>
+      )}
       {details !== undefined && details !== null && (
         <details>
           <summary className="quiet">Details</summary>

@@ -20,7 +20,7 @@ export default function CredentialRequest({ id, request, state }: Props) {
     setSent(true);
     void conversation?.answerRequest('credential', id, signedIn(asked, text.trim()));
   };
-  if (state !== 'open') return <ClosedRequest icon="key" words="A tool asked you to sign in" state={state} details={request} />;
+  if (state !== 'open') return <ClosedRequest id={id} icon="key" words="A tool asked you to sign in" state={state} details={request} />;
   return (
     <div role="group" className="request" data-kind="approval" aria-label="The agent asks you to sign in">
       <p className="request-head">

@@ -19,7 +19,7 @@ export default function InputRequest({ id, request, state }: Props) {
   const { conversation } = useActions();
   const refusal = useRejectedAnswer(id);
   const answer = (response: unknown) => void conversation?.answerRequest('input', id, response);
-  if (state !== 'open') return <ClosedRequest icon="input" words={asked.message || 'The agent asked for your input.'} state={state} details={asked.payload} />;
+  if (state !== 'open') return <ClosedRequest id={id} icon="input" words={asked.message || 'The agent asked for your input.'} state={state} details={asked.payload} />;
   return (
     <div role="group" className="request" data-kind="approval" aria-label="The agent needs your input">
       <p className="request-head">

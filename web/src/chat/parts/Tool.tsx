@@ -6,7 +6,7 @@ import { Icon, type IconName } from '../../ui/Icon';
 import { Json } from '../../ui/Json';
 import type { Kind } from '../../ui/Kind';
 import { Traceback } from '../../ui/Traceback';
-import { useActions } from '../ChatContext';
+import { useActions, useRejectedAnswer } from '../ChatContext';
 import { callNode, useRun } from '../RunContext';
 import { toolName, type CallNotes, type ToolPart } from '../message';
 
@@ -45,8 +45,9 @@ export function Tool({ part, notes, live, last }: Props) {
   const isExpired = notes.expired || (part.state === 'approval-requested' && !last);
   const face = isExpired ? EXPIRED : faceOf(part, notes, { live, last, waits });
   const asks = part.state === 'approval-requested' && !isExpired;
+  const refusal = useRejectedAnswer(part.approval?.id || part.toolCallId);
   const [choice, setChoice] = useState<boolean | null>(null);
-  const isOpen = choice ?? (waits || asks || part.state === 'output-error' || part.state === 'input-streaming');
+  const isOpen = choice ?? (waits || asks || refusal !== null || part.state === 'output-error' || part.state === 'input-streaming');
   const name = toolName(part);
   return (
     <div className="tool" role="group" data-kind={face.kind} data-state={part.state} data-expired={isExpired || undefined} aria-label={`Tool ${name}: ${face.word}`}>
@@ -68,8 +69,13 @@ export function Tool({ part, notes, live, last }: Props) {
           {isExpired ? <p className="quiet">{part.approval?.reason || 'This request has expired.'}</p> : part.approval && <Decision {...part.approval} />}
           {asks && (
             <Suspense>
-              <Approval approval={part.approval} notes={notes} tool={name} />
+              <Approval approval={part.approval} notes={notes} tool={name} input={part.input} />
             </Suspense>
+          )}
+          {refusal && !asks && (
+            <p className="failure" role="alert">
+              Your answer was not accepted: {refusal.reason}
+            </p>
           )}
           <EventOf call={part.toolCallId} />
           {waits && <ToolResultForm tool={name} call={part.toolCallId} input={part.input} />}

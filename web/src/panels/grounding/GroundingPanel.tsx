@@ -14,13 +14,13 @@ import '../panels.css';
 import { boxOf, filterWords, text, words, type Box } from './box';
 import { EditableList, EditableText } from './Editable';
 import './grounding.css';
-import { PlanCard, type Decision } from './PlanCard';
+import { answerOf, type Decision } from './PlanAnswers';
+import { PlanCard } from './PlanCard';
 import { Delta, Receipts } from './Receipts';
 import { strategyMarkdown } from './searchStrategy';
 import { boxDelta, updateBox, whyReadOnly } from './updateState';
 
 const STAGES = ['scoping', 'retrieval', 'synthesis', 'validation'];
-const WORDS: Record<Decision, string> = { ok: 'OK', short_run: 'Short run', modify: 'Modify', cancel: 'Cancel' };
 
 export default function GroundingPanel({ film, at, seek, live, say, follow }: PanelProps) {
   const view = groundingAt(film, at);
@@ -49,11 +49,10 @@ export default function GroundingPanel({ film, at, seek, live, say, follow }: Pa
   /** Answer: as a message where there is a chat, so that the agent acts at once; else in the state. */
   const answer = (values: Record<string, unknown>, said: string) =>
     say ? attempt(async () => void (await say(said, boxDelta(values)))) : write(values);
-  const decide = (decision: Decision, more: string) =>
-    answer(
-      { user_approval: decision, approval_timestamp: new Date().toISOString(), preview_mode: decision === 'short_run' },
-      more ? `${WORDS[decision]}: ${more}` : WORDS[decision],
-    );
+  const decide = (decision: Decision, more: string) => {
+    const { values, said } = answerOf(decision, more);
+    return answer(values, said);
+  };
 
   if (!view.present) {
     return (
