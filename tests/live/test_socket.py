@@ -57,6 +57,27 @@ async def test_a_typed_conversation(server: Served) -> None:
         assert all(positions)
 
 
+async def test_each_spoken_answer_has_its_own_feedback(server: Served) -> None:
+    """A live run has many answers: their ids are taken, the user's words are not answers."""
+    async with server.live() as client:
+        for text in ("hello", "again"):
+            await client.say(text)
+            await client.until_chunk("finish")
+        run = next(f["run"] for f in client.frames if f["type"] == "session")
+        ids = [chunk["messageId"] for chunk in client.chunks("start")]
+    url = f"/api/runs/{run}/feedback"
+    async with httpx.AsyncClient(base_url=server.url, timeout=PATIENCE) as http:
+        for name, score in zip(ids, (1, -1), strict=True):
+            given = await http.post(url, json={"messageId": name, "score": score})
+            assert given.status_code == 200, given.text
+        kept = (await http.get(url)).json()
+        assert {each["messageId"]: each["score"] for each in kept} == dict(
+            zip(ids, (1, -1), strict=True)
+        )
+        refused = await http.post(url, json={"messageId": f"{run}-user", "score": 1})
+        assert refused.status_code == 404
+
+
 async def test_binary_sound_both_ways(server: Served) -> None:
     """The efficient form: raw sound up and down, its format told before."""
     async with server.live("session=s1&audio=binary") as client:

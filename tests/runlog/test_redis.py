@@ -16,11 +16,14 @@ from tests.runlog.cutting_proxy import CuttingProxy
 from tests.runlog.stores import cluster
 
 from adk_prism.errors import Fenced, Gone, LogError, SourceError
+from adk_prism.pipeline.deletions import Deletions
+from adk_prism.runlog.digest import DIGEST_VERSION, RunDigest
 from adk_prism.runlog.entry import Entry, RunEnded, RunTakenOver
 from adk_prism.runlog.redis.client import asking
 from adk_prism.runlog.redis.keys import DEFAULT_PREFIX, Keys
 from adk_prism.runlog.redis.server_check import memory_info
 from adk_prism.runlog.redis.store import RedisLog
+from adk_prism.runlog.run_query import RunQuery
 from adk_prism.testing.runlog_steps import END, ORIGIN, RUN, collect, event, events, start
 
 
@@ -422,3 +425,20 @@ async def test_the_nodes_of_a_cluster_say_whether_they_remove_keys() -> None:
     async with asking(cluster().url) as redis:
         told = await memory_info(redis, is_cluster=True)
     assert [each["maxmemory_policy"] for each in told] == ["noeviction"] * 3
+
+
+async def test_what_is_said_later_is_known_to_all(logs: list[RedisLog]) -> None:
+    """A digest that one process replaces is found by another that had read it; so is a deletion."""
+    writer, reader, _ = logs
+    await writer.append(RUN, [start(), END])
+    await writer.commit(RUN)
+    for word in ("up", "down", "up"):
+        await writer.index(RUN, RunDigest(names={"feedback": [word]}, version=DIGEST_VERSION))
+        for log in (reader, writer):
+            page = await log.search(RunQuery(names={"feedback": word}), limit=5)
+            assert [each.summary.run for each in page.found] == [RUN]
+    await Deletions(writer).delete(ORIGIN, "user")
+    with pytest.raises(Gone):
+        await Deletions(reader).check(ORIGIN)
+    await Deletions(writer).forget(ORIGIN)
+    await Deletions(reader).check(ORIGIN)

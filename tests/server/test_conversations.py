@@ -77,6 +77,12 @@ async def test_a_deleted_conversation_is_gone_and_can_be_restored(stage: Stage) 
     """No list has it and no route answers for it; restoring brings back all of it."""
     run = await stage.say("owls")
     await stage.client.patch(CHAT, json={"title": "Mine"})
+    looks = [
+        f"/api/runs/{run}{path}"
+        for path in ("", "/stream", "/film", "/view", "/recording", "/entries/1", "/model-calls")
+    ]
+    for path in looks:
+        assert (await stage.client.get(path)).status_code == 200, path
     for _ in range(2):
         answer = await stage.client.delete(CHAT)
         assert answer.json()["deleted"] is True
@@ -85,8 +91,8 @@ async def test_a_deleted_conversation_is_gone_and_can_be_restored(stage: Stage) 
         assert (await stage.client.get(f"/api/runs{query}")).json() == []
     session = f"/apps/{APP}/users/user/sessions"
     assert (await stage.client.get(session)).json() == []
-    paths = (f"{CHAT}/messages", f"{CHAT}/stream", f"{CHAT}/feedback", f"/api/runs/{run}")
-    for path in (*paths, f"/api/runs/{run}/stream", f"{session}/{SESSION}"):
+    paths = (f"{CHAT}/messages", f"{CHAT}/stream", f"{CHAT}/feedback", f"{session}/{SESSION}")
+    for path in (*paths, *looks, f"/api/compare?a={run}&b={run}", f"/api/runs/{run}/feedback"):
         assert (await stage.client.get(path)).status_code == 410, path
     message = {"id": "m", "role": "user", "parts": [{"type": "text", "text": "more"}]}
     body = {"id": SESSION, "messages": [message]}
