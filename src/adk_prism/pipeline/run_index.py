@@ -47,13 +47,14 @@ class RunIndex:
     def __init__(self, log: RunLog, report: Report) -> None:
         self._log = log
         self._report = report
-        self._waiting: dict[RunId, None] = {}
+        self._waiting: dict[RunId, int] = {}
+        """How often each run has changed since it began to wait."""
         self._changed = Notifier()
 
     def ended(self, run: RunId) -> None:
         """Note that a run has ended."""
-        if len(self._waiting) < MOST_WAITING:
-            self._waiting[run] = None
+        if run in self._waiting or len(self._waiting) < MOST_WAITING:
+            self._waiting[run] = self._waiting.get(run, 0) + 1
             self._changed.notify()
 
     def changed(self, run: RunId) -> None:
@@ -89,9 +90,10 @@ class RunIndex:
 
     async def _index_waiting(self) -> None:
         while self._waiting:
-            run = next(iter(self._waiting))
+            run, changes = next(iter(self._waiting.items()))
             await self._index(run)
-            self._waiting.pop(run, None)
+            if self._waiting.get(run) == changes:  # Otherwise once more: it changed meanwhile.
+                self._waiting.pop(run, None)
             self._changed.notify()
 
     async def _index_older(self) -> bool:
