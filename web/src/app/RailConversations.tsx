@@ -1,5 +1,5 @@
 /** Conversations in the rail: search, open, name in place, pin, delete with an undo. */
-import { memo, startTransition, useCallback, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
+import { memo, startTransition, useCallback, useDeferredValue, useEffect, useId, useMemo, useRef, useState } from 'react';
 import { Icon, type IconName } from '../ui/Icon';
 import type { Kind } from '../ui/Kind';
 import { shorten } from '../ui/Id';
@@ -128,6 +128,7 @@ type EntryProps = { entry: ConversationEntry; isHere: boolean; change: (entry: C
 
 const Entry = memo(function Entry({ entry, isHere, change, remove }: EntryProps) {
   const [name, setName] = useState<string | null>(null);
+  const title = useId();
   const face = FACES[entry.outcome ?? 'running'];
   const save = () => {
     if (name !== null && name.trim() !== entry.title) change(entry, { title: name });
@@ -143,7 +144,9 @@ const Entry = memo(function Entry({ entry, isHere, change, remove }: EntryProps)
   return (
     <li>
       <a className="rail-item" href={addressOf(entry)} aria-current={isHere ? 'page' : undefined} title={nameOf(entry)}>
-        <span className="rail-title">{nameOf(entry)}</span>
+        <span className="rail-title" id={title}>
+          {nameOf(entry)}
+        </span>
         <span className="rail-facts">
           {entry.app} · <Time at={entry.active} />
           {face && (
@@ -155,17 +158,17 @@ const Entry = memo(function Entry({ entry, isHere, change, remove }: EntryProps)
         </span>
       </a>
       <span className="rail-actions">
-        <Action icon="edit" label={`Rename ${nameOf(entry)}`} title="Rename" onClick={() => setName(nameOf(entry))} />
-        <Action icon="pin" label={`Pin ${nameOf(entry)}`} title={entry.pinned ? 'Unpin' : 'Pin'} pressed={entry.pinned} onClick={() => change(entry, { pinned: !entry.pinned })} />
-        <Action icon="trash" label={`Delete ${nameOf(entry)}`} title="Delete" onClick={() => remove(entry)} />
+        <Action icon="edit" label="Rename" about={title} onClick={() => setName(nameOf(entry))} />
+        <Action icon="pin" label="Pin" about={title} pressed={entry.pinned} onClick={() => change(entry, { pinned: !entry.pinned })} />
+        <Action icon="trash" label="Delete" about={title} onClick={() => remove(entry)} />
       </span>
     </li>
   );
 });
 
-function Action({ icon, label, title, pressed, onClick }: { icon: IconName; label: string; title: string; pressed?: boolean; onClick: () => void }) {
+function Action({ icon, label, about, pressed, onClick }: { icon: IconName; label: string; about: string; pressed?: boolean; onClick: () => void }) {
   return (
-    <button type="button" className="button" data-look="quiet" data-square="" data-keep="" aria-label={label} aria-pressed={pressed} title={title} onClick={onClick}>
+    <button type="button" className="button" data-look="quiet" data-square="" data-keep="" aria-label={label} aria-describedby={about} aria-pressed={pressed} title={label} onClick={onClick}>
       <Icon name={icon} />
     </button>
   );
