@@ -85,6 +85,7 @@ test('a conversation is named, pinned, found, deleted and restored in the rail',
   await rail.getByRole('region', { name: 'Pinned' }).getByRole('link', { name }).waitFor();
   await page.reload();
   await rail.getByRole('region', { name: 'Pinned' }).getByRole('link', { name }).waitFor();
+  await page.locator('.message-foot').waitFor();
   await checkAccess(page);
   await act(name, 'Delete');
   await page.getByText(`Deleted “${name}”.`).waitFor();
