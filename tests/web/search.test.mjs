@@ -25,10 +25,10 @@ test('a run is searched for, opened at the first match, and gone through', async
   await page.getByRole('searchbox', { name: 'Text' }).fill('?!');
   await page.getByText('no letter and no digit').waitFor();
   await page.getByRole('searchbox', { name: 'Text' }).fill(tool);
-  await page.getByLabel('Tool').fill(tool);
-  await page.getByLabel('Error').fill('nothing');
+  await page.getByLabel('Tool', { exact: true }).fill(tool);
+  await page.getByLabel('Error', { exact: true }).fill('nothing');
   await page.getByText('No run fits.').waitFor();
-  await page.getByLabel('Error').fill('');
+  await page.getByLabel('Error', { exact: true }).fill('');
   const result = page.getByRole('region', { name: 'Runs' }).locator(`a[href*="/run/${run}?"]`);
   await result.waitFor();
   await checkAccess(page);

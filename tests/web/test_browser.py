@@ -17,7 +17,8 @@ from tests.evaluation.shops import two_shops
 VOICE = Path(__file__).parent / "voice.test.mjs"
 REMOTE = Path(__file__).parent / "remote.test.mjs"
 EVALS = Path(__file__).parent / "evals.test.mjs"
-FILES = sorted(set(Path(__file__).parent.glob("*.test.mjs")) - {VOICE, REMOTE, EVALS})
+COSTS = Path(__file__).parent / "costs.test.mjs"
+FILES = sorted(set(Path(__file__).parent.glob("*.test.mjs")) - {VOICE, REMOTE, EVALS, COSTS})
 
 PATIENCE = 3600
 """Seconds for one file. Its own tests give up long before, and say on what."""
@@ -70,6 +71,13 @@ def test_a_remote_app_in_the_browser(node: Node, browser: Path, page: Path, tmp_
             "ADK_PRISM_OFFLINE_DELAY": "0",
         }
         _run(node, REMOTE, environment)
+
+
+def test_costs_in_the_browser(node: Node, browser: Path, page: Path, tmp_path: Path) -> None:
+    """The same for a server that has prices."""
+    (tmp_path / "prices.json").write_text('{"tour-offline": {"input": 300, "output": 2500}}')
+    with serving(tmp_path, "--prices", "prices.json", agents=None) as ours:
+        _run(node, COSTS, {"PRISM_URL": ours.url})
 
 
 def test_evaluations_in_the_browser(node: Node, browser: Path, page: Path, tmp_path: Path) -> None:
