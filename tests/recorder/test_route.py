@@ -11,11 +11,16 @@ from typing import Any
 
 import httpx
 import pytest
+from google.genai import types
 from tests.patience import PATIENCE
+from tests.recorder.recorded import driven, recordings, runner_of_app
 from tests.security.people import ANN, BOB, ROOT, headers
 from tests.server.staged import APP, USER, Stage, agent, staging
+from tests.source.runs import ORIGIN
 from tests.source.scripted import Scripted
 
+from adk_prism import Recorder
+from adk_prism.apps.tour.agent import tour_app
 from adk_prism.pipeline.recorded_runs import LOST, RecordedRuns
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.runlog.entry import (
@@ -30,13 +35,14 @@ from adk_prism.runlog.entry import (
     to_raw,
 )
 from adk_prism.runlog.memory import MemoryLog
-from adk_prism.runlog.recorded_id import recorded_run
+from adk_prism.runlog.recorded_id import recorded_run, recorded_session
 from adk_prism.runlog.sqlite.store import SqliteLog
 from adk_prism.source.recording import write_run
 from adk_prism.testing.laws import check_laws
 
 SECRET = "a-secret-of-forty-characters-0123456789ab"
 RUN = recorded_run(SECRET)
+SESSION_OF_CHAT = recorded_session(RUN, "chat")
 SENT = {"content-type": "application/x-ndjson", "x-prism-recorder": SECRET}
 Json = dict[str, Any]
 
@@ -207,7 +213,7 @@ async def test_a_recorded_run_changes_no_chat(stage: Stage) -> None:
     assert first.foreign
     assert first.uploaded
     assert (first.replaces, first.digest, first.run) == ("", "", RUN)
-    assert (first.origin.session, first.recorded_session) == (f"recording-{RUN}", "chat")
+    assert (first.origin.session, first.recorded_session) == (SESSION_OF_CHAT, "chat")
 
 
 async def _entries(stage: Stage) -> AsyncIterator[Record]:
@@ -228,11 +234,43 @@ async def test_nothing_in_it_is_answered_and_no_file_is_fetched(stage: Stage) ->
     part = {"type": "tool-x", "toolCallId": "a1", "state": "approval-responded",
             "input": {}, "approval": {"id": "a1", "approved": True}}  # fmt: skip
     body = {
-        "id": f"recording-{RUN}",
+        "id": SESSION_OF_CHAT,
         "messages": [{"id": RUN, "role": "assistant", "parts": [part]}],
     }
     answer = await stage.client.post(f"/api/chat/{APP}", json=body)
     assert answer.status_code in (404, 409), answer.text
+
+
+async def test_the_runs_of_a_session_are_one_conversation(stage: Stage, tmp_path: Path) -> None:
+    """Listed once, and read like a chat: an approval that was answered is one message."""
+    app = tour_app(0.0)
+    app.plugins.append(Recorder(file=str(tmp_path)))
+    runner = await runner_of_app(app)
+    [each async for each in driven(runner, "text")]
+    asked = [each async for each in driven(runner, "approval")]
+    (request,) = [
+        made
+        for each in asked
+        for made in each.get_function_calls()
+        if made.name == "adk_request_confirmation" and not each.partial
+    ]
+    given = types.FunctionResponse(id=request.id, name=request.name, response={"confirmed": True})
+    answer = types.Content(role="user", parts=[types.Part(function_response=given)])
+    [each async for each in driven(runner, new_message=answer)]
+    await runner.close()
+    for number, entries in enumerate(recordings(tmp_path)):
+        secret = f"{number}{SECRET}"
+        body = b"".join(write_run(entries))
+        assert (await post(stage, body, **{"x-prism-recorder": secret})).status_code == 200
+    (listed,) = (await stage.client.get(f"/api/conversations?app={ORIGIN.app}")).json()
+    assert (listed["runs"], listed["uploaded"], listed["title"]) == (3, True, "text")
+    where = f"/api/chat/{ORIGIN.app}/{listed['session']}"
+    shown = (await stage.client.get(f"{where}/messages?userId={ORIGIN.user}")).json()
+    assert [m["role"] for m in shown] == ["user", "assistant"] * 2, shown
+    (tool,) = [p for p in shown[-1]["parts"] if p["type"] == "tool-send_invoice"]
+    assert tool["state"] == "output-available"
+    resumed = await stage.client.get(f"{where}/stream?userId={ORIGIN.user}")
+    assert resumed.status_code == 204
 
 
 async def test_a_run_that_still_happens_can_be_forked(stage: Stage) -> None:

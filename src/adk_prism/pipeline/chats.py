@@ -16,7 +16,7 @@ from msgspec import Raw, Struct, structs
 from adk_prism.facts.calls.pending import Pending
 from adk_prism.facts.reader import Reader
 from adk_prism.runlog.contract import LogReader, RunSummary
-from adk_prism.runlog.entry import Decision, Entry, Origin, Response, RunId, RunStarted
+from adk_prism.runlog.entry import Decision, Entry, Origin, Response, RunId, RunStarted, is_absent
 
 CACHED_BYTES = 4 * 1024 * 1024
 """Beginnings of runs that are cached: those of some hundred busy chats. One with an attachment of more than
@@ -111,6 +111,11 @@ class Chats:
         """Return the live turns of a chat, oldest first."""
         return fold_turns(await self._runs(origin))
 
+    async def shown_turns(self, origin: Origin) -> list[Turn]:
+        """Return the live turns of a chat; of a recorded session, which is only read, its runs."""
+        runs = await self._runs(origin)
+        return fold_turns(runs) or fold_recorded(runs)
+
     async def history(self, origin: Origin) -> ChatHistory:
         """Return the live turns of a chat, and those that were rewound."""
         runs = await self._runs(origin)
@@ -186,6 +191,19 @@ def fold_turns(runs: Sequence[ChatRun]) -> list[Turn]:
         turn = next((t for t in turns if t.message == head.continues.message), None)
         if turn is not None:
             turn.runs.append(run)
+    return turns
+
+
+def fold_recorded(runs: Sequence[ChatRun]) -> list[Turn]:
+    """Group the runs of a session that was recorded elsewhere; one without a message goes on."""
+    turns: list[Turn] = []
+    for run in runs:
+        if not run.head.uploaded or run.head.kind != "turn":
+            continue
+        if turns and is_absent(run.head.message) and not run.head.live:
+            turns[-1].runs.append(run)
+        else:
+            turns.append(Turn(run.head.run, [run]))
     return turns
 
 

@@ -28,7 +28,7 @@ from adk_prism.pipeline.uploads import as_upload, cleaned
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, RunEnded, RunId, RunStarted
 from adk_prism.runlog.expiring_store import ExpiringStore
-from adk_prism.runlog.recorded_id import is_recorded
+from adk_prism.runlog.recorded_id import is_recorded, recorded_session
 from adk_prism.source.recording import read_part
 
 LOST = 90.0
@@ -113,7 +113,9 @@ class RecordedRuns:
         if len(self._heard) >= MOST_OPEN:
             raise TooMany(f"Already {MOST_OPEN} recorded runs are open, the limit.", AGAIN)
         where = named(head.origin)
-        origin = Origin(app=where.app, user=where.user, session=f"recording-{run}")
+        origin = Origin(
+            app=where.app, user=where.user, session=recorded_session(run, head.origin.session)
+        )
         first = structs.replace(
             as_upload(head, run, origin), foreign=True, recorded_session=head.origin.session
         )

@@ -18,6 +18,15 @@ def recorded_run(secret: str) -> RunId:
     return RunId(PREFIX + hashlib.sha256(secret.encode()).hexdigest()[:40])
 
 
+def recorded_session(run: RunId, session: str) -> str:
+    """Return the name under which the runs of a recorded session are kept together.
+
+    It is a name that no session of this server has, whatever the recorder calls its own.
+    """
+    name = hashlib.sha256(session.encode()).hexdigest()[:40] if session else run
+    return f"recording-{name}"
+
+
 def is_recorded(run: str) -> bool:
     """Return whether a run comes from a recorder: no process of this server owns it."""
     return run.startswith(PREFIX)

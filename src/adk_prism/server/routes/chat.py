@@ -125,11 +125,14 @@ class _ChatRoutes:
         user: QueryUser,
         dialect: Dialect = "",
     ) -> Response:
-        """Return the chat's UI messages, without the one that is still streaming; none of a new chat."""
+        """Return the chat's UI messages, without the one that is still streaming; none of a new chat.
+
+        The name of a recorded session or an upload, as `GET /api/conversations` lists it, gives its messages.
+        """
         format = self._streams.format(request, SPEC, dialect)
         self._apps.check(app_name)
         origin = Origin(app=app_name, user=user, session=chat_id)
-        turns = await self._chats.turns(origin)
+        turns = await self._chats.shown_turns(origin)
         history = UiMessages(format.options, format.complete)
         await build_history(self._chats, turns, history)
         return Response(msgspec.json.encode(history.messages()), media_type="application/json")
