@@ -1,5 +1,5 @@
 /** One run alone: live, over, uploaded from elsewhere, or in a file without a server. */
-import { useDeferredValue, useMemo } from 'react';
+import { type ReactNode, useDeferredValue, useMemo } from 'react';
 import { formatRoute, HOME, linkTo, useRoute } from '../app/route';
 import { ChatContext, type ChatActions } from '../chat/ChatContext';
 import { markdownOf } from '../chat/export';
@@ -14,12 +14,11 @@ import { Empty } from '../ui/Empty';
 import { Icon } from '../ui/Icon';
 import { Heading } from './Heading';
 import { usePlayhead } from './playhead';
+import { RunPicker } from './RunPicker';
 import { ShareMenu, type ShareItem } from './ShareMenu';
+import { RECORDING, useRecordedSession } from './useRecordedSession';
 import { Workspace } from './Workspace';
 import '../chat/chat.css';
-
-/** The name of an uploaded recording's session begins so: it is a name, and no chat. */
-const RECORDING = 'recording-';
 
 export default function RunPage({ run }: { run: string }) {
   const state = useFilm(run);
@@ -28,7 +27,9 @@ export default function RunPage({ run }: { run: string }) {
   const [, move] = useRoute();
   // While the playhead moves, the timeline moves with it; all else follows when there is time.
   const saidAt = useDeferredValue(playhead.at);
-  const messages = useMemo(() => (film ? messagesOf({ run: film.run, said: conversationAt(film, saidAt), film }) : []), [film, saidAt]);
+  const { runs, before } = useRecordedSession({ app: film?.app ?? '', user: film?.user ?? '', session: film?.session ?? '' }, run);
+  const own = useMemo(() => (film ? messagesOf({ run: film.run, said: conversationAt(film, saidAt), film }) : []), [film, saidAt]);
+  const messages = useMemo(() => [...before, ...own], [before, own]);
   const actions = useMemo<ChatActions>(
     () => ({
       app: film?.app ?? '',
@@ -57,7 +58,11 @@ export default function RunPage({ run }: { run: string }) {
         chat={
           <div className="chat">
             <MessageList messages={messages} live={live || playhead.isPast} empty={<Empty title="No messages yet">Messages of this run appear here.</Empty>} />
-            {film && <OnlyLooking film={film} />}
+            {film && (
+              <OnlyLooking film={film}>
+                <RunPicker what="session" runs={runs} run={run} pick={(one) => move({ place: { kind: 'run', run: one }, at: null })} />
+              </OnlyLooking>
+            )}
           </div>
         }
       />
@@ -65,13 +70,14 @@ export default function RunPage({ run }: { run: string }) {
   );
 }
 
-function OnlyLooking({ film }: { film: Film }) {
+function OnlyLooking({ film, children }: { film: Film; children: ReactNode }) {
   const isChat = !shared() && !film.session.startsWith(RECORDING);
   const options: Record<string, string> = film.user === 'user' ? {} : { user: film.user };
   return (
     <div className="looking">
       <Icon name="clock" />
       <span>{isChat ? 'Read-only run' : 'Read-only recording'}</span>
+      {children}
       {isChat && (
         <a className="button" href={formatRoute({ ...HOME, place: { kind: 'chat', app: film.app, session: film.session }, options })}>
           Open the conversation
