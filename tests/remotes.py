@@ -22,7 +22,10 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.end_to_end.server import Server, free_port, serving
+from tests.live.served import Client
 from tests.patience import PATIENCE
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
 from adk_prism.source.recording import read_run
 from adk_prism.testing.laws import check_laws
@@ -224,6 +227,59 @@ def test_an_approval_is_answered(ours: Server, approved: bool) -> None:
     assert _end(ours.http, chat)[0] == "finished"
     assert _say(ours.http, "text", chat).status_code == 200
     assert _end(ours.http, chat)[0] == "finished"
+
+
+def test_a_client_tool(ours: Server) -> None:
+    """The run waits for the client; its result reaches the agent, which goes on."""
+    chat = "client tool"
+    assert _say(ours.http, "client", chat).status_code == 200
+    assert _end(ours.http, chat)[0] == "waiting"
+    history = ours.http.get(f"/api/chat/far/{chat}/messages").json()
+    [part] = [each for each in history[-1]["parts"] if each["type"] == "tool-locate"]
+    part["state"], part["output"] = "output-available", {"city": "Rome"}
+    body = {"id": chat, "messages": history, "trigger": "submit-message"}
+    answer = ours.http.post("/api/chat/far", json=body, headers=JSON)
+    assert answer.status_code == 200, answer.text
+    assert "Rome." in answer.text
+    assert _end(ours.http, chat)[0] == "finished"
+
+
+def test_a_fork(far: Far, ours: Server) -> None:
+    """A new session with what was said, where the server takes it; elsewhere a refusal with the reason."""
+    for said in ("tool", "approval"):
+        assert _say(ours.http, said, "forked").status_code == 200
+    runs = ours.http.get("/api/runs", params={"app": "far", "session": "forked"}).json()
+    message = {"role": "user", "parts": [{"text": "text"}]}
+    body = {"at": runs[-1]["cursor"], "newMessage": message}
+    answer = ours.http.post(f"/api/runs/{runs[-1]['run']}/fork", json=body)
+    if not far.kind.name.startswith("python"):
+        assert answer.status_code == 501
+        assert ours.http.get("/api/apps/far").json()["lacks"]["fork"] in answer.json()["detail"]
+        return
+    assert answer.status_code == 200, answer.text
+    fork = answer.json()["session"]
+    ours.http.get(f"/api/runs/{answer.json()['run']}/stream")
+    assert _end(ours.http, fork)[0] == "finished"
+    there = ours.http.get(f"/apps/far/users/user/sessions/{fork}").json()
+    assert there["state"]["last_city"] == "Rome"
+    said = [event["author"] for event in there["events"]]
+    assert said.count("user") == 3
+
+
+async def test_live(far: Far, ours: Server) -> None:
+    """A live run through the server's own route, where there is one that we speak."""
+    where = f"ws{ours.url.removeprefix('http')}/api/live/far?session=live&modality=text"
+    if not far.kind.name.startswith("python"):
+        with pytest.raises(InvalidStatus, match="501"):
+            await connect(where)
+        return
+    async with connect(where) as socket:
+        client = Client(socket)
+        await client.say("hello", "live")
+        await client.until_text("Rain in Rome.")
+        await client.send("close")
+        assert (await client.closed())[0] == 1000
+    assert _end(ours.http, "live")[0] == "finished"
 
 
 def test_other_protocols(ours: Server) -> None:

@@ -1,29 +1,63 @@
-"""The agent behind the Python servers whose output is kept here: a scripted model with three tools."""
+"""The agent behind the Python servers whose output is kept here: a scripted model with four tools."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from google.adk.agents import LlmAgent
 from google.adk.models import BaseLlm
+from google.adk.models.base_llm_connection import BaseLlmConnection
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.tools import FunctionTool, LongRunningFunctionTool, ToolContext
 from google.genai import types
 
-TOOLS = {"approval": "send_invoice", "long": "order_print"}
+TOOLS = {"approval": "send_invoice", "long": "order_print", "client": "locate"}
 
 
 def _said(**part: Any) -> types.Content:
     return types.Content(role="model", parts=[types.Part(**part)])
 
 
+class Line(BaseLlmConnection):
+    """A live connection that answers each message with the same words."""
+
+    def __init__(self) -> None:
+        self._heard: asyncio.Queue[types.Content] = asyncio.Queue()
+
+    async def send_history(self, history: list[types.Content]) -> None:
+        """Ignore what was said before."""
+
+    async def send_content(self, content: types.Content, **_: Any) -> None:
+        """Hear a message."""
+        await self._heard.put(content)
+
+    async def send_realtime(self, *_: Any, **__: Any) -> None:
+        """Ignore sound."""
+
+    async def receive(self) -> AsyncGenerator[LlmResponse, None]:
+        """Answer a message."""
+        await self._heard.get()
+        yield LlmResponse(content=_said(text="Rain in Rome."))
+        yield LlmResponse(turn_complete=True)
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
 class Scripted(BaseLlm):
     """Does what the last words of the user name."""
 
     model: str = "scripted"
+
+    @asynccontextmanager
+    async def connect(self, llm_request: LlmRequest) -> AsyncIterator[BaseLlmConnection]:
+        """Begin a live conversation."""
+        del llm_request
+        yield Line()
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
@@ -67,6 +101,10 @@ async def order_print(city: str) -> dict[str, str]:
     return {"ticket": "p-1", "status": "pending"}
 
 
+async def locate(city: str) -> None:
+    """Ask the person's device where it is; its answer comes later."""
+
+
 root_agent = LlmAgent(
     name="scripted",
     description="Answers from a script.",
@@ -76,5 +114,6 @@ root_agent = LlmAgent(
         get_weather,
         FunctionTool(send_invoice, require_confirmation=True),
         LongRunningFunctionTool(order_print),
+        LongRunningFunctionTool(locate),
     ],
 )

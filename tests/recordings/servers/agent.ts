@@ -1,8 +1,8 @@
-// The agent behind the TypeScript server whose output is kept here: a scripted model with three tools.
+// The agent behind the TypeScript server whose output is kept here: a scripted model with four tools.
 import {BaseLlm, FunctionTool, LlmAgent, LongRunningFunctionTool} from '@google/adk';
 import {z} from 'zod';
 
-const TOOLS: Record<string, string> = {approval: 'send_invoice', long: 'order_print'};
+const TOOLS: Record<string, string> = {approval: 'send_invoice', long: 'order_print', client: 'locate'};
 const pause = (ms: number) => new Promise((done) => setTimeout(done, ms));
 const said = (part: object) => ({content: {role: 'model', parts: [part]}});
 
@@ -61,6 +61,12 @@ export const rootAgent = new LlmAgent({
       description: 'Order a print.',
       parameters,
       execute: () => ({ticket: 'p-1', status: 'pending'}),
+    }),
+    new LongRunningFunctionTool({
+      name: 'locate',
+      description: "Ask the person's device where it is; its answer comes later.",
+      parameters,
+      execute: () => undefined,
     }),
   ],
 });
