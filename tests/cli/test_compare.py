@@ -115,3 +115,19 @@ def test_runs_of_a_server_are_compared(server: Server, capsys: pytest.CaptureFix
         assert "run-nobody" in capsys.readouterr().err
     assert server.http.get("/api/compare", params={"a": a, "b": "run-no"}).status_code == 404
     assert server.http.get("/api/compare", params={"a": a}).status_code == 422
+
+
+def test_a_run_of_a_server_is_run_again_there(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The new run is one of the server's; what is refused there is said by the command."""
+    run = said(server, "agent tool", "again")
+    assert main(["rerun", run, "--url", server.url, "--fail-on", "tools", "--json"]) == 0
+    [done] = json.loads(capsys.readouterr().out)
+    assert done["comparison"]["same"]
+    assert server.http.get(f"/api/runs/{done['run']}").json()["session"] == done["session"]
+    assert main(["rerun", run, "--url", server.url, "--model", "none"]) == 2
+    assert "ADK knows no model 'none'" in capsys.readouterr().out
+    assert main(["rerun", TOOL, "--url", server.url]) == 2
+    assert main(["rerun", run, "--url", server.url, "--out", "x"]) == 2
+    assert main(["rerun", run, "--url", "http://127.0.0.1:1"]) == 2

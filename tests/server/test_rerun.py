@@ -7,8 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.adk.agents import LlmAgent, SequentialAgent
-from google.adk.tools import AgentTool, FunctionTool, LongRunningFunctionTool, ToolContext
+from google.adk.agents import LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
+from google.adk.tools import (
+    AgentTool,
+    BaseTool,
+    FunctionTool,
+    LongRunningFunctionTool,
+    ToolContext,
+    exit_loop,
+)
+from google.adk.tools.base_toolset import BaseToolset
 from google.adk.workflow import START, Workflow
 from google.genai import types
 from tests.security.people import BOB, ROOT, headers, house
@@ -292,6 +300,64 @@ async def test_workflows_and_their_tools(tmp_path: Path) -> None:
         assert (await stage.session(found["session"]))["state"]["kept"] is True
         calls = (await stage.client.get(f"/api/runs/{found['run']}/model-calls")).json()
         assert calls[-1]["request"]["config"]["systemInstruction"].startswith("Three.")
+
+
+class Tools(BaseToolset):
+    """A set of tools that is only known when the agent runs."""
+
+    def __init__(self, *functions: Callable[..., Any]) -> None:
+        super().__init__()
+        self._functions = functions
+
+    async def get_tools(self, readonly_context: Any = None) -> list[BaseTool]:
+        del readonly_context
+        return [FunctionTool(each) for each in self._functions]
+
+
+async def test_older_agents_loops_and_toolsets() -> None:
+    """Side by side, in a loop that a tool of ADK ends; equal calls of two agents keep their answers."""
+    called: list[str] = []
+
+    def look(tool_context: ToolContext) -> Json:
+        """Look."""
+        called.append(tool_context.agent_name)
+        return {"seen": tool_context.agent_name, "nth": len(called)}
+
+    def looking(name: str) -> LlmAgent:
+        turns = (call("look", f"{name}1"), f"{name} looked.")
+        return LlmAgent(name=name, model=Scripted.saying(*turns * 4), tools=[Tools(look)])
+
+    judge = (call("exit_loop", "x"),)
+    once = ("Again.", *judge)
+    ending_agent = LlmAgent(name="judge", model=Scripted.saying(*once * 2), tools=[exit_loop])
+    both = ParallelAgent(name="both", sub_agents=[looking("left"), looking("right")])
+    loop = LoopAgent(name="loop", max_iterations=5, sub_agents=[both, ending_agent])
+    async with staging(loop) as stage:
+        run = await stage.say("look")
+        assert sorted(called) == ["left", "left", "right", "right"]
+        found = await rerun(stage, run)
+        assert len(called) == 4
+        assert await differs(stage, found) == []
+        assert (await ending(stage, found["run"])).outcome == "finished"
+
+
+async def test_callbacks_around_a_recorded_tool_are_in_its_answer() -> None:
+    """They are not applied twice; those before it, and other plugins, do not see the call."""
+    seen: list[str] = []
+
+    def before(**_: Any) -> None:
+        seen.append("before")
+
+    def after(tool_response: Json, **_: Any) -> Json:
+        seen.append("after")
+        return {"count": tool_response["count"] * 10}
+
+    model = Scripted.saying(*(call("count", "c"), "Ten.") * 2)
+    root = agent(model, before_tool_callback=before, after_tool_callback=after)
+    async with staging(root) as stage:
+        found = await rerun(stage, await stage.say("count"))
+        assert await answers(stage, found["run"]) == [{"count": 10}]
+        assert seen == ["before", "after"]
 
 
 # ---------------------------------------------------------------------- answers of people and clients

@@ -322,6 +322,7 @@ class Forks:
             as_copy(fork.history.cut.head, fork.target),
             agents=self._apps.agents(target.app),
             digest=fork.start.digest,
+            repeats=None,  # It goes on with the app as it is served.
         )
         return [Entry(1, first.time, head), *_without(rest, fork.wanted.remove_state)]
 
