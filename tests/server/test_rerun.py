@@ -163,7 +163,7 @@ async def test_a_call_with_other_arguments_fails_with_its_name_and_arguments() -
         found = await rerun(stage, await stage.say("note"))
         [error] = await answers(stage, found["run"])
         assert error["error"].startswith('Call not recorded: note({"text":"xxx')
-        assert "1 calls of this tool, with other arguments" in error["error"]
+        assert "only with other arguments (1 times)" in error["error"]
         assert len(error["error"]) < 500
         assert (await ending(stage, found["run"])).outcome == "failed"
 
@@ -421,6 +421,12 @@ async def test_a_question_without_a_recorded_answer_waits_and_cannot_be_answered
         answer = await stage.client.post(f"/api/chat/{APP}", json=body)
         assert answer.status_code == 409, answer.text
         assert "run again" in answer.json()["detail"]
+        approval = part["approval"]["id"]
+        response = {"id": approval, "name": "adk_request_confirmation"}
+        said_yes = {"functionResponse": response | {"response": {"confirmed": True}}}
+        where = {"appName": APP, "userId": "user", "sessionId": found["session"]}
+        body = where | {"newMessage": {"role": "user", "parts": [said_yes]}}
+        assert (await stage.client.post("/run_sse", json=body)).status_code == 409
         assert "paid" not in (await stage.session(found["session"]))["state"]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from adk_prism.commands import Answer, AnswerQuestions, QuestionAnswer, ToolAnswer
 from adk_prism.facts.calls.pending import Pending, PendingCall
@@ -22,15 +22,6 @@ from adk_prism.source.rerun.recorded_calls import canonical
 Given = TypeVar("Given")
 _Asked = tuple[str, bytes]
 """A tool's name and arguments; or `input`, and what was asked for."""
-
-
-class NextAnswers(Struct, frozen=True):
-    """What can be answered of what a message waits for."""
-
-    command: Answer | AnswerQuestions | None
-    """None: nothing, or not everything that has to be answered in one."""
-    waits: bool
-    """Something was asked that has no recorded answer."""
 
 
 class RecordedAnswers:
@@ -63,8 +54,11 @@ class RecordedAnswers:
             if call in asked:
                 self._results.setdefault(asked[call], []).append(answer)
 
-    def next(self, pending: Pending) -> NextAnswers:
-        """Take the answers to what a message waits for now."""
+    def next(self, pending: Pending) -> Answer | AnswerQuestions | None:
+        """Take the answers to what a message waits for now.
+
+        None if nothing can be answered, or not everything that has to be answered in one.
+        """
         calls = pending.client_calls
         is_asked = bool(pending.approvals or pending.requests or calls)
         if not is_asked:
@@ -77,10 +71,10 @@ class RecordedAnswers:
         questions = self._questions(pending)
         is_whole = len(results) == len(calls) or not is_asked
         if not is_whole or len(questions) < len(pending.approvals) + len(pending.requests):
-            return NextAnswers(None, waits=True)
+            return None
         if questions:
-            return NextAnswers(AnswerQuestions(answers=questions, results=results), waits=False)
-        return NextAnswers(Answer(answers=results) if results else None, waits=False)
+            return AnswerQuestions(answers=questions, results=results)
+        return Answer(answers=results) if results else None
 
     def _questions(self, pending: Pending) -> list[QuestionAnswer]:
         found: list[QuestionAnswer] = []
@@ -95,8 +89,9 @@ class RecordedAnswers:
                 )
                 found.append(QuestionAnswer(question=name, decision=own))
         for name, request in pending.requests.items():
-            answer = _pop(self._results, _of_request(request.request))
-            if answer is not None and request.kind == "input":
+            is_known = request.kind == "input"
+            answer = _pop(self._results, _of_request(request.request)) if is_known else None
+            if answer is not None:
                 found.append(QuestionAnswer(question=name, response=answer))
         return found
 

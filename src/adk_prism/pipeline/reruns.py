@@ -186,12 +186,12 @@ class Reruns:
         turn = await self._turn(run)
         if turn.last.summary.outcome not in ("waiting", "finished"):
             return None
-        found = plan.answers.next(await self._chats.pending(turn))
-        if found.command is None:
+        answers = plan.answers.next(await self._chats.pending(turn))
+        if answers is None:
             return None
         streaming = plan.turn.first.head.streaming
         start = Start(origin=origin, policy="wait", streaming=streaming, variant=plan.variant)
-        return await self._conversations.perform(start, found.command)
+        return await self._conversations.perform(start, answers)
 
 
 def _missing(artifacts: Iterable[str]) -> list[str]:

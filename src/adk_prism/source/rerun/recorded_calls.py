@@ -43,8 +43,8 @@ class Effects(Struct):
 class RecordedAnswer(Struct):
     """One answer to a call."""
 
-    response: dict[str, Any]
-    """Empty: the tool had no answer yet, and one came later from outside."""
+    response: Any
+    """An object, mostly. Empty: the tool had no answer yet, and one came later from outside."""
     effects: list[Effects] = []
     """Of the call itself, and of its event, which may be shared with other calls."""
     asks: Mapping[str, Any] | None = None
@@ -130,14 +130,13 @@ class RecordedCalls:
     def _take(self, name: str, arguments: Any, agent: str) -> RecordedCall:
         found = self._unused.get((name, canonical(arguments)))
         if found:
-            own = next((call for call in found if call.agent == agent), found[0])
-            found.remove(own)
-            return own
+            own = (place for place, call in enumerate(found) if call.agent == agent)
+            return found.pop(next(own, 0))
         count = self._counts.get(name, 0)
         if found is not None:
             why = "The recording has it, and its answers are used up."
         elif count:
-            why = f"The recording has {count} calls of this tool, with other arguments."
+            why = f"The recording has this tool only with other arguments ({count} times)."
         else:
             why = "The recording has no call of this tool."
         raise _not_recorded(name, arguments, why)
@@ -236,10 +235,9 @@ class _Reader:
         self._calls.add(call)
 
     def _read_output(self, event: AdkEvent, actions: Actions, path: str) -> None:
-        if is_given(event.output):
-            value = read_value(event.output)
-            effects = [_effects(actions, actions.state_delta)]
-            self._calls.add_output(path, RecordedAnswer(response=value, effects=effects))
+        value = read_value(event.output) if is_given(event.output) else {}
+        effects = [_effects(actions, actions.state_delta)]
+        self._calls.add_output(path, RecordedAnswer(response=value, effects=effects))
 
     def _own(self, actions: Actions, call: str) -> dict[str, Any]:
         changed = self._changed.get(call, ())
