@@ -743,6 +743,38 @@ async def test_an_uploaded_recording_is_forked() -> None:
             assert check_laws(await stage.entries(again["run"])) == []
 
 
+async def test_an_upload_is_continued_by_an_app_of_this_server() -> None:
+    """As a session of its own that links to the upload: nothing of it is resumed, and it can be talked to."""
+    ran, pay = gated()
+    async with staging(agent(Scripted.saying(call("pay", "p1", amount=5)), tools=[pay])) as stage:
+        run = await stage.say("pay")
+        await stage.entries(run)
+        events = (await stage.session())["events"]
+    capture = "\n".join(map(json.dumps, events)).encode()
+    model = Scripted.saying("Well. ")
+    async with staging(agent(model, tools=[pay]), resumable=True) as stage:
+        headers = {"content-type": "application/jsonl"}
+        made = (await stage.client.post("/api/recordings", content=capture, headers=headers)).json()
+        unserved = await stage.client.post(f"/api/runs/{made['run']}/fork", json={"at": 1})
+        assert unserved.status_code == 404
+        assert "app" in unserved.json()["detail"]
+        forked = await stage.fork(made["run"], made["cursor"], appName=APP)
+        assert (forked["app"], forked["goesOn"]) == (APP, "nothing")
+        await stage.entries(forked["run"])
+        parts = [part for each in await stage.messages(forked["session"]) for part in each["parts"]]
+        assert "approval-requested" not in [part.get("state") for part in parts]
+        await stage.say("and now?", forked["session"])
+        assert ("user", "pay") in asked(model)
+        assert ran == []
+        listed = (await stage.client.get("/api/conversations")).json()
+        found = {each["session"]: each for each in listed}
+        assert found[forked["session"]]["forkedFrom"]["run"] == made["run"]
+        (fork,) = found[made["session"]]["forks"]
+        assert (fork["app"], fork["session"]) == (APP, forked["session"])
+        body = {"at": 1, "appName": "other"}
+        assert (await stage.client.post(f"/api/runs/{forked['run']}/fork", json=body)).is_error
+
+
 async def test_the_recording_of_a_continuation_alone() -> None:
     """The calls that it answers are not in it, so no model is shown their answers."""
     model = Scripted.saying("Well. ")

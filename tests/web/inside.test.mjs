@@ -1,7 +1,9 @@
 // Looking inside: what a node is made of, and what went in and out each time it ran.
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { ask, checkAccess, close, launch, open, openPanel, say, settled, until } from './browser.mjs';
+import { ask, checkAccess, close, launch, open, openPanel, say, SERVER, settled, until } from './browser.mjs';
 
 let browser;
 before(async () => (browser = await launch()));
@@ -103,5 +105,21 @@ test('artifacts are listed at the playhead with a preview, and memories are sear
   await artifacts.getByText('note.txt').click();
   await artifacts.getByText('version 0').click();
   await artifacts.getByText('A synthetic note.').waitFor();
+  await close(page);
+});
+
+test('an uploaded recording is continued in a chat of its app, and links back', async () => {
+  const body = await readFile(path.join(import.meta.dirname, '..', 'recordings', 'state.jsonl'));
+  const answer = await fetch(`${SERVER}/api/recordings`, { method: 'POST', body, headers: { 'content-type': 'application/jsonl' } });
+  const { run } = await answer.json();
+  const page = await open(browser, `#/run/${run}`);
+  await page.getByRole('button', { name: 'Continue in a chat' }).click();
+  await page.getByRole('textbox', { name: 'Message' }).waitFor();
+  await page.getByRole('log').getByText("Both are in the session's state now.").waitFor();
+  await say(page, 'text');
+  await settled(page);
+  await checkAccess(page);
+  await page.getByRole('link', { name: /^Fork of .* at event \d+/ }).click();
+  await page.getByText('1 fork', { exact: true }).waitFor();
   await close(page);
 });

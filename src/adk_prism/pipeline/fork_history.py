@@ -11,6 +11,7 @@ from functools import partial
 
 from msgspec import Raw, Struct, structs
 
+from adk_prism.errors import UsageError
 from adk_prism.facts.adk_event import read_event
 from adk_prism.pipeline.chats import ChatRun, Chats, fold_turns
 from adk_prism.pipeline.runs import new_run
@@ -77,18 +78,23 @@ class ForkHistories:
         self._refused = refused
 
     async def of(
-        self, run: RunId, at: int, *, new_turn: bool, as_text: bool = False
+        self, run: RunId, at: int, app: str = "", *, new_turn: bool, as_text: bool = False
     ) -> ForkHistory:
         """Read the conversation at a cursor. Raise `NotFound`, `Gone` or `BadPosition`.
 
-        `as_text`: the new session takes it as history from outside, of which nothing can be continued.
+        `app` continues an uploaded run, whatever app that names; raise `UsageError` for another app of any
+        other run. `as_text`: the new session takes it as history from outside, of which nothing can be
+        continued.
         """
         origin = (await self._log.summary(run)).origin
         entries = [entry async for entry in self._chats.entries(run)]
         first = entries[0].record
         if isinstance(first, RunStarted) and first.uploaded:
             cut = truncate_run(entries, at)
+            origin = structs.replace(origin, app=app or origin.app)
             return self._distrusted(ForkHistory(origin, [], cut, float("inf")))
+        if app not in ("", origin.app):
+            raise UsageError(f"The run is one of {origin.app!r}: no other app can continue it.")
         runs = await self._log.list(app=origin.app, user=origin.user, session=origin.session)
         index = [known.run for known in runs].index(run)
         heads = [ChatRun(each, await self._chats.head(each.run)) for each in runs[: index + 1]]

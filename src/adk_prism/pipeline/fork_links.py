@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from adk_prism.errors import Conflict
 from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import ForkPoint, Origin
+from adk_prism.runlog.entry import Origin
 from adk_prism.runlog.notes import Note
 
 KIND = "fork"
@@ -21,19 +21,20 @@ MOST_FORKS = 32
 class ForkLink(Struct, frozen=True):
     """A fork of a conversation, and where it begins."""
 
+    app: str
     session: str
     run: str
     at: int
 
 
-async def link_fork(log: RunLog, origin: Origin, session: str, point: ForkPoint) -> None:
-    """Let a conversation know of a fork; the oldest one that it knows of makes room."""
+async def link_fork(log: RunLog, origin: Origin, fork: Origin, at: int, run: str) -> None:
+    """Let a conversation know of a fork at a cursor of a run; the oldest that it knows of makes room."""
     known = [note for note in (await log.notes([origin])).get(origin, ()) if note.kind == KIND]
     for note in sorted(known, key=lambda each: each.time)[: len(known) + 1 - MOST_FORKS]:
         await log.delete_note(origin, KIND, note.key)
-    link = ForkLink(session, point.run, point.at)
+    link = ForkLink(fork.app, fork.session, run, at)
     with suppress(Conflict):  # No room for one more note: the fork names its origin all the same.
-        await log.put_note(origin, KIND, session, msgspec.json.encode(link))
+        await log.put_note(origin, KIND, fork.session, msgspec.json.encode(link))
 
 
 def read_links(notes: Sequence[Note]) -> list[ForkLink]:

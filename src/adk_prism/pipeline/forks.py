@@ -67,6 +67,8 @@ class ForkRequest(Struct, frozen=True, kw_only=True):
     """Keys of the session's state that the fork does not have."""
     session: str = ""
     """Empty: one is drawn."""
+    app: str = ""
+    """The app that continues an uploaded run; empty: the one that it names."""
     streaming: bool = True
     variant: Variant | None = None
     """The app as it is run, where that is not as it is served."""
@@ -130,10 +132,11 @@ class Forks:
         speaks = not is_absent(wanted.message)
         if speaks:
             checked_message(read_content(wanted.message))
-        app = await self._apps.open((await self._log.summary(wanted.run)).origin.app)
+        origin = (await self._log.summary(wanted.run)).origin
+        app = await self._apps.open(wanted.app or origin.app)
         app.check("fork")
         history = await self._histories.of(
-            wanted.run, wanted.at, new_turn=speaks, as_text=app.plants_text
+            wanted.run, wanted.at, wanted.app, new_turn=speaks, as_text=app.plants_text
         )
         fork = self._planned(wanted, history, run or new_run(), digest)
         target = fork.start.origin
@@ -147,7 +150,8 @@ class Forks:
         except Exception:
             await self._discard(target)
             raise
-        await link_fork(self._log, history.origin, target.session, fork.target.forked_from)
+        if wanted.variant is None:  # A run that is run again is no fork of somebody's.
+            await link_fork(self._log, origin, target, wanted.at, wanted.run)
         return Forked(
             run=fork.run,
             origin=target,

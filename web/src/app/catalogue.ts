@@ -52,7 +52,7 @@ export type ConversationEntry = {
   recorded: boolean;
   forkedFrom: ForkPoint | null;
   /** Forks of it, each with where it begins. */
-  forks: ForkPoint[];
+  forks: (ForkPoint & { app: string })[];
 };
 
 export type Catalogue = {

@@ -167,7 +167,7 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
         actions={
           <>
             <RunPicker runs={runs} run={run} pick={(one) => move({ at: null, options: { ...options, run: one === spoken ? '' : one } }, 'replace')} />
-            <Forks app={where.app} options={where.user === 'user' ? {} : { user: where.user }} lineage={lineage} />
+            <Forks options={where.user === 'user' ? {} : { user: where.user }} lineage={lineage} />
             <ShareMenu run={run} app={where.app} items={exports(where, messages)} />
           </>
         }

@@ -18,7 +18,7 @@ export function ForkedFrom({ lineage }: { lineage: Lineage | null }) {
 }
 
 /** The forks of a conversation, newest first. */
-export function Forks({ app, options, lineage }: { app: string; options: Record<string, string>; lineage: Lineage | null }) {
+export function Forks({ options, lineage }: { options: Record<string, string>; lineage: Lineage | null }) {
   if (!lineage?.forks.length) return null;
   return (
     <details className="forks">
@@ -26,7 +26,7 @@ export function Forks({ app, options, lineage }: { app: string; options: Record<
         <Icon name="branch" /> {lineage.forks.length === 1 ? '1 fork' : `${lineage.forks.length} forks`}
       </summary>
       <ul className="menu">
-        {lineage.forks.toReversed().map(({ session, at }) => (
+        {lineage.forks.toReversed().map(({ app, session, at }) => (
           <li key={session}>
             <a href={formatRoute({ ...HOME, place: { kind: 'chat', app, session }, options })}>
               Fork at event {at}

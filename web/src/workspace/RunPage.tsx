@@ -12,10 +12,13 @@ import { shared } from '../film/sharedFile';
 import { useFilm } from '../film/useFilm';
 import { Empty } from '../ui/Empty';
 import { Icon } from '../ui/Icon';
+import { Continue } from './Continue';
 import { Heading } from './Heading';
+import { Forks } from './Lineage';
 import { usePlayhead } from './playhead';
 import { RunPicker } from './RunPicker';
 import { ShareMenu, type ShareItem } from './ShareMenu';
+import { useLineage } from './useLineage';
 import { RECORDING, useRecordedSession } from './useRecordedSession';
 import { Workspace } from './Workspace';
 import '../chat/chat.css';
@@ -42,6 +45,7 @@ export default function RunPage({ run }: { run: string }) {
     }),
     [film?.app, film?.user, film?.session, playhead.seek, move],
   );
+  const lineage = useLineage(film?.app ?? '', film?.session ?? '');
   if (!film && error) return <Missing run={run} reason={error} />;
   const first = messages[0];
   const items: ShareItem[] = [{ icon: 'copy', word: 'Copy the conversation as Markdown', copy: () => markdownOf(messages) }];
@@ -49,7 +53,14 @@ export default function RunPage({ run }: { run: string }) {
     <ChatContext value={actions}>
       <Workspace
         heading={<Heading app={film?.app ?? 'Run'} title={first?.role === 'user' ? textOf(first).slice(0, 120) : ''} run={run} />}
-        actions={shared() ? null : <ShareMenu run={run} app={film?.app ?? ''} items={items} />}
+        actions={
+          shared() ? null : (
+            <>
+              <Forks options={film && film.user !== 'user' ? { user: film.user } : {}} lineage={lineage} />
+              <ShareMenu run={run} app={film?.app ?? ''} items={items} />
+            </>
+          )
+        }
         state={state}
         playhead={playhead}
         app={film?.app ?? ''}
@@ -59,7 +70,7 @@ export default function RunPage({ run }: { run: string }) {
           <div className="chat">
             <MessageList messages={messages} live={live || playhead.isPast} empty={<Empty title="No messages yet">Messages of this run appear here.</Empty>} />
             {film && (
-              <OnlyLooking film={film}>
+              <OnlyLooking film={film} at={playhead.at} live={live}>
                 <RunPicker what="session" runs={runs} run={run} pick={(one) => move({ place: { kind: 'run', run: one }, at: null })} />
               </OnlyLooking>
             )}
@@ -70,7 +81,7 @@ export default function RunPage({ run }: { run: string }) {
   );
 }
 
-function OnlyLooking({ film, children }: { film: Film; children: ReactNode }) {
+function OnlyLooking({ film, at, live, children }: { film: Film; at: number; live: boolean; children: ReactNode }) {
   const isChat = !shared() && !film.session.startsWith(RECORDING);
   const options: Record<string, string> = film.user === 'user' ? {} : { user: film.user };
   return (
@@ -83,6 +94,7 @@ function OnlyLooking({ film, children }: { film: Film; children: ReactNode }) {
           Open the conversation
         </a>
       )}
+      {!isChat && !shared() && !live && <Continue film={film} at={at} />}
     </div>
   );
 }

@@ -187,11 +187,11 @@ class _Catalogue:
 
     async def _forks(self, origin: Origin, links: Sequence[ForkLink]) -> list[dict[str, Any]]:
         """Return the forks of a conversation that are still there."""
-        app, user = origin.app, origin.user
+        user = origin.user
         return [
             structs.asdict(link)
             for link in links
-            if await self._log.list(app=app, user=user, session=link.session)
+            if await self._log.list(app=link.app, user=user, session=link.session)
         ]
 
     async def _stored(self, app: str, user: str) -> dict[Origin, float]:

@@ -2,7 +2,8 @@
 
 Body: `at`, a cursor; `newMessage` to say something there, without it the run goes on by itself;
 `stateDelta` to change the session's state first, `removeState` to take keys out of it; `sessionId` to name
-the new session. The answer names the new session and run; the run is streamed as any other.
+the new session; `appName`, of an uploaded run, the app that continues it. The answer names the new session
+and run; the run is streamed as any other.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from adk_prism.pipeline.forks import Forked, ForkRequest, Forks
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import NOTHING, RunId, to_raw
 from adk_prism.server.client_state import ClientState
-from adk_prism.server.guards.name_rules import SessionId
+from adk_prism.server.guards.name_rules import AppName, SessionId
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.idempotency import Idempotency
 from adk_prism.server.identity.parameters import Run
@@ -41,6 +42,9 @@ class ForkRun(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
     at: Annotated[int, Field(strict=True, description="A cursor of the run.")]
+    app_name: AppName | None = Field(
+        default=None, description="The app that continues an uploaded run; else the run's own."
+    )
     new_message: dict[str, Any] | None = Field(
         default=None, description="A genai Content; without it the run goes on by itself."
     )
@@ -94,7 +98,7 @@ class _ForkRoutes:
         """Fork a run at a cursor: a new session with the history, state and artifacts of that moment."""
         self._lifecycle.check_open()
         origin = (await self._log.summary(run)).origin
-        app = origin.app
+        app = asked.app_name or origin.app
         delta = asked.state_delta or {}
         await self._apps.open(app)
         if both := delta.keys() & set(asked.remove_state):
@@ -103,6 +107,7 @@ class _ForkRoutes:
         fork = ForkRequest(
             run=run,
             at=asked.at,
+            app=asked.app_name or "",
             message=to_raw(asked.new_message) if _has_parts(asked.new_message) else NOTHING,
             state_delta=delta,
             remove_state=asked.remove_state,

@@ -16,7 +16,7 @@ type Forked = { run: string; app: string; user: string; session: string; goesOn?
 /** Say why a run cannot be forked; null if it can. */
 export function whyNoFork(film: Film, live: boolean): string | null {
   if (shared()) return 'This is a shared file: forking needs a server that runs the agent.';
-  if (isImported(film)) return 'This run was recorded on another server: its session is not available here.';
+  if (isImported(film)) return 'This run was recorded elsewhere. Continue it in a chat, and fork there.';
   if (live) return 'The run is still in progress.';
   return null;
 }
