@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adk_prism.errors import NotBuilt, UsageError
+from adk_prism.errors import Conflict, UsageError
 
 if TYPE_CHECKING:
     from google.adk.evaluation.eval_config import EvalConfig
@@ -54,7 +54,7 @@ def read_criteria(path: Path | None) -> Criteria:
 def criteria_of(content: bytes | None, name: str = "The config") -> Criteria:
     """Return what a config asks for.
 
-    Raise `UsageError` for a config that ADK does not take, or a metric that there is not; `NotBuilt` for
+    Raise `UsageError` for a config that ADK does not take, or a metric that there is not; `Conflict` for
     metrics whose packages are not installed.
     """
     config = _config(content, name)
@@ -67,11 +67,11 @@ def criteria_of(content: bytes | None, name: str = "The config") -> Criteria:
             register_custom_metrics_from_config,
         )
     except ModuleNotFoundError as error:
-        raise NotBuilt(
+        raise Conflict(
             f"The metrics {wanted} need packages that are not installed ({error.name}): {INSTALL}"
         ) from None
     if config.live_model_config is not None:
-        raise NotBuilt("Evaluation over a live connection is not built; use `adk eval`.")
+        raise UsageError("Evaluation over a live connection is not built; use `adk eval`.")
     # A copy: the metrics of one app are not there for another.
     registry = register_custom_metrics_from_config(config, DEFAULT_METRIC_EVALUATOR_REGISTRY.fork())
     metrics = get_eval_metrics_from_config(config)
@@ -114,7 +114,7 @@ def _check(metric: EvalMetric, registry: MetricEvaluatorRegistry, known: set[str
     try:
         registry.get_evaluator(metric)
     except ModuleNotFoundError as error:
-        raise NotBuilt(
+        raise Conflict(
             f"The metric {name} needs a package that is not installed ({error.name}): {INSTALL}"
         ) from None
     except (ValueError, TypeError, ImportError) as error:

@@ -17,7 +17,7 @@ import msgspec
 from google.adk.sessions.session import Session
 from msgspec import Raw, Struct
 
-from adk_prism.errors import UsageError
+from adk_prism.errors import SourceError, UsageError
 from adk_prism.source.evaluation.criteria import Criteria
 from adk_prism.source.evaluation.inference import Inference, SaidTurn, invocations, turn_events
 
@@ -158,11 +158,12 @@ class Evaluation:
         return [_case(case) for case in self._chosen.values()]
 
     def user(self, case: str) -> SimulatedUser:
-        """Return who talks to the agent in a case."""
+        """Return who talks to the agent in a case. Raise `SourceError` if nobody can."""
         from google.adk.evaluation.simulation.user_simulator_provider import UserSimulatorProvider
 
         provider = UserSimulatorProvider(self._criteria.config.user_simulator_config)
-        return SimulatedUser(provider.provide(self._chosen[case]))
+        with _simulating():
+            return SimulatedUser(provider.provide(self._chosen[case]))
 
     async def score(
         self,
@@ -196,7 +197,12 @@ class Evaluation:
             evaluate_config=EvaluateConfig(eval_metrics=list(self._criteria.metrics)),
         )
         with _reasons() as reasons:
-            found = {each.eval_id: each async for each in service.evaluate(request)}
+            try:
+                found = {each.eval_id: each async for each in service.evaluate(request)}
+            except (
+                ValueError
+            ) as error:  # A metric that does not answer for each message, above all.
+                raise SourceError(f"ADK could not evaluate: {_words(error)}") from error
         errors = {each.case: each.error or each.note for each in inferences}
         return [_score(found[n], reasons, errors[n]) for n in self._chosen if n in found]
 
@@ -233,12 +239,25 @@ class SimulatedUser:
         self._simulator = simulator
 
     async def next(self, turns: Sequence[SaidTurn]) -> Raw | None:
-        """Return the next message, a genai `Content` as JSON; None at the end."""
+        """Return the next message, a genai `Content` as JSON; None at the end. Raise `SourceError`."""
         events = [event for turn in turns for event in turn_events(turn, turn.invocation)]
-        said = (await self._simulator.get_next_user_message(events)).user_message
+        with _simulating():
+            said = (await self._simulator.get_next_user_message(events)).user_message
         if said is None:
             return None
         return Raw(said.model_dump_json(by_alias=True, exclude_none=True).encode())
+
+
+@contextmanager
+def _simulating() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # A simulator asks a model, which may raise anything.
+        raise SourceError(f"The simulated user failed: {_words(error)}") from error
+
+
+def _words(error: object) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
 def _score(result: EvalCaseResult, reasons: Mapping[tuple[str, str], str], error: str) -> CaseScore:
@@ -280,8 +299,7 @@ def _reasons() -> Iterator[dict[tuple[str, str], str]]:
         def emit(self, record: logging.LogRecord) -> None:
             if isinstance(record.args, tuple) and len(record.args) == 3:
                 metric, case, error = record.args
-                words = " ".join(str(error).split())
-                found[str(metric), str(case)] = f"{type(error).__name__}: {words[:300]}"
+                found[str(metric), str(case)] = _words(error)
 
     logger, collect = logging.getLogger(_LOGGER), Collect(logging.ERROR)
     before = logger.level
