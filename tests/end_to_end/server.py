@@ -105,14 +105,16 @@ def serving(
 
 
 @contextmanager
-def serving_with_adk(folder: Path, *words: str, **variables: str) -> Iterator[str]:
-    """Serve the same apps with ADK's own `adk api_server`; yield its address."""
+def serving_with_adk(
+    folder: Path, *words: str, command: str = "api_server", agents: Path = AGENTS, **variables: str
+) -> Iterator[str]:
+    """Serve the same apps with ADK's own `adk api_server`, or another command of it; yield its address."""
     port = free_port()
     memory = ["--session_service_uri", "memory://", "--artifact_service_uri", "memory://"]
-    command = [sys.executable, "-m", "google.adk.cli", "api_server", str(AGENTS), *memory]
+    start = [sys.executable, "-m", "google.adk.cli", command, str(agents), *memory]
     with (folder / "adk.log").open("w") as log:
         process = subprocess.Popen(
-            [*command, "--port", str(port), *words],
+            [*start, "--port", str(port), *words],
             cwd=folder,
             env=_environment() | variables,
             stdout=log,

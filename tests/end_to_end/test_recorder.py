@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import httpx
 import pytest
 from tests.end_to_end.server import Server, free_port, serving, serving_with_adk
 from tests.patience import PATIENCE
+from websockets.asyncio.client import connect
 
 from adk_prism.runlog.entry import ChildEvent, NodeStarted, RunEnded
 from adk_prism.source.recording import read_run
@@ -126,3 +129,101 @@ def test_the_log_of_adk_says_what_happened_once(story: Story) -> None:
         1,
     ]
     assert len(said) == 3, said
+
+
+# ------------------------------------------------------------------ adk web, and agents that misbehave
+
+
+async def test_adk_web_as_its_page_uses_it(tmp_path: Path) -> None:
+    """The page is served, chats and talks; each run is recorded, the conversation is one."""
+    with serving(tmp_path) as ours:
+        plugin = ("--extra_plugins", "adk_prism.Recorder")
+        where = {"ADK_PRISM_RECORD_URL": ours.url}
+        with serving_with_adk(tmp_path, *plugin, command="web", **where) as adk:
+            async with httpx.AsyncClient(base_url=adk, timeout=PATIENCE) as http:
+                page = await http.get("/dev-ui/?app=tour")
+                assert "<app-root" in page.text
+                assert "tour" in (await http.get("/list-apps?relative_path=./")).json()
+                session = (await http.post("/apps/tour/users/user/sessions")).json()["id"]
+            answers = [_say(adk, session, prompt) for prompt in ("state", "tool")]
+            await _talk_live(adk, session)
+            found = _conversation(ours, 3)
+        runs = ours.http.get("/api/runs", params={"session": found["session"]}).json()
+        for run, answer in zip(runs, answers, strict=False):
+            assert run["invocation"] == answer[0]["invocationId"]
+        for run in runs:
+            text = ours.http.get(f"/api/runs/{run['run']}/recording").content
+            assert check_laws(list(read_run(text))) == []
+        shown = ours.http.get(f"/api/chat/tour/{found['session']}/messages").json()
+        assert [m["role"] for m in shown] == ["user", "assistant"] * 3
+
+
+def _say(adk: str, session: str, prompt: str, app: str = "tour") -> list[Json]:
+    """Send a message as the page does; return the events."""
+    message = {"role": "user", "parts": [{"text": prompt}]}
+    body = {"appName": app, "userId": "user", "sessionId": session, "newMessage": message}
+    answer = httpx.post(f"{adk}/run_sse", json={**body, "streaming": True}, timeout=PATIENCE)
+    return [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: ")]
+
+
+async def _talk_live(adk: str, session: str) -> None:
+    query = urlencode({"app_name": "tour", "user_id": "user", "session_id": session})
+    async with connect(f"ws{adk.removeprefix('http')}/run_live?{query}") as socket:
+        said = {"content": {"role": "user", "parts": [{"text": "text"}]}}
+        await socket.send(json.dumps(said))
+        async with asyncio.timeout(PATIENCE):
+            while not json.loads(await socket.recv()).get("turnComplete"):
+                pass
+        await socket.send(json.dumps({"close": True}))
+
+
+def _conversation(ours: Server, count: int) -> Json:
+    """Wait until so many runs of one recorded session are over; return it as it is listed."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        listed: list[Json] = ours.http.get("/api/conversations").json()
+        for each in listed:
+            runs = ours.http.get("/api/runs", params={"session": each["session"]}).json()
+            if [run["outcome"] is not None for run in runs] == [True] * count:
+                return each
+        time.sleep(0.1)  # between two looks
+    raise AssertionError(f"not recorded: {listed}")
+
+
+HOSTILE = Path(__file__).parent.parent / "security" / "hostile"
+
+
+def test_agents_that_misbehave(tmp_path: Path) -> None:
+    """In ADK's server: a panic fails its run, a client that leaves cancels one that hangs."""
+    with serving(tmp_path) as ours:
+        plugin = ("--extra_plugins", "adk_prism.Recorder")
+        where = {"ADK_PRISM_RECORD_URL": ours.url}
+        with serving_with_adk(tmp_path, *plugin, agents=HOSTILE, **where) as adk:
+            for session, prompt in (
+                ("s1", "work panic"),
+                ("s2", "work cancelled"),
+                ("s3", "work hang"),
+            ):
+                httpx.post(f"{adk}/apps/hostile/users/user/sessions", json={"sessionId": session})
+                with suppress(httpx.HTTPError):
+                    _say_briefly(adk, session, prompt)
+            ends = {}
+            until = time.monotonic() + PATIENCE
+            while len(ends) < 3 and time.monotonic() < until:
+                runs = ours.http.get("/api/runs?app=hostile").json()
+                ends = {each["run"]: each["outcome"] for each in runs if each["outcome"]}
+                time.sleep(0.1)  # between two looks
+        assert sorted(ends.values()) == ["cancelled", "failed", "finished"]
+        for run in ends:
+            text = ours.http.get(f"/api/runs/{run}/recording").content
+            assert check_laws(list(read_run(text))) == []
+
+
+def _say_briefly(adk: str, session: str, prompt: str) -> None:
+    """Send a message; leave after the tool's call."""
+    message = {"role": "user", "parts": [{"text": prompt}]}
+    body = {"appName": "hostile", "userId": "user", "sessionId": session, "newMessage": message}
+    with httpx.stream("POST", f"{adk}/run_sse", json=body, timeout=PATIENCE) as answer:
+        for line in answer.iter_lines():
+            if "hang" in prompt and "functionCall" in line:
+                return

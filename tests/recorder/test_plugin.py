@@ -345,6 +345,8 @@ async def test_a_live_run_without_its_sound(tmp_path: Path) -> None:
     assert len(text) < sound
     assert "hello" in text
     assert '"bytes"' in text
+    typed = [e for e in _events(seen.entries) if e["author"] == "user" and e.get("content")]
+    assert [e["content"]["parts"] for e in typed] == [[{"text": "hi"}]]
     assert check_laws(seen.entries) == []
 
 

@@ -206,6 +206,7 @@ class Recorder(NodeCallbacks):
         try:
             event = final_event(context, event, replaced)
             if recording.invocation == context.invocation_id:
+                recording.catch_up(context.session.events)
                 await recording.event(event)
             else:
                 recording.observer.record_child(context.invocation_id, event)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.agents.run_config import StreamingMode
@@ -69,6 +70,10 @@ class RunRecording:
         self._serialiser = Serialiser(report, run=self.out.run, app=context.session.app_name)
         self._audio = AudioLog(0, self._serialiser.event)
         self._is_live = context.live_request_queue is not None
+        self._stored = len(context.session.events)
+        """Events of the session that were looked at; of a live run only."""
+        self._heard: set[str] = set()
+        """Ids of the user's events that were yielded in a live run."""
         started = _started(self.out.run, context, root)
         self._put(started)
         self.observer = RunObserver(
@@ -103,8 +108,20 @@ class RunRecording:
 
     # ------------------------------------------------------------------ events
 
+    def catch_up(self, stored: Sequence[Event]) -> None:
+        """Record what the user typed in a live run: ADK stores it in the session, and yields no event."""
+        if not self._is_live:
+            return
+        for event in stored[self._stored :]:
+            if event.author == USER and event.id not in self._heard and _is_typed(event):
+                self._put_audio()
+                self._put(AgentEvent(self._serialiser.event(event)))
+        self._stored = len(stored)
+
     async def event(self, event: Event) -> None:
         """Record an event that is about to be yielded."""
+        if self._is_live and event.author == USER:
+            self._heard.add(event.id)
         chunks = audio_in(event) if self._is_live else None
         if chunks:
             for due in self._audio.add(event.author, chunks, lambda: event):
@@ -158,6 +175,13 @@ class RunRecording:
     async def _finish(self) -> None:
         self._put_audio()
         await self.observer.finish()
+
+
+def _is_typed(event: Event) -> bool:
+    """Return whether an event of the user is a message or a change of state, not a transcript of speech."""
+    if event.input_transcription is not None:
+        return False
+    return event.content is not None or bool(event.actions.state_delta)
 
 
 def _message_event(context: InvocationContext) -> Event | None:
