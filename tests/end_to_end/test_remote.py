@@ -139,6 +139,10 @@ async def test_what_a_remote_lacks(remote: Server) -> None:
         rewind = await adk.http.post(f"{where}/rewind", json={"invocationId": invocation})
         assert rewind.status_code == 501, rewind.text
         assert told["lacks"]["rewind"] in rewind.json()["detail"]
+        [run] = (await adk.http.get("/api/runs", params={"session": adk.session})).json()
+        again = await adk.http.post(f"/api/runs/{run['run']}/rerun", json={})
+        assert again.status_code == 501, again.text
+        assert told["lacks"]["rerun"] in again.json()["detail"]
 
 
 async def test_fork(remote: Server) -> None:

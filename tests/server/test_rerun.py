@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.adk.agents import LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
+from google.adk.agents import Context, LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
 from google.adk.tools import (
     AgentTool,
     BaseTool,
@@ -17,7 +17,7 @@ from google.adk.tools import (
     exit_loop,
 )
 from google.adk.tools.base_toolset import BaseToolset
-from google.adk.workflow import START, Workflow
+from google.adk.workflow import START, FunctionNode, Workflow
 from google.genai import types
 from tests.security.people import BOB, ROOT, headers, house
 from tests.server.staged import APP, Stage, agent, staging
@@ -360,6 +360,23 @@ async def test_callbacks_around_a_recorded_tool_are_in_its_answer() -> None:
         assert seen == ["before", "after"]
 
 
+async def test_an_agent_that_is_made_while_the_app_runs_is_named() -> None:
+    """No change reaches it, and whoever compares has to know."""
+    made = LlmAgent(name="made", model=Scripted.saying("Made.", "Made."))
+
+    async def make(ctx: Context) -> None:
+        await ctx.run_node(made, "go")
+
+    other = Scripted.saying("First.", "First.")
+    first = LlmAgent(name="first", model=other)
+    flow = Workflow(
+        name="flow", edges=[(START, first, FunctionNode(func=make, rerun_on_resume=True))]
+    )
+    async with staging(flow, model_calls="full") as stage:
+        found = await rerun(stage, await stage.say("go"), model="scripted")
+        assert found["warnings"] == ["Made while the app runs, with a model of their own: made."]
+
+
 # ---------------------------------------------------------------------- answers of people and clients
 
 
@@ -496,6 +513,10 @@ async def test_what_cannot_be_run_again_is_refused() -> None:
         copy = sent.json()["run"]
         assert "imported" in await refused(stage, copy, 422)
         assert len(await stage.context.log.list()) == before + 2
+        said_there = {"role": "user", "parts": [{"text": "and now?"}]}
+        later = (await stage.fork(copy, 1, newMessage=said_there))["run"]
+        await stage.entries(later)
+        assert "recorded elsewhere" in await refused(stage, later, 422)
 
 
 async def test_where_callers_are_known_it_is_for_administrators(tmp_path: Path) -> None:

@@ -139,6 +139,10 @@ class Forks:
             wanted.run, wanted.at, wanted.app, new_turn=speaks, as_text=app.plants_text
         )
         fork = self._planned(wanted, history, run or new_run(), digest)
+        if wanted.variant is not None and fork.goes_on != "again":
+            raise Unprocessable(
+                "This run follows messages that were recorded elsewhere, so that it cannot be run again."
+            )
         target = fork.start.origin
         if wanted.session:
             await self._check_free(target)

@@ -21,7 +21,16 @@ from adk_prism.pipeline.forks import ForkRequest, Forks
 from adk_prism.pipeline.recorded_answers import RecordedAnswers
 from adk_prism.pipeline.runs import Runs, new_run
 from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import NOTHING, Entry, Origin, Repeats, RunId, is_absent
+from adk_prism.runlog.entry import (
+    NOTHING,
+    Entry,
+    ModelCalled,
+    Origin,
+    Repeats,
+    RunId,
+    RunStarted,
+    is_absent,
+)
 from adk_prism.source.apps import Apps
 from adk_prism.source.request import Variant
 from adk_prism.source.rerun.changed_app import Changes, changed_runner
@@ -175,6 +184,24 @@ class Reruns:
             self._warn(run, _missing(tools.missing))
             if tools.unanswered is not None:
                 self._warn(run, [tools.unanswered.detail])
+        if plan.variant.repeats.model:
+            await self._warn_of_others(run)
+
+    async def _warn_of_others(self, run: RunId) -> None:
+        """Name the agents that an app makes while it runs: no change reaches them."""
+        known, asked = set[str](), set[str]()
+        for each in (await self._turn(run)).runs:
+            for entry in await self._entries(each.summary.run):
+                match entry.record:
+                    case RunStarted(agents=agents):
+                        known.update(agent.name for agent in agents)
+                    case ModelCalled(agent=agent):
+                        asked.add(agent)
+                    case _:
+                        pass  # says nothing of who asks models
+        others = ", ".join(sorted(asked - known))
+        if others:
+            self._warn(run, [f"Made while the app runs, with a model of their own: {others}."])
 
     def _warn(self, run: RunId, warnings: list[str]) -> None:
         self._warnings.setdefault(run, []).extend(warnings)
