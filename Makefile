@@ -57,7 +57,7 @@ test-versions: $(TESTED)  ## contracts, laws and the tour on the oldest and newe
 test-remotes: $(TESTED)  ## our server in front of real ADK servers: Python 1.x and 2.x, Agent Engine's route, TypeScript
 	$(CLEAN_ENV) PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 0 tests/remotes.py $(ARGS)
 
-test-examples: $(TESTED) $(CLIENT)/node_modules/.installed  ## the npm package, packed and installed as a user would, and the examples
+test-examples: $(TESTED) $(BROWSER)/.unpacked $(CLIENT)/node_modules/.installed  ## the npm package, packed and installed as a user would, and the examples
 	$(CLEAN_ENV) PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 0 tests/examples.py $(ARGS)
 
 check: $(VENV)/.installed-test $(WEB)/node_modules/.installed $(CLIENT)/node_modules/.installed  ## format, lint, types, imports; changes nothing

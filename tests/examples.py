@@ -9,13 +9,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
-from tests.end_to_end.server import Server, serving
+from tests.end_to_end.server import Server, free_port, serving
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / ".venv" / "examples"
@@ -54,16 +58,27 @@ USERS = (
         "all.mjs",
     ),
 )
+QUIET = ("--no-audit", "--no-fund", "--loglevel=error")
 RESOLUTIONS = {"bundler": "preserve", "nodenext": "nodenext"}
 """How TypeScript looks for packages, and the `module` that goes with it."""
 
 
-def run(*command: str | Path, cwd: Path) -> str:
-    """Run a program; what it wrote is the reason of a failure."""
+def environment(**more: str) -> dict[str, str]:
+    """Our environment, with the Node of the checkout."""
     path = os.pathsep.join([str(ROOT / ".venv" / "bin"), os.environ["PATH"]])
-    environ = {**os.environ, "PATH": path, "npm_config_update_notifier": "false"}
+    return {**os.environ, "PATH": path, "npm_config_update_notifier": "false", **more}
+
+
+def run(*command: str | Path, cwd: Path, typed: str = "", **variables: str) -> str:
+    """Run a program; what it wrote is the reason of a failure."""
     done = subprocess.run(
-        [*map(str, command)], cwd=cwd, env=environ, capture_output=True, text=True, timeout=MINUTES
+        [*map(str, command)],
+        cwd=cwd,
+        env=environment(**variables),
+        input=typed,
+        capture_output=True,
+        text=True,
+        timeout=MINUTES,
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
     return done.stdout
@@ -99,8 +114,7 @@ def project(request: pytest.FixtureRequest, tarball: Path) -> tuple[User, Path]:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / "package.json").write_text('{"private": true, "type": "module"}')
-    quiet = ("--no-audit", "--no-fund", "--loglevel=error")
-    run("npm", "install", *quiet, tarball, "typescript@7.0.2", *user.packages, cwd=folder)
+    run("npm", "install", *QUIET, tarball, "typescript@7.0.2", *user.packages, cwd=folder)
     for name in (user.types, user.program):
         shutil.copy(PROGRAMS / name, folder / name)
     return user, folder
@@ -115,3 +129,68 @@ def test_a_project_of_a_user(project: tuple[User, Path], server: Server) -> None
         checks = ("--types", "", "--skipLibCheck", "--exactOptionalPropertyTypes")
         run("npx", "tsc", *options, *how, *checks, user.types, cwd=folder)
     run("node", "--test-force-exit", user.program, server.url, TOKEN, cwd=folder)
+
+
+# --- the examples ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def open_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The bundled apps, for pages on this machine."""
+    with serving(
+        tmp_path_factory.mktemp("open"), "--dev", "--log", "memory:", agents=None
+    ) as found:
+        yield found
+
+
+def installed(name: str, tarball: Path) -> Path:
+    """Copy an example and install what it names; our package from the tarball."""
+    folder = FOLDER / name
+    shutil.rmtree(folder, ignore_errors=True)
+    left_out = shutil.ignore_patterns("node_modules", "dist", "package-lock.json")
+    shutil.copytree(ROOT / "examples" / name, folder, ignore=left_out)
+    manifest = json.loads((folder / "package.json").read_text())
+    manifest["dependencies"]["@adk-prism/client"] = f"file:{tarball}"
+    (folder / "package.json").write_text(json.dumps(manifest))
+    run("npm", "install", *QUIET, cwd=folder)
+    return folder
+
+
+def test_terminal(tarball: Path, open_server: Server) -> None:
+    """An approval, a tool of the program, and a chat that is gone on with."""
+    folder = installed("terminal", tarball)
+    talk = ("node", "chat.mjs", open_server.url, "tour", "in-a-terminal")
+    said = run(*talk, cwd=folder, typed="mixed batch\ny\ntool\n")
+    assert 'Allow send_invoice {"customer":"Ada","amount":42}? (y/n)' in said
+    assert "It is sunny in Lisbon" in said
+    messages = open_server.http.get("/api/chat/tour/in-a-terminal/messages").json()
+    assert [message["role"] for message in messages] == ["user", "assistant"] * 2
+    nowhere = ("node", "chat.mjs", open_server.url, "nowhere")
+    with pytest.raises(AssertionError, match="There is no app 'nowhere'"):
+        run(*nowhere, cwd=folder, typed="text\n")
+
+
+@pytest.mark.parametrize("name", ["vite-react", "live-voice"])
+def test_page(name: str, tarball: Path, open_server: Server) -> None:
+    """It is built, served, and used in a browser."""
+    folder = installed(name, tarball)
+    run("npm", "run", "build", cwd=folder, VITE_SERVER=open_server.url)
+    port = free_port()
+    command = ["npx", "vite", "preview", "--strictPort", "--port", str(port)]
+    with subprocess.Popen(command, cwd=folder, env=environment(), start_new_session=True) as shown:
+        try:
+            program = PROGRAMS / f"{name.replace('-', '_')}.mjs"
+            page = f"http://localhost:{port}/"
+            while not _answers(page):
+                assert shown.poll() is None
+            run("node", program, page, cwd=folder, PRISM_URL=open_server.url)
+        finally:
+            os.killpg(shown.pid, signal.SIGTERM)
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(url, timeout=PATIENCE).is_success
+    except httpx.ConnectError:
+        time.sleep(0.05)  # between two looks; nothing depends on how long
+        return False
