@@ -23,7 +23,7 @@ test('a chat with approval, a tool of the page, sources and history', async () =
   await page.getByText('send_invoice: output-available').waitFor();
   await page.getByText('get_location: output-available').waitFor();
   await page.getByRole('button', { name: 'Send' }).waitFor();
-  await page.getByRole('link', { name: 'mixed batch' }).waitFor();
+  await page.getByRole('link', { name: 'mixed batch' }).first().waitFor();
   const before = await page.locator('article').allTextContents();
   await page.reload();
   await page.locator('article').nth(1).waitFor();
