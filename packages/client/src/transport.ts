@@ -32,6 +32,7 @@ const DONE = '[DONE]';
 /** After it comes nothing but the end, if that: a log that fails cannot tell the run's. */
 const ERROR = '{"type":"error"';
 const COMPLETED = 'The answer was completed while the connection was lost. Load the messages again.';
+const NAMELESS = 'The connection was lost, and cannot be restored: the response has no header x-prism-run. Does a proxy remove it?';
 const STREAM = { accept: 'text/event-stream, application/problem+json' };
 
 export class PrismChatTransport<MESSAGE extends UIMessage = PrismUIMessage> implements ChatTransport<MESSAGE> {
@@ -51,7 +52,7 @@ export class PrismChatTransport<MESSAGE extends UIMessage = PrismUIMessage> impl
     const headers = { ...plain(options.headers), ...STREAM, 'content-type': 'application/json', 'idempotency-key': uniqueKey() };
     const url = address(this.#options, ['api', 'chat', app], { dialect });
     const sending = requestAgain(this.#options, url, { method: 'POST', headers, body: JSON.stringify(body) });
-    const response = await unlessAborted(sending, options.abortSignal, (late) => this.#leave(late));
+    const response = await unlessAborted(sending, options.abortSignal, (late) => this.#leave(late, options.chatId));
     return this.#chunks(response, url, options);
   }
 
@@ -62,7 +63,7 @@ export class PrismChatTransport<MESSAGE extends UIMessage = PrismUIMessage> impl
     const { headers, abortSignal: signal } = options;
     const init = { headers: { ...plain(headers), ...STREAM }, ...(signal && { signal }) };
     const response = await requestAgain(this.#options, url, init);
-    return response.status === 204 ? null : this.#chunks(response, url, options);
+    return response.status === 204 ? null : this.#chunks(response, url, options, true);
   }
 
   /** Stop what runs in a chat; nothing, if nothing does. */
@@ -81,13 +82,18 @@ export class PrismChatTransport<MESSAGE extends UIMessage = PrismUIMessage> impl
     return address(this.#options, ['api', 'chat', app, chat, action], { userId, dialect });
   }
 
-  #chunks(first: Response, url: string, { abortSignal, headers }: Reconnect<MESSAGE>): ReadableStream<UIMessageChunk> {
+  #chunks(first: Response, url: string, options: Reconnect<MESSAGE>, isResumed = false): ReadableStream<UIMessageChunk> {
     if (!isStream(first)) throw notAStream(first, url);
+    const { abortSignal, chatId, headers } = options;
     const leaving = new AbortController();
-    abortSignal?.addEventListener('abort', () => (leaving.abort(abortSignal.reason), void this.#stopRun(first)), { once: true });
+    const stop = () => {
+      leaving.abort(abortSignal?.reason);
+      void this.#stopRun(first, chatId);
+    };
+    abortSignal?.addEventListener('abort', stop, { once: true });
     const events = follow({
       first,
-      reopen: (after) => this.#reopen(first, url, after, plain(headers)),
+      reopen: (after) => this.#reopen(first, isResumed ? url : '', after, plain(headers)),
       isEnd: ({ data }) => data === DONE || data.startsWith(ERROR),
       onConnection: this.#options.onConnection,
       signal: leaving.signal,
@@ -104,34 +110,38 @@ export class PrismChatTransport<MESSAGE extends UIMessage = PrismUIMessage> impl
   }
 
   /**
-   * Ask for what follows a frame. Those of a resumed message, which several runs may have written, are named
-   * `run:position`: the message is asked for again, and once it is complete, the rest of its last run.
+   * Ask for what follows a frame. A resumed message, which several runs may have written, is asked for again where it
+   * came from, and once it is complete, the rest of its last run: its frames are named `run:position`.
    */
-  async #reopen(first: Response, url: string, id: string, headers: Record<string, string>): Promise<Reopened | null> {
-    const last = first.headers.get(RUN) ?? '';
+  async #reopen(first: Response, resumed: string, id: string, headers: Record<string, string>): Promise<Reopened | null> {
+    const last = first.headers.get(RUN);
+    if (!last) throw new PrismError(NAMELESS, { status: 200, url: first.url });
     const [position = '', run] = id.split(':').reverse();
     const init = { headers: { ...headers, ...STREAM } };
-    if (run !== undefined) {
-      const response = await request(this.#options, url, init);
-      if (response.status !== 204) return { response, isWhole: true };
-      if (run !== last) throw new PrismError(COMPLETED, { status: 204, url });
+    if (resumed) {
+      const response = await request(this.#options, resumed, init);
+      if (response.headers.get(RUN) === last) return { response, isWhole: true };
+      void response.body?.cancel().catch(() => {});
+      if (run !== last) throw new PrismError(COMPLETED, { status: response.status, url: resumed });
     }
     const query = { as: 'ai-sdk', dialect: this.#options.dialect, after: position };
     const response = await request(this.#options, address(this.#options, ['api', 'runs', last, 'stream'], query), init);
     return response.status === 204 ? null : { response };
   }
 
-  async #stopRun(response: Response): Promise<void> {
+  async #stopRun(response: Response, chatId: string): Promise<void> {
+    if (this.#options.stopOnAbort === false) return;
     const run = response.headers.get(RUN);
-    if (run === null || this.#options.stopOnAbort === false) return;
+    // By its name, so that a stop that is late cannot stop the next run.
+    const stopping = run ? json(this.#options, address(this.#options, ['api', 'runs', run, 'cancel']), 'POST') : this.stop(chatId);
     // Nobody waits for this: where the server cannot be reached, the chat has been left all the same.
-    await json(this.#options, address(this.#options, ['api', 'runs', run, 'cancel']), 'POST').catch(() => {});
+    await stopping.catch(() => {});
   }
 
   /** Leave a run that was started after nobody wanted it any more. */
-  #leave(response: Response): void {
+  #leave(response: Response, chatId: string): void {
     void response.body?.cancel().catch(() => {});
-    void this.#stopRun(response);
+    void this.#stopRun(response, chatId);
   }
 }
 
