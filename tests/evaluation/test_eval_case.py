@@ -13,7 +13,10 @@ from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
 from tests.source.scripted import Scripted, call
 
 from adk_prism.errors import Conflict
-from adk_prism.pipeline.eval_cases import cases_of_recordings, last_of_each
+from adk_prism.pipeline.chats import Chats
+from adk_prism.pipeline.eval_cases import EvalCases, cases_of_recordings, last_of_each
+from adk_prism.runlog.entry import Entry, Origin, RunId
+from adk_prism.runlog.memory import MemoryLog
 from adk_prism.source.evaluation.eval_set_file import case_as_written
 
 Json = dict[str, Any]
@@ -103,6 +106,38 @@ def test_an_answered_question_is_one_invocation(end: str) -> None:
     (answer,) = (case_of(first_of(end), end).model_extra or {})["prismAnswers"]
     assert (answer["message"], answer["tool"]) == (0, names[0])
     assert answer.get("approved") is APPROVED[end]
+
+
+def renamed(name: str, run: str, **changes: Any) -> list[Entry]:
+    """Return a recording under another id, with another beginning."""
+    first, *rest = load(name)
+    return [structs.replace(first, record=structs.replace(began(name), run=run, **changes)), *rest]
+
+
+def test_a_run_without_a_message_goes_on() -> None:
+    """A recorder does not know which run an answer continues."""
+    second = renamed("approval.2", "second", continues=None)
+    (case,) = cases_of_recordings([load("approval"), second])
+    (turn,) = EvalCase.model_validate(case).conversation or []
+    assert text_of(turn.final_response)
+
+
+async def test_runs_of_a_recorded_session_are_one_conversation() -> None:
+    """They were recorded elsewhere, and are no chat of this server."""
+    log = MemoryLog()
+    await log.open()
+    place = {"origin": Origin(app="far", user="ann", session="recorded"), "uploaded": True}
+    for name, run in (("text", "run-1"), ("tool", "run-2"), ("state", "run-3")):
+        entries = renamed(name, run, **place)
+        await log.append(RunId(run), [entry.record for entry in entries])
+        await log.commit(RunId(run))
+    case = await EvalCases(log, Chats(log)).of(RunId("run-2"))
+    assert [turn["userContent"]["parts"][0]["text"] for turn in case["conversation"]] == [
+        "text",
+        "tool",
+    ]
+    assert case["sessionInput"]["appName"] == "far"
+    await log.close()
 
 
 def test_of_one_conversation_the_last_run_counts() -> None:

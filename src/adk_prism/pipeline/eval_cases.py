@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from msgspec import structs
 
 from adk_prism.errors import Conflict, TooLarge
-from adk_prism.pipeline.chats import ChatRun, Chats, fold_turns
+from adk_prism.pipeline.chats import ChatRun, Chats, fold_recorded, fold_turns
 from adk_prism.runlog.contract import LogReader, RunSummary
 from adk_prism.runlog.entry import Entry, RunId, RunStarted
 from adk_prism.view.eval_case import eval_case
@@ -49,15 +49,14 @@ class EvalCases:
     async def _counting(self, run: RunId) -> list[ChatRun]:
         summary = await self._log.summary(run)
         head = await self._chats.beginning(run)
-        if head.uploaded:
-            return [ChatRun(summary, head)]
         if head.kind != "turn":
             raise Conflict("The run changed the session and sent no message: take another one.")
         origin = summary.origin
         listed = await self._log.list(app=origin.app, user=origin.user, session=origin.session)
         until = [each.run for each in listed].index(run) + 1
         heads = [ChatRun(each, await self._chats.beginning(each.run)) for each in listed[:until]]
-        return [each for turn in fold_turns(heads) for each in turn.runs]
+        turns = fold_recorded(heads) if head.uploaded else fold_turns(heads)
+        return [each for turn in turns for each in turn.runs]
 
 
 def cases_of_recordings(recordings: Sequence[Sequence[Entry]]) -> list[dict[str, Any]]:

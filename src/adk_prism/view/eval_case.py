@@ -172,7 +172,8 @@ def _begun(turns: list[_Turn], head: RunStarted, time: float) -> _Turn | None:
         found[0].answers += _answers(head.continues)
         return found[0]
     if is_absent(head.message):
-        return turns[-1] if head.responses and turns else None
+        # Recorded elsewhere, or read from a session: it goes on with what was answered.
+        return turns[-1] if turns else None
     turns.append(_Turn(head.run, head.invocation, _decode(bytes(head.message)), time))
     return turns[-1]
 
