@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,13 @@ def test_missing_packages_are_named_with_the_metrics(
     line = refused(capsys, str(eval_set), "tour")
     assert "tool_trajectory_avg_score, response_match_score" in line
     assert "pip install 'adk-prism[eval]'" in line
+
+
+def test_a_server_starts_without_importing_the_evaluation_of_adk() -> None:
+    """It takes seconds, and most servers never evaluate."""
+    program = "import sys, adk_prism.server.app\nsys.exit('google.adk.evaluation' in sys.modules)"
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=False)
+    assert done.returncode == 0
 
 
 @pytest.mark.parametrize(

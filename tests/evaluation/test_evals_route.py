@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from google.adk.evaluation.local_eval_set_results_manager import LocalEvalSetResultsManager
@@ -146,8 +147,13 @@ def test_a_command_lets_a_server_evaluate(
     path = str(agents / "right" / "prices.evalset.json")
     assert main(["eval", path, "right", "--url", server.url]) == 0
     assert "1 of 1 passed" in capsys.readouterr().out
-    assert main(["eval", path, "wrong", "--url", server.url, "--json"]) == 1
+    junit = agents.parent / "junit.xml"
+    words = ["--url", server.url, "--json", "--junit", str(junit)]
+    assert main(["eval", path, "wrong", *words]) == 1
     told = capsys.readouterr()
+    suite = ElementTree.parse(junit).getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    assert "tool_trajectory_avg_score 0.0 < 1.0" in suite[0][0].get("message", "")
     assert json.loads(told.out)["passed"] == 0
     assert "1 of 1 cases did not pass" in told.err
     assert main(["eval", path, "nobody", "--url", server.url]) == 2

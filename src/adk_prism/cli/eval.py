@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from adk_prism.cli import FAILURE, USAGE, fail
+from adk_prism.cli.junit import write_junit
 from adk_prism.cli.log_access import add_arguments, opened
 from adk_prism.cli.run import DiagnosticPrinter
 from adk_prism.console.client import Client
@@ -47,6 +48,9 @@ def register(parser: argparse.ArgumentParser) -> None:
         help="recorded: give approvals and results of client tools again; approved tools run",
     )
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    parser.add_argument(
+        "--junit", metavar="FILE", help="also write the results as JUnit XML, for CI"
+    )
     add_arguments(parser)
     parser.epilog = "Exit codes: 0 every case passed, 1 one did not, 2 the set cannot be run."
 
@@ -55,6 +59,8 @@ def execute(args: argparse.Namespace) -> int:
     """Run the set. Return 1 if a case did not pass."""
     try:
         found = asyncio.run(_evaluate(args))
+        if args.junit:
+            write_junit(Path(args.junit), found)
     except PrismError as error:  # Not 1: that is for cases that fail.
         return fail(error.detail, USAGE)
     if args.json:
