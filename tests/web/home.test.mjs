@@ -149,6 +149,17 @@ for (const dark of [false, true]) {
   }
 }
 
+test('home says how to connect, with this server\'s address', async () => {
+  const page = await open(browser);
+  await page.getByText('Command, addresses and code').click();
+  const code = page.getByLabel('Code, useChat');
+  await page.getByLabel('App', { exact: true }).selectOption('tour');
+  await until(async () => (await code.innerText()).includes(`'${SERVER}/api/chat/tour'`), 'the address is not there');
+  await page.getByText('google-adk').waitFor();
+  await checkAccess(page);
+  await close(page);
+});
+
 test('the theme is chosen and kept', async () => {
   const page = await open(browser);
   await page.getByRole('button', { name: 'Theme: system' }).click();

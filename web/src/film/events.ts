@@ -22,6 +22,9 @@ const RANK: Record<Kind, number> = {
 
 const PLAIN: EventInfo = { kind: 'neutral', what: 'event', failed: false };
 
+/** What is said of the entry that began with the user's words. */
+export const USER_SPOKE = 'user message';
+
 const BROKEN = new Set<Outcome>(['failed', 'incomplete']);
 
 type Note = (cursor: number, kind: Kind, what: string) => void;
@@ -86,7 +89,7 @@ function noteCall({ is, since, marks }: SaidItem, note: Note): void {
 }
 
 const OTHERS: Record<string, (item: SaidItem) => { kind: Kind; what: string }> = {
-  user: () => ({ kind: 'text', what: 'user message' }),
+  user: () => ({ kind: 'text', what: USER_SPOKE }),
   file: ({ is }) => ({ kind: 'media', what: `file ${is.mediaType ?? ''}` }),
   error: ({ is }) => ({ kind: 'error', what: `${is.speaker ?? 'agent'} failed: ${is.code ?? 'error'}` }),
   transfer: ({ is }) => ({ kind: 'neutral', what: `transfer to ${is.to}` }),

@@ -6,7 +6,7 @@ import { linkTo } from '../app/route';
 import { Icon } from '../ui/Icon';
 import { KindChip } from '../ui/Kind';
 import { Traceback } from '../ui/Traceback';
-import { plural } from '../ui/format';
+import { plural, readable } from '../ui/format';
 
 /** Prompts shown at first; the rest on demand. */
 const SHOWN = 5;
@@ -57,7 +57,7 @@ function WorkingApp({ app, isFirst }: { app: UsableApp; isFirst: boolean }) {
   return (
     <li className="card">
       <h3>
-        {app.name}
+        <span title={app.name}>{readable(app.name)}</span>
         {app.models && (
           <KindChip kind={app.offline ? 'neutral' : 'text'} icon={app.offline ? 'play' : 'text'} title={app.models.join(', ')}>
             {modelWords(app)}

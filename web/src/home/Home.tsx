@@ -1,7 +1,9 @@
 /** Home: apps that run with one key press, what was active last, and a place to drop a recording. */
-import { useEffect } from 'react';
+import { Suspense, useEffect } from 'react';
 import { addressOf } from '../app/RailConversations';
 import { isUsable, useCatalogue, type AppEntry, type ConversationEntry } from '../app/catalogue';
+import { lazyWithRetry } from '../app/lazyWithRetry';
+import { Details } from '../ui/Details';
 import { Icon } from '../ui/Icon';
 import { KindChip } from '../ui/Kind';
 import { shorten } from '../ui/Id';
@@ -11,6 +13,9 @@ import { AppCard } from './AppCard';
 import { OUTCOMES } from './outcomes';
 import { DropZone } from './DropZone';
 import './home.css';
+
+// Whoever only chats does not load it.
+const Connect = lazyWithRetry(() => import('./Connect'));
 
 const SHOWN = 12;
 
@@ -54,6 +59,16 @@ export default function Home() {
       <section aria-labelledby="recordings">
         <h2 id="recordings">Open a recording</h2>
         <DropZone />
+      </section>
+      <section aria-labelledby="connect">
+        <h2 id="connect">Connect your agent</h2>
+        <Details className="connect-fold" summary="Command, addresses and code for useChat, AG-UI and curl">
+          {() => (
+            <Suspense fallback={<div className="skeleton card-skeleton" />}>
+              <Connect />
+            </Suspense>
+          )}
+        </Details>
       </section>
     </div>
   );

@@ -1,10 +1,21 @@
 /** Code, in pieces of some lines: while it grows only its last piece changes. */
-import { memo } from 'react';
+import { memo, useState } from 'react';
 import { Copy } from '../../ui/Copy';
+import { plural } from '../../ui/format';
 
 const LINES = 60;
 
-export const Code = memo(function Code({ language, code }: { language: string; code: string }) {
+type Props = {
+  language: string;
+  code: string;
+  /** It is still being written: then its end is what one looks at. */
+  live?: boolean;
+};
+
+export const Code = memo(function Code({ language, code, live = false }: Props) {
+  const [isWhole, setWhole] = useState(false);
+  const all = pieces(code);
+  const isFolded = !live && !isWhole && all.length > 1;
   return (
     <figure className="code">
       <figcaption>
@@ -13,11 +24,16 @@ export const Code = memo(function Code({ language, code }: { language: string; c
       </figcaption>
       <pre tabIndex={0} aria-label={language ? `Code, ${language}` : 'Code'}>
         <code>
-          {pieces(code).map((piece, index) => (
+          {(isFolded ? all.slice(0, 1) : all).map((piece, index) => (
             <Piece key={index} text={piece} />
           ))}
         </code>
       </pre>
+      {isFolded && (
+        <button type="button" className="button code-more" data-look="quiet" onClick={() => setWhole(true)}>
+          Show all {plural(code.split('\n').length, 'line')}
+        </button>
+      )}
     </figure>
   );
 });

@@ -83,7 +83,7 @@ const Growing = memo(function Growing({ text, open }: { text: string; open: bool
   if (isDue) parsed.current = text;
   const rest = text.slice(parsed.current.length);
   const code = fenced(text);
-  if (code) return <Code language={code.language} code={open ? code.code : code.code.replace(/\n$/, '')} />;
+  if (code) return <Code language={code.language} live={open} code={open ? code.code : code.code.replace(/\n$/, '')} />;
   return (
     <>
       <Parsed text={parsed.current} />

@@ -2,6 +2,7 @@
 import { memo, useCallback, useEffect, useRef, useState } from 'react';
 import type { Film } from '../../film/film';
 import { costAt, endOf, nodeAt, nodesAt, SECOND, timeAt, type NodeItem } from '../../film/timeline';
+import { tableRows } from './tableRows';
 import { duration, number, plural } from '../../ui/format';
 import { callTokens, costNumber, costWords } from '../../ui/tokens';
 
@@ -12,9 +13,9 @@ type Props = { film: Film; at: number; select(id: string): void; seek(cursor: nu
 export function NodeTable({ film, at, select, seek }: Props) {
   const [shown, setShown] = useState(SHOWN);
   const [pick, go] = [useLatest(select), useLatest(seek)];
-  const nodes = nodesAt(film, at);
+  const nodes = tableRows(film).filter(({ item }) => item.since <= at);
   const now = timeAt(film, at);
-  const total = costAt(nodes, at);
+  const total = costAt(nodesAt(film, at), at);
   return (
     <div className="table-box" tabIndex={0} role="region" aria-label="Nodes as a table">
       <table>
@@ -31,9 +32,9 @@ export function NodeTable({ film, at, select, seek }: Props) {
           </tr>
         </thead>
         <tbody>
-          {nodes.slice(0, shown).map((item) => {
+          {nodes.slice(0, shown).map(({ item, depth }) => {
             const { status, tokens, cost, derived, duration: took } = nodeAt(item, at, now);
-            return <Row key={item.is.node} item={item} status={status} isInferred={derived} took={duration(took)} tokens={tokens.total} kinds={callTokens(tokens)} cost={total === undefined ? undefined : (cost ?? null)} select={pick} seek={go} />;
+            return <Row key={item.is.node} item={item} depth={depth} status={status} isInferred={derived} took={duration(took)} tokens={tokens.total} kinds={callTokens(tokens)} cost={total === undefined ? undefined : (cost ?? null)} select={pick} seek={go} />;
           })}
         </tbody>
       </table>
@@ -47,11 +48,11 @@ export function NodeTable({ film, at, select, seek }: Props) {
   );
 }
 
-type RowProps = { item: NodeItem; status: string; isInferred: boolean; took: string; tokens: number | undefined; kinds: string; cost: number | null | undefined; select(id: string): void; seek(cursor: number): void };
+type RowProps = { item: NodeItem; depth: number; status: string; isInferred: boolean; took: string; tokens: number | undefined; kinds: string; cost: number | null | undefined; select(id: string): void; seek(cursor: number): void };
 
 /** A row is drawn again when its node began to look otherwise, not whenever the playhead moves. */
-const Row = memo(function Row({ item, status, isInferred, took, tokens, kinds, cost, select, seek }: RowProps) {
-  const { name, kind, depth, start } = item.is;
+const Row = memo(function Row({ item, depth, status, isInferred, took, tokens, kinds, cost, select, seek }: RowProps) {
+  const { name, kind, start } = item.is;
   const error = status === 'running' ? '' : (endOf(item)?.error ?? '');
   return (
     <tr>

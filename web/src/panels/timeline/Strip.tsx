@@ -1,5 +1,5 @@
 /** Every entry as a mark coloured by its kind, and the playhead over them: a native range, so that it speaks. */
-import { useCallback, useMemo, useRef } from 'react';
+import { useCallback, useMemo, useRef, useState, type MouseEvent } from 'react';
 import { eventsOf } from '../../film/events';
 import type { Film } from '../../film/film';
 import { historyOf } from '../../film/state';
@@ -11,6 +11,7 @@ import { useSize } from '../useSize';
 import { useDrawing } from './canvas';
 import { usePalette, type Palette } from './palette';
 
+const TIP = 240; // Pixels that the words under the pointer may take.
 const THUMB = 2; // Width of the range's thumb, as in timeline.css: its middle is the playhead.
 
 /** How tall a mark is, as a share: what is rare stands out of what streams. */
@@ -42,9 +43,15 @@ export function Strip({ film, at, selected, seek }: Props) {
     [film, selected, size, palette],
   );
   useDrawing(canvas, size, draw);
+  const [tip, setTip] = useState<{ x: number; words: string } | null>(null);
+  const point = (event: MouseEvent) => {
+    const { left, width } = event.currentTarget.getBoundingClientRect();
+    const share = Math.min(1, Math.max(0, (event.clientX - left) / (width || 1)));
+    setTip({ x: event.clientX - left, words: speak(film, Math.round(1 + share * (film.last - 1))) });
+  };
   const spoken = useMemo(() => speak(film, at), [film, at]);
   return (
-    <div className="strip" ref={box}>
+    <div className="strip" ref={box} onMouseMove={point} onMouseLeave={() => setTip(null)}>
       <canvas ref={canvas} aria-hidden="true" />
       <div className="later" style={{ left: placeOf(at, film.last, size.width) }} aria-hidden="true" />
       <input
@@ -55,9 +62,13 @@ export function Strip({ film, at, selected, seek }: Props) {
         value={at}
         aria-label="Playhead"
         aria-valuetext={spoken}
-        title={spoken}
         onChange={(event) => seek(Number(event.currentTarget.value))}
       />
+      {tip && (
+        <div className="strip-tip" aria-hidden="true" style={{ left: Math.min(tip.x, Math.max(0, size.width - TIP)) }}>
+          {tip.words}
+        </div>
+      )}
     </div>
   );
 }

@@ -51,6 +51,8 @@ export default function TimelinePanel({ film, at, selected, select, seek, live }
   };
   const { wanted, matches, change } = useFind(film, seek);
   const actions: Record<Action, () => void> = {
+    'previous step': () => go(moves.previousStep(film, at)),
+    'next step': () => go(moves.nextStep(film, at)),
     'previous event': () => go(moves.previousEvent(film, at)),
     'next event': () => go(moves.nextEvent(film, at)),
     'previous node': () => go(moves.previousNode(film, at)),
@@ -80,8 +82,8 @@ export default function TimelinePanel({ film, at, selected, select, seek, live }
         >
           {speed}×
         </button>
-        <Step label="Previous event" keys="←" icon="back" act={actions['previous event']} off={at <= 1} />
-        <Step label="Next event" keys="→" icon="on" act={actions['next event']} off={at >= film.last} />
+        <Step label="Previous step" keys="←" icon="back" act={actions['previous step']} off={at <= 1} />
+        <Step label="Next step" keys="→" icon="on" act={actions['next step']} off={at >= film.last} />
         <span className="where">
           <span className="count">
             event <b>{at}</b> of {film.last}

@@ -2,6 +2,8 @@
 import { useEffect, useRef } from 'react';
 
 export type Action =
+  | 'previous step'
+  | 'next step'
   | 'previous event'
   | 'next event'
   | 'previous node'
@@ -13,8 +15,10 @@ export type Action =
   | 'next peer';
 
 const KEYS: Record<string, Action> = {
-  ArrowLeft: 'previous event',
-  ArrowRight: 'next event',
+  ArrowLeft: 'previous step',
+  ArrowRight: 'next step',
+  'Alt+ArrowLeft': 'previous event',
+  'Alt+ArrowRight': 'next event',
   'Shift+ArrowLeft': 'previous node',
   'Shift+ArrowRight': 'next node',
   ' ': 'play',
@@ -28,12 +32,13 @@ const TYPING = 'input:not([type=range]), textarea, select, [contenteditable]:not
 const PRESSED = 'button, a, summary, [role=tab], [role=menuitem]';
 
 export function actionOf(event: KeyboardEvent): Action | null {
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return null;
+  const isArrow = event.key.startsWith('Arrow');
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || (event.altKey && !isArrow)) return null;
   const target = event.target instanceof Element ? event.target : null;
   if (target?.closest(TYPING)) return null;
-  const action = KEYS[`${event.shiftKey && event.key.startsWith('Arrow') ? 'Shift+' : ''}${event.key}`] ?? null;
+  const action = KEYS[`${isArrow && event.altKey ? 'Alt+' : ''}${isArrow && event.shiftKey ? 'Shift+' : ''}${event.key}`] ?? null;
   if (action === 'play' && target?.closest(PRESSED)) return null; // Space presses what has the focus.
-  if (action?.endsWith('event') && target?.closest('[role=tablist], [type=range]')) return null; // Arrows are theirs.
+  if (isArrow && !event.shiftKey && target?.closest('[role=tablist], [type=range]')) return null; // Arrows are theirs.
   return action;
 }
 

@@ -1,4 +1,5 @@
 /** Where the playhead goes: pure functions of film and cursor. Null: there is nowhere to go. */
+import { eventsOf, USER_SPOKE } from '../../film/events';
 import { failuresOf } from '../../film/failures';
 import { once, type Film } from '../../film/film';
 import { endAt, endOf, nodesAt } from '../../film/timeline';
@@ -7,6 +8,38 @@ export type Move = (film: Film, at: number) => number | null;
 
 export const nextEvent: Move = (film, at) => (at < film.last ? at + 1 : null);
 export const previousEvent: Move = (_, at) => (at > 1 ? at - 1 : null);
+
+/** The cursors where a step ends: a stretch of text is one step, as long as nothing else comes between. */
+const steps = once((film: Film): number[] => {
+  const infos = eventsOf(film);
+  const flows = (cursor: number) => FLOWING.has(infos[cursor]?.kind ?? 'neutral') && infos[cursor]?.what !== USER_SPOKE;
+  const found: number[] = [];
+  for (let cursor = 1; cursor <= film.last; cursor++) if (!flows(cursor) || !flows(cursor + 1)) found.push(cursor);
+  return found;
+});
+
+const FLOWING: ReadonlySet<string> = new Set(['text', 'reasoning']);
+
+export const nextStep: Move = (film, at) => {
+  const all = steps(film);
+  return all[countUpTo(all, at)] ?? null;
+};
+export const previousStep: Move = (film, at) => {
+  const all = steps(film);
+  return all[countUpTo(all, at - 1) - 1] ?? (at > 1 ? 1 : null);
+};
+
+/** Return how many of some sorted cursors are not past one. */
+function countUpTo(cursors: readonly number[], at: number): number {
+  let low = 0;
+  let high = cursors.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (cursors[middle]! <= at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
 
 /** The cursors at which a node began or ended, in order. */
 const bounds = once((film: Film): number[] => {

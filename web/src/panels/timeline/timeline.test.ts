@@ -8,6 +8,7 @@ import { actionOf } from './keys';
 import { lanesOf } from './lanes';
 import * as moves from './navigation';
 import { speak } from './Strip';
+import { tableRows } from './tableRows';
 
 describe('moves', () => {
   const film = golden('x_retried_node');
@@ -16,6 +17,25 @@ describe('moves', () => {
     expect(moves.nextEvent(film, film.last)).toBeNull();
     expect(moves.previousEvent(film, 1)).toBeNull();
     expect(moves.nextEvent(film, 1)).toBe(2);
+  });
+
+  test('a stretch of text is one step, in both ways', () => {
+    const text = golden('workflow');
+    const there: number[] = [];
+    for (let at: number | null = 1; at !== null; at = moves.nextStep(text, at)) there.push(at);
+    const back: number[] = [];
+    for (let at: number | null = text.last; at !== null; at = moves.previousStep(text, at)) back.push(at);
+    expect(there).toEqual(back.reverse());
+    const infos = eventsOf(text);
+    expect(there.length).toBeLessThan(text.last);
+    const flows = (at: number) => infos[at]?.kind === 'text' && infos[at]?.what !== 'user message';
+    expect(there.filter((at) => at > 1 && flows(at) && flows(at + 1))).toEqual([]);
+    expect(moves.previousStep(text, 1)).toBeNull();
+  });
+
+  test('rows of the table stand below their parents, and a tool that runs an agent is that agent', () => {
+    const rows = tableRows(golden('parallel_specialists')).map(({ item, depth }) => `${'-'.repeat(depth)}${item.is.name} ${item.is.kind}`);
+    expect(rows).toEqual(['tour agent', '-weather_specialist agent', '--get_weather tool', '-food_specialist agent', '-budget_specialist agent']);
   });
 
   test('nodes are their bounds, in both ways', () => {
