@@ -18,12 +18,13 @@ export function useRecordedSession({ app, user, session }: Where, run: string): 
     if (!isRecorded) return;
     const leaving = new AbortController();
     const where = { app, user, session };
-    const listed = getJson<{ run: string }[]>(`api/runs?${new URLSearchParams(where)}`, leaving.signal);
-    const said = getJson<Message[]>(chatAddress(where, 'messages'), leaving.signal);
-    Promise.all([listed, said]).then(
-      ([runs, messages]) => setFound({ run, runs: runs.map((one) => one.run), before: saidBefore(messages, run) }),
-      () => {}, // The run is shown alone.
-    );
+    const read = async () => {
+      const runs = await getJson<{ run: string }[]>(`api/runs?${new URLSearchParams(where)}`, leaving.signal);
+      // Before the only run nothing was said; and the app of an uploaded one need not be served here.
+      const messages = runs.length > 1 ? await getJson<Message[]>(chatAddress(where, 'messages'), leaving.signal) : [];
+      setFound({ run, runs: runs.map((one) => one.run), before: saidBefore(messages, run) });
+    };
+    read().catch(() => {}); // The run is shown alone.
     return () => leaving.abort();
   }, [isRecorded, app, user, session, run]);
   return found?.run === run ? found : NONE;
