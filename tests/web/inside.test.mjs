@@ -10,6 +10,8 @@ before(async () => (browser = await launch()));
 after(() => browser.close());
 
 const panel = (page, name) => page.locator(`section.panel[aria-label="${name}"]`);
+/** Click a node wherever the graph has it: it moves as the details open. */
+const pick = (page, name) => vertex(page, name).dispatchEvent('click');
 const vertex = (page, name) => page.locator('.react-flow__node').filter({ has: page.locator('.vertex b').getByText(name, { exact: true }) });
 
 test('a node of the graph opens its instruction, tools, inputs and outputs, and leads to its model calls', async () => {
@@ -17,7 +19,7 @@ test('a node of the graph opens its instruction, tools, inputs and outputs, and 
   await ask(page, 'workflow');
   await settled(page);
   await openPanel(page, 'Graph');
-  await vertex(page, 'tour').click();
+  await pick(page, 'tour');
   const node = page.locator('.node-details');
   await node.getByRole('heading', { name: /^tour agent, run 1 of 1/ }).waitFor();
   await node.getByText('Instruction', { exact: true }).waitFor();
@@ -25,7 +27,7 @@ test('a node of the graph opens its instruction, tools, inputs and outputs, and 
   await node.getByText(/plan_trip/).first().waitFor();
   await node.getByText('from user').waitFor();
   await checkAccess(page);
-  await vertex(page, 'conclude').click();
+  await pick(page, 'conclude');
   await node.getByRole('heading', { name: /^conclude function/ }).waitFor();
   await node.getByText('from gather:').waitFor();
   await node.getByRole('heading', { name: 'Output' }).waitFor();
@@ -35,7 +37,7 @@ test('a node of the graph opens its instruction, tools, inputs and outputs, and 
   await until(async () => page.url().includes(`at=${cursor}`), 'the playhead did not follow');
   await node.getByRole('heading', { name: 'Output' }).waitFor({ state: 'detached' });
   await page.getByRole('button', { name: /^Back to latest/ }).click();
-  await vertex(page, 'route_planner').click();
+  await pick(page, 'route_planner');
   await node.getByRole('button', { name: /, event \d+$/ }).first().click();
   await panel(page, 'Model').getByText('Instruction', { exact: true }).waitFor();
   await close(page);

@@ -15,7 +15,7 @@ import { carrying, ranDrawing, ranMoment, summedDrawing, summedMoment, type Draw
 import { edgesOf, Kept, nodesOf } from './reactFlow';
 import './graph.css';
 import { GraphTable } from './GraphTable';
-import { layoutFor, type Layout } from './layout';
+import { layoutFor, type Layout, type Place } from './layout';
 import { EdgeView, type EdgeViewType } from './EdgeView';
 import { NodeDetails } from './NodeDetails';
 import { NodeView, type NodeViewType } from './NodeView';
@@ -100,7 +100,11 @@ const Canvas = memo(function Canvas({ film, at, selected, select, drawing, momen
     [film, drawing, moment, layout, lit, pick, kept],
   );
   const { setViewport } = useReactFlow();
-  useEffect(() => void setViewport(viewportFor(layout, width, height)), [setViewport, layout, width, height]);
+  useEffect(() => {
+    const picked = drawing.vertices.find(({ name }) => name === selected);
+    void setViewport(showing(viewportFor(layout, width, height), picked && layout.places.get(picked.id), width, height));
+    // Whoever selects another node sees it already.
+  }, [setViewport, layout, width, height]);
   return (
     <div className="canvas" ref={box}>
       <ReactFlow
@@ -128,8 +132,19 @@ const Canvas = memo(function Canvas({ film, at, selected, select, drawing, momen
   );
 });
 
+type Viewport = { x: number; y: number; zoom: number };
+
+/** Where one looks so that a place is seen. */
+function showing(view: Viewport, place: Place | undefined, width: number, height: number): Viewport {
+  if (!place) return view;
+  const [left, top] = [place.x * view.zoom + view.x, place.y * view.zoom + view.y];
+  const isSeen = left >= 0 && top >= 0 && left + place.width * view.zoom <= width && top + place.height * view.zoom <= height;
+  if (isSeen) return view;
+  return { zoom: view.zoom, x: width / 2 - (place.x + place.width / 2) * view.zoom, y: height / 2 - (place.y + place.height / 2) * view.zoom };
+}
+
 /** Where one looks at first: at the whole in the middle, or, where that could not be read, at its beginning. */
-function viewportFor(layout: Layout, width: number, height: number): { x: number; y: number; zoom: number } {
+function viewportFor(layout: Layout, width: number, height: number): Viewport {
   const tall = layout.direction === 'lines' ? 1 : height / layout.height; // Lines are scrolled, not shrunk.
   const zoom = Math.max(LEAST_ZOOM, Math.min(1, width / layout.width, tall));
   const rest = { x: width - layout.width * zoom, y: height - layout.height * zoom };
