@@ -130,6 +130,23 @@ async def test_the_history_is_that_of_the_message() -> None:
         assert (await stage.session())["state"] == {"count": 3}
 
 
+async def test_a_message_that_only_the_session_has() -> None:
+    """Of a run without a log, the session's events are the recording; shared state stays as it is."""
+    turns = (call("share", "s", text="a"), "Told.")
+    model = Scripted.saying(*turns * 2)
+    async with staging(agent(model)) as stage:
+        where = {"app_name": APP, "user_id": "user", "session_id": "far"}
+        await stage.runner.session_service.create_session(**where)
+        said_there = {"user_id": "user", "session_id": "far"}
+        async for _ in stage.runner.run_async(new_message=types.UserContent("hi"), **said_there):
+            pass
+        listed = {"app": APP, "user": "user", "session": "far"}
+        [run] = (await stage.client.get("/api/runs", params=listed)).json()
+        found = await rerun(stage, run["run"])
+        assert await differs(stage, found) == []
+        assert (await stage.session(found["session"]))["state"]["user:told"] == "a"
+
+
 async def test_equal_calls_are_answered_in_order_and_one_more_fails() -> None:
     """Two side by side and one after them; a fourth has no answer, and the tool is not called for it."""
     model = Scripted.saying(

@@ -146,8 +146,8 @@ class Reruns:
         )
         is_recorded = changes.tools == "recorded"
         artifacts = stored_artifacts(self._apps.artifact_service(origin.app), origin)
-        head = await self._chats.head(turn.first.summary.run)
-        tools = RecordedTools(RecordedCalls(runs), artifacts, head.state)
+        state = await self._chats.state_before(turn.first.summary.run)
+        tools = RecordedTools(RecordedCalls(runs), artifacts, state)
         variant = Variant(runner=runner, repeats=repeats, tools=tools if is_recorded else None)
         return _Plan(turn, variant, RecordedAnswers(runs))
 

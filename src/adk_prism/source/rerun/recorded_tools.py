@@ -62,11 +62,11 @@ class RecordedTools:
     def __init__(
         self, calls: RecordedCalls, load: LoadArtifact, state: Mapping[str, Raw] | None = None
     ) -> None:
-        """`state` is that before the first run, with what the session shares with others."""
+        """`state` is that before the first run, with what the session shares with others; None: not known."""
         self._calls = calls
         self._load = load
         self._shared = {k: read_value(v) for k, v in (state or {}).items() if k.startswith(SHARED)}
-        self._later: set[str] | None = None
+        self._later: set[str] | None = set() if state is None else None
         """Keys of shared state that have come since; None before the first run."""
         self.unanswered: CallNotRecorded | None = None
         """The call that the recording has no answer to: the run fails with it."""
