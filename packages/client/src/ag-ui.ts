@@ -1,7 +1,7 @@
 /** For AG-UI (`@ag-ui/client`): an agent that goes on where its connection broke off. */
 import { HttpAgent, runHttpRequest, transformHttpEventStream, type HttpAgentConfig, type RunAgentInput } from '@ag-ui/client';
 import { address, json, request, requestAgain, type Connection } from './connection.ts';
-import { notAStream } from './errors.ts';
+import { notWanted } from './errors.ts';
 import { follow, isStream, type ConnectionState, type ServerEvent } from './follow.ts';
 
 export * from './index.ts';
@@ -51,7 +51,7 @@ export class PrismAgent extends HttpAgent {
     // Sent again, a run's id means the same run.
     const first = await requestAgain(this.#config, url, init);
     if (first.status === 204) return first;
-    if (!isStream(first)) throw notAStream(first, url);
+    if (!isStream(first)) throw notWanted(first, url, 'a stream');
     const events = follow({
       first,
       reopen: async (after) => {

@@ -1,5 +1,5 @@
 /** Where an app is served, as whom to ask, and requests that fail with a sentence. */
-import { ConnectionError, refusal } from './errors.ts';
+import { ConnectionError, notWanted, refusal } from './errors.ts';
 
 export type Resolvable<Value> = Value | (() => Value | Promise<Value>);
 
@@ -81,7 +81,9 @@ export const JSON_BODY = { accept: 'application/json, application/problem+json',
 export async function json<Value>(connection: Connection, url: string, method = 'GET', body?: unknown): Promise<Value> {
   const init = { method, headers: JSON_BODY, ...(body !== undefined && { body: JSON.stringify(body) }) };
   const response = await (method === 'GET' ? requestAgain : request)(connection, url, init);
-  return (response.status === 204 ? null : await response.json()) as Value;
+  if (response.status === 204) return null as Value;
+  if (!response.headers.get('content-type')?.includes('json')) throw notWanted(response, url, 'JSON');
+  return (await response.json()) as Value;
 }
 
 /** Return a text that nobody else has. `crypto.randomUUID` exists on secure pages only. */

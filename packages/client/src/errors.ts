@@ -63,10 +63,10 @@ export async function refusal(response: Response, url: string): Promise<PrismErr
   return new PrismError(message, { status, code: type.split(':').at(-1) ?? '', url, ...(after >= 0 && { retryAfter: after }) });
 }
 
-/** Return the error of an answer that is no stream, as a development server gives its page for any address. */
-export function notAStream(response: Response, url: string): PrismError {
+/** Return the error of an answer that is not what was asked for, as a development server gives its page for any address. */
+export function notWanted(response: Response, url: string, wanted: 'a stream' | 'JSON'): PrismError {
   const type = response.headers.get('content-type') ?? 'no content type';
-  return new PrismError(`${originOf(url)} answered with ${type}, not with a stream: is it the address of an adk-prism server?`, {
+  return new PrismError(`${originOf(url)} answered with ${type}, not with ${wanted}: is it the address of an adk-prism server?`, {
     status: response.status,
     url,
   });

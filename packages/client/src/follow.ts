@@ -3,7 +3,7 @@
  * connection loses nothing: whoever reads sees one stream, with every event once.
  */
 import { delay, isAway } from './connection.ts';
-import { ConnectionError, notAStream } from './errors.ts';
+import { ConnectionError, notWanted } from './errors.ts';
 import { SseParser, type StudioEvent } from './studio-client.ts';
 
 export type ServerEvent = StudioEvent;
@@ -70,7 +70,7 @@ async function comeBack(stream: Stream, last: string, first: number): Promise<[R
 
 /** Yield the events of one response, until it ends or breaks off. */
 async function* eventsOf(response: Response, last: string, signal?: AbortSignal): AsyncGenerator<ServerEvent, void> {
-  if (!isStream(response)) throw notAStream(response, response.url);
+  if (!isStream(response)) throw notWanted(response, response.url, 'a stream');
   const parser = new SseParser(last);
   const reader = response.body!.getReader();
   const leave = () => void reader.cancel().catch(() => {});

@@ -1,7 +1,7 @@
 /** A transport of the AI SDK's chat for adk-prism: `useChat({ transport: new PrismChatTransport({ server, app }) })`. */
 import type { ChatTransport, UIMessage, UIMessageChunk } from 'ai';
 import { address, json, request, requestAgain, uniqueKey, type Connection, type Resolvable } from './connection.ts';
-import { notAStream, PrismError } from './errors.ts';
+import { notWanted, PrismError } from './errors.ts';
 import { follow, isStream, type ConnectionState, type Reopened } from './follow.ts';
 import type { JsonValue, PrismUIMessage } from './prism.ts';
 import { sendBody } from './sendBody.ts';
@@ -83,7 +83,7 @@ export class PrismChatTransport<MESSAGE extends UIMessage = PrismUIMessage> impl
   }
 
   #chunks(first: Response, url: string, options: Reconnect<MESSAGE>, isResumed = false): ReadableStream<UIMessageChunk> {
-    if (!isStream(first)) throw notAStream(first, url);
+    if (!isStream(first)) throw notWanted(first, url, 'a stream');
     const { abortSignal, chatId, headers } = options;
     const leaving = new AbortController();
     const stop = () => {

@@ -1,5 +1,6 @@
 // Talks to a real server with the packed package, as a user's program: node talk.mjs SERVER TOKEN
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
 import { test } from 'node:test';
 import { AbstractChat, generateId, safeValidateUIMessages } from 'ai';
 import { deleteChat, FilmStore, listChats, pinChat, renameChat, restoreChat, sendFeedback, studio } from '@adk-prism/client';
@@ -91,6 +92,24 @@ test('stop reaches the server', async () => {
   assert.equal((await runs())[0].outcome, 'cancelled');
 });
 
+test('stop before the answer begins reaches the server, too', async () => {
+  const { promise, resolve } = Promise.withResolvers();
+  const late = async (url, init) => (await promise, fetch(url, init));
+  const id = `chat-${generateId()}`;
+  let isLate = true;
+  const chat = open({ app: 'diary', fetch: (url, init) => (isLate ? late(url, init) : fetch(url, init)) }, { id });
+  const sent = chat.sendMessage({ text: `say [gate_${generateId()}] more` });
+  await until(() => chat.status === 'submitted');
+  await chat.stop();
+  await sent;
+  assert.equal(chat.status, 'ready');
+  isLate = false;
+  resolve();
+  const runs = async () => (await fetch(`${server}/api/runs?app=diary&session=${id}`, { headers: await signedIn.headers() })).json();
+  await until(async () => ((await runs())[0]?.outcome ?? null) !== null);
+  assert.equal((await runs())[0].outcome, 'cancelled');
+});
+
 test('a cut connection is gone on with', async () => {
   const states = [];
   const chat = open({ fetch: cutOnce(900), onConnection: (state) => states.push(state) });
@@ -135,6 +154,17 @@ for (const [name, [options, status, message]] of Object.entries(ERRORS)) {
     assert.equal(chat.error instanceof PrismError, status !== undefined);
   });
 }
+
+test('an error that can be read: a development server answers with its page', async () => {
+  const page = createServer((_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html>'));
+  await new Promise((resolve) => page.listen(0, '127.0.0.1', resolve));
+  const wrong = { ...signedIn, server: `http://127.0.0.1:${page.address().port}` };
+  await assert.rejects(loadMessages(wrong, 'chat'), /answered with text\/html, not with JSON/);
+  const chat = open(wrong);
+  await chat.sendMessage({ text: 'text' });
+  assert.match(chat.error.message, /answered with text\/html, not with a stream/);
+  page.close();
+});
 
 test('errors that can be read: busy, and too much at once', async () => {
   const chat = open({ app: 'diary' });
