@@ -23,7 +23,7 @@ from tests.live.loopback import HANDLE, Family, LoopbackLive, certificate, serve
 from tests.live.served import Client, Served, served
 from tests.live.stage import runner_of
 
-from adk_prism.diagnostics import ignore
+from adk_prism.diagnostics import Diagnostic, ignore
 from adk_prism.models import Call, ScriptedModel, Turn, read_conversation, say
 from adk_prism.pipeline.model_call_writer import ModelCallWriter
 from adk_prism.pipeline.model_calls import ModelCalls
@@ -242,3 +242,33 @@ async def test_a_long_conversation_is_kept_once() -> None:
 
 
 USAGE = types.GenerateContentResponseUsageMetadata(prompt_token_count=4, total_token_count=9)
+
+
+async def test_watching_never_fails_a_run() -> None:
+    """What cannot be read is reported once, and the next turn is watched again."""
+    reports: list[Diagnostic] = []
+    live = LiveCalls("full", lambda: False, reports.append)
+    live.connect("voice", LlmRequest(model="m"), ())
+    for _ in range(2):
+        live.send(LiveRequest(content=types.UserContent("Hello.")))
+        live.read(Event(author="voice", content=types.ModelContent("One.")))
+        live.read(object())  # type: ignore[arg-type]  # on purpose
+    live.read(Event(author="voice", content=types.ModelContent("Two."), turn_complete=True))
+    live.close()
+    assert [report.kind for report in reports] == ["model call not kept"]
+    (seen,) = live.take()
+    assert seen.texts is not None
+    assert b"Two." in seen.texts.answer
+
+
+async def test_a_summary_has_tokens_and_no_texts() -> None:
+    """As of any other run."""
+    agent = LlmAgent(name="voice", model=ScriptedModel(model="m", script=lambda _: say("Yes.")))
+    async with served(runner_of(agent), model_calls="summary") as server, server.live() as client:
+        await client.say("hello")
+        await client.until_chunk("finish")
+        await client.send("close")
+        await client.closed()
+        (only,) = await calls(server, client)
+    assert (only["model"], only["request"], only["response"]) == ("m", None, None)
+    assert only["usage"]["total"] > 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Concatenate, ParamSpec
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.live_request_queue import LiveRequest
@@ -21,12 +22,14 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from google.genai import types
 
+from adk_prism.diagnostics import Diagnostic, Report, cause_of, ignore
 from adk_prism.source.live.audio_log import PcmChunk
 from adk_prism.source.live.model_turn import ModelTurn, Transcript
 from adk_prism.source.model_calls.seen_call import ContentText, Detail, SeenCall
 from adk_prism.source.model_calls.texts import RequestTexts, content_text
 
 _OURS = "adk_prism."
+_Given = ParamSpec("_Given")
 
 MOST_BYTES = 8 * 1024**2
 """Of the messages of one connection that are remembered; of more, the latest."""
@@ -95,12 +98,31 @@ class _Connection:
         return [*self.setup().cut, *(["contents"] if self._is_cut else []), *named]
 
 
+_Watch = Callable[Concatenate["LiveCalls", _Given], None]
+
+
+def _watching(watch: _Watch[_Given]) -> _Watch[_Given]:
+    """Have a method report what it raises, once: watching must not fail a run, and its caller is ADK."""
+
+    def safe(self: LiveCalls, /, *args: _Given.args, **kwargs: _Given.kwargs) -> None:
+        try:
+            watch(self, *args, **kwargs)
+        except Exception as error:
+            self.fail(error)
+
+    safe.__doc__ = watch.__doc__
+    return safe
+
+
 class LiveCalls:
     """Watches one live run."""
 
-    def __init__(self, detail: Detail, has_callbacks: Callable[[], bool]) -> None:
+    def __init__(
+        self, detail: Detail, has_callbacks: Callable[[], bool], report: Report = ignore
+    ) -> None:
         """`has_callbacks` returns whether code of the app may answer in place of the model."""
         self._is_full = detail == "full"
+        self._report_failure: Report | None = report
         self._has_callbacks = has_callbacks
         self._connection: _Connection | None = None
         self._turn: tuple[ModelTurn, list[str]] | None = None
@@ -113,6 +135,14 @@ class LiveCalls:
         self._sound = ""
         """Media type of what the person has said since the last turn."""
 
+    def fail(self, error: Exception) -> None:
+        """Report that something could not be watched, once; a turn in which that happened is left out."""
+        self._turn = self._unreported = None
+        if self._report_failure is not None:
+            self._report_failure(Diagnostic(kind="model call not kept", cause=cause_of(error)))
+            self._report_failure = None
+
+    @_watching
     def connect(self, agent: str, request: LlmRequest, history: Sequence[types.Content]) -> None:
         """Note that an agent opens a connection."""
         self._end()
@@ -121,6 +151,7 @@ class LiveCalls:
         if history and history[-1].role == "user":
             self._ask()
 
+    @_watching
     def send(self, request: LiveRequest) -> None:
         """Note what ADK sends to the model."""
         if request.blob is not None:
@@ -142,12 +173,14 @@ class LiveCalls:
         """Note that audio is sent. Called for every chunk."""
         self._sound = media_type
 
+    @_watching
     def play(self, agent: str, chunks: Sequence[PcmChunk]) -> None:
         """Note audio of the model. Called for every chunk."""
         turn = self._turn[0] if self._turn is not None else self._begin(agent)
         for chunk in chunks:
             turn.play(chunk.media_type)
 
+    @_watching
     def read(self, event: Event) -> None:
         """Read an event that has been recorded, unless it is all audio."""
         heard = self._turn[0].heard if self._turn is not None else self._heard
@@ -223,8 +256,8 @@ class LiveCalls:
         over, self._over = self._over, []
         return over
 
-    def close(self) -> list[SeenCall]:
-        """Return the calls that are left: the run is over."""
+    @_watching
+    def close(self) -> None:
+        """Note that the run is over, and so its last turn."""
         self._end()
         self._report()
-        return self.take()

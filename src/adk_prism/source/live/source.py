@@ -64,6 +64,7 @@ class LiveSource(LiveConversation):
     ) -> None:
         """Prepare a run; `records` starts it."""
         super().__init__(call, report)
+        self._report = report
         self._runner = runner
         self._agents = list_agents(runner.agent) if agents is None else list(agents)
         tools = live_plugin(runner, report).nonblocking_tools
@@ -86,7 +87,9 @@ class LiveSource(LiveConversation):
         detail = DETAIL.get()
         if emit is not None and detail != "off":
             self._calls = self._run.request_queue.calls = LiveCalls(
-                detail, lambda: has_model_callbacks(self._runner, self._run.agent)
+                detail,
+                lambda: has_model_callbacks(self._runner, self._run.agent),
+                self._report,
             )
         self._driver = asyncio.create_task(self._drive(), name=f"live {self._call.run}")
         try:
@@ -164,9 +167,12 @@ class LiveSource(LiveConversation):
             yield
 
     async def _write_calls(self, *, is_over: bool = False) -> None:
-        if self._calls is not None:
-            for call in self._calls.close() if is_over else self._calls.take():
-                await self._records.put(call)
+        if self._calls is None:
+            return
+        if is_over:
+            self._calls.close()
+        for call in self._calls.take():
+            await self._records.put(call)
 
     async def _take(self, event: Event) -> None:
         await self._write_calls()
