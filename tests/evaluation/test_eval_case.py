@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from tests.source.scripted import Scripted, call
 from adk_prism.errors import Conflict
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.eval_cases import EvalCases, cases_of_recordings, last_of_each
-from adk_prism.runlog.entry import Entry, Origin, RunId
+from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunId
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.source.evaluation.eval_set_file import case_as_written
 
@@ -112,6 +113,32 @@ def renamed(name: str, run: str, **changes: Any) -> list[Entry]:
     """Return a recording under another id, with another beginning."""
     first, *rest = load(name)
     return [structs.replace(first, record=structs.replace(began(name), run=run, **changes)), *rest]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"content": "text"},
+        {"content": {"parts": "text"}},
+        {"content": {"parts": ["text", None, 7]}},
+        {"content": {"parts": [{"functionCall": "x"}, {"functionResponse": [1]}]}},
+        {"content": {"parts": [{"functionCall": {"name": ["x"]}}]}, "actions": "none"},
+        {"author": 7, "actions": {"requestedToolConfirmations": [1]}},
+        {"author": "user", "content": None},
+        {},
+    ],
+    ids=json.dumps,
+)
+def test_odd_events_do_no_harm(odd: Json) -> None:
+    """A capture may hold anything: what ADK cannot read is refused when a set is written."""
+    first, *rest = load("text")
+    event = Entry(2, first.time, AgentEvent(json.dumps(odd).encode()))
+    (case,) = cases_of_recordings([[first, event, *rest]])
+    assert case["conversation"][0]["finalResponse"]["parts"][0]["text"]
+    try:
+        case_as_written(case)
+    except Conflict as refusal:
+        assert "does not take" in refusal.detail  # noqa: PT017 # either way is right
 
 
 def test_a_run_without_a_message_goes_on() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from hashlib import sha256
@@ -44,7 +45,7 @@ class EvalCases:
         if sum(each.summary.bytes for each in runs) > MOST_BYTES:
             raise TooLarge(f"The conversation has more than {MOST_BYTES} bytes.")
         read = [[e async for e in self._chats.entries(each.summary.run)] for each in runs]
-        return eval_case(read, eval_id_of(run))
+        return await asyncio.to_thread(eval_case, read, eval_id_of(run))
 
     async def _counting(self, run: RunId) -> list[ChatRun]:
         summary = await self._log.summary(run)

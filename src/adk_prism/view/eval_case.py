@@ -61,11 +61,10 @@ class _Turn:
 
     def add(self, event: Json) -> None:
         """Take an event of the agent."""
-        content: Json = event.get("content") or {}
-        parts = list(_kept(event, content.get("parts") or []))
+        parts = list(_kept(event))
         if not parts:
             return
-        kept = {"role": content.get("role") or "model", "parts": parts}
+        kept = {"role": _object(event.get("content")).get("role") or "model", "parts": parts}
         if _is_final(event) and (
             self.final is None or not _has_text(self.final) or _has_text(kept)
         ):
@@ -205,15 +204,15 @@ def _is_users(event: Json) -> bool:
 
 def _is_said(event: Json) -> bool:
     """Return whether an event is a message of the user, and not an answer to a call."""
-    parts = (event.get("content") or {}).get("parts") or []
+    parts = _parts(event)
     return _is_users(event) and bool(parts) and not any("functionResponse" in p for p in parts)
 
 
 def _is_final(event: Json) -> bool:
     """Return whether ADK calls an event a final response (`Event.is_final_response`)."""
-    if (event.get("actions") or {}).get("skipSummarization") or event.get("longRunningToolIds"):
+    if _object(event.get("actions")).get("skipSummarization") or event.get("longRunningToolIds"):
         return True
-    parts: list[Json] = (event.get("content") or {}).get("parts") or []
+    parts = _parts(event)
     calls = any(part.get("functionCall") for part in parts)
     answers = any(part.get("functionResponse") for part in parts)
     if event.get("errorCode") and not calls:
@@ -221,8 +220,18 @@ def _is_final(event: Json) -> bool:
     return not calls and not answers and not (parts and parts[-1].get("codeExecutionResult"))
 
 
-def _kept(event: Json, parts: Sequence[Json]) -> Iterator[Json]:
-    for part in parts:
+def _object(value: Any) -> Json:
+    """Return a value that should be an object; an empty one for anything else, which a capture may hold."""
+    return value if isinstance(value, dict) else {}
+
+
+def _parts(event: Json) -> list[Json]:
+    parts = _object(event.get("content")).get("parts")
+    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+
+
+def _kept(event: Json) -> Iterator[Json]:
+    for part in _parts(event):
         if not part.get("thought") and not _is_asked(event, part):
             kept = {k: v for k, v in part.items() if k != "thoughtSignature" and v is not None}
             if kept:
@@ -232,18 +241,17 @@ def _kept(event: Json, parts: Sequence[Json]) -> Iterator[Json]:
 def without_questions(event: bytes) -> bytes:
     """Return an event without what ADK asks a person in it, and without responses that stand in for one."""
     tree = _decode(event)
-    content = tree.get("content") or {}
-    parts = content.get("parts") or []
+    parts = _parts(tree)
     kept = [part for part in parts if not _is_asked(tree, part)]
     if len(kept) == len(parts):
         return event
-    return msgspec.json.encode(tree | {"content": content | {"parts": kept}})
+    return msgspec.json.encode(tree | {"content": tree["content"] | {"parts": kept}})
 
 
 def _is_asked(event: Json, part: Json) -> bool:
-    stand_ins = (event.get("actions") or {}).get("requestedToolConfirmations") or {}
-    call, answer = part.get("functionCall") or {}, part.get("functionResponse") or {}
-    return (call or answer).get("name") in REQUESTS or answer.get("id") in stand_ins
+    stand_ins = _object(_object(event.get("actions")).get("requestedToolConfirmations"))
+    call, answer = _object(part.get("functionCall")), _object(part.get("functionResponse"))
+    return str((call or answer).get("name")) in REQUESTS or str(answer.get("id")) in stand_ins
 
 
 def _has_text(content: Json) -> bool:
