@@ -69,7 +69,7 @@ export async function stand(speech) {
 /** Say something in a new chat, and wait until it is answered. */
 export async function ask(page) {
   await page.getByRole('navigation').getByRole('button', { name: 'bench', exact: true }).click();
-  await page.getByText('A new chat with bench').waitFor();
+  await page.getByText('New chat with bench').waitFor();
   await page.getByRole('textbox', { name: 'Message' }).fill('go');
   await page.keyboard.press('Enter');
   await page.locator('.message-foot').waitFor({ timeout: 0 });
