@@ -282,6 +282,16 @@ async def test_live(far: Far, ours: Server) -> None:
     assert _end(ours.http, "live")[0] == "finished"
 
 
+def test_the_graph(far: Far, ours: Server) -> None:
+    """Drawn where the server describes its agents; elsewhere refused with the reason."""
+    answer = ours.http.get("/api/studio/far/graph")
+    if far.kind.name == "agent-engine":
+        assert answer.status_code == 501
+        return
+    names = {node["name"] for node in answer.json()["nodes"]}
+    assert {"scripted", "get_weather", "send_invoice", "order_print", "locate"} <= names
+
+
 def test_other_protocols(ours: Server) -> None:
     """AG-UI and Studio run the agent as chat does."""
     asked = {

@@ -90,6 +90,12 @@ class ServedApp(Protocol):
     def graph(self) -> Graph:
         """Return the agents, tools and workflow nodes. Raise `NotSupported`."""
 
+    def drawing(self) -> dict[str, Any] | None:
+        """Return the app as ADK's page draws it; None if its code is here to be described by ADK itself.
+
+        Raise `NotSupported`.
+        """
+
     async def details(self) -> dict[str, Any]:
         """Return the agents in ADK's words, by name. Raise `UsageError`."""
 
@@ -193,6 +199,9 @@ class LocalApp:
         if self._graph is None:
             self._graph = read_graph(self.root)
         return self._graph
+
+    def drawing(self) -> None:
+        """Return None."""
 
     async def details(self) -> dict[str, Any]:
         """Return the agents with their instructions and tools; ADK describes only an `LlmAgent`."""

@@ -103,6 +103,62 @@ async def test_go_goes_on_after_an_error(fronted: Fronted) -> None:
         assert (await chat.outcome())[0] == "finished"
 
 
+async def test_the_graph_of_typescript(fronted: Fronted) -> None:
+    """From what its server tells its own page; shown in Studio, and passed on as it is."""
+    guide = {"name": "guide", "type": "agent", "description": "Guides."}
+    tools = [{"name": "get_weather", "type": "tool"}]
+    root = {"name": "root", "type": "agent", "model": "m", "tools": tools, "sub_agents": [guide]}
+    kind = next(each for each in KINDS if each.name == "typescript")
+    async with listening(kind.server()) as far, fronted(far.url) as chat:
+        drawn = json.dumps({"name": "far", "root_agent": root}).encode()
+        far.replies["/dev/apps/far/build_graph"] = Reply(drawn)
+        graph = (await chat.http.get("/api/studio/far/graph")).json()
+        assert [node["id"] for node in graph["nodes"]] == [
+            "START",
+            "root",
+            "root/get_weather",
+            "root/guide",
+            "END",
+        ]
+        ours = (await chat.http.get("/dev/apps/far/build_graph")).json()
+        assert ours == {"name": "far", "root_agent": {k: root[k] for k in root if k != "model"}}
+        assert "graph" not in (await chat.http.get("/api/apps/far")).json()["lacks"]
+
+
+@pytest.mark.parametrize("root", [{"name": "flow", "type": "workflow"}, {"type": 3}, []])
+async def test_a_graph_that_cannot_be_read(fronted: Fronted, root: object) -> None:
+    """The app is served; the graph is refused with the reason."""
+    kind = next(each for each in KINDS if each.name == "typescript")
+    async with listening(kind.server()) as far, fronted(far.url) as chat:
+        drawn = json.dumps({"name": "far", "root_agent": root}).encode()
+        far.replies["/dev/apps/far/build_graph"] = Reply(drawn)
+        for path in ("/api/studio/far/graph", "/dev/apps/far/build_graph"):
+            answer = await chat.http.get(path)
+            assert answer.status_code == 501
+            assert "how its agents are connected" in answer.json()["detail"]
+
+
+async def test_a_fork_on_go(fronted: Fronted) -> None:
+    """What was said is given to a new session by its path; its body has no other keys."""
+    kind = next(each for each in KINDS if each.name == "go")
+    async with listening(kind.server()) as far, fronted(far.url) as chat:
+        await chat.say()
+        (run,) = (await chat.http.get("/api/runs")).json()
+        far.has_session = False
+        far.replies["/api/apps/far/users/user/sessions/c1/artifacts"] = Reply(b"[]")
+        body = {
+            "at": run["cursor"],
+            "newMessage": {"role": "user", "parts": [{"text": "and?"}]},
+            "sessionId": "forked",
+        }
+        answer = await chat.http.post(f"/api/runs/{run['run']}/fork", json=body)
+        assert answer.status_code == 200, answer.text
+        made = [each for each in far.requests if each.path.endswith("/sessions/forked")]
+        (created,) = [each for each in made if each.method == "POST"]
+        assert set(created.body) == {"state", "events"}
+        assert created.body["events"][0]["author"] == "user"
+
+
 @pytest.mark.parametrize("name", ["typescript", "java", "go", "kotlin"])
 async def test_a_named_dialect_is_not_detected(fronted: Fronted, name: str) -> None:
     """The operator's word counts; state without a run is refused with the reason."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from pathlib import Path
 
+import msgspec
 from fastapi import APIRouter, Query, Response
 from google.adk import version as adk_version
 
@@ -20,6 +22,7 @@ from adk_prism.server.guards.name_rules import AppName
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.source.apps import Apps
+from adk_prism.source.served_app import ServedApp
 from adk_prism.version import VERSION
 
 
@@ -73,8 +76,14 @@ def routes(apps: Apps, lifecycle: Lifecycle) -> APIRouter:
     async def build_graph(app_name: AppName) -> Response:
         """Return an app's agents, nodes and tools, as ADK's page draws them."""
         app, found = await apps.open(app_name), apps.find(app_name)
-        runner, folder = app.runner("graph"), found.path if found is not None else None
-        described = await asyncio.to_thread(describe_graph, runner, folder)
+        described = await _described(app, found.path if found is not None else None)
         return Response(described, media_type="application/json")
 
     return router
+
+
+async def _described(app: ServedApp, folder: Path | None) -> bytes:
+    drawing = app.drawing()
+    if drawing is not None:
+        return msgspec.json.encode(drawing)
+    return await asyncio.to_thread(describe_graph, app.runner("graph"), folder)

@@ -18,7 +18,7 @@ from adk_prism.source.graph import Graph
 from adk_prism.source.live.conversation import LiveConversation
 from adk_prism.source.live.options import LiveCall
 from adk_prism.source.redaction import Serialiser, state_json
-from adk_prism.source.remote.app_graph import graph_of
+from adk_prism.source.remote.app_graph import drawing_of, graph_of
 from adk_prism.source.remote.artifacts import RemoteArtifacts
 from adk_prism.source.remote.client import RemoteClient
 from adk_prism.source.remote.connection import Connection
@@ -113,6 +113,11 @@ class RemoteApp:
         self.check("graph")
         return graph_of(self._connection.info)
 
+    def drawing(self) -> dict[str, Any]:
+        """Return the agents and tools as ADK's page draws them. Raise `NotSupported`."""
+        self.check("graph")
+        return drawing_of(self.name, self._connection.info)
+
     async def details(self) -> dict[str, Any]:
         """Return the agents in ADK's words, by name."""
         found = self._connection.info.agents
@@ -164,9 +169,11 @@ class RemoteApp:
         )
 
     def is_last_word(self, event: Event) -> bool:
-        """Return whether an event is the final answer of the root agent; only an `LlmAgent` is described."""
-        root = self._connection.info.root_agent_name
-        return bool(root) and event.author == root and event.is_final_response()
+        """Return whether an event is the final answer of a root agent that is known to be an `LlmAgent`."""
+        info = self._connection.info
+        if not info.root_agent_name or info.is_derived:
+            return False
+        return event.author == info.root_agent_name and event.is_final_response()
 
     def state_update(self, request: RunRequest, report: Report) -> EventSource:
         """Return a change of state through the server's own route."""

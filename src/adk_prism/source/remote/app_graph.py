@@ -1,6 +1,6 @@
 """A remote app as a graph, as far as its server describes it: agents, whom they transfer to, and their tools.
 
-`app-info` has neither models nor workflows, and of tools the names; so a graph from it may lack nodes.
+What servers tell has neither models nor workflows, and of tools the names; so a graph may lack nodes.
 """
 
 from __future__ import annotations
@@ -45,6 +45,29 @@ def graph_of(info: AppInfo) -> Graph:
     nodes["END"] = GraphNode(id="END", name="END", kind="end")
     drawn = [each for each in edges if each.source in nodes and each.target in nodes]
     return Graph(nodes=list(nodes.values()), edges=drawn, truncated=bool(waiting))
+
+
+def drawing_of(app: str, info: AppInfo) -> dict[str, Any]:
+    """Return the app in the form of `build_graph`: each agent with its tools and sub-agents in it."""
+    left = MAX_NODES
+
+    def drawn(name: str, above: tuple[str, ...]) -> dict[str, Any]:
+        nonlocal left
+        left -= 1
+        agent = info.agents.get(name, AgentInfo(name=name))
+        about: dict[str, Any] = {"name": name, "type": "agent"}
+        if agent.description:
+            about["description"] = agent.description[:LONGEST_DESCRIPTION]
+        if tools := dict.fromkeys(_tools(agent.tools)):
+            about["tools"] = [{"name": tool, "type": "tool"} for tool in tools]
+        members = [
+            drawn(member, (*above, name))
+            for member in dict.fromkeys(agent.sub_agents)
+            if member not in above and member != name and left > 0
+        ]
+        return about | ({"sub_agents": members} if members else {})
+
+    return {"name": app, "root_agent": drawn(info.root_agent_name, ())}
 
 
 def _edge(source: str, target: str, kind: EdgeKind) -> GraphEdge:

@@ -39,11 +39,32 @@ class AppInfo(Struct, frozen=True, rename="camel"):
     root_agent_name: str = ""
     description: str = ""
     agents: dict[str, AgentInfo] = {}
+    is_derived: bool = False
+    """Read from what the server tells its page: of what kind the root is, is not known."""
+
+
+class _Tool(Struct, frozen=True):
+    name: str
+
+
+class _Drawn(Struct, frozen=True):
+    """One agent, as `build_graph` describes it."""
+
+    name: str
+    type: str = ""
+    description: str = ""
+    tools: list[_Tool] = []
+    sub_agents: list[_Drawn] = []
+
+
+class _Drawing(Struct, frozen=True):
+    root_agent: _Drawn
 
 
 _read_version = msgspec.json.Decoder(_Version).decode
 _read_names = msgspec.json.Decoder(list[str]).decode
 _read_info = msgspec.json.Decoder(AppInfo, strict=False).decode
+_read_drawing = msgspec.json.Decoder(_Drawing).decode
 
 
 class Connection:
@@ -145,10 +166,34 @@ class Connection:
 
     async def _read_info(self, dialect: Dialect) -> AppInfo:
         """Return what the server says of the app; a root that is not an LlmAgent is not described."""
-        if not dialect.has_app_info:
-            return AppInfo()
-        path = dialect.prefix + path_of("apps", self.app, "app-info")
         try:
-            return _read_info(await self.client.ask("GET", path, refusals={400: NotFound}))
-        except (PrismError, msgspec.MsgspecError):
+            if dialect.has_app_info:
+                path = dialect.prefix + path_of("apps", self.app, "app-info")
+                return _read_info(await self.client.ask("GET", path, refusals={400: NotFound}))
+            if dialect.has_build_graph:
+                path = dialect.prefix + path_of("dev", "apps", self.app, "build_graph")
+                return _drawn(_read_drawing(await self.client.ask("GET", path)).root_agent)
+        except (PrismError, msgspec.MsgspecError, RecursionError):
             return AppInfo()
+        return AppInfo()
+
+
+def _drawn(root: _Drawn) -> AppInfo:
+    """Return agents as `app-info` would describe them; nothing of a root that is not an agent."""
+    if root.type != "agent":
+        return AppInfo()
+    found: dict[str, AgentInfo] = {}
+    waiting = [root]
+    while waiting:
+        agent = waiting.pop()
+        declared = [{"name": tool.name} for tool in agent.tools]
+        found[agent.name] = AgentInfo(
+            name=agent.name,
+            description=agent.description,
+            tools=[{"function_declarations": declared}] if declared else [],
+            sub_agents=[member.name for member in agent.sub_agents],
+        )
+        waiting += agent.sub_agents
+    return AppInfo(
+        root_agent_name=root.name, description=root.description, agents=found, is_derived=True
+    )

@@ -27,7 +27,9 @@ class Dialect(Struct, frozen=True, kw_only=True):
     patches_state: bool = False
     """`PATCH …/sessions/{s}` changes state without a run."""
     has_app_info: bool = False
-    """`GET /apps/{app}/app-info` describes the agents."""
+    """`GET /apps/{app}/app-info` describes the agents, if the root is an `LlmAgent`."""
+    has_build_graph: bool = False
+    """`GET /dev/apps/{app}/build_graph` describes them."""
     has_metadata: bool = False
     """A run takes `customMetadata`."""
     has_versions: bool = False
@@ -70,7 +72,12 @@ DIALECTS = {
             has_live=True,
             takes_events=True,
         ),
-        Dialect(name="typescript", creates_by_path=True, session_exists={400: Conflict}),
+        Dialect(
+            name="typescript",
+            has_build_graph=True,
+            creates_by_path=True,
+            session_exists={400: Conflict},
+        ),
         Dialect(
             name="java", creates_by_path=True, session_exists={400: Conflict}, fails_silently=True
         ),
