@@ -79,6 +79,22 @@ def test_of_branches_each_change_names_its_writer() -> None:
     }
 
 
+def test_of_two_runs_of_one_node_side_by_side_the_branch_decides() -> None:
+    """What each said is its own, though both have one name."""
+    log = Log("Go.")
+    log.start("both", kind="workflow")
+    log.start("writer1", "both", branch="both.a")
+    log.start("writer2", "both", branch="both.b")
+    log.event("writer", id="e1", branch="both.a", text="A.")
+    log.event("writer", id="e2", branch="both.b", text="B.")
+    log.end("writer1")
+    log.end("writer2")
+    log.end("both")
+    log.over()
+    found = runs(fold(log.entries), "writer")
+    assert [[one["text"] for one in run["said"]] for run in found] == [["A."], ["B."]]
+
+
 def test_model_calls_and_inferred_nodes_are_told() -> None:
     """A run lists the cursors of its model calls; one of a capture says that it was inferred."""
     log = Log("What?")

@@ -265,13 +265,13 @@ class TimelineFilm:
         return next((node for node, span in reversed(self._open.items()) if span.name == name), "")
 
     def speaking(self, speaker: Speaker) -> NodeSpan | None:
-        """Return the open node that a speaker is: by path and branch, else by path, else by name."""
-        agents = [span for span in self._open.values() if span.kind != "tool"]
+        """Return the open node that a speaker is: by path, else by name; of several, by branch."""
+        agents = [span for span in reversed(self._open.values()) if span.kind != "tool"]
         # A step of a workflow speaks in the workflow's name and branch; its path is its own.
-        here = [s for s in reversed(agents) if s.path and s.path == speaker.path]
-        exact = (s for s in here if s.branch == speaker.branch)
-        named = (s for s in reversed(agents) if s.name == speaker.author)
-        return next(exact, None) or next(iter(here), None) or next(named, None)
+        here = [s for s in agents if s.path and s.path == speaker.path]
+        found = here or [s for s in agents if s.name == speaker.author]
+        same = (s for s in found if s.branch == speaker.branch)
+        return next(same, None) or next(iter(found), None)
 
     def _ask(self, entry: Entry, kind: str, call: str) -> None:
         wait = Wait(kind=kind, call=call, since=entry.cursor, started=self.times[-1])
