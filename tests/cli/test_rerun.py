@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,6 +55,12 @@ async def _record(folder: Path, log: str) -> tuple[list[str], bytes]:
             answer = await client.post("/run_sse", json=where | {"newMessage": said})
             runs.append(answer.headers["x-prism-run"])
         return runs, (await client.get(f"/api/runs/{runs[-1]}/recording")).content
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the command's own folders among those of the tests."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
 def rerun(kept: Kept, *words: str) -> int:
