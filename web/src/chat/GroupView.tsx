@@ -40,7 +40,7 @@ export function GroupView({ group, level, context }: { group: Group; level: numb
       <button type="button" className="group-head" aria-expanded={isOpen} onClick={() => setChoice(!isOpen)}>
         <Icon name={standing.icon} />
         <strong>{name}</strong>
-        <Facts group={group} context={context} />
+        <Facts group={group} context={context} isOver={standing === DONE || standing === FAILED} />
         {standing.word && (
           <span className="tool-state" data-busy={standing === WORKS ? '' : undefined}>
             {standing.word}
@@ -65,13 +65,13 @@ function insideOf(group: Group, { calls }: GroupContext, level: number) {
 }
 
 /** How many tools it called, how sure it is, and how long it took. */
-function Facts({ group, context }: { group: Group; context: GroupContext }) {
+function Facts({ group, context, isOver }: { group: Group; context: GroupContext; isOver: boolean }) {
   const film = useRun();
   const tools = group.parts.filter(({ part }) => isTool(part) && part !== group.call);
   const failed = group.parts.filter(({ part }) => part !== group.call && (part.type === 'data-error' || (isTool(part) && part.state === 'output-error'))).length;
   const sure = confidenceOf(group, context.parts);
   const seconds = secondsOf(group.call ? callNode(film, group.call.toolCallId) : agentNode(film, group.path, group.branch));
-  const facts = [tools.length > 0 && plural(tools.length, 'tool'), failed > 0 && `${failed} failed`, sure, seconds !== null && duration(seconds)];
+  const facts = [tools.length > 0 && plural(tools.length, 'tool'), failed > 0 && `${failed} failed`, sure, isOver && seconds !== null && duration(seconds)];
   return <span className="group-facts">{facts.filter(Boolean).join(' · ')}</span>;
 }
 
