@@ -411,3 +411,17 @@ async def test_only_its_recorder_adds_to_a_run(house: Stage) -> None:
     assert (await post(house, b"", **headers(BOB))).status_code == 404
     assert (await post(house, lines([event("two")], 3))).status_code == 401
     assert await send(house, b"", **headers(ANN)) == 2
+
+
+async def test_what_was_recorded_of_an_app_that_is_not_served_is_read(stage: Stage) -> None:
+    """An unknown chat of an unknown app is still not found."""
+    origin = Origin(app="elsewhere", user=USER, session="chat")
+    said = to_raw({"role": "user", "parts": [{"text": "tell me"}]})
+    began = RunStarted(run=RUN, origin=origin, message=said)
+    entries = [Entry(1, 1.0, began), Entry(2, 2.0, RunEnded(outcome="finished"))]
+    assert (await post(stage, b"".join(write_run(entries)))).status_code == 200
+    where = f"/api/chat/elsewhere/{SESSION_OF_CHAT}/messages?userId={USER}"
+    shown = (await stage.client.get(where)).json()
+    assert shown[0]["parts"] == [{"type": "text", "text": "tell me"}]
+    other = await stage.client.get(f"/api/chat/elsewhere/other/messages?userId={USER}")
+    assert other.status_code == 404

@@ -38,6 +38,11 @@ async def link_fork(log: RunLog, origin: Origin, fork: Origin, at: int, run: str
 
 
 def read_links(notes: Sequence[Note]) -> list[ForkLink]:
-    """Return the forks that notes of a session name, oldest first."""
-    found = sorted((note for note in notes if note.kind == KIND), key=lambda note: note.time)
-    return [msgspec.json.decode(note.value, type=ForkLink) for note in found]
+    """Return the forks that notes of a session name, oldest first; without those that cannot be read."""
+    links: list[ForkLink] = []
+    for note in sorted((note for note in notes if note.kind == KIND), key=lambda note: note.time):
+        with suppress(
+            msgspec.MsgspecError
+        ):  # Redacted, or of another version: the list goes on without.
+            links.append(msgspec.json.decode(note.value, type=ForkLink))
+    return links
