@@ -9,6 +9,7 @@ the entries contain it, as those of a file do.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 
 from msgspec import Struct
 
@@ -59,7 +60,7 @@ def exported_spans(entries: Sequence[Entry]) -> list[ExportedSpan]:
         return []
     spans = spans_of(entries)
     ids = {span.span_id for span in spans}
-    trace = spans[0].trace_id.to_bytes(16) if spans else start.run.encode()[-16:].rjust(16, b"\0")
+    trace = blake2b(start.run.encode(), digest_size=16).digest()
     root = ExportedSpan(
         trace=trace,
         id=trace[-8:],
