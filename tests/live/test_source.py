@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from google.genai import types
 from msgspec import Raw
 from tests.live.agent import TOOLS, script
 from tests.live.stage import (
+    ORIGIN,
+    RUN,
     answers,
     event_of,
     is_answer,
@@ -18,6 +21,7 @@ from tests.live.stage import (
     runner_of,
     scripted_agent,
 )
+from tests.patience import PATIENCE
 
 from adk_prism.errors import Conflict, NotFound, Unprocessable
 from adk_prism.runlog.entry import (
@@ -27,7 +31,9 @@ from adk_prism.runlog.entry import (
     RunEnded,
     SpeakerInterrupted,
 )
+from adk_prism.source.live.options import LiveCall, LiveOptions
 from adk_prism.source.live.pending_questions import ApprovalDecision, ClientToolResult
+from adk_prism.source.live.source import LiveSource
 from adk_prism.testing.laws import check_laws
 
 
@@ -291,3 +297,22 @@ def _tone(pitch: int, size: int) -> bytes:
     from adk_prism.models.voice_activity import tone
 
     return tone(pitch, size * 1000 // 2 // 16_000, 16_000)
+
+
+async def test_who_stops_reading_does_not_wait() -> None:
+    """Neither for the model, nor for room for what it has said meanwhile."""
+    runner = runner_of(scripted_agent(script, TOOLS))
+    await runner.session_service.create_session(
+        app_name="app", user_id="user", session_id="session"
+    )
+    call = LiveCall(run=RUN, origin=ORIGIN, invocation="e-1", options=LiveOptions())
+    source = LiveSource(runner, call)
+    records = source.records()
+    await anext(records)
+    saying = asyncio.create_task(source.say(types.UserContent("talk")))
+    await anext(records)
+    await saying
+    for _ in range(20_000):  # turns of the event loop, until there is no room
+        await asyncio.sleep(0)
+    async with asyncio.timeout(PATIENCE):
+        await records.aclose()

@@ -80,6 +80,17 @@ class LiveConversation(ABC):
         self.listener: Listener | None = None
         """Gets the agent's audio, chunk by chunk, while a client is connected."""
 
+    async def _end(self, driver: asyncio.Task[None]) -> None:
+        """Cancel what writes the records, and drop what it still writes: nobody reads it any more."""
+        driver.cancel()  # has no effect on one that has ended
+        dropping = asyncio.create_task(self._drop_records())
+        await asyncio.wait([driver])
+        dropping.cancel()
+
+    async def _drop_records(self) -> None:
+        while True:
+            await self._records.get()
+
     @property
     def correlation(self) -> str:
         """The correlation id of the last exception text that was kept out of the log; empty if none was."""

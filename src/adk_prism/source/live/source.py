@@ -100,8 +100,7 @@ class LiveSource(LiveConversation):
                 elif emit is not None:
                     await emit(record)
         finally:
-            self._driver.cancel()  # has no effect on one that has ended
-            await asyncio.wait([self._driver])
+            await self._end(self._driver)
             self._run.close()
         self._raise_failure(self._driver)
 

@@ -82,8 +82,6 @@ class RemoteLiveSource(LiveConversation):
         self._questions = RemoteQuestions(self._answer)
         self._driver: asyncio.Task[None] | None = None
         self._is_closing = False
-        self._is_read = True
-        """Somebody takes the records."""
 
     @property
     def questions(self) -> RemoteQuestions:
@@ -105,9 +103,7 @@ class RemoteLiveSource(LiveConversation):
                     if not isinstance(record, SeenCall):  # The remote's model calls are not seen.
                         yield record
             finally:
-                self._is_read = False
-                self._driver.cancel()  # has no effect on one that has ended
-                await asyncio.wait([self._driver])
+                await self._end(self._driver)
                 self._sessions.changed(origin.user, origin.session)
         self._raise_failure(self._driver)
 
@@ -155,9 +151,8 @@ class RemoteLiveSource(LiveConversation):
         finally:
             sending.cancel()
             await asyncio.wait([sending])
-            if self._is_read:
-                await self._write_audio()
-                await self._records.put(None)
+            await self._write_audio()
+            await self._records.put(None)
 
     async def _receive_all(self, socket: ClientConnection) -> None:
         try:
