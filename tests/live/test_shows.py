@@ -155,7 +155,7 @@ async def test_all_of_it(
             await finish(back)
         run = client.frames[0]["run"]
         assert back.frames[0] == {"type": "session", "run": run, "session": "s1", "after": seen}
-        recording = await fetch(server, f"/api/runs/{run}/recording")
+        recording = await fetch(server, f"/api/runs/{run}/recording?modelCalls=true")
         streamed = await fetch(server, f"/api/runs/{run}/stream?as=ai-sdk&dialect=7")
     entries = list(read_run(io.BytesIO(recording)))
     check_replays(entries, streamed, judge, studio)
