@@ -44,7 +44,7 @@ async def test_a_form_is_no_request(tmp_path: Path) -> None:
         for name in HTTP:
             method, _, path = name.partition(" ")
             # Where no body is looked at, there is none to misread; A2A is off here.
-            bodiless = path.endswith(("/stop", "/cancel")) or path.startswith("/a2a/")
+            bodiless = path.endswith(("/stop", "/cancel", "/restore")) or path.startswith("/a2a/")
             if method not in ("POST", "PATCH") or bodiless:
                 continue
             for kind in SIMPLE:

@@ -124,7 +124,7 @@ async def fails(stage: Stage) -> None:
     async def broken(*_: Any, **__: Any) -> Any:
         raise LogError("The log is away.") from RuntimeError("the cause")
 
-    stage.context.chats.turns = broken  # type: ignore[method-assign]
+    stage.context.chats.shown_turns = broken  # type: ignore[method-assign]
 
 
 async def test_our_own_fault_has_its_reference() -> None:

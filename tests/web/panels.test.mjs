@@ -196,7 +196,7 @@ test('a run of this server is forked with a changed state, and bad JSON is expla
   await dialog.waitFor({ state: 'detached' });
   assert.notEqual(page.url(), before);
   await settled(page);
-  await panel(page, 'State').getByRole('button', { name: 'mood' }).waitFor();
+  await panel(page, 'State').getByRole('button', { name: 'mood', exact: true }).waitFor();
   await close(page);
 });
 
