@@ -119,8 +119,9 @@ test('an answer that spans two runs travels through both, and says which it show
   await settled(page);
   const runs = page.getByRole('combobox', { name: 'Run of this answer' });
   await runs.waitFor();
-  // The film grows beside the chat: a slider that is shorter than two events could not be put there.
-  await until(async () => / run \w+, /.test(await slider(page).getAttribute('aria-valuetext')), 'the run has not ended in the film');
+  // The film grows beside the chat: a slider that is shorter than two events could not be put there. The first
+  // run, which waits, is shown until the second one is.
+  await until(async () => / run finished, /.test(await slider(page).getAttribute('aria-valuetext')), 'the run has not ended in the film');
   await seek(page, 2);
   await page.getByText('Viewing the past: event 2').getByText('run 2 of 2').waitFor();
   const log = page.getByRole('log');
