@@ -138,7 +138,12 @@ export async function say(page, text) {
 /** Open a panel beside the chat, unless it is open; return it. */
 export async function openPanel(page, name) {
   const button = page.getByRole('navigation', { name: 'Panels' }).getByRole('button', { name, exact: true });
-  if ((await button.getAttribute('aria-pressed')) !== 'true') await button.click();
+  // A run may open it by itself at this moment: then the click closes it, and the next one opens it again.
+  await until(async () => {
+    const isOpen = (await button.getAttribute('aria-pressed')) === 'true';
+    if (!isOpen) await button.click();
+    return isOpen;
+  }, `the panel ${name} does not open`);
   const panel = page.locator(`section.panel[aria-label="${name}"]`);
   await panel.waitFor();
   return panel;

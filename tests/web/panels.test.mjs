@@ -283,6 +283,7 @@ test('grounding: a plan is answered by a key, and the box is edited without call
   await box.getByText('pending plan').waitFor();
   // The chat's card has the same four answers, in the place of yes and no.
   const card = page.getByRole('log').getByRole('group', { name: 'Answer to the plan' });
+  await card.getByRole('button').nth(3).waitFor();
   assert.deepEqual((await card.getByRole('button').allInnerTexts()).map((words) => words.trim().split('\n')[0].replace(/ .$/, '')), ['OK', 'Short run', 'Modify', 'Cancel']);
   await box.getByRole('textbox', { name: 'Another assumption' }).fill('Only adults');
   await page.keyboard.press('Enter');
