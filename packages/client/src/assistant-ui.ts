@@ -76,7 +76,7 @@ export function prismHistory(connection: Connection, threadId: () => string | un
   };
 }
 
-/** Thumbs up and down; `onError` is told why the server did not take one. */
+/** Thumbs up and down; `onError` is called with the reason if the server refuses one. */
 export function prismFeedback(connection: Connection, onError: (error: unknown) => void = console.error): FeedbackAdapter {
   return {
     submit({ message, type, comment }) {

@@ -55,7 +55,7 @@ async def tool_schemas(root: BaseNode) -> list[ToolSchema | UnreadTool]:
                 found += [schema async for schema in _read(tool)]
             except (
                 Exception
-            ) as error:  # the app's own code: it is told, and the other tools are read
+            ) as error:  # the app's own code: the tool is named, and the others are read
                 name = getattr(tool, "name", type(tool).__name__)
                 found.append(UnreadTool(agent.name, str(name), f"{type(error).__name__}: {error}"))
     return found

@@ -57,7 +57,7 @@ export function GroupView({ group, level, context }: { group: Group; level: numb
   );
 }
 
-/** The group's call is told by its line; its card, with the request and the result, comes last. */
+/** The line of a group stands for its call; the call's card, with the request and the result, comes last. */
 function insideOf(group: Group, { calls }: GroupContext, level: number) {
   const own = group.parts.filter(({ part }) => part !== group.call);
   const call = group.parts.find(({ part }) => part === group.call);
