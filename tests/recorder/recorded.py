@@ -47,8 +47,8 @@ def driven(runner: Runner, text: str = "go", **more: Any) -> AsyncGenerator[Even
 
 
 def recordings(folder: Path) -> list[list[Entry]]:
-    """Return the recordings in a folder, oldest first."""
-    found = [list(read_run(file)) for file in folder.glob("*.jsonl")]
+    """Return the recordings in a folder, oldest first; a file that was only just made holds none."""
+    found = [list(read_run(file)) for file in folder.glob("*.jsonl") if file.stat().st_size]
     return sorted(found, key=lambda entries: entries[0].time)
 
 

@@ -187,13 +187,13 @@ async def test_conflicts_are_known_without_loading(tmp_path: Path, services: Ser
         write_app(tmp_path, name, env=f"PRISM_X={value}\nPRISM_SAME=1\n# note\nexport PRISM_Y=2\n")
     write_app(tmp_path, "prism_test_c")
     reports = Reports()
-    apps = Apps.of_folder(tmp_path, services, report=reports)
+    apps, before = Apps.of_folder(tmp_path, services, report=reports), dict(os.environ)
     for _ in range(2):
         apps.compare_environments()
     (told,) = reports
     assert "apps prism_test_a, prism_test_b set PRISM_X differently" in told.detail
     assert "s3cret" not in str(told)
-    assert not any(name.startswith("PRISM_") for name in os.environ)
+    assert os.environ == before
     assert not any(map(apps.is_loaded, apps.names()))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactServ
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from tests.server.staged import staging
+from tests.source.app_folders import restored
 from tests.source.scripted import Scripted, call
 
 from adk_prism import tool_threads
@@ -28,6 +30,12 @@ from google.adk.agents import LlmAgent
 
 root_agent = LlmAgent(name="agent", model="gemini-2.5-flash")
 """
+
+
+@pytest.fixture
+def _restored() -> Iterator[None]:
+    with restored():
+        yield
 
 
 @pytest.mark.parametrize("threads", [32, 0])
@@ -83,9 +91,8 @@ def test_a_number_that_cannot_be(count: int) -> None:
         tool_threads(count)
 
 
-async def test_apps_with_different_variables_stay_on_the_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("_restored")
+async def test_apps_with_different_variables_stay_on_the_loop(tmp_path: Path) -> None:
     """In a thread a tool could read the key of another app; one that declares a number has it."""
     for name, more in (
         ("threads_one", ""),
@@ -95,7 +102,6 @@ async def test_apps_with_different_variables_stay_on_the_loop(
         (tmp_path / name).mkdir()
         (tmp_path / name / "agent.py").write_text(AGENT + more)
         (tmp_path / name / ".env").write_text(f"PRISM_TEST_THREADS_KEY={name}\n")
-    monkeypatch.delenv("PRISM_TEST_THREADS_KEY", raising=False)
     reports: list[Diagnostic] = []
     uris = ServiceUris(sessions="memory://", artifacts="memory://")
     services = open_services(uris, data_dir=tmp_path, agents_dir=tmp_path)
