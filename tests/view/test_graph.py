@@ -207,8 +207,11 @@ def test_a_loop_is_one_edge_with_a_count() -> None:
 
 
 def test_an_edge_carries_the_keys_that_its_node_left_behind() -> None:
-    """Seen at run time; what a later node writes or removes is not on an earlier edge."""
-    log = Log(topic="x")
+    """Seen at run time; what a later node writes or removes is not on an earlier edge.
+
+    The end gets what the run added or changed, not what was there before.
+    """
+    log = Log(topic="x", place="y")
     log.start("a")
     log.event("a", delta={"plan": 1})
     log.end("a")
@@ -220,8 +223,8 @@ def test_an_edge_carries_the_keys_that_its_node_left_behind() -> None:
     carried = {(e["from"], e["to"]): e["keys"] for e in graph(log)["asItRan"]}
     assert carried == {
         (START, "a"): [],
-        ("a", "b"): ["topic", "plan"],
-        ("b", "c"): ["plan", "draft"],
+        ("a", "b"): ["topic", "place", "plan"],
+        ("b", "c"): ["place", "plan", "draft"],
         ("c", END): ["plan", "draft"],
     }
     assert [edge["keys"] for edge in graph(log)["edges"]] == list(carried.values())

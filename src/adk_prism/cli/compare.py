@@ -76,7 +76,9 @@ def _head(name: str, run: dict[str, Any]) -> str:
     total = run["tokens"].get("total")
     tokens = f", {total} tokens" if total is not None else ""
     cost = f", cost {cost_text(run['cost'])}" if "cost" in run else ""
-    state = f"{run['outcome'] or 'running'}, {run['seconds']:.2f} s{tokens}{cost}"
+    count = run["failures"]
+    failures = f", {count} failure{'' if count == 1 else 's'}" if count else ""
+    state = f"{run['outcome'] or 'running'}, {run['seconds']:.2f} s{tokens}{cost}{failures}"
     return f"{name}  {_plain(run['run'])}  {state}"
 
 

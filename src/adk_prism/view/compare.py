@@ -162,6 +162,7 @@ def _about(run: Outline) -> dict[str, Any]:
         "entries": run.entries,
         "tokens": run.tokens,
         "modelCalls": run.model_calls,
+        "failures": run.failures,
         **({"cost": total_cost(run.costs)} if run.costs else {}),
     }
 

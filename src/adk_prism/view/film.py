@@ -16,6 +16,7 @@ from adk_prism.proof_text.annotator import ProofAnnotator
 from adk_prism.runlog.entry import Entry, RunEnded, RunStarted
 from adk_prism.view.artifacts import ArtifactFilm
 from adk_prism.view.conversation import ConversationFilm
+from adk_prism.view.failures import FailureFilm
 from adk_prism.view.graph import graph_at
 from adk_prism.view.grounding import GroundingFilm
 from adk_prism.view.node_runs import node_runs_at
@@ -36,6 +37,7 @@ class Film:
         self.proof = ProofFilm()
         self.grounding = GroundingFilm(self.state)
         self.artifacts = ArtifactFilm()
+        self.failures = FailureFilm()
         self.started: RunStarted | None = None
         """The first record; None only before anything was fed."""
         self.ended: tuple[int, RunEnded] | None = None
@@ -52,6 +54,7 @@ class Film:
             self.conversation.open(entry)
         elif isinstance(entry.record, RunEnded):
             self.ended = (entry.cursor, entry.record)
+            self.failures.end(entry.cursor, entry.record)
         facts = self._reader.feed(entry)
         self.proof.feed(entry, facts)
         for fact in facts:
@@ -59,6 +62,7 @@ class Film:
             self.timeline.feed(entry, fact)
             self.conversation.feed(entry.cursor, fact)
             self.artifacts.feed(entry.cursor, fact)
+            self.failures.feed(entry.cursor, fact)
         self.grounding.feed(entry.cursor)
 
     def at(
@@ -124,6 +128,13 @@ def fold(entries: Iterable[Entry], prices: Prices | None = None) -> Film:
     return film
 
 
+def _timeline_at(film: Film, at: int) -> dict[str, Any]:
+    failures = [
+        {"cursor": cursor, "time": film.timeline.time(cursor)} for cursor in film.failures.at(at)
+    ]
+    return film.timeline.at(at) | ({"failures": failures} if failures else {})
+
+
 def _state_at(film: Film, at: int) -> dict[str, Any]:
     ends = [s.until for s in film.timeline.spans(at) if s.until is not None and s.until < at]
     previous = max(ends, default=1)
@@ -137,7 +148,7 @@ def _state_at(film: Film, at: int) -> dict[str, Any]:
 
 
 _PANELS: dict[str, Callable[[Film, int], Any]] = {
-    "timeline": lambda film, at: film.timeline.at(at),
+    "timeline": _timeline_at,
     "state": _state_at,
     "graph": lambda film, at: graph_at(film.timeline, film.state, film.conversation, at),
     "conversation": lambda film, at: film.conversation.at(at),

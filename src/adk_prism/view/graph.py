@@ -4,8 +4,9 @@ Edges are read from what ran, never guessed from names: siblings that had finish
 to it (several, where branches joined); a node that began inside another was delegated to by it; one that
 began below a node that had ended was handed over to, and stands in its place; a tool hangs on its agent;
 what finished last leads to the end of a finished run. A tool that only runs an agent is no node: its caller
-delegates to that agent. A sequence and a transfer carry the keys of the state that their finished node left;
-a delegation and a tool those of the call's arguments and, from where it was answered, of its result.
+delegates to that agent. A sequence and a transfer carry the keys of the state that their finished node left,
+to the end of the run only those that the run added or changed; a delegation and a tool carry those of the
+call's arguments and, from where it was answered, of its result.
 """
 
 from __future__ import annotations
@@ -114,6 +115,20 @@ _Keys = dict[str, list[tuple[int, str]]]
 """Keys and from where on they were seen, by node: of a call by the node that it runs, else by that left."""
 
 
+class _Carried(Struct, frozen=True):
+    """The keys that went along edges."""
+
+    left: _Keys
+    changed: _Keys
+    flows: _Keys
+
+    def along(self, edge: Edge) -> list[tuple[int, str]]:
+        """Return the keys that an edge carries."""
+        if edge.kind not in _CARRYING:
+            return self.flows.get(edge.target, [])
+        return (self.changed if edge.target == END else self.left).get(edge.source, [])
+
+
 def graph_at(
     timeline: TimelineFilm, state: StateFilm, said: ConversationFilm, cursor: int
 ) -> dict[str, Any]:
@@ -122,15 +137,18 @@ def graph_at(
     over = timeline.finished is not None and timeline.finished <= cursor
     edges = passages(spans, cursor, over=over)
     names = {span.node: span.name for span in spans} | {START: START, END: END}
-    left = _keys_left(spans, edges, state)
-    flows = _flows(spans, said, cursor)
+    carried = _Carried(
+        _keys_left(spans, edges, state),
+        _keys_changed(spans, edges, state),
+        _flows(spans, said, cursor),
+    )
     as_it_ran = [
-        {"from": e.source, "to": e.target, "kind": e.kind, "keys": _named(_carried(e, left, flows))}
+        {"from": e.source, "to": e.target, "kind": e.kind, "keys": _named(carried.along(e))}
         for e in edges
     ]
     return {
         "nodes": _nodes(spans, timeline.nodes_at(cursor)),
-        "edges": _sum_edges(edges, names, left, flows),
+        "edges": _sum_edges(edges, names, carried),
         "asItRan": as_it_ran,
     }
 
@@ -143,14 +161,22 @@ def _keys_left(spans: list[NodeSpan], edges: list[Edge], state: StateFilm) -> _K
     return {node: [(0, key) for key in keys[until]] for node, until in ends.items()}
 
 
+def _keys_changed(spans: list[NodeSpan], edges: list[Edge], state: StateFilm) -> _Keys:
+    """Return the keys that the run had added or changed when each node ended that leads to its end."""
+    last = {edge.source for edge in edges if edge.target == END}
+    return {
+        span.node: [
+            (0, one.key) for one in state.difference(1, span.until) if one.kind != "removed"
+        ]
+        for span in spans
+        if span.node in last and span.until is not None
+    }
+
+
 def _flows(spans: list[NodeSpan], said: ConversationFilm, cursor: int) -> _Keys:
     """Return the keys that had gone to and from each node that a call runs."""
     calls = {span.node: said.flow(span.call, span.since) for span in spans if span.call}
     return {node: [one for one in keys if one[0] <= cursor] for node, keys in calls.items()}
-
-
-def _carried(edge: Edge, left: _Keys, flows: _Keys) -> list[tuple[int, str]]:
-    return left.get(edge.source, []) if edge.kind in _CARRYING else flows.get(edge.target, [])
 
 
 def _named(keys: list[tuple[int, str]]) -> list[str]:
@@ -176,9 +202,7 @@ def _nodes(spans: list[NodeSpan], shown: list[dict[str, Any]]) -> list[dict[str,
     return list(summed.values())
 
 
-def _sum_edges(
-    edges: list[Edge], names: dict[str, str], left: _Keys, flows: _Keys
-) -> list[dict[str, Any]]:
+def _sum_edges(edges: list[Edge], names: dict[str, str], carried: _Carried) -> list[dict[str, Any]]:
     summed: dict[tuple[str, str, str], dict[str, Any]] = {}
     for edge in edges:
         key = (names[edge.source], names[edge.target], edge.kind)
@@ -186,5 +210,5 @@ def _sum_edges(
             key, {"from": key[0], "to": key[1], "kind": edge.kind, "count": 0, "keys": []}
         )
         known["count"] += 1
-        known["keys"].extend(_carried(edge, left, flows))
+        known["keys"].extend(carried.along(edge))
     return [edge | {"keys": _named(edge["keys"])} for edge in summed.values()]

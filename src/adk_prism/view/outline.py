@@ -16,7 +16,8 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.json_value import read_object, read_value
 from adk_prism.facts.pricing import Prices
 from adk_prism.facts.reader import Reader
-from adk_prism.runlog.entry import Entry, ModelCalled, NodeKind, RunStarted, is_absent
+from adk_prism.runlog.entry import Entry, ModelCalled, NodeKind, RunEnded, RunStarted, is_absent
+from adk_prism.view.failures import FailureFilm
 from adk_prism.view.graph import places
 from adk_prism.view.state import StateFilm
 from adk_prism.view.timeline import NodeSpan, TimelineFilm
@@ -110,6 +111,8 @@ class Outline(Struct, kw_only=True):
     costs: list[float | None] = []
     model_calls: int = 0
     """As far as the log has them."""
+    failures: int = 0
+    """Each counts once, however often it is reported."""
     ids: frozenset[str] = frozenset()
     """Names that are drawn anew for each run: of calls and approvals, of the run itself."""
 
@@ -148,6 +151,7 @@ class _OutlineReader:
         self._reader = Reader()
         self._timeline = TimelineFilm(prices)
         self._state = StateFilm()
+        self._failures = FailureFilm()
         self._outline = Outline(steps=[])
         self._steps: list[Step] = []
         """In the order of their starts."""
@@ -168,10 +172,13 @@ class _OutlineReader:
         for item in self._reader.feed(entry):
             self._state.feed(entry.cursor, item)
             self._timeline.feed(entry, item)
+            self._failures.feed(entry.cursor, item)
             within, inner = (item.call, item.fact) if isinstance(item, fact.Nested) else ("", item)
             handle = _HANDLERS.get(type(inner))
             if handle is not None:
                 handle(self, entry.cursor, inner, within)
+        if isinstance(entry.record, RunEnded):
+            self._failures.end(entry.cursor, entry.record)
         if isinstance(entry.record, RunStarted):
             self._ids.add(entry.record.invocation)
         if isinstance(entry.record, ModelCalled):
@@ -285,6 +292,7 @@ class _OutlineReader:
         for step in self._steps:
             step.text = "\n\n".join(filter(None, (t.whole() for t in self._said.get(id(step), ()))))
             (step.parent.steps if step.parent is not None else done.steps).append(step)
+        done.failures = len(self._failures.at(done.entries))
         done.started = timeline.start
         done.seconds = timeline.times[-1] / _SECOND if timeline.times else 0.0
         done.tokens = _sum(step.tokens for step in self._steps)

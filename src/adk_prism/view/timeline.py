@@ -300,7 +300,7 @@ class TimelineFilm:
             return {"start": None, "now": None, "nodes": [], "waits": [], "unaccounted": []}
         shown = {
             "start": self.start,
-            "now": self._now(cursor) / _SECOND,
+            "now": self.time(cursor),
             "nodes": self.nodes_at(cursor),
             "waits": [_wait_at(wait, cursor) for wait in self._waits if wait.since <= cursor],
             "unaccounted": self._gaps(cursor),
@@ -308,6 +308,10 @@ class TimelineFilm:
         calls = [_call_at(call) for call in self._calls if call.since <= cursor]
         shown |= {"modelCalls": calls} if calls else {}
         return shown | _cost_at(self.spans(cursor), cursor)
+
+    def time(self, cursor: int) -> float:
+        """Return the seconds from the run's start to a cursor."""
+        return self._now(cursor) / _SECOND
 
     def _now(self, cursor: int) -> int:
         return self.times[min(cursor, len(self.times)) - 1]

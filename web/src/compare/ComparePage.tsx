@@ -9,7 +9,7 @@ import { Icon } from '../ui/Icon';
 import { shorten } from '../ui/Id';
 import { Json } from '../ui/Json';
 import { KindChip } from '../ui/Kind';
-import { duration } from '../ui/format';
+import { duration, plural } from '../ui/format';
 import { Time } from '../ui/Time';
 import { costWords } from '../ui/tokens';
 import { differing, middle, type ComparedRun, type Comparison } from './comparison';
@@ -124,6 +124,7 @@ function About({ run, word }: { run: ComparedRun; word: string }) {
         {run.app} · {run.outcome ?? 'running'}
         {run.code && ` (${run.code})`} · {duration(run.seconds)}
         {total !== undefined && ` · ${total} tokens`}
+        {run.failures > 0 && ` · ${plural(run.failures, 'failure')}`}
         {run.cost !== undefined && ` · ${costWords(run.cost)}`}
         {run.started !== null && (
           <>

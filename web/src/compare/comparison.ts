@@ -14,6 +14,7 @@ export type ComparedRun = {
   seconds: number;
   entries: number;
   tokens: Record<string, number>;
+  failures: number;
   /** Absent without a price list; null: a price is missing. */
   cost?: number | null;
 };

@@ -2,33 +2,36 @@
  *
  * One failure is told several times: by the tool's node, by its answer, by the error event of its agent, by the
  * nodes around it, and by the end of the run. */
-import { once, type Film } from './film';
+import { grouped, once, type Film } from './film';
 import { endOf } from './timeline';
 
-type Mark = {
+type Report = {
   cursor: number;
-  /** Failures from here on, by the same code, are this one. */
+  /** Earlier failures from here on, with the same code, are this one. */
   since: number;
   code: string;
   call: string;
 };
 
-/** Return the entries at which something failed, in order. */
+/** Return the entries at which something failed, in order. The rules are those of `view/failures.py`. */
 export const failuresOf = once((film: Film): readonly number[] => {
-  const marks = [...answers(film), ...errors(film), ...nodes(film), ...end(film)];
-  const told: Mark[] = [];
-  for (const mark of marks.sort((a, b) => a.cursor - b.cursor)) {
-    if (!told.some((known) => isSame(known, mark))) told.push(mark);
+  const reports = grouped([...answers(film), ...errors(film), ...nodes(film), ...end(film)], ({ cursor }) => cursor);
+  const calls = new Set<string>();
+  const byCode = new Map<string, number>();
+  let last = 0;
+  const found: number[] = [];
+  for (const [cursor, group] of [...reports].sort((a, b) => a[0] - b[0])) {
+    if (!group.some(({ call, code, since }) => calls.has(call) || (code ? (byCode.get(code) ?? 0) : last) >= since)) found.push(cursor);
+    last = cursor;
+    for (const { call, code } of group) {
+      if (call) calls.add(call);
+      byCode.set(code, cursor);
+    }
   }
-  return told.map(({ cursor }) => cursor);
+  return found;
 });
 
-function isSame(known: Mark, mark: Mark): boolean {
-  if (known.cursor === mark.cursor || (mark.call !== '' && known.call === mark.call)) return true;
-  return known.cursor >= mark.since && (mark.code === '' || mark.code === known.code);
-}
-
-function answers(film: Film): Mark[] {
+function answers(film: Film): Report[] {
   return film.items.said.flatMap(({ is, marks }) =>
     marks.flatMap(([cursor, news]) =>
       typeof news === 'object' && news?.status === 'failed' ? [{ cursor, since: cursor, code: '', call: String(is.call) }] : [],
@@ -37,17 +40,17 @@ function answers(film: Film): Mark[] {
 }
 
 /** An error is told after the failure of what ran last: a tool, or a node inside. */
-function errors(film: Film): Mark[] {
+function errors(film: Film): Report[] {
   return film.items.said
     .filter(({ is }) => is.kind === 'error')
     .map(({ is, since }) => ({ cursor: since, since: lastStart(film, since), code: String(is.code), call: '' }));
 }
 
 function lastStart(film: Film, cursor: number): number {
-  return Math.max(1, ...film.items.nodes.filter(({ since }) => since < cursor).map(({ since }) => since));
+  return film.items.nodes.findLast(({ since }) => since < cursor)?.since ?? 1;
 }
 
-function nodes(film: Film): Mark[] {
+function nodes(film: Film): Report[] {
   return film.items.nodes.flatMap((node) => {
     const end = endOf(node);
     if (end?.status !== 'failed') return [];
@@ -56,6 +59,6 @@ function nodes(film: Film): Mark[] {
   });
 }
 
-function end({ ended }: Film): Mark[] {
+function end({ ended }: Film): Report[] {
   return ended?.outcome === 'failed' ? [{ cursor: ended.cursor, since: 1, code: ended.code, call: '' }] : [];
 }

@@ -6,7 +6,7 @@
 import type { Mark, NodeKind } from './document';
 import { grouped, once, type Film } from './film';
 import { countUpTo, lastUpTo, upTo } from './bisect';
-import { keysAt } from './state';
+import { difference, keysAt } from './state';
 import { endAt, endOf, SECOND, timeAt, type NodeItem } from './timeline';
 
 export const START = 'START';
@@ -48,13 +48,14 @@ type Way = Omit<Passage, 'keys'> & { since: number; until: number };
 const stepsOf = once((film: Film): Step[] => {
   const ways = waysOf(film);
   const left = keysLeft(film, ways);
+  const changed = keysChanged(film, ways);
   const flows = flowsOf(film);
   return ways.map(({ since, until, ...way }, order) => ({
     flow: CARRYING.has(way.kind) ? [] : (flows.get(way.to) ?? []),
     order,
     since,
     until,
-    passage: { ...way, keys: CARRYING.has(way.kind) ? (left.get(way.from) ?? []) : [] },
+    passage: { ...way, keys: CARRYING.has(way.kind) ? ((way.to === END ? changed : left).get(way.from) ?? []) : [] },
   }));
 });
 
@@ -144,6 +145,17 @@ function keysLeft(film: Film, ways: readonly Way[]): Map<string, string[]> {
   }
   const keys = keysAt(film, ends.values());
   return new Map([...ends].map(([node, cursor]) => [node, keys.get(cursor)!]));
+}
+
+/** Return the keys that the run had added or changed when each node ended that leads to its end. */
+function keysChanged(film: Film, ways: readonly Way[]): Map<string, string[]> {
+  const last = new Set(ways.filter((way) => way.to === END).map((way) => way.from));
+  return new Map(
+    film.items.nodes.flatMap((node): [string, string[]][] => {
+      const end = last.has(node.is.node) ? endOf(node) : null;
+      return end ? [[node.is.node, difference(film, 1, end.cursor).flatMap(({ key, kind }) => (kind === 'removed' ? [] : [key]))]] : [];
+    }),
+  );
 }
 
 type SaidItem = Film['items']['said'][number];

@@ -2,12 +2,13 @@
 import { artifactsAt, type ArtifactView } from './artifacts';
 import { conversationAt, type Said } from './conversation';
 import type { Outcome } from './document';
+import { failuresOf } from './failures';
 import type { Film } from './film';
 import { graphAt, type GraphView } from './graph';
 import { groundingAt, type GroundingView } from './grounding';
 import { proofAt, type ProofView } from './proof';
 import { stateAt, type StateView } from './state';
-import { timelineAt, type TimelineView } from './timeline';
+import { SECOND, timeAt, timelineAt, type TimelineView } from './timeline';
 
 export type View = {
   at: number;
@@ -16,7 +17,8 @@ export type View = {
   app: string;
   session: string;
   outcome: Outcome | null;
-  timeline: TimelineView;
+  /** Absent without any. */
+  timeline: TimelineView & { failures?: { cursor: number; time: number }[] };
   state: StateView;
   graph: GraphView;
   conversation: Said[];
@@ -26,6 +28,7 @@ export type View = {
 };
 
 export function viewAt(film: Film, at: number): View {
+  const failures = failuresOf(film).filter((cursor) => cursor <= at).map((cursor) => ({ cursor, time: timeAt(film, cursor) / SECOND }));
   return {
     at,
     last: film.last,
@@ -33,7 +36,7 @@ export function viewAt(film: Film, at: number): View {
     app: film.app,
     session: film.session,
     outcome: film.ended && film.ended.cursor <= at ? film.ended.outcome : null,
-    timeline: timelineAt(film, at),
+    timeline: { ...timelineAt(film, at), ...(failures.length ? { failures } : {}) },
     state: stateAt(film, at),
     graph: graphAt(film, at),
     conversation: conversationAt(film, at),
