@@ -1,4 +1,4 @@
-"""The timeline as rows: each node below its parent, an agent and the tool that runs it as one, failures once."""
+"""The timeline as rows: nodes below their parents, a tool that runs an agent as that agent, failures once."""
 
 from __future__ import annotations
 
