@@ -33,10 +33,14 @@ def data_in(text: str) -> Json:
     return found
 
 
-def test_a_file_holds_the_page_and_the_run(tmp_path: Path) -> None:
-    """The built page, the whole film, every entry, and who wrote it."""
+def test_a_file_holds_the_page_and_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The built page, the whole film, every entry, and who wrote it; the command says what it wrote."""
     target = tmp_path / "run.html"
     assert main(["share", str(HERE / "state.jsonl"), "-o", str(target)]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"Wrote {target}: {target.stat().st_size / 1e6:.1f} MB, 1 run with 30")
     text = target.read_text(encoding="utf-8")
     page = read_page()
     assert page.script in text

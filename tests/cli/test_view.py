@@ -1,8 +1,9 @@
-"""`view`: the panels of a file as JSON; what is wrong with a file is said, and what is not is shown."""
+"""`view`: the panels of a file, as JSON in a pipe, as text for a person; what is wrong with it is said."""
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,45 @@ def test_all_panels_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
     assert view["outcome"] == "finished"
     assert view["at"] == view["last"]
     assert view.keys() >= {"timeline", "state", "graph", "conversation", "proof"}
+
+
+@pytest.mark.parametrize(
+    ("words", "terminal", "is_json"),
+    [
+        ((), False, True),
+        ((), True, False),
+        (("--json",), True, True),
+        (("--text",), False, False),
+    ],
+)
+def test_a_person_gets_text_and_a_program_json(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    terminal: bool,
+    is_json: bool,
+) -> None:
+    """By where it is printed, unless one is asked for."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    assert main(["view", str(STATE), *words]) == 0
+    assert capsys.readouterr().out.startswith("{" if is_json else "Run run-1 of tour: finished")
+
+
+@pytest.mark.parametrize("file", sorted(HERE.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_every_recording_is_readable(capsys: pytest.CaptureFixture[str], file: Path) -> None:
+    """Every panel, in lines that a terminal can show."""
+    for panel in ([], ["--panel", "nodes"]):
+        assert main(["view", str(file), "--text", *panel]) == 0
+        text = capsys.readouterr().out
+        assert all(line.isprintable() for line in text.splitlines())
+
+
+def test_the_text_has_the_history_of_a_key(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["view", str(STATE), "--text", "--from", "1", "--key", "trip"]) == 0
+    text = capsys.readouterr().out
+    assert "Changes since event 1" in text
+    assert "Writes to trip" in text
 
 
 def test_the_state_is_compared_and_a_key_has_its_history(

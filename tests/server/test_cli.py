@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from adk_prism.cli import VERBS, main
+from adk_prism.cli.setting_groups import GROUPS
+from adk_prism.server.settings import options
 
 HEAVY = ("google", "fastapi", "starlette", "uvicorn", "sqlalchemy", "httpx", "pydantic")
 
@@ -35,6 +37,17 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
     assert all(verb in shown for verb in VERBS)
+
+
+def test_every_setting_is_explained_in_one_group(capsys: pytest.CaptureFixture[str]) -> None:
+    """`serve --help` has no option without a heading, and none without a sentence."""
+    known = options()
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert sorted(grouped) == sorted(name for name in known if not known[name].positional)
+    assert main(["serve", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"\n{title}:\n" in shown for title in GROUPS)
+    assert [name for name in known if len(known[name].help.split()) < 3] == []
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import NoReturn, Protocol, cast
 
+from adk_prism.cli.terminal import CLEAR, has_colour, is_screen, painted
+from adk_prism.console.rows import Style
 from adk_prism.errors import NotBuilt, PrismError, UsageError
 
 USAGE, FAILURE, INTERRUPTED = 2, 1, 130
@@ -29,7 +31,7 @@ VERBS = {
     "laws": "check the five laws on recordings",
     "fields": "list which ADK and AI SDK fields are supported",
     "types": "print TypeScript types for useChat",
-    "view": "print the panels of a recording as JSON",
+    "view": "show a recording: conversation, timeline, state, graph and more; as JSON in a pipe",
     "compare": "compare two runs; fail in CI if they differ",
     "eval-set": "write recorded runs as an eval set of ADK",
     "eval": "run an eval set; fail in CI if a case fails",
@@ -50,6 +52,14 @@ class Verb(Protocol):
 
     def execute(self, args: argparse.Namespace) -> int:
         """Run the subcommand; return the exit code. Raise `PrismError` on failure."""
+
+
+class HelpText(argparse.HelpFormatter):
+    """Help with headings that stand out on a terminal."""
+
+    def start_section(self, heading: str | None) -> None:
+        """Begin a group of arguments."""
+        super().start_section(heading and painted(heading, "title", colour=has_colour(sys.stdout)))
 
 
 class Parser(argparse.ArgumentParser):
@@ -76,9 +86,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def fail(line: str, code: int = FAILURE) -> int:
-    """Print one line to stderr; return the exit code."""
-    print(f"adk-prism: {line}", file=sys.stderr)
+    """Print what went wrong, in one line to stderr; return the exit code."""
+    _say(line, "error")
     return code
+
+
+def note(line: str) -> None:
+    """Print one line to stderr that is not the result, and no failure."""
+    _say(line, "strong")
+
+
+def _say(line: str, style: Style) -> None:
+    stream = sys.stderr
+    prefix = painted("adk-prism:", style, colour=has_colour(stream))
+    # The line may hold the progress of a command that is still at work.
+    start = CLEAR if is_screen(stream) else ""
+    print(f"{start}{prefix} {line}", file=stream)
 
 
 def _run(words: list[str]) -> int:
@@ -112,13 +135,14 @@ def _parser(name: str, verb: Verb | None) -> Parser:
 
     parser = Parser(
         prog="adk-prism",
+        formatter_class=HelpText,
         description="Serve Google ADK agents to any front end: one recorded run, every protocol.",
     )
     parser.add_argument("--version", action="version", version=f"adk-prism {VERSION}")
     verbs = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
     for each, text in VERBS.items():
-        note = "" if _is_built(each) else " (not in this version)"
-        sub = verbs.add_parser(each, help=text + note, description=text)
+        absent = "" if _is_built(each) else " (not in this version)"
+        sub = verbs.add_parser(each, help=text + absent, description=text, formatter_class=HelpText)
         if verb is not None and each == name:
             verb.register(sub)
     return parser

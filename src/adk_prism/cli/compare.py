@@ -8,15 +8,20 @@ from typing import Any
 
 import msgspec
 
-from adk_prism.cli import FAILURE, USAGE, fail
+from adk_prism.cli import FAILURE, USAGE, fail, words
 from adk_prism.cli.log_access import add_arguments
 from adk_prism.cli.prices import add_prices, cost_text, given_prices
 from adk_prism.cli.stored_runs import read_stored
+from adk_prism.cli.terminal import progress, write_rows
+from adk_prism.console.rows import Row as TextRow
+from adk_prism.console.rows import Style
 from adk_prism.errors import PrismError
 from adk_prism.view.compare import ASPECTS, REQUEST_PARTS, Comparison, Row, compare
 from adk_prism.view.outline import outline
 
 _SIGNS = {"same": " ", "changed": "~", "moved": "^", "added": "+", "removed": "-"}
+_STYLES: dict[str, Style] = {"~ ": "changed", "^ ": "changed", "+ ": "good", "- ": "error"}
+"""By the sign that a line begins with."""
 _VALUES = ("name", "status", "input", "output", "text")
 """What a step has of its own, of what may differ; its order and its model's requests are elsewhere."""
 LONGEST_VALUE = 200
@@ -48,15 +53,16 @@ def execute(args: argparse.Namespace) -> int:
     """Print the comparison. Return 1 if something differs that must not."""
     try:
         prices = given_prices(args)
-        a, b = read_stored(args.a, args), read_stored(args.b, args)
+        with progress(words.COMPARING):
+            a, b = read_stored(args.a, args), read_stored(args.b, args)
+            compared = compare(outline(a, prices=prices), outline(b, prices=prices))
     except PrismError as error:  # Not 1: that is for runs that differ.
         return fail(error.detail, USAGE)
-    compared = compare(outline(a, prices=prices), outline(b, prices=prices))
     if args.json:
         text = msgspec.json.format(msgspec.json.encode(compared), indent=2).decode()
         sys.stdout.write(f"{text}\n")
     else:
-        sys.stdout.write("".join(f"{line}\n" for line in _lines(compared)))
+        write_rows(TextRow(line, _STYLES.get(line[:2], "")) for line in _lines(compared))
     broken = [aspect for aspect in compared.differs if aspect in args.fail_on]
     return fail(f"the runs differ in: {', '.join(broken)}", FAILURE) if broken else 0
 

@@ -13,12 +13,13 @@ import secrets
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 
 from msgspec import Struct
 
-from adk_prism.cli import fail
+from adk_prism.cli import fail, words
+from adk_prism.cli.terminal import is_screen, progress
 from adk_prism.console.client import Client, SessionAddress, Unreachable, connect, shown_url
 from adk_prism.console.token import VARIABLE, Token, find_token
 from adk_prism.errors import NotFound, UsageError
@@ -64,14 +65,14 @@ def register(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Open the console; return the exit code. Raise `PrismError` if it cannot be opened."""
     token = _checked(args)
-    is_screen = sys.stdin.isatty() and sys.stdout.isatty()
-    if is_screen and find_spec("textual") is None:
+    on_screen = sys.stdin.isatty() and is_screen(sys.stdout)
+    if on_screen and find_spec("textual") is None:
         return fail(NO_TEXTUAL)
     diagnostics: deque[str] = deque()
     if args.url:
-        return _open(_Server(args.url, token), args, is_screen, diagnostics)
-    with _own_server(args, diagnostics.append if is_screen else fail) as url:
-        return _open(_Server(url), args, is_screen, diagnostics)
+        return _open(_Server(args.url, token), args, on_screen, diagnostics)
+    with _own_server(args, diagnostics.append if on_screen else fail) as url:
+        return _open(_Server(url), args, on_screen, diagnostics)
 
 
 def _checked(args: argparse.Namespace) -> Token | None:
@@ -91,14 +92,14 @@ def _checked(args: argparse.Namespace) -> Token | None:
 
 
 def _open(
-    server: _Server, args: argparse.Namespace, is_screen: bool, diagnostics: deque[str]
+    server: _Server, args: argparse.Namespace, on_screen: bool, diagnostics: deque[str]
 ) -> int:
     apps, user = asyncio.run(_ask(server, args.app))
-    app = _chosen(server.url, args.app, apps, is_screen)
+    app = _chosen(server.url, args.app, apps, on_screen)
     if not app:
         return 0
     address = SessionAddress(app, args.session or f"console-{secrets.token_hex(6)}", user)
-    if not is_screen:
+    if not on_screen:
         from adk_prism.cli.console_pipe import talk
 
         return asyncio.run(talk(server.url, address, server.token))
@@ -123,14 +124,14 @@ async def _ask(server: _Server, wanted: str) -> tuple[list[str], str]:
             ) from None
 
 
-def _chosen(url: str, name: str, apps: list[str], is_screen: bool) -> str:
+def _chosen(url: str, name: str, apps: list[str], on_screen: bool) -> str:
     """Return the app to open, or nothing if the user quits. Raise `NotFound` for an unknown app."""
     there = ", ".join(apps) or "none"
     if name and name not in apps:
         raise NotFound(f"There is no app {name[:60]!r}. Available apps: {there}.")
     if name or len(apps) == 1:
         return name or apps[0]
-    if is_screen and apps:
+    if on_screen and apps:
         from adk_prism.console.app_picker import AppPicker
 
         return AppPicker(url, apps).run() or ""
@@ -144,5 +145,8 @@ def _own_server(args: argparse.Namespace, say: Callable[[str], object]) -> Itera
     from adk_prism.cli.own_server import own_settings, serving
 
     # A session that is named is kept, where `serve` keeps its own.
-    with serving(args.dir or "", own_settings(kept=bool(args.session)), say) as url:
+    settings = own_settings(kept=bool(args.session))
+    with ExitStack() as stack:
+        with progress(words.STARTING):
+            url = stack.enter_context(serving(args.dir or "", settings, say))
         yield url

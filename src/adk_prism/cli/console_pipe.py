@@ -8,14 +8,14 @@ the server was lost.
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TextIO, assert_never
 
-from adk_prism.cli import FAILURE, fail
+from adk_prism.cli import FAILURE, fail, note
 from adk_prism.cli.readable import Readable
+from adk_prism.cli.terminal import has_colour
 from adk_prism.console import search_strategy
 from adk_prism.console.client import Client, SessionAddress, connect
 from adk_prism.console.intents import Export, Intent, Keep, Quit, Send, Show, Stop
@@ -63,8 +63,7 @@ class _Pipe:
 
     @staticmethod
     def _new_readable() -> Readable:
-        colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        return Readable(colour=colour, advice=ADVICE)
+        return Readable(colour=has_colour(sys.stdout), advice=ADVICE)
 
     async def run(self, lines: TextIO) -> int:
         live = await self._session.open()
@@ -118,9 +117,9 @@ class _Pipe:
             case RunFinished():
                 self._show(item.end)
             case ConnectionLost():
-                fail(f"{item.why} Reconnecting in {item.wait:g} s.")
+                note(f"{item.why} Reconnecting in {item.wait:g} s.")
             case Reconnected():
-                fail("Reconnected.")
+                note("Reconnected.")
             case RunAccepted():
                 pass  # the run's output follows
             case _:

@@ -6,16 +6,19 @@ import argparse
 import asyncio
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from adk_prism.cli import FAILURE, USAGE, fail
+from adk_prism.cli import FAILURE, USAGE, fail, words
 from adk_prism.cli.junit import write_junit
 from adk_prism.cli.log_access import add_arguments, opened
 from adk_prism.cli.run import DiagnosticPrinter
+from adk_prism.cli.terminal import progress, write_rows
 from adk_prism.console.client import Client
+from adk_prism.console.rows import Row
 from adk_prism.errors import PrismError, SourceError, UsageError
 from adk_prism.server.settings.sources import read_settings
 
@@ -58,7 +61,8 @@ def register(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Run the set. Return 1 if a case did not pass."""
     try:
-        found = asyncio.run(_evaluate(args))
+        with progress(words.EVALUATING):
+            found = asyncio.run(_evaluate(args))
         if args.junit:
             write_junit(Path(args.junit), found)
     except PrismError as error:  # Not 1: that is for cases that fail.
@@ -67,7 +71,7 @@ def execute(args: argparse.Namespace) -> int:
         text = msgspec.json.format(msgspec.json.encode(found), indent=2).decode()
         sys.stdout.write(f"{text}\n")
     else:
-        sys.stdout.write("".join(f"{line}\n" for line in _lines(found)))
+        write_rows(_rows(found))
     missed = [each for each in found["cases"] if each["verdict"] != "passed"]
     return (
         fail(f"{len(missed)} of {len(found['cases'])} cases did not pass", FAILURE) if missed else 0
@@ -160,19 +164,18 @@ def eval_set_app(eval_set: Any) -> str:
     return str(named[0])
 
 
-def _lines(found: dict[str, Any]) -> list[str]:
-    lines = []
+def _rows(found: dict[str, Any]) -> Iterator[Row]:
     for case in found["cases"]:
-        lines.append(
-            f"{case['verdict'].upper():<14}{_plain(case['id'])}  {_plain(case['text'])[:60]}"
-        )
-        lines += [f"  {_metric(metric)}" for metric in case["metrics"]]
+        title = f"{case['verdict'].upper():<14}{_plain(case['id'])}  {_plain(case['text'])[:60]}"
+        yield Row(title, "good" if case["verdict"] == "passed" else "error")
+        for metric in case["metrics"]:
+            yield Row(f"  {_metric(metric)}")
         if case.get("error"):
-            lines.append(f"  {_plain(case['error'])}")
-        lines += [f"  run {run}" for run in case["runs"]]
+            yield Row(f"  {_plain(case['error'])}", "error")
+        for run in case["runs"]:
+            yield Row(f"  run {run}", "dim")
     passed = sum(case["verdict"] == "passed" for case in found["cases"])
-    lines.append(f"{found['evalSetId']}: {passed} of {len(found['cases'])} passed")
-    return lines
+    yield Row(f"{found['evalSetId']}: {passed} of {len(found['cases'])} passed", "strong")
 
 
 def _metric(metric: dict[str, Any]) -> str:

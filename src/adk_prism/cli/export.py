@@ -10,7 +10,9 @@ from pathlib import Path
 
 import httpx
 
+from adk_prism.cli import words
 from adk_prism.cli.log_access import add_arguments, opened
+from adk_prism.cli.terminal import progress
 from adk_prism.console.client import Client, shown_url
 from adk_prism.errors import SourceError, UsageError
 from adk_prism.facts.capture_ending import CaptureEnding
@@ -55,7 +57,8 @@ def execute(args: argparse.Namespace) -> int:
     if not spans:
         raise SourceError("The run has no times, so it cannot be a trace.")
     service = str(spans[0].attributes["gen_ai.agent.name"])
-    _send(url, headers, trace_request(spans, service, VERSION))
+    with progress(words.SENDING):
+        _send(url, headers, trace_request(spans, service, VERSION))
     print(f"{len(spans)} spans, trace {spans[0].trace.hex()}")
     return 0
 

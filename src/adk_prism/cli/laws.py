@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from adk_prism.cli import fail
+from adk_prism.cli import fail, words
+from adk_prism.cli.terminal import progress
 from adk_prism.errors import SourceError
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.pipeline.protocols import formats
@@ -28,8 +29,9 @@ def execute(args: argparse.Namespace) -> int:
     protocols = formats()
     titles = ", ".join(format.title for format in protocols)
     for file in args.files:
-        entries = _read(file)
-        broken = check_laws(entries, protocols)
+        with progress(words.CHECKING.format(file=file)):
+            entries = _read(file)
+            broken = check_laws(entries, protocols)
         if broken:
             return fail(f"{file}: {_one_line(str(broken[0]))}.")
         print(f"{file}: {len(LAWS)} laws hold, {len(entries)} entries, {titles}")

@@ -12,6 +12,8 @@ from typing import Any
 
 from msgspec import Raw, json
 
+from adk_prism.cli.terminal import painted
+from adk_prism.console.rows import Style
 from adk_prism.facts import model as fact
 from adk_prism.facts.calls.pending import Pending
 from adk_prism.facts.model_use import measured
@@ -26,7 +28,9 @@ CANNOT_ANSWER = (
     "chat client."
 )
 
-_DIM, _RED, _BOLD, _PLAIN = "\x1b[2m", "\x1b[31m", "\x1b[1m", "\x1b[0m"
+_DIM: Style = "dim"
+_RED: Style = "error"
+_BOLD: Style = "strong"
 
 
 class _Block:
@@ -75,7 +79,7 @@ class Readable:
 
     # -------------------------------------------------------------- lines
 
-    def _line(self, text: str, style: str = "") -> Iterator[str]:
+    def _line(self, text: str, style: Style = "") -> Iterator[str]:
         line = self._styled(_clean(text).replace("\n", " "), style) + "\n"
         if self._blocks:
             self._lines.append(line)
@@ -87,8 +91,8 @@ class Readable:
             self._in_line = False
             yield "\n"
 
-    def _styled(self, text: str, style: str) -> str:
-        return f"{style}{text}{_PLAIN}" if self._colour and style else text
+    def _styled(self, text: str, style: Style) -> str:
+        return painted(text, style, colour=self._colour)
 
     # -------------------------------------------------------------- text
 
@@ -230,7 +234,7 @@ _SHOW: dict[type[Any], Callable[[Any, Any], Iterator[str]]] = {
     fact.RunOver: _R._run_over,
     fact.ModelCalled: _R._model_called,
 }
-_LINES: dict[type[Any], tuple[Callable[[Any], str], str]] = {
+_LINES: dict[type[Any], tuple[Callable[[Any], str], Style]] = {
     fact.InputTranscribed: (lambda item: f"you: {item.text}" if item.final else "", _DIM),
     fact.UserSpoke: (lambda item: f"you: {item.text}", _DIM),
     fact.CallRequested: (lambda item: f"-> {item.name} {_short(item.input)}", _DIM),

@@ -18,11 +18,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from adk_prism.cli import FAILURE, USAGE, fail
+from adk_prism.cli import FAILURE, USAGE, fail, note, words
 from adk_prism.cli.log_access import add_arguments
 from adk_prism.cli.prices import add_prices, cost_text, given_prices
 from adk_prism.cli.rerun_place import Gathered, gather, own_place
 from adk_prism.cli.stored_runs import is_file
+from adk_prism.cli.terminal import progress
 from adk_prism.console.client import Client, connect
 from adk_prism.console.token import find_token
 from adk_prism.errors import PrismError, UsageError
@@ -114,19 +115,23 @@ def execute(args: argparse.Namespace) -> int:
             "tools": args.tools,
         }
         prices = given_prices(args)
-        if args.url:
-            wanted = list(map(RunId, args.runs))
-            results = asyncio.run(_Work(args.url, body, {}, prices).results(wanted, args))
-        else:
-            gathered = asyncio.run(gather(args.runs, args))
-            _note_files(gathered)
-            with own_place(args, gathered, fail) as url:
-                work = _Work(url, body, gathered.entries, prices)
-                results = asyncio.run(work.results(gathered.wanted))
+        with progress(words.RERUNNING):
+            results = _results(args, body, prices)
     except PrismError as error:  # Not 1: that is for runs that differ.
         return fail(error.detail, USAGE)
     _print(results, as_json=args.json)
     return _code(results, args.fail_on)
+
+
+def _results(args: argparse.Namespace, body: dict[str, Any], prices: Prices) -> list[Result]:
+    if args.url:
+        wanted = list(map(RunId, args.runs))
+        return asyncio.run(_Work(args.url, body, {}, prices).results(wanted, args))
+    gathered = asyncio.run(gather(args.runs, args))
+    _note_files(gathered)
+    with own_place(args, gathered, fail) as url:
+        work = _Work(url, body, gathered.entries, prices)
+        return asyncio.run(work.results(gathered.wanted))
 
 
 def _check_place(args: argparse.Namespace) -> None:
@@ -139,7 +144,7 @@ def _check_place(args: argparse.Namespace) -> None:
 
 def _note_files(gathered: Gathered) -> None:
     if gathered.files:
-        fail(
+        note(
             "a recording has one run: it begins with the state that it recorded, without earlier messages"
         )
 

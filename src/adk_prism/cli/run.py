@@ -14,15 +14,17 @@ import secrets
 import sys
 import warnings
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import ExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from adk_prism.cli import FAILURE, fail
+from adk_prism.cli import FAILURE, fail, words
 from adk_prism.cli.readable import Readable
+from adk_prism.cli.terminal import has_colour, progress
 from adk_prism.commands import RunAgent
+from adk_prism.console.rows import one_line
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.errors import UsageError
 from adk_prism.facts.pricing import Prices
@@ -109,8 +111,7 @@ class _Output:
     def __init__(self, format: Format | None, prices: Prices) -> None:
         self._frames = format.reader() if format is not None else None
         self._reader = Reader(annotators=[ProofAnnotator()])
-        colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        self._readable = Readable(colour=colour, prices=prices)
+        self._readable = Readable(colour=has_colour(sys.stdout), prices=prices)
         # A terminal shows text as it streams; a pipe gets what ADK stored.
         self._stored = None if sys.stdout.isatty() else StoredFacts()
 
@@ -133,7 +134,10 @@ async def _run(
 ) -> int:
     log = MemoryLog()
     await log.open()
-    async with _conversations(args, log, settings) as (conversations, start):
+    async with (
+        _loading(args.app) as loaded,
+        _conversations(args, log, settings) as (conversations, start),
+    ):
         start = msgspec.structs.replace(start, state_delta=state)
         # Python keeps undecodable bytes of the command line as lone surrogates.
         message = args.message.encode(errors="replace").decode()
@@ -142,11 +146,20 @@ async def _run(
         failed = False
         async with aclosing(log.read(run, follow=True)) as batches:
             async for batch in batches:
+                loaded.close()
                 for entry in batch:
                     output.write(entry)
                     record = entry.record
                     failed = isinstance(record, RunEnded) and record.outcome == "failed"
     return FAILURE if failed else 0
+
+
+@asynccontextmanager
+async def _loading(app: str) -> AsyncIterator[ExitStack]:
+    """Say that an app is being loaded, until the stack is closed: from then on the run speaks."""
+    with ExitStack() as stack:
+        stack.enter_context(progress(words.LOADING.format(app=one_line(app, 60))))
+        yield stack
 
 
 @asynccontextmanager

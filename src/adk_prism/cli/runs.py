@@ -12,10 +12,12 @@ from typing import Any
 
 import msgspec
 
-from adk_prism.cli import fail
+from adk_prism.cli import note, words
 from adk_prism.cli.log_access import add_arguments, opened
 from adk_prism.cli.prices import add_prices, cost_text, given_prices
+from adk_prism.cli.terminal import progress, write_rows
 from adk_prism.console.client import Client
+from adk_prism.console.rows import Row, Style
 from adk_prism.errors import UsageError
 from adk_prism.facts.pricing import Prices, total_cost
 from adk_prism.pipeline.search_fields import SEARCH_FIELDS, read_query
@@ -28,6 +30,7 @@ DEFAULT_LIMIT, MOST = 20, 200
 
 _ORIGIN = {"app": "name of the app", "user": "the user", "session": "id of the session"}
 _HEAD = ("run", "started", "app", "outcome", "tokens", "cost", "seconds", "message")
+_STYLES: dict[str, Style] = {"failed": "error", "incomplete": "error", "waiting": "ask"}
 _PARTIAL = (
     "some runs could not be searched: they are not indexed yet, or older than what is kept for it"
 )
@@ -53,14 +56,15 @@ def execute(args: argparse.Namespace) -> int:
     """Print the runs that fit, newest first. Raise `PrismError` for a bad question, or no log."""
     if not 1 <= args.limit <= MOST:
         raise UsageError(f"--limit must be from 1 to {MOST}, got {args.limit}.")
-    found, complete = asyncio.run(_search(args))
+    with progress(words.SEARCHING):
+        found, complete = asyncio.run(_search(args))
     if args.json:
         text = msgspec.json.format(msgspec.json.encode(found), indent=2).decode()
         sys.stdout.write(f"{text}\n")
     else:
-        sys.stdout.write(_table(found))
+        write_rows(_table(found))
     if not complete:
-        fail(_PARTIAL)
+        note(_PARTIAL)
     return 0
 
 
@@ -91,19 +95,20 @@ def _text(given: str) -> str:
     return given.encode(errors="replace").decode()
 
 
-def _table(found: list[dict[str, Any]]) -> str:
+def _table(found: list[dict[str, Any]]) -> Iterator[Row]:
     if not found:
-        return "No run fits.\n"
+        yield Row("No run fits.")
+        return
     rows = [_HEAD, *map(_row, found)]
     if not any("cost" in run for run in found):
         at = _HEAD.index("cost")
         rows = [row[:at] + row[at + 1 :] for row in rows]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
-    lines = (
-        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
-        for row in rows
-    )
-    return "".join(f"{line.rstrip()}\n" for line in (*lines, *_total(found)))
+    styles: list[Style] = ["title", *(_STYLES.get(run["outcome"], "") for run in found)]
+    for row, style in zip(rows, styles, strict=True):
+        cells = [*(c.ljust(width) for c, width in zip(row, widths, strict=False)), row[-1]]
+        yield Row("  ".join(cells).rstrip(), style)
+    yield from map(Row, _total(found))
 
 
 def _total(found: list[dict[str, Any]]) -> Iterator[str]:

@@ -13,14 +13,17 @@ import gc
 import os
 import socket
 import sys
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adk_prism.cli import fail
+from adk_prism.cli import fail, words
 from adk_prism.cli.adk_options import add_adk_options
 from adk_prism.cli.serve_loop import run_server
+from adk_prism.cli.setting_groups import GROUPS
+from adk_prism.cli.terminal import progress
+from adk_prism.diagnostics import Report
 from adk_prism.errors import PrismError
 from adk_prism.server.settings import Settings, options
 from adk_prism.server.settings.option_kinds import Option, flag_name, variable_name
@@ -35,6 +38,8 @@ BACKLOG = 2048
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the settings, and what else `adk web` takes."""
+    parser.usage = words.SERVE_USAGE
+    parser.epilog = words.SERVE_EPILOG
     add_settings(parser)
     add_adk_options(parser)
 
@@ -76,6 +81,13 @@ def _work(settings: Settings, listener: socket.socket, number: int) -> int:
 
 
 def _serve_on(settings: Settings, listeners: Sequence[socket.socket], *, announces: bool) -> int:
+    with progress(words.STARTING):
+        app, report = _built(settings)
+    run_server(_serve(app, listeners, announces), report, _loop_factory())
+    return 0
+
+
+def _built(settings: Settings) -> tuple[FastAPI, Report]:
     # Importing ADK takes seconds, so the port is checked first.
     from adk_prism.server.app import build_app
     from adk_prism.server.configured_secrets import secrets_of
@@ -85,9 +97,7 @@ def _serve_on(settings: Settings, listeners: Sequence[socket.socket], *, announc
     report, secrets = sink(settings.log_format), secrets_of(settings)
     route_logging(secrets.redacting(report), settings.log_level)
     observability = open_observability(settings, secrets, report, listens=True)
-    app = build_app(settings.agents_dir, settings, observability)
-    run_server(_serve(app, listeners, announces), observability.report, _loop_factory())
-    return 0
+    return build_app(settings.agents_dir, settings, observability), observability.report
 
 
 async def _serve(app: FastAPI, listeners: Sequence[socket.socket], announces: bool) -> None:
@@ -140,11 +150,16 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 # ---------------------------------------------------------------------- options
 
 
-def add_settings(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:
-    """Add all settings to a parser, or `only` some."""
-    for name, option in options().items():
-        if only is None or name in only:
-            _add(parser, name, option)
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Add all settings to a parser, under the headings of their groups."""
+    known = options()
+    for name, option in known.items():
+        if option.positional:
+            _add(parser.add_argument, name, option)
+    for title, names in GROUPS.items():
+        group = parser.add_argument_group(title)
+        for name in names:
+            _add(group.add_argument, name, known[name])
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
@@ -159,21 +174,21 @@ def settings_of(args: argparse.Namespace) -> Settings:
     return read_settings(given, os.environ, Path.cwd())
 
 
-def _add(parser: argparse.ArgumentParser, name: str, option: Option) -> None:
+def _add(add: Callable[..., argparse.Action], name: str, option: Option) -> None:
     # The default is None, so that an option that was not given can be recognised.
     text = f"{option.help}{_default(name, option)} [{variable_name(name)}]".replace("%", "%%")
     kind = option.kind
     names = [flag_name(name), option.adk] if option.adk else [flag_name(name)]
     if option.positional:
-        parser.add_argument(name, nargs="?", metavar=name.upper(), help=text)
+        add(name, nargs="?", metavar=name.upper(), help=text)
     elif kind.negatable:
-        parser.add_argument(*names, action=argparse.BooleanOptionalAction, help=text)
+        add(*names, action=argparse.BooleanOptionalAction, help=text)
     elif kind.flag:
-        parser.add_argument(*names, action="store_true", default=None, help=text)
+        add(*names, action="store_true", default=None, help=text)
     elif kind.many:
-        parser.add_argument(*names, action="append", metavar=kind.metavar, help=text)
+        add(*names, action="append", metavar=kind.metavar, help=text)
     else:
-        parser.add_argument(*names, metavar=kind.metavar, help=text)
+        add(*names, metavar=kind.metavar, help=text)
 
 
 def _default(name: str, option: Option) -> str:

@@ -7,6 +7,9 @@ import os
 import sys
 from pathlib import Path
 
+from adk_prism.cli import words
+from adk_prism.cli.terminal import progress
+from adk_prism.console.rows import counted
 from adk_prism.errors import SourceError
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.pipeline.share import read_page, shared_file
@@ -36,14 +39,16 @@ def execute(args: argparse.Namespace) -> int:
     """Write the file. Raise `SourceError` if it cannot be read or written, `NotBuilt` without the page."""
     page = read_page()
     source = sys.stdin.buffer if args.file == "-" else args.file
-    entries = read_run(source, end=CaptureEnding())
-    text = shared_file(entries, page, with_calls=args.model_calls)
+    with progress(words.READING.format(file=args.file)):
+        entries = list(read_run(source, end=CaptureEnding()))
+        text = shared_file(entries, page, with_calls=args.model_calls)
     if args.output == "-":
         sys.stdout.write(text)
         return 0
-    _write(Path(args.output), text)
-    if sys.stderr.isatty():
-        print(f"{args.output}: {len(text) / 1e6:.1f} MB", file=sys.stderr)
+    path = Path(args.output)
+    _write(path, text)
+    size = f"{path.stat().st_size / 1e6:.1f} MB"
+    print(words.SHARED.format(path=path, size=size, events=counted(len(entries), words.EVENT)))
     return 0
 
 

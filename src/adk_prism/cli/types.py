@@ -7,7 +7,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from adk_prism.cli import FAILURE
+from adk_prism.cli import FAILURE, words
+from adk_prism.cli.terminal import progress
 from adk_prism.errors import UsageError
 from adk_prism.projection.ai_sdk import tool_types
 from adk_prism.projection.ai_sdk.typescript import declarations
@@ -49,8 +50,9 @@ async def _print(name: str, folder: Path | None) -> int:
         if apps.find(name) is None:
             missing = f"There is no app {name[:60]!r}. Available apps: {', '.join(apps.names())}."
             raise UsageError(missing + (install_hint(name) if folder is None else ""))
-        await apps.open(name)
-        found = await tool_schemas(apps.app(name).runner("graph").agent)
+        with progress(words.LOADING.format(app=name)):
+            await apps.open(name)
+            found = await tool_schemas(apps.app(name).runner("graph").agent)
     finally:
         await apps.close()
         await close_services(services)

@@ -1,38 +1,41 @@
-"""`adk-prism view`: prints the panels of a recording at any cursor, as JSON."""
+"""`adk-prism view`: prints the panels of a recording at any cursor.
+
+A person at a terminal reads text; a pipe, and `--json`, get JSON with everything. `--text` prints the text
+anywhere.
+"""
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 
 import msgspec
 
+from adk_prism.cli import words
+from adk_prism.cli.panel_text import rows
 from adk_prism.cli.prices import add_prices, given_prices
+from adk_prism.cli.terminal import progress, write_rows
 from adk_prism.errors import SourceError
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.source.recording import read_run
 from adk_prism.view.film import Film
 
 PANELS = ("timeline", "state", "graph", "conversation", "proof", "grounding", "artifacts", "nodes")
+WIDEST = 120
+"""Most columns of text: longer lines are hard to read."""
 
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument(
-        "file", metavar="FILE", help="a recording or saved /run_sse output; - reads stdin"
-    )
-    parser.add_argument(
-        "--at", type=int, metavar="CURSOR", help="show the panels at this event (default: the last)"
-    )
-    parser.add_argument("--panel", choices=PANELS, default="", help="show one panel (default: all)")
-    parser.add_argument(
-        "--from",
-        type=int,
-        dest="since",
-        metavar="CURSOR",
-        help="also show state changes since this event",
-    )
-    parser.add_argument("--key", default="", help="also show every write to this state key")
+    parser.add_argument("file", metavar="FILE", help=words.VIEW_FILE)
+    parser.add_argument("--at", type=int, metavar="CURSOR", help=words.VIEW_AT)
+    parser.add_argument("--panel", choices=PANELS, default="", help=words.VIEW_PANEL)
+    parser.add_argument("--from", type=int, dest="since", metavar="CURSOR", help=words.VIEW_FROM)
+    parser.add_argument("--key", default="", help=words.VIEW_KEY)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help=words.VIEW_JSON)
+    form.add_argument("--text", action="store_true", help=words.VIEW_TEXT)
     add_prices(parser)
 
 
@@ -42,11 +45,16 @@ def execute(args: argparse.Namespace) -> int:
     The readable part of a damaged file is printed before the error is raised.
     """
     film = Film(given_prices(args))
-    broken = _feed(film, args.file)
+    with progress(words.READING.format(file=args.file)):
+        broken = _feed(film, args.file)
     if broken is None or film.last:
         shown = film.at(args.at, args.panel, since=args.since, key=args.key)
-        text = msgspec.json.format(msgspec.json.encode(shown), indent=2).decode()
-        sys.stdout.write(f"{text}\n")
+        is_text = args.text or (sys.stdout.isatty() and not args.json)
+        if is_text:
+            write_rows(rows(shown, min(shutil.get_terminal_size().columns, WIDEST)))
+        else:
+            text = msgspec.json.format(msgspec.json.encode(shown), indent=2).decode()
+            sys.stdout.write(f"{text}\n")
     if broken is not None:
         raise broken
     return 0

@@ -47,6 +47,7 @@ _STYLES: dict[Style, str] = {
     "dim": "dim",
     "strong": "bold",
     "changed": "yellow",
+    "good": "green",
     "ask": "bold magenta",
     "error": "red",
     "user": "bold cyan",

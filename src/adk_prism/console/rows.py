@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-Style = Literal["", "title", "dim", "strong", "changed", "ask", "error", "user"]
+Style = Literal["", "title", "dim", "strong", "changed", "good", "ask", "error", "user"]
 
 SHORT = 200
 """Most characters of a value in a row."""

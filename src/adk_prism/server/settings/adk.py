@@ -16,8 +16,8 @@ class AdkSettings:
         bool | None,
         Option(
             SWITCH,
-            "import an app again when its files have changed; runs in progress keep the old code;"
-            " without: on, if the server listens on a loopback address without a public URL",
+            "load an app again when its files have changed; runs in progress keep the old code (default: on"
+            " if the server is only used locally)",
             adk="--reload_agents",
         ),
     ] = None
@@ -33,7 +33,7 @@ class AdkSettings:
         bool,
         Option(
             FLAG,
-            "/run and /run_sse create a session that does not exist; chats always do",
+            "let /run and /run_sse create a session that does not exist, as chats always do",
             adk="--auto_create_session",
         ),
     ] = False
@@ -49,7 +49,7 @@ class AdkSettings:
         tuple[str, ...],
         Option(
             several("CLASS", "names such as my_package.MyPlugin"),
-            "ADK plugin for every app, a class or an object: MODULE.NAME; repeatable",
+            "add an ADK plugin to every app: MODULE.NAME of a class or an object; repeatable",
             adk="--extra_plugins",
         ),
     ] = ()
@@ -57,12 +57,12 @@ class AdkSettings:
         int | None,
         Option(
             WHOLE_NUMBER,
-            "most model calls of one run; 0 or less: no limit; without: ADK's limit",
+            "most model calls of one run; 0 or less means no limit (default: ADK's limit)",
             adk="--max_llm_calls",
         ),
     ] = None
     default_llm_model: Annotated[
-        str, Option(TEXT, "model of agents that name none", adk="--default_llm_model")
+        str, Option(TEXT, "model for agents that name none", adk="--default_llm_model")
     ] = ""
     enable_features: Annotated[
         tuple[str, ...],

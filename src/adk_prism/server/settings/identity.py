@@ -19,39 +19,44 @@ class IdentitySettings:
     """How callers authenticate."""
 
     tokens: Annotated[
-        str, Option(FILE, 'authenticate by access token; JSON file: {"TOKEN": "USER", …}')
+        str,
+        Option(
+            FILE, 'authenticate callers by access token, from a JSON file: {"TOKEN": "USER", …}'
+        ),
     ] = ""
-    oidc_issuer: Annotated[str, Option(URL, "authenticate by JWT of this OpenID provider")] = ""
+    oidc_issuer: Annotated[
+        str, Option(URL, "authenticate callers by JSON Web Tokens (JWT) of this OpenID provider")
+    ] = ""
     oidc_audience: Annotated[
         tuple[str, ...],
-        Option(several("AUDIENCE", "names"), "required audience of a JWT; repeatable"),
+        Option(several("AUDIENCE", "names"), "audience that a JWT must name; repeatable"),
     ] = ()
     oidc_jwks: Annotated[
-        str, Option(URL, "URL of the provider's keys; without: from its discovery document")
+        str, Option(URL, "URL of the provider's keys (default: from its discovery document)")
     ] = ""
-    oidc_user_claim: Annotated[str, Option(TEXT, "JWT claim with the user name")] = "sub"
+    oidc_user_claim: Annotated[str, Option(TEXT, "claim of a JWT that has the user name")] = "sub"
     oidc_algorithm: Annotated[
         tuple[str, ...],
         Option(
             several("ALGORITHM", "names such as RS256"),
-            "accepted JWT signature algorithm; repeatable",
+            "signature algorithm that a JWT may use; repeatable",
         ),
     ] = ("RS256", "ES256")
     proxy_user_header: Annotated[
-        str, Option(TEXT, "authenticate by this header, which a trusted proxy sets")
+        str, Option(TEXT, "authenticate callers by this header, which a trusted proxy sets")
     ] = ""
     trusted_proxy: Annotated[
         tuple[str, ...],
         Option(
             several("ADDRESS", "addresses or networks such as 10.0.0.0/8"),
             "address of a proxy whose user header, X-Forwarded-Host, -Proto and -For are trusted;"
-            " repeatable; without: only the user header, and only from this machine",
+            " repeatable (default: only the user header, and only from this machine)",
         ),
     ] = ()
     authenticate: Annotated[
-        str, Option(TEXT, "authenticate by a Python function: MODULE:FUNCTION")
+        str, Option(TEXT, "authenticate callers by a Python function: MODULE:FUNCTION")
     ] = ""
     admin: Annotated[
         tuple[str, ...],
-        Option(several("USER", "users"), "user with access to the data of all users; repeatable"),
+        Option(several("USER", "users"), "user who may see the data of all users; repeatable"),
     ] = ()

@@ -18,14 +18,14 @@ LONGEST_KEEP_ALIVE = 15.0
 
 _MOST = count(1, 1_000_000)
 
-_AUTOMATIC = "without: {} with authentication, else unlimited"
+_AUTOMATIC = "(default: {} with authentication, else no limit)"
 
 
 @dataclass(frozen=True, kw_only=True)
 class LimitSettings:
     """How much callers may send, have and use, and how long streams wait."""
 
-    body_limit: Annotated[int, Option(SIZE, "largest request body")] = 8 * 1024**2
+    body_limit: Annotated[int, Option(SIZE, "largest request body that is accepted")] = 8 * 1024**2
     history_limit: Annotated[
         int,
         Option(SIZE, "largest body of a chat request, including the history that clients send"),
@@ -34,48 +34,59 @@ class LimitSettings:
         64 * 1024**2
     )
     limit_runs: Annotated[
-        int, Option(_MOST, f"concurrent runs of one user; {_AUTOMATIC.format(USUAL.runs)}")
+        int,
+        Option(
+            _MOST, f"runs that one user may have at the same time {_AUTOMATIC.format(USUAL.runs)}"
+        ),
     ] = 0
     limit_requests: Annotated[
         int,
         Option(
             _MOST,
-            "concurrent requests of one caller, including streams;"
+            "requests, streams included, that one caller may have at the same time"
             f" {_AUTOMATIC.format(USUAL.requests)}",
         ),
     ] = 0
     limit_sockets: Annotated[
         int,
-        Option(_MOST, f"concurrent WebSockets of one caller; {_AUTOMATIC.format(USUAL.sockets)}"),
+        Option(
+            _MOST,
+            f"WebSockets that one caller may have at the same time {_AUTOMATIC.format(USUAL.sockets)}",
+        ),
     ] = 0
     limit_rate: Annotated[
         int,
-        Option(_MOST, f"requests per second of one caller; {_AUTOMATIC.format(USUAL.rate)}"),
+        Option(
+            _MOST, f"requests that one caller may send per second {_AUTOMATIC.format(USUAL.rate)}"
+        ),
     ] = 0
     limit_bytes: Annotated[
         int,
         Option(
             SIZE,
-            f"bytes per second to and from one caller; {_AUTOMATIC.format(SIZE.show(USUAL.bytes))}",
+            f"bytes per second to and from one caller {_AUTOMATIC.format(SIZE.show(USUAL.bytes))}",
         ),
     ] = 0
     limit_run_time: Annotated[
         float,
         Option(
             SPAN,
-            f"longest duration of a run; {_AUTOMATIC.format(SPAN.show(USUAL.run_time))}",
+            f"longest time that a run may take {_AUTOMATIC.format(SPAN.show(USUAL.run_time))}",
         ),
     ] = 0.0
     limit_unwatched: Annotated[
         float,
         Option(
             SPAN,
-            "how long a run may continue without a client;"
+            "how long a run may continue when no client watches it"
             f" {_AUTOMATIC.format(SPAN.show(USUAL.unwatched))}",
         ),
     ] = 0.0
     keep_alive: Annotated[
-        float, Option(SPAN, "longest silence on a stream before a keep-alive comment")
+        float,
+        Option(
+            SPAN, "how long a stream may be silent before the server sends a keep-alive comment"
+        ),
     ] = LONGEST_KEEP_ALIVE
     stalled: Annotated[
         float, Option(SPAN, "how long a client may read nothing before its stream is closed")

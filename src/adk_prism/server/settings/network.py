@@ -24,23 +24,23 @@ class NetworkSettings:
 
     agents_dir: Annotated[
         str,
-        Option(FOLDER, "folder of ADK apps, as for `adk web`; without: the example apps", True),
+        Option(FOLDER, "folder of ADK apps, as for `adk web` (default: the example apps)", True),
     ] = ""
     host: Annotated[str, Option(TEXT, "address to listen on")] = "127.0.0.1"
-    port: Annotated[int, Option(count(0, HIGHEST_PORT), "port to listen on; 0: any free port")] = (
-        8000
-    )
+    port: Annotated[
+        int, Option(count(0, HIGHEST_PORT), "port to listen on; 0 means any free port")
+    ] = 8000
     root_path: Annotated[
-        str, Option(TEXT, "path prefix that a proxy removes", adk="--url_prefix")
+        str, Option(TEXT, "path prefix under which a proxy serves this server", adk="--url_prefix")
     ] = ""
     public_url: Annotated[
-        str, Option(URL, "URL at which clients reach the server, if it is another one")
+        str, Option(URL, "URL at which clients reach the server, if it differs from its address")
     ] = ""
     allow_origin: Annotated[
         tuple[str, ...],
         Option(
             several("ORIGIN", "origins such as https://app.example.com"),
-            "web origin that may call from a browser, besides the server's own, or regex:PATTERN for"
+            "origin of a web page that may call the server, besides the server's own; regex:PATTERN for"
             " several; repeatable",
             adk="--allow_origins",
         ),
@@ -48,16 +48,17 @@ class NetworkSettings:
     dev: Annotated[
         bool,
         Option(
-            FLAG, "allow pages on localhost, on any port, to call; only with a loopback address"
+            FLAG, "let web pages on localhost, on any port, call the server; for local use only"
         ),
     ] = False
     allow_host: Annotated[
         tuple[str, ...],
         Option(
             several("HOST", "host names such as agents.example.com"),
-            "host name that the server accepts, besides this machine's own; repeatable",
+            "host name under which the server may be called, besides this machine's own; repeatable",
         ),
     ] = ()
     insecure: Annotated[
-        bool, Option(FLAG, "allow a non-loopback address without authentication")
+        bool,
+        Option(FLAG, "listen on an address that other machines can reach, without authentication"),
     ] = False

@@ -30,22 +30,22 @@ class OutputSettings:
         Errors,
         Option(
             choice("full", "reference"),
-            "whether clients on this machine see exception texts, or only a reference; without: full if"
-            " the server is only used locally",
+            "what clients on this machine see of an exception: its text, or a reference to the server's log"
+            " (default: full if the server is only used locally)",
         ),
     ] = ""
     model_calls: Annotated[
         ModelCallDetail,
         Option(
             choice("off", "summary", "full"),
-            "what is recorded of model calls: times and tokens, or also requests and responses; without:"
-            " full if the server is only used locally, else summary",
+            "what is recorded of model calls: nothing, times and tokens, or also requests and responses"
+            " (default: full if the server is only used locally, else summary)",
         ),
     ] = ""
     prices: Annotated[
         str,
         Option(
-            FILE, "JSON file with prices of models per million tokens; without: no cost is shown"
+            FILE, "JSON file with prices of models per million tokens (default: no cost is shown)"
         ),
     ] = ""
     otlp: Annotated[
@@ -62,8 +62,8 @@ class OutputSettings:
         LogLevel,
         Option(
             choice("debug", "info", "warning", "error"),
-            "lowest level of the apps' log records on stderr; libraries log warnings, and ADK everything"
-            " with debug",
+            "least important log records of your apps that are printed on stderr; libraries print only"
+            " warnings; with debug ADK prints everything",
             adk="--log_level",
         ),
     ] = "info"
@@ -71,6 +71,7 @@ class OutputSettings:
     audit: Annotated[
         str,
         Option(
-            FILE, "audit log file: who approved, cancelled, deleted and shared what; without: none"
+            FILE,
+            "file that records who approved, cancelled, deleted and shared what (default: none)",
         ),
     ] = ""

@@ -56,22 +56,22 @@ class RemoteSettings:
         tuple[str, ...],
         Option(
             several("NAME=URL", "remote apps such as support=https://agents.example", _read_remote),
-            "serve an app of another ADK server under this name; repeatable. Without AGENTS_DIR, no local"
-            " app is served",
+            "serve an app of another ADK server under this name; repeatable. Local apps are served only if"
+            " AGENTS_DIR is given",
         ),
     ] = ()
     remote_app: Annotated[
         tuple[str, ...],
         Option(
             several("NAME=APP", "names such as support=help_desk", _read_named),
-            "the app's name on its own server, if it is another one; repeatable",
+            "name of the app on its own server, if it differs; repeatable",
         ),
     ] = ()
     remote_header: Annotated[
         tuple[str, ...],
         Option(
             several("NAME=HEADER", "headers such as 'support=X-Api-Key: 123'", _read_header),
-            "header of every request to a remote app; repeatable. Never logged",
+            "header to send with every request to a remote app; never logged; repeatable",
         ),
     ] = ()
     remote_token_command: Annotated[
@@ -90,7 +90,7 @@ class RemoteSettings:
                 f"dialects such as support=python; known: {', '.join((AUTO, *DIALECTS))}",
                 _read_dialect,
             ),
-            "which ADK server a remote app is on, if it is not to be detected; repeatable",
+            "kind of ADK server that a remote app is on, if it cannot be detected; repeatable",
         ),
     ] = ()
     remote_idle: Annotated[
@@ -99,9 +99,9 @@ class RemoteSettings:
     remote_total: Annotated[float, Option(SPAN, "how long a run of a remote app may take")] = (
         DEFAULT_TOTAL
     )
-    remote_event_limit: Annotated[int, Option(SIZE, "largest event of a remote app")] = (
-        DEFAULT_EVENT_BYTES
-    )
+    remote_event_limit: Annotated[
+        int, Option(SIZE, "largest event that is accepted from a remote app")
+    ] = DEFAULT_EVENT_BYTES
 
     @property
     def remotes(self) -> list[Remote]:

@@ -43,7 +43,7 @@ def read_tool_policy(value: object) -> str:
 class RunSettings:
     """How runs are executed: processes, tools, busy sessions, live runs."""
 
-    workers: Annotated[int, Option(count(1, 64), "server processes")] = 1
+    workers: Annotated[int, Option(count(1, 64), "number of server processes")] = 1
     worker_port: Annotated[
         int,
         Option(
@@ -53,7 +53,7 @@ class RunSettings:
         ),
     ] = 0
     lease: Annotated[
-        float, Option(SPAN, "how long an unresponsive process keeps its runs (Redis)")
+        float, Option(SPAN, "how long a process that does not respond keeps its runs (Redis)")
     ] = DEFAULT_TTL
     in_doubt: Annotated[
         InDoubt,
@@ -66,54 +66,68 @@ class RunSettings:
         tuple[str, ...],
         Option(
             several("TOOL=POLICY", "tools such as send_letter=ask", read_tool_policy),
-            "the same for one tool; overrides the tool's own policy; repeatable",
+            "the same for one tool, instead of the tool's own policy; repeatable",
         ),
     ] = ()
     tool_threads: Annotated[
         int,
         Option(
             count(0, 1024),
-            "threads for synchronous (def) tools, shared by the runs of a process; 0: run them on the"
-            " event loop, which blocks every stream meanwhile. A tool of a stopped run keeps its"
-            " thread until it returns",
+            "threads for synchronous (def) tools of all runs of a process; 0 runs them on the event loop,"
+            " which blocks every stream meanwhile. A tool of a stopped run keeps its thread until it returns",
         ),
     ] = 32
     chat_busy: Annotated[
-        Busy, Option(_BUSY, "what a chat message does while its session is running")
+        Busy, Option(_BUSY, "what a chat message does while a run of its session is active")
     ] = "interrupt"
     adk_busy: Annotated[
-        Busy, Option(_BUSY, "what a request to ADK's run routes does while its session is running")
+        Busy,
+        Option(
+            _BUSY, "what a request to /run or /run_sse does while a run of its session is active"
+        ),
     ] = "refuse"
     live_busy: Annotated[
         LiveBusy,
-        Option(choice("takeover", "refuse"), "what a second live client of a session does"),
+        Option(
+            choice("takeover", "refuse"),
+            "what happens when a second voice client opens the same session",
+        ),
     ] = "takeover"
     live_grace: Annotated[
-        float, Option(SPAN, "how long a live run waits for a disconnected client")
+        float,
+        Option(SPAN, "how long a voice conversation waits for a client that lost its connection"),
     ] = 15.0
     live_sound: Annotated[
-        LiveSound, Option(choice("keep", "drop"), "whether runs store the agent's audio")
+        LiveSound,
+        Option(choice("keep", "drop"), "whether runs store the audio of the agent's voice"),
     ] = "keep"
     live_sound_limit: Annotated[
-        int, Option(SIZE, "most audio that one live run stores; beyond it, only its length")
+        int,
+        Option(
+            SIZE,
+            "most audio that one voice conversation stores; of the rest only the length is stored",
+        ),
     ] = 32 * 1024**2
     live_shortcut: Annotated[
         LiveShortcut,
         Option(
             choice("auto", "off"),
-            "audio bypass: `auto` sends live audio past ADK's flow if no code of the app needs it",
+            "audio bypass: with auto, audio skips ADK's flow if no code of the app needs it",
         ),
     ] = "off"
     approval_timeout: Annotated[
-        float, Option(SPAN, "how long a live run waits for an approval before the call is denied")
+        float,
+        Option(
+            SPAN, "how long a voice conversation waits for an approval before the call is denied"
+        ),
     ] = 30.0
     client_tool_timeout: Annotated[
-        float, Option(SPAN, "how long a live run waits for the result of a client tool")
+        float, Option(SPAN, "how long a voice conversation waits for the result of a client tool")
     ] = 10.0
     client_state: Annotated[
         tuple[str, ...],
         Option(
             several("PREFIX", "prefixes of state keys such as user:"),
-            "prefix of reserved state keys that clients may write; repeatable",
+            "prefix of state keys that clients may write although it is reserved; repeatable",
         ),
     ] = ()

@@ -28,22 +28,23 @@ class StorageSettings:
         str,
         Option(
             FOLDER,
-            "folder of the run log, sessions, artifacts and share links, unless set otherwise;"
-            " not readable by other users",
+            "folder for the run log, sessions, artifacts and share links that are not set otherwise;"
+            " other users of the machine cannot read it",
         ),
     ] = str(DATA_DIR)
     log: Annotated[
         str,
         Option(
             URL,
-            "run log: memory:, sqlite:///FILE or redis://HOST; without: SQLite in the data folder",
+            "where runs are recorded: memory:, sqlite:///FILE or redis://HOST (default: SQLite in the"
+            " data folder)",
         ),
     ] = ""
     sessions: Annotated[
         str,
         Option(
             URL,
-            "ADK session service URI; without: SQLite in the data folder",
+            "where sessions are stored, as a URI of ADK (default: SQLite in the data folder)",
             adk="--session_service_uri",
         ),
     ] = ""
@@ -51,26 +52,30 @@ class StorageSettings:
         str,
         Option(
             URL,
-            "ADK artifact service URI; without: files in the data folder",
+            "where artifacts are stored, as a URI of ADK (default: files in the data folder)",
             adk="--artifact_service_uri",
         ),
     ] = ""
     memory: Annotated[
         str,
-        Option(URL, "ADK memory service URI; without: in memory", adk="--memory_service_uri"),
+        Option(
+            URL,
+            "where ADK keeps its long-term memory, as a URI of ADK (default: in this process)",
+            adk="--memory_service_uri",
+        ),
     ] = ""
-    retention_age: Annotated[float, Option(SPAN, "how long an ended run is kept")] = (
+    retention_age: Annotated[float, Option(SPAN, "how long a run is kept after its end")] = (
         Retention().max_age
     )
     retention_size: Annotated[
-        int, Option(SIZE, "largest size of the log; the oldest ended runs are deleted first")
+        int, Option(SIZE, "largest size of the run log; above it the oldest ended runs are deleted")
     ] = Retention().max_bytes
     retention_sessions: Annotated[
         float,
         Option(
             SPAN,
-            "how long an unused session is kept, with its artifacts and runs; without: until it is"
-            " deleted",
+            "how long an unused session is kept, with its artifacts and runs (default: until someone"
+            " deletes it)",
         ),
     ] = 0.0
     files_from: Annotated[
@@ -81,7 +86,9 @@ class StorageSettings:
             " are replaced with those of the run; repeatable",
         ),
     ] = ()
-    files_limit: Annotated[int, Option(SIZE, "largest such file")] = 64 * 1024**2
+    files_limit: Annotated[int, Option(SIZE, "largest file that is fetched from Cloud Storage")] = (
+        64 * 1024**2
+    )
     files_emulator: Annotated[
         str, Option(URL, "loopback URL of a Cloud Storage emulator, for tests")
     ] = ""
@@ -89,7 +96,7 @@ class StorageSettings:
         tuple[str, ...],
         Option(
             several("PATTERN", "patterns of keys such as *_pin"),
-            "key whose value is never logged, besides the built-in patterns; repeatable",
+            "name of a key whose value is never stored, besides the built-in ones; repeatable",
         ),
     ] = ()
     reveal: Annotated[
