@@ -1,7 +1,9 @@
-/** Code, in pieces of some lines: while it grows only its last piece changes. */
-import { memo, useState } from 'react';
+/** Code, in pieces of some lines: while it grows only its last piece changes, and when it is complete it is coloured. */
+import { memo, useState, type ReactNode } from 'react';
 import { Copy } from '../../ui/Copy';
 import { plural } from '../../ui/format';
+import { useTokens } from './useTokens';
+import './code.css';
 
 const LINES = 60;
 
@@ -10,24 +12,25 @@ type Props = {
   code: string;
   /** It is still being written: then its end is what one looks at. */
   live?: boolean;
+  /** Said above it, before its language. */
+  remark?: ReactNode;
 };
 
-export const Code = memo(function Code({ language, code, live = false }: Props) {
+export const Code = memo(function Code({ language, code, live = false, remark }: Props) {
   const [isWhole, setWhole] = useState(false);
   const all = pieces(code);
   const isFolded = !live && !isWhole && all.length > 1;
+  const shown = isFolded ? all.slice(0, 1) : all;
+  const coloured = useTokens(isFolded ? all[0]! : code, live ? '' : language);
   return (
     <figure className="code">
       <figcaption>
         <span>{language || 'code'}</span>
+        {remark}
         <Copy text={code} label="Copy the code" />
       </figcaption>
       <pre tabIndex={0} aria-label={language ? `Code, ${language}` : 'Code'}>
-        <code>
-          {(isFolded ? all.slice(0, 1) : all).map((piece, index) => (
-            <Piece key={index} text={piece} />
-          ))}
-        </code>
+        <code>{coloured ? <span className="piece">{coloured.map(({ kind, text }, index) => (kind ? <span key={index} className={kind}>{text}</span> : text))}</span> : shown.map((piece, index) => <Piece key={index} text={piece} />)}</code>
       </pre>
       {isFolded && (
         <button type="button" className="button code-more" data-look="quiet" onClick={() => setWhole(true)}>

@@ -1,9 +1,13 @@
 /** An answer's Markdown, block by block; while it grows, only its last block is parsed again. */
-import { memo, Suspense, useRef, type ReactNode } from 'react';
+import { memo, Suspense, useMemo, useRef, type ReactNode } from 'react';
 import { lazyWithRetry } from '../../app/lazyWithRetry';
 import { useTail } from '../../ui/progressiveRender';
 import { Code } from './Code';
+import { takeImages } from './dataImages';
+import { footnotes, type Footnote } from './footnotes';
+import { Footnotes } from './Footnotes';
 import { Guarded } from './Guarded';
+import { OpenBlock } from './OpenBlock';
 import { cut, definitions, fenced, used, type Block, type Cut } from './blocks';
 
 const Rendered = lazyWithRetry(() => import('./Rendered'));
@@ -27,33 +31,42 @@ export const Prose = memo(function Prose({ text, live }: { text: string; live: b
   const now = cut(text, grown);
   before.current = { text, cut: now };
   const from = useTail(text.length, PROSE_AT_ONCE);
-  const links = live ? '' : definitions(text);
+  const links = useMemo(() => (live ? '' : definitions(text)), [text, live]);
+  const notes = useMemo(() => (live ? [] : footnotes(text)), [text, live]);
+  const numbers = useMemo(() => numbersOf(notes), [notes]);
   const open = live ? now.blocks.at(-1) : undefined;
   return (
     <div className="prose">
       {shelves(now.blocks).map((blocks) => (
-        <Shelf key={blocks[0]!.start} blocks={blocks} from={from} links={links} open={blocks.at(-1) === open} />
+        <Shelf key={blocks[0]!.start} blocks={blocks} from={from} links={links} notes={numbers} open={blocks.at(-1) === open} />
       ))}
+      {notes.length > 0 && <Footnotes notes={notes} draw={(note) => <Parsed text={sourceOf({ start: 0, text: note }, links)} notes={numbers} />} />}
     </div>
   );
 });
 
-type ShelfProps = { blocks: readonly Block[]; from: number; links: string; open: boolean };
+/** As text, since texts are compared by what they say. */
+function numbersOf(notes: readonly Footnote[]): string {
+  return notes.length > 0 ? JSON.stringify(notes.map(({ name, number }) => [name, number])) : '';
+}
+
+type ShelfProps = { blocks: readonly Block[]; from: number; links: string; notes: string; open: boolean };
 
 /** Some blocks of a text. What is added to the text changes the last shelf only, so the others are not even looked through. */
 const Shelf = memo(
-  function Shelf({ blocks, from, links, open }: ShelfProps) {
+  function Shelf({ blocks, from, links, notes, open }: ShelfProps) {
     const last = open ? blocks.at(-1) : undefined;
     return blocks.map((block) =>
       endOf(block) <= from ? null : (
         <div className="block" key={block.start} data-head={block.text.startsWith('#') || undefined}>
-          <Growing text={sourceOf(block, block === last ? '' : links)} open={block === last} />
+          <Growing text={sourceOf(block, block === last ? '' : links)} notes={block.text.includes('[^') ? notes : ''} open={block === last} />
         </div>
       ),
     );
   },
   (before, now) =>
     before.links === now.links &&
+    before.notes === now.notes &&
     before.open === now.open &&
     before.blocks.length === now.blocks.length &&
     // A block is made again when it changes, and only the last one of a text does.
@@ -77,7 +90,7 @@ function sourceOf({ head = '', text }: Block, links: string): string {
 }
 
 /** A block as far as it has come; one that grows long is parsed now and then, and its news stand behind it. */
-const Growing = memo(function Growing({ text, open }: { text: string; open: boolean }) {
+const Growing = memo(function Growing({ text, notes, open }: { text: string; notes: string; open: boolean }) {
   const parsed = useRef('');
   const isDue = !open || text.length < LONG_BLOCK || text.length > parsed.current.length * GROWTH || !text.startsWith(parsed.current);
   if (isDue) parsed.current = text;
@@ -85,20 +98,21 @@ const Growing = memo(function Growing({ text, open }: { text: string; open: bool
   const code = fenced(text);
   if (code) return <Code language={code.language} live={open} code={open ? code.code : code.code.replace(/\n$/, '')} />;
   return (
-    <>
-      <Parsed text={parsed.current} />
+    <OpenBlock value={open}>
+      <Parsed text={parsed.current} notes={notes} />
       {rest && <Plain>{rest}</Plain>}
-    </>
+    </OpenBlock>
   );
 });
 
-const Parsed = memo(function Parsed({ text }: { text: string }) {
-  const plain = <Plain>{text}</Plain>;
-  if (text.length > LONGEST_PARSED) return plain;
+const Parsed = memo(function Parsed({ text, notes }: { text: string; notes: string }) {
+  const { text: short, images } = takeImages(text);
+  const plain = <Plain>{short}</Plain>;
+  if (short.length > LONGEST_PARSED) return plain;
   return (
     <Guarded of={text} instead={plain}>
       <Suspense fallback={plain}>
-        <Rendered text={text} />
+        <Rendered text={short} images={images} notes={notes} />
       </Suspense>
     </Guarded>
   );

@@ -1,5 +1,5 @@
-/** One block of Markdown. Raw HTML is never parsed, links open elsewhere, and no image is fetched. */
-import { memo } from 'react';
+/** One block of Markdown. Raw HTML is shown as text, links open elsewhere, and no image is fetched. */
+import { createContext, memo, useContext } from 'react';
 import Markdown, { type Components } from 'react-markdown';
 import rehypeSanitize from 'rehype-sanitize';
 import remarkGfm from 'remark-gfm';
@@ -8,6 +8,25 @@ import { CITED } from '../citations';
 import { Marker } from './Marker';
 import { MARKER } from './markers';
 import { Code } from './Code';
+import { DATA_IMAGE } from './dataImages';
+import { FOOTNOTE, FootnoteNumber } from './Footnotes';
+import { Formula } from './Formula';
+import { takeFormulas } from './formulas';
+import { footnotesAsNumbers, htmlAsText, SCHEMA, signsAsFormulas } from './plugins';
+
+/** The pictures of a block. */
+const Images = createContext<readonly string[]>([]);
+
+function Picture({ src, alt }: { src: string; alt: string | undefined }) {
+  const data = useContext(Images)[Number(src.slice(DATA_IMAGE.length))];
+  if (src.startsWith(DATA_IMAGE) && data) return <img src={data} alt={alt || 'Image of this message'} />;
+  // A picture from elsewhere would tell its host who reads this.
+  return (
+    <a href={src || undefined} target="_blank" rel="noopener noreferrer nofollow">
+      image: {alt || 'untitled'}
+    </a>
+  );
+}
 
 const COMPONENTS: Components = {
   a: ({ href = '', children }) =>
@@ -15,17 +34,14 @@ const COMPONENTS: Components = {
       <Marker source={href.slice(MARKER.length)} />
     ) : href.startsWith(CITED) ? (
       <Marker source={href.slice(CITED.length)} isCited />
+    ) : href.startsWith(FOOTNOTE) ? (
+      <FootnoteNumber number={href.slice(FOOTNOTE.length)} />
     ) : (
       <a href={href} target="_blank" rel="noopener noreferrer nofollow">
         {children}
       </a>
     ),
-  // A picture from elsewhere would tell its host who reads this.
-  img: ({ src, alt }) => (
-    <a href={typeof src === 'string' ? src : undefined} target="_blank" rel="noopener noreferrer nofollow">
-      image: {alt || 'untitled'}
-    </a>
-  ),
+  img: ({ src, alt }) => <Picture src={typeof src === 'string' ? src : ''} alt={alt} />,
   pre: ({ children }) => {
     const code = (children as { props?: { className?: string; children?: unknown } } | null)?.props;
     const language = /language-(\S+)/.exec(code?.className ?? '')?.[1] ?? '';
@@ -46,14 +62,25 @@ const COMPONENTS: Components = {
   input: ({ checked }) => <span>{checked ? '☑' : '☐'} </span>,
 };
 
-const REMARK = [remarkGfm];
-const REHYPE = [rehypeSanitize];
+/** An element of ours: see `plugins.ts`. */
+const ALL = { ...COMPONENTS, formula: Formula } as Components;
 
-export default memo(function Rendered({ text }: { text: string }) {
-  if (!isBounded(text)) return <p className="plain">{text}</p>;
+type Props = {
+  text: string;
+  images: readonly string[];
+  /** Numbers of the answer's footnotes, by their names, as JSON. */
+  notes: string;
+};
+
+export default memo(function Rendered({ text, images, notes }: Props) {
+  const { text: signed, formulas } = takeFormulas(text);
+  if (!isBounded(signed)) return <p className="plain">{text}</p>;
+  const numbers = new Map<string, number>(notes ? (JSON.parse(notes) as [string, number][]) : []);
   return (
-    <Markdown remarkPlugins={REMARK} rehypePlugins={REHYPE} components={COMPONENTS}>
-      {text}
-    </Markdown>
+    <Images value={images}>
+      <Markdown remarkPlugins={[remarkGfm, htmlAsText, [footnotesAsNumbers, numbers]]} rehypePlugins={[[rehypeSanitize, SCHEMA], [signsAsFormulas, formulas]]} components={ALL}>
+        {signed}
+      </Markdown>
+    </Images>
   );
 });

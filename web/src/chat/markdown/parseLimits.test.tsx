@@ -47,7 +47,7 @@ function draw(text: string): void {
   for (const { head = '', text: block } of cut(text).blocks) {
     const source = `${head}${block}\n\n${used(links, block)}`;
     if (source.length > 12_000) continue; // shown as it was written, as by the page
-    const markup = renderToStaticMarkup(<Rendered text={source} />);
+    const markup = renderToStaticMarkup(<Rendered text={source} images={[]} notes="" />);
     expect(measure(markup).depth, block.slice(0, 80)).toBeLessThan(DEEP);
     expect(measure(markup).count, block.slice(0, 80)).toBeLessThan(MANY);
   }
