@@ -92,6 +92,50 @@ test('the strip opens into a waterfall with a lane per node, and into a table', 
   await close(page);
 });
 
+test('a range is picked with keys and with the pointer, is in the address, and ends with Escape', async () => {
+  const page = await openRun('parallel_specialists', '?waterfall=open');
+  const bar = page.getByRole('group', { name: 'Selected range' });
+  const last = await cursor(page);
+  await seek(page, 5);
+  await rest(page);
+  await page.keyboard.press('[');
+  await bar.getByText('Event 5').waitFor();
+  await page.keyboard.press('ArrowRight');
+  await bar.getByText(/^Events 5 to/).waitFor();
+  await seek(page, 40);
+  await rest(page);
+  await page.keyboard.press(']');
+  await bar.getByText('Events 5 to 40').waitFor();
+  assert.match(await bar.innerText(), /ms · .*tool call.*token/s);
+  await page.waitForFunction(() => location.hash.includes('range=5-40'));
+  await page.reload();
+  await bar.getByText('Events 5 to 40').waitFor();
+  await checkAccess(page);
+  await page.keyboard.press('Escape');
+  await bar.waitFor({ state: 'detached' });
+  const box = await slider(page).boundingBox();
+  await page.keyboard.down('Shift');
+  await page.mouse.move(box.x + 1, box.y + box.height / 2);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  await page.mouse.move(box.x + box.width - 1, box.y + box.height / 2);
+  await page.mouse.up();
+  await page.keyboard.up('Shift');
+  await bar.getByText(`Events 1 to ${last}`).waitFor();
+  assert.equal(await cursor(page), 40);
+  const fall = await page.getByRole('group', { name: /^Waterfall/ }).boundingBox();
+  await page.mouse.move(fall.x + fall.width * 0.5, fall.y + 40);
+  await page.mouse.down();
+  await page.mouse.move(fall.x + fall.width * 0.6, fall.y + 60);
+  await page.mouse.move(fall.x + fall.width * 0.8, fall.y + 60);
+  await page.mouse.up();
+  await bar.getByText(`Events 1 to ${last}`).waitFor({ state: 'detached' });
+  assert.equal(await cursor(page), 40);
+  await bar.getByRole('button', { name: 'Clear the range' }).click();
+  await page.getByRole('button', { name: 'Select range' }).waitFor();
+  await close(page);
+});
+
 test('every panel travels with the playhead', async () => {
   const page = await openRun('state', '?panel=graph', { width: 1800 }); // Room for the graph and another panel.
   const state = await openPanel(page, 'State');

@@ -31,6 +31,7 @@ export const KEY_MAP: readonly [keys: string, does: string][] = [
   ['f', 'next failure'],
   ['n N', 'next or previous match of Find in run'],
   ['p', 'next call of the same node'],
+  ['[ ]', 'begin or end a range at the playhead; Esc clears it'],
   ['o s m c', 'answer the search plan: OK, short run, modify, cancel'],
 ];
 

@@ -1,6 +1,7 @@
 /** The nodes as a table: for screen readers, and for whoever wants the numbers. */
 import { memo, useCallback, useEffect, useRef, useState } from 'react';
 import type { Film } from '../../film/film';
+import type { Range } from '../../film/range';
 import { costAt, endOf, nodeAt, nodesAt, SECOND, timeAt, type NodeItem } from '../../film/timeline';
 import { tableRows } from './tableRows';
 import { duration, number, plural } from '../../ui/format';
@@ -8,12 +9,12 @@ import { callTokens, costNumber, costWords } from '../../ui/tokens';
 
 const SHOWN = 100; // A table of thousands of rows would make every move of the playhead slow.
 
-type Props = { film: Film; at: number; select(id: string): void; seek(cursor: number): void };
+type Props = { film: Film; at: number; /** Only nodes that ran in it are listed. */ range: Range | null; select(id: string): void; seek(cursor: number): void };
 
-export function NodeTable({ film, at, select, seek }: Props) {
+export function NodeTable({ film, at, range, select, seek }: Props) {
   const [shown, setShown] = useState(SHOWN);
   const [pick, go] = [useLatest(select), useLatest(seek)];
-  const nodes = tableRows(film).filter(({ item }) => item.since <= at);
+  const nodes = tableRows(film).filter(({ item }) => item.since <= at && (!range || (item.since <= range.to && (endOf(item)?.cursor ?? film.last) >= range.from)));
   const now = timeAt(film, at);
   const total = costAt(nodesAt(film, at), at);
   return (

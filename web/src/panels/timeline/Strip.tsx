@@ -1,7 +1,8 @@
 /** Every entry as a mark coloured by its kind, and the playhead over them: a native range, so that it speaks. */
-import { useCallback, useMemo, useRef, useState, type MouseEvent } from 'react';
+import { useCallback, useMemo, useRef, useState, type MouseEvent, type PointerEvent } from 'react';
 import { eventsOf } from '../../film/events';
 import type { Film } from '../../film/film';
+import type { Range } from '../../film/range';
 import { historyOf } from '../../film/state';
 import { SECOND, endOf, timeAt } from '../../film/timeline';
 import type { Kind } from '../../ui/Kind';
@@ -27,9 +28,16 @@ const TALL: Record<Kind, number> = {
   error: 1,
 };
 
-type Props = { film: Film; at: number; selected: string | null; seek(cursor: number): void };
+type Props = {
+  film: Film;
+  at: number;
+  selected: string | null;
+  seek(cursor: number): void;
+  range: Range | null;
+  pick(from: number, to: number): void;
+};
 
-export function Strip({ film, at, selected, seek }: Props) {
+export function Strip({ film, at, selected, seek, range, pick }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const size = useSize(box);
@@ -45,14 +53,28 @@ export function Strip({ film, at, selected, seek }: Props) {
   useDrawing(canvas, size, draw);
   const [tip, setTip] = useState<{ x: number; words: string } | null>(null);
   const point = (event: MouseEvent) => {
-    const { left, width } = event.currentTarget.getBoundingClientRect();
-    const share = Math.min(1, Math.max(0, (event.clientX - left) / (width || 1)));
-    setTip({ x: event.clientX - left, words: speak(film, Math.round(1 + share * (film.last - 1))) });
+    const { left } = event.currentTarget.getBoundingClientRect();
+    setTip({ x: event.clientX - left, words: speak(film, cursorUnder(event, film.last)) });
   };
+  // With Shift the pointer picks a range; without, it moves the playhead.
+  const picking = useRef<number | null>(null);
+  const press = (event: PointerEvent) => {
+    if (!event.shiftKey || event.button !== 0) return;
+    event.preventDefault();
+    event.currentTarget.setPointerCapture(event.pointerId);
+    picking.current = cursorUnder(event, film.last);
+    pick(at, picking.current); // A click alone picks from the playhead to there.
+  };
+  const drag = (event: PointerEvent) => {
+    const to = cursorUnder(event, film.last);
+    if (picking.current !== null && to !== picking.current) pick(picking.current, to);
+  };
+  const release = () => (picking.current = null);
   const spoken = useMemo(() => speak(film, at), [film, at]);
   return (
     <div className="strip" ref={box} onMouseMove={point} onMouseLeave={() => setTip(null)}>
       <canvas ref={canvas} aria-hidden="true" />
+      {range && <div className="ranged" style={{ left: placeOf(range.from, film.last, size.width), width: Math.max(2, placeOf(range.to, film.last, size.width) - placeOf(range.from, film.last, size.width)) }} aria-hidden="true" />}
       <div className="later" style={{ left: placeOf(at, film.last, size.width) }} aria-hidden="true" />
       <input
         type="range"
@@ -63,6 +85,10 @@ export function Strip({ film, at, selected, seek }: Props) {
         aria-label="Playhead"
         aria-valuetext={spoken}
         onChange={(event) => seek(Number(event.currentTarget.value))}
+        onPointerDown={press}
+        onPointerMove={drag}
+        onPointerUp={release}
+        onPointerCancel={release}
       />
       {tip && (
         <div className="strip-tip" aria-hidden="true" style={{ left: Math.min(tip.x, Math.max(0, size.width - TIP)) }}>
@@ -77,6 +103,13 @@ export function Strip({ film, at, selected, seek }: Props) {
 export function speak(film: Film, at: number): string {
   const what = eventsOf(film)[at]?.what ?? 'event';
   return `event ${at}, ${what}, ${duration(timeAt(film, at) / SECOND)}`;
+}
+
+/** Return the entry under the pointer. */
+function cursorUnder(event: MouseEvent, last: number): number {
+  const { left, width } = event.currentTarget.getBoundingClientRect();
+  const share = Math.min(1, Math.max(0, (event.clientX - left) / (width || 1)));
+  return Math.round(1 + share * (last - 1));
 }
 
 function placeOf(cursor: number, last: number, width: number): number {

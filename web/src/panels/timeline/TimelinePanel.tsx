@@ -9,9 +9,11 @@ import { duration, plural } from '../../ui/format';
 import type { PanelProps } from '../panel';
 import { keyOf } from '../selection';
 import { FindBar, useFind } from './FindBar';
-import { useKeys, type Action } from './keys';
+import { useEscape, useKeys, type Action } from './keys';
 import * as moves from './navigation';
 import { NodeTable } from './NodeTable';
+import { useRange } from './range';
+import { RangeBar } from './RangeBar';
 import { SPEEDS, usePlayback, type Speed } from './usePlayback';
 import { Strip } from './Strip';
 import '../panels.css';
@@ -50,6 +52,9 @@ export default function TimelinePanel({ film, at, selected, select, seek, live }
     if (name !== null) go(moves.nextPeer(film, at, name));
   };
   const { wanted, matches, change } = useFind(film, seek);
+  const picked = useRange(at, film.last);
+  const { range } = picked;
+  useEscape(range !== null, picked.clear);
   const actions: Record<Action, () => void> = {
     'previous step': () => go(moves.previousStep(film, at)),
     'next step': () => go(moves.nextStep(film, at)),
@@ -61,6 +66,8 @@ export default function TimelinePanel({ film, at, selected, select, seek, live }
     'next match': () => go(moves.nextOf(matches, at)),
     'previous match': () => go(moves.previousOf(matches, at)),
     'next peer': peer,
+    'begin range': picked.begin,
+    'end range': picked.end,
     play,
   };
   useKeys((action) => actions[action]());
@@ -101,6 +108,11 @@ export default function TimelinePanel({ film, at, selected, select, seek, live }
         {live && <KindChip kind="text" icon="play">live</KindChip>}
         <FindBar film={film} at={at} wanted={wanted} matches={matches} change={change} next={actions['next match']} previous={actions['previous match']} />
         <span className="shapes">
+          {!range && (
+            <button type="button" className="button" data-look="quiet" title="Begin a range at the playhead ([). With a mouse: hold Shift and drag over the events, or drag over the waterfall" onClick={picked.begin}>
+              Select range
+            </button>
+          )}
           {shape === 'open' && (
             <>
               <button type="button" className="button" data-look="quiet" aria-pressed={byEvent} title="Space events evenly instead of by time" onClick={() => setScale(byEvent ? 'time' : 'event')}>
@@ -122,9 +134,10 @@ export default function TimelinePanel({ film, at, selected, select, seek, live }
           </button>
         </span>
       </div>
-      <Strip film={film} at={at} selected={selected} seek={go} />
-      {shape === 'open' && <Waterfall film={film} at={at} selected={selected} select={select} seek={go} openCall={() => move({ panel: 'model' }, 'replace')} byEvent={byEvent} zoom={zoom} />}
-      {shape === 'table' && <NodeTable film={film} at={at} select={select} seek={go} />}
+      <Strip film={film} at={at} selected={selected} seek={go} range={range} pick={picked.pick} />
+      <RangeBar film={film} picked={picked} />
+      {shape === 'open' && <Waterfall film={film} at={at} selected={selected} select={select} seek={go} range={range} pick={picked.pick} openCall={() => move({ panel: 'model' }, 'replace')} byEvent={byEvent} zoom={zoom} />}
+      {shape === 'table' && <NodeTable film={film} at={at} range={range} select={select} seek={go} />}
     </section>
   );
 }

@@ -1,11 +1,12 @@
 /** The run in time: a lane per node, waits for people, and time that nobody accounts for. Only what is seen is drawn. */
-import { useCallback, useMemo, useRef, useState, type MouseEvent } from 'react';
+import { useCallback, useMemo, useRef, useState, type MouseEvent, type PointerEvent } from 'react';
 import type { Film } from '../../film/film';
+import type { Range } from '../../film/range';
 import { SECOND, timeAt } from '../../film/timeline';
 import { Icon, type IconName } from '../../ui/Icon';
 import { useSize } from '../useSize';
 import { useDrawing } from './canvas';
-import { describe, describeCall, drawWaterfall, hit, hitCall, LANE, AXIS, layout } from './drawing';
+import { describe, describeCall, drawWaterfall, hit, hitCall, hitPause, LANE, AXIS, layout, type Plan } from './drawing';
 import { lanesOf, type Lane } from './lanes';
 import { cursorAt } from './navigation';
 import { usePalette } from './palette';
@@ -20,6 +21,7 @@ const ICONS: Record<Lane['kind'], IconName> = {
 };
 const MOST_ZOOM = 512;
 const SCROLLBAR = 14;
+const LEAST_DRAG = 4; // Pixels: less is a click.
 
 type Props = {
   film: Film;
@@ -27,6 +29,8 @@ type Props = {
   selected: string | null;
   select(id: string | null): void;
   seek(cursor: number): void;
+  range: Range | null;
+  pick(from: number, to: number): void;
   /** Open the model panel. */
   openCall(): void;
   byEvent: boolean;
@@ -37,7 +41,7 @@ export function nextZoom(zoom: number, direction: 1 | -1): number {
   return Math.min(MOST_ZOOM, Math.max(1, direction > 0 ? zoom * 2 : zoom / 2));
 }
 
-export function Waterfall({ film, at, selected, select, seek, openCall, byEvent, zoom }: Props) {
+export function Waterfall({ film, at, selected, select, seek, range, pick, openCall, byEvent, zoom }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const size = useSize(box);
@@ -51,8 +55,8 @@ export function Waterfall({ film, at, selected, select, seek, openCall, byEvent,
   );
   const draw = useCallback(
     (context: CanvasRenderingContext2D) =>
-      drawWaterfall(context, plan, { ...scroll, ...size, at, now: timeAt(film, at), selected }, palette),
-    [plan, scroll, size, film, at, selected, palette],
+      drawWaterfall(context, plan, { ...scroll, ...size, at, now: timeAt(film, at), selected, range: range && { from: placeAt(plan, film, range.from), until: placeAt(plan, film, range.to) } }, palette),
+    [plan, scroll, size, film, at, selected, palette, range?.from, range?.to],
   );
   useDrawing(canvas, size, draw);
 
@@ -60,9 +64,28 @@ export function Waterfall({ film, at, selected, select, seek, openCall, byEvent,
     const bounds = box.current!.getBoundingClientRect();
     const [x, y] = [event.clientX - bounds.left, event.clientY - bounds.top];
     const place = [x + scroll.left, y + scroll.top, y < AXIS] as const;
-    return { x, y, found: hit(plan, ...place), call: hitCall(plan, ...place) };
+    return { x, y, found: hit(plan, ...place), call: hitCall(plan, ...place), pause: hitPause(plan, ...place) };
+  };
+  const cursorUnder = (x: number) => {
+    const share = Math.min(1, Math.max(0, (x + scroll.left - plan.left) / (plan.width - plan.left)));
+    return byEvent ? Math.round(1 + share * (film.last - 1)) : cursorAt(film, share * plan.total);
+  };
+  // A mouse that is dragged picks a range; a finger scrolls.
+  const drag = useRef<{ x: number; isPicking: boolean } | null>(null);
+  const press = (event: PointerEvent) => {
+    const isScrollbar = event.nativeEvent.offsetY > event.currentTarget.clientHeight;
+    drag.current = event.pointerType === 'mouse' && event.button === 0 && !isScrollbar ? { x: pointed(event).x, isPicking: false } : null;
+  };
+  const stretch = (event: PointerEvent) => {
+    if (!drag.current || event.buttons === 0) return;
+    const { x } = pointed(event);
+    if (!drag.current.isPicking && Math.abs(x - drag.current.x) < LEAST_DRAG) return;
+    if (!drag.current.isPicking) event.currentTarget.setPointerCapture(event.pointerId);
+    drag.current.isPicking = true;
+    pick(cursorUnder(drag.current.x), cursorUnder(x));
   };
   const click = (event: MouseEvent) => {
+    if (drag.current?.isPicking) return void (drag.current = null);
     const { x, found, call } = pointed(event);
     if (call) {
       seek(call.cursor);
@@ -71,13 +94,12 @@ export function Waterfall({ film, at, selected, select, seek, openCall, byEvent,
       select(found.is.name);
       seek(found.since);
     } else {
-      const share = (x + scroll.left - plan.left) / (plan.width - plan.left);
-      seek(byEvent ? clamp(Math.round(1 + share * (film.last - 1)), film.last) : cursorAt(film, share * plan.total));
+      seek(cursorUnder(x));
     }
   };
   const move = (event: MouseEvent) => {
-    const { x, y, found, call } = pointed(event);
-    const lines = call ? describeCall(call) : found ? describe(found, at, timeAt(film, at)) : null;
+    const { x, y, found, call, pause } = pointed(event);
+    const lines = call ? describeCall(call) : found ? describe(found, at, timeAt(film, at)) : (pause?.words ?? null);
     setTip(lines ? { x, y, lines } : null);
   };
 
@@ -93,6 +115,8 @@ export function Waterfall({ film, at, selected, select, seek, openCall, byEvent,
         aria-label={`Waterfall: ${lanes.length} lanes, ${film.items.nodes.length} nodes, ${(timeAt(film, film.last) / SECOND).toFixed(1)} seconds`}
         onScroll={(event) => setScroll({ left: event.currentTarget.scrollLeft, top: event.currentTarget.scrollTop })}
         onClick={click}
+        onPointerDown={press}
+        onPointerMove={stretch}
         onMouseMove={move}
         onMouseLeave={() => setTip(null)}
       >
@@ -133,6 +157,6 @@ export function Waterfall({ film, at, selected, select, seek, openCall, byEvent,
   );
 }
 
-function clamp(cursor: number, last: number): number {
-  return Math.min(last, Math.max(1, cursor));
+function placeAt(plan: Plan, film: Film, cursor: number): number {
+  return plan.place(cursor, timeAt(film, cursor));
 }

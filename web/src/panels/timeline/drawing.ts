@@ -16,11 +16,13 @@ const NAMES = 180;
 const TEXT = '12px';
 
 type Interval = { from: number; until: number };
+/** A stretch of time in which no node worked, and what it is. */
+type Pause = Interval & { words: string[] };
 export type Plan = {
   lanes: Lane[];
   waitLane: boolean;
-  waits: Interval[];
-  gaps: Interval[];
+  waits: Pause[];
+  gaps: Pause[];
   /** Where time begins, beside the names. */
   left: number;
   width: number;
@@ -48,12 +50,13 @@ export function layout(film: Film, lanes: Lane[], { width, zoom, byEvent }: Wish
   const place = (cursor: number, time: number) =>
     left + (whole - left) * (byEvent ? (film.last > 1 ? (cursor - 1) / (film.last - 1) : 0) : time / total);
   const waits = film.items.waits.map((wait) => {
-    const { since, until, start, end } = waitAt(wait, film.last);
-    return { from: place(since, start * SECOND), until: place(until ?? film.last, end === null ? total : end * SECOND) };
+    const { kind, since, until, start, end } = waitAt(wait, film.last);
+    const words = [`waiting for a person · ${kind}`, end === null ? 'no answer yet' : duration(end - start)];
+    return { from: place(since, start * SECOND), until: place(until ?? film.last, end === null ? total : end * SECOND), words };
   });
   const gaps = byEvent
     ? []
-    : gapsAt(film, film.last).map((gap) => ({ from: place(0, gap.from * SECOND), until: place(0, gap.until * SECOND) }));
+    : gapsAt(film, film.last).map((gap) => ({ from: place(0, gap.from * SECOND), until: place(0, gap.until * SECOND), words: ['no agent or tool was running', duration(gap.until - gap.from)] }));
   return {
     lanes,
     waitLane: waits.length > 0,
@@ -108,6 +111,13 @@ export function hit(plan: Plan, x: number, y: number, inAxis: boolean): NodeItem
   return lane.nodes.find((node) => startOf(plan, node) - near <= x && x <= Math.max(plan.end(node), startOf(plan, node) + 1) + near) ?? null;
 }
 
+/** Return the wait or the idle time under a place. */
+export function hitPause(plan: Plan, x: number, y: number, inAxis: boolean): Pause | null {
+  if (inAxis || x < plan.left) return null;
+  const isWaitLane = plan.waitLane && y - AXIS < LANE;
+  return (isWaitLane ? plan.waits : plan.gaps).find(({ from, until }) => from <= x && x <= Math.max(until, from + 3)) ?? null;
+}
+
 function startOf(plan: Plan, node: NodeItem): number {
   return plan.place(node.since, node.is.start);
 }
@@ -126,7 +136,7 @@ export function describe(node: NodeItem, at: number, now: number): string[] {
   return lines;
 }
 
-export type Look = { left: number; top: number; width: number; height: number; at: number; now: number; selected: string | null };
+export type Look = { left: number; top: number; width: number; height: number; at: number; now: number; selected: string | null; range: Interval | null };
 
 export function drawWaterfall(context: CanvasRenderingContext2D, plan: Plan, look: Look, palette: Palette): void {
   context.save();
@@ -143,6 +153,7 @@ export function drawWaterfall(context: CanvasRenderingContext2D, plan: Plan, loo
   drawWaits(context, plan, palette);
   drawLanes(context, plan, look, palette);
   context.restore();
+  if (look.range) drawRange(context, plan, look, look.range, palette);
   drawPlayhead(context, plan, look, palette);
 }
 
@@ -269,6 +280,20 @@ function kindOf(node: NodeItem, at: number): Kind {
   if (ended) return ended;
   if (node.is.kind === 'tool') return 'tool';
   return node.is.kind === 'agent' ? 'text' : 'neutral';
+}
+
+/** Draw the picked range: its ends, and a tint between them. */
+function drawRange(context: CanvasRenderingContext2D, plan: Plan, look: Look, range: Interval, palette: Palette): void {
+  const from = Math.max(plan.left, range.from - look.left);
+  const until = Math.min(look.width, range.until - look.left);
+  if (until < plan.left || from > look.width) return;
+  context.save();
+  context.fillStyle = palette.grey.focus;
+  context.globalAlpha = 0.14;
+  context.fillRect(from, 0, Math.max(2, until - from), look.height);
+  context.globalAlpha = 1;
+  for (const x of [range.from - look.left, range.until - look.left]) if (x >= plan.left && x <= look.width) context.fillRect(Math.round(x), 0, 1, look.height);
+  context.restore();
 }
 
 /** Draw the playhead, and a veil over what comes later. */

@@ -12,7 +12,9 @@ export type Action =
   | 'next failure'
   | 'next match'
   | 'previous match'
-  | 'next peer';
+  | 'next peer'
+  | 'begin range'
+  | 'end range';
 
 const KEYS: Record<string, Action> = {
   ArrowLeft: 'previous step',
@@ -26,6 +28,8 @@ const KEYS: Record<string, Action> = {
   n: 'next match',
   N: 'previous match',
   p: 'next peer',
+  '[': 'begin range',
+  ']': 'end range',
 };
 
 const TYPING = 'input:not([type=range]), textarea, select, [contenteditable]:not([contenteditable=false]), dialog';
@@ -33,7 +37,9 @@ const PRESSED = 'button, a, summary, [role=tab], [role=menuitem]';
 
 export function actionOf(event: KeyboardEvent): Action | null {
   const isArrow = event.key.startsWith('Arrow');
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || (event.altKey && !isArrow)) return null;
+  // Brackets are typed with AltGr on many keyboards, and that looks like Ctrl and Alt.
+  const isModified = !event.getModifierState('AltGraph') && (event.ctrlKey || event.metaKey || (event.altKey && !isArrow));
+  if (event.defaultPrevented || isModified) return null;
   const target = event.target instanceof Element ? event.target : null;
   if (target?.closest(TYPING)) return null;
   const action = KEYS[`${isArrow && event.altKey ? 'Alt+' : ''}${isArrow && event.shiftKey ? 'Shift+' : ''}${event.key}`] ?? null;
@@ -58,4 +64,24 @@ export function useKeys(act: (action: Action) => void): void {
     addEventListener('keydown', press);
     return () => removeEventListener('keydown', press);
   }, []);
+}
+
+/** Call `act` for Escape while `isOn`, before anybody else hears of it; fields and dialogs keep theirs. */
+export function useEscape(isOn: boolean, act: () => void): void {
+  const latest = useRef(act);
+  useEffect(() => {
+    latest.current = act;
+  });
+  useEffect(() => {
+    if (!isOn) return;
+    const press = (event: KeyboardEvent) => {
+      const target = event.target instanceof Element ? event.target : null;
+      if (event.key !== 'Escape' || target?.closest(TYPING) || document.querySelector('dialog[open], :popover-open')) return;
+      event.preventDefault();
+      event.stopPropagation();
+      latest.current();
+    };
+    addEventListener('keydown', press, true);
+    return () => removeEventListener('keydown', press, true);
+  }, [isOn]);
 }

@@ -6,6 +6,8 @@ import { golden, longFilm } from '../testFilms';
 import { niceStep } from './drawing';
 import { actionOf } from './keys';
 import { lanesOf } from './lanes';
+import { rangeSummary } from '../../film/range';
+import { readRange } from './range';
 import * as moves from './navigation';
 import { speak } from './Strip';
 import { tableRows } from './tableRows';
@@ -99,6 +101,37 @@ test('the playhead speaks', () => {
   const film = golden('parallel_specialists');
   expect(speak(film, 50)).toBe('event 50, budget_specialist wrote text, 49 ms');
   expect(speak(film, film.last)).toBe(`event ${film.last}, run finished, 85 ms`);
+});
+
+describe('a range', () => {
+  test.each([
+    ['12-48', { range: { from: 12, to: 48 }, isOpen: false }],
+    ['48-12', { range: { from: 12, to: 48 }, isOpen: false }],
+    ['12', { range: { from: 12, to: 20 }, isOpen: true }],
+    ['30', { range: { from: 20, to: 30 }, isOpen: true }],
+    ['0-9999', { range: { from: 1, to: 50 }, isOpen: false }],
+    ['', null],
+    ['x', null],
+    ['1-2-3', null],
+    ['-4', null],
+  ])('%j is read from the address, as far as the run has it', (text, found) => {
+    expect(readRange(text, 20, 50)).toEqual(found);
+  });
+
+  test('ranges that follow one another have all of the run, each thing once', () => {
+    for (const name of ['parallel_specialists', 'tool_error', 'made-costs', 'made-model-calls']) {
+      const film = golden(name);
+      const whole = rangeSummary(film, { from: 1, to: film.last });
+      const pieces = Array.from({ length: film.last }, (_, index) => rangeSummary(film, { from: index + 1, to: index + 1 }));
+      for (const field of ['events', 'toolCalls', 'modelCalls', 'tokens', 'failures'] as const) {
+        expect(pieces.reduce((sum, piece) => sum + piece[field], 0)).toBe(whole[field]);
+      }
+      expect(pieces.every((piece) => piece.duration === 0)).toBe(true);
+      expect(whole.events).toBe(film.last);
+    }
+    expect(rangeSummary(golden('parallel_specialists'), { from: 1, to: 9999 }).tools.map(([name]) => name)).toContain('get_weather');
+    expect(rangeSummary(golden('made-costs'), { from: 1, to: 9999 })).toHaveProperty('cost');
+  });
 });
 
 test('an approval stands out of its event', () => {
