@@ -14,6 +14,7 @@ NODE  := tests/node
 KIT   := tests/web/copilotkit
 WEB   := web
 CLIENT := packages/client
+EXAMPLES := $(patsubst %/package.json,%,$(wildcard examples/*/package.json))
 
 PAGE    := src/adk_prism/web/dist/index.html
 BROWSER := $(NODE)/node_modules/.browser
@@ -30,7 +31,7 @@ CLEAN_ENV := env $(addprefix -u ,$(HIDDEN))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help serve test test-all test-versions test-remotes test-examples check format bench lock dist cluster clean
+.PHONY: help serve test test-all test-versions test-remotes test-examples check format bench lock lock-examples dist cluster clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -114,7 +115,17 @@ lock: $(VENV)/.installed-lock  ## resolve all locks anew
 	cd $(WEB) && $(NPM) install --package-lock-only
 	cd $(KIT) && $(NPM) install --package-lock-only
 	cd $(CLIENT) && $(NPM) install --package-lock-only
+	$(MAKE) lock-examples
 	$(BIN)/python -m pytest -q tests/test_packaging.py
+
+# Our own package is a file that changes with every build: its hash does not belong into a lock.
+UNHASHED := node -e "const name = 'package-lock.json', lock = JSON.parse(fs.readFileSync(name)); \
+    delete lock.packages['node_modules/@adk-prism/client'].integrity; fs.writeFileSync(name, JSON.stringify(lock, null, 2) + '\n')"
+
+lock-examples: $(CLIENT)/node_modules/.installed
+	cd $(CLIENT) && $(NPM) run --silent build && $(NPM) pack --silent
+	set -e; for folder in $(EXAMPLES); do (cd $$folder && rm -rf package-lock.json node_modules && $(NPM) install --package-lock-only && \
+	  PATH="$(CURDIR)/$(BIN):$$PATH" $(UNHASHED)); done
 
 # --- environments --------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """`make test-examples`: the npm package, packed and installed as a user would, and the examples that use it.
 
-Everything comes from npm, into `.venv/examples/`. What cannot be installed is a failed test, not a skipped
+Everything comes from npm, into `.venv/checkout/`. What cannot be installed is a failed test, not a skipped
 one. The file is named like no test: `make test-all` has to work without a network, and does not take it.
 """
 
@@ -13,6 +13,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +23,10 @@ from tests.end_to_end.server import Server, free_port, serving
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent
-FOLDER = ROOT / ".venv" / "examples"
+EXAMPLES = ROOT / "examples"
+COPY = ROOT / ".venv" / "checkout"
+"""The packed package and the examples, in the places that they have in a checkout."""
+FOLDER = COPY / "examples"
 PACKAGE = ROOT / "packages" / "client"
 PROGRAMS = ROOT / "tests" / "node" / "package"
 TOKEN = "a-token-that-is-long-enough"
@@ -85,9 +89,11 @@ def run(*command: str | Path, cwd: Path, typed: str = "", **variables: str) -> s
 
 
 @pytest.fixture(scope="session")
-def tarball(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package as it would be published."""
-    folder = tmp_path_factory.mktemp("packed")
+def tarball() -> Path:
+    """The package as it would be published, where the examples look for it."""
+    folder = COPY / "packages" / "client"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     run("npm", "run", "build", cwd=PACKAGE)
     run("npm", "pack", "--pack-destination", folder, cwd=PACKAGE)
     [found] = folder.glob("*.tgz")
@@ -143,54 +149,83 @@ def open_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield found
 
 
-def installed(name: str, tarball: Path) -> Path:
-    """Copy an example and install what it names; our package from the tarball."""
-    folder = FOLDER / name
+@pytest.fixture
+def example(request: pytest.FixtureRequest, tarball: Path) -> Path:
+    """An example as a user has it: copied, and installed from its lock with the packed package."""
+    folder = FOLDER / str(request.param)
     shutil.rmtree(folder, ignore_errors=True)
-    left_out = shutil.ignore_patterns("node_modules", "dist", "package-lock.json")
-    shutil.copytree(ROOT / "examples" / name, folder, ignore=left_out)
-    manifest = json.loads((folder / "package.json").read_text())
-    manifest["dependencies"]["@adk-prism/client"] = f"file:{tarball}"
-    (folder / "package.json").write_text(json.dumps(manifest))
-    run("npm", "install", *QUIET, cwd=folder)
+    left_out = shutil.ignore_patterns("node_modules", "dist", ".next")
+    shutil.copytree(EXAMPLES / folder.name, folder, ignore=left_out)
+    run("npm", "ci", *QUIET, cwd=folder)
     return folder
 
 
-def test_terminal(tarball: Path, open_server: Server) -> None:
+def of(*names: str) -> pytest.MarkDecorator:
+    """Run a test for these examples."""
+    return pytest.mark.parametrize("example", names, indirect=True)
+
+
+@contextmanager
+def started(*command: str, cwd: Path, page: str, **variables: str) -> Iterator[None]:
+    """Run a program that serves a page until we are done with it."""
+    environ = environment(**variables)
+    with subprocess.Popen(command, cwd=cwd, env=environ, start_new_session=True) as process:
+        try:
+            while not _answers(page):
+                assert process.poll() is None
+            yield
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+
+
+def used(example: Path, page: str, server: Server) -> None:
+    """Use an example's page in a browser, by the program that has its name."""
+    program = PROGRAMS / f"{example.name.replace('-', '_')}.mjs"
+    run("node", program, page, cwd=example, PRISM_URL=server.url)
+
+
+@of("terminal")
+def test_terminal(example: Path, open_server: Server) -> None:
     """An approval, a tool of the program, and a chat that is gone on with."""
-    folder = installed("terminal", tarball)
     talk = ("node", "chat.mjs", open_server.url, "tour", "in-a-terminal")
-    said = run(*talk, cwd=folder, typed="mixed batch\ny\ntool\n")
+    said = run(*talk, cwd=example, typed="mixed batch\ny\ntool\n")
     assert 'Allow send_invoice {"customer":"Ada","amount":42}? (y/n)' in said
     assert "It is sunny in Lisbon" in said
     messages = open_server.http.get("/api/chat/tour/in-a-terminal/messages").json()
     assert [message["role"] for message in messages] == ["user", "assistant"] * 2
     nowhere = ("node", "chat.mjs", open_server.url, "nowhere")
     with pytest.raises(AssertionError, match="There is no app 'nowhere'"):
-        run(*nowhere, cwd=folder, typed="text\n")
+        run(*nowhere, cwd=example, typed="text\n")
 
 
-@pytest.mark.parametrize("name", ["vite-react", "live-voice"])
-def test_page(name: str, tarball: Path, open_server: Server) -> None:
-    """It is built, served, and used in a browser."""
-    folder = installed(name, tarball)
-    run("npm", "run", "build", cwd=folder, VITE_SERVER=open_server.url)
+@of("vite-react", "live-voice")
+def test_page(example: Path, open_server: Server) -> None:
+    """It is built with Vite, served, and used in a browser."""
+    run("npm", "run", "build", cwd=example, VITE_SERVER=open_server.url)
     port = free_port()
-    command = ["npx", "vite", "preview", "--strictPort", "--port", str(port)]
-    with subprocess.Popen(command, cwd=folder, env=environment(), start_new_session=True) as shown:
-        try:
-            program = PROGRAMS / f"{name.replace('-', '_')}.mjs"
-            page = f"http://localhost:{port}/"
-            while not _answers(page):
-                assert shown.poll() is None
-            run("node", program, page, cwd=folder, PRISM_URL=open_server.url)
-        finally:
-            os.killpg(shown.pid, signal.SIGTERM)
+    page = f"http://localhost:{port}/"
+    with started(
+        "npx", "vite", "preview", "--strictPort", "--port", str(port), cwd=example, page=page
+    ):
+        used(example, page, open_server)
+
+
+@of("nextjs")
+def test_nextjs(example: Path, tmp_path: Path) -> None:
+    """The browser talks to Next.js only, which says who asks; an answer is resumed through it."""
+    run("npm", "run", "build", cwd=example, NEXT_TELEMETRY_DISABLED="1")
+    port = free_port()
+    page = f"http://localhost:{port}/"
+    words = ["--proxy-user-header", "x-user", "--public-url", f"{page}prism"]
+    with serving(tmp_path, "--log", "memory:", *words) as server:
+        command = ("npx", "next", "start", "--port", str(port))
+        with started(*command, cwd=example, page=page, PRISM_SERVER=server.url):
+            used(example, page, server)
 
 
 def _answers(url: str) -> bool:
     try:
-        return httpx.get(url, timeout=PATIENCE).is_success
+        return httpx.get(url, timeout=PATIENCE, follow_redirects=True).is_success
     except httpx.ConnectError:
         time.sleep(0.05)  # between two looks; nothing depends on how long
         return False

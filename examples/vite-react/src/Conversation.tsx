@@ -1,7 +1,7 @@
 /** One chat: its messages, and a line to write on. */
 import { useState } from 'react';
 import { Chat, useChat } from '@ai-sdk/react';
-import { sendWhenAnswered, type PrismUIMessage } from '@adk-prism/client/ai';
+import { sendWhenAnswered, standing, type PrismUIMessage } from '@adk-prism/client/ai';
 import { PartView } from './PartView';
 import { transport } from './prism';
 
@@ -37,7 +37,7 @@ export function Conversation({ id, messages: before, onFinish }: Props) {
     <>
       {messages.map((message) => (
         <article key={message.id} data-role={message.role}>
-          {message.parts.map((part, index) => (
+          {standing(message).map((part, index) => (
             <PartView key={index} part={part} decide={(approval, approved) => void addToolApprovalResponse({ id: approval, approved })} />
           ))}
         </article>

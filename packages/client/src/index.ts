@@ -1,4 +1,4 @@
-/** What needs no other package. The other entry points are `/ai`, `/ag-ui`, `/react`, `/zod` and `/assistant-ui`. */
+/** What needs no other package. The other entry points are `/ai`, `/ag-ui`, `/react`, `/zod`, `/proxy` and `/assistant-ui`. */
 export { deleteChat, listChats, pinChat, renameChat, restoreChat, type Chat } from './chats.ts';
 export type { Connection, Resolvable } from './connection.ts';
 export { ConnectionError, PrismError } from './errors.ts';
