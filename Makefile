@@ -18,7 +18,7 @@ EXAMPLES := $(patsubst %/package.json,%,$(wildcard examples/*/package.json))
 
 PAGE    := src/adk_prism/web/dist/index.html
 BROWSER := $(NODE)/node_modules/.browser
-PAGE_SOURCES := $(shell find $(WEB) -type f -not -path '*/node_modules/*' -not -name '*.test.*')
+PAGE_SOURCES := $(shell find $(WEB) $(CLIENT)/src -type f -not -path '*/node_modules/*' -not -name '*.test.*')
 
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-deps
 PIP     := $(BIN)/python $(INSTALL)

@@ -1,10 +1,12 @@
 /** Builds the page into the Python package, which serves it and ships it in the wheel. */
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
+import { client } from './client.ts';
 import { lean, PURE } from './lean.ts';
 
 export default defineConfig({
   plugins: [react(), lean()],
+  resolve: client,
   // Relative, so that the same build works under any path prefix and from a disk.
   base: './',
   build: {

@@ -1,10 +1,12 @@
 /** Builds the same page as one script and one style sheet, which `adk-prism share` writes into a file with a run. */
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
+import { client } from './client.ts';
 import { alone, lean, PURE } from './lean.ts';
 
 export default defineConfig({
   plugins: [react(), lean(), alone()],
+  resolve: client,
   publicDir: false,
   build: {
     outDir: '../src/adk_prism/web/dist/share',

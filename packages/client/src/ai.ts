@@ -2,5 +2,6 @@
 export * from './index.ts';
 export { loadMessages } from './messages.ts';
 export * from './prism.ts';
+export { sendBody } from './sendBody.ts';
 export { standing } from './standing.ts';
 export { PrismChatTransport, type Dialect, type TransportOptions } from './transport.ts';

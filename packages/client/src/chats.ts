@@ -1,5 +1,6 @@
 /** The conversations of an app: list, load, rename, pin, delete, restore. */
-import { address, json, type Connection } from './connection.ts';
+import { address, json, type Connection, type Server } from './connection.ts';
+import type { Outcome } from './film-document.ts';
 
 export type Chat = {
   /** The chat's id: the ADK session. */
@@ -15,26 +16,50 @@ export type Chat = {
   outcome: string | null;
 };
 
-/** What the server tells of a conversation. */
-type Listed = {
-  session: string;
+/** A moment of a run; `session` is that of the run, or of the fork that begins there. */
+export type ForkPoint = { session: string; run: string; at: number };
+
+/** What the server tells of a conversation, with any app. Times are in seconds since 1970. */
+export type Conversation = {
+  app: string;
   user: string;
+  session: string;
+  /** What its user called it, or the first message. */
   title: string;
-  pinned?: boolean;
+  /** The first message. */
+  said: string;
+  pinned: boolean;
   started: number;
   active: number;
+  /** How many runs it has, and the last one. */
+  runs: number;
   run: string;
-  outcome: string | null;
+  /** How that ended; null while it goes on. */
+  outcome: Outcome | null;
+  /** A recording that somebody uploaded. */
+  uploaded: boolean;
+  /** This server recorded a run of it; else it is read from ADK's session. */
+  recorded: boolean;
+  forkedFrom: ForkPoint | null;
+  /** Forks of it, each with where it begins. */
+  forks: (ForkPoint & { app: string })[];
 };
+
+export type ConversationQuery = { app?: string; limit?: number; text?: string };
+
+/** Return the latest conversations of all apps, or of one, as the server tells of them. `listChats` has less to read. */
+export function listConversations(server: Server, query: ConversationQuery = {}): Promise<Conversation[]> {
+  return json<Conversation[]>(server, address(server, ['api', 'conversations'], query));
+}
 
 /** Return the latest conversations, pinned ones first, then the newest; with `text`, those with these words in the title or first message. */
 export async function listChats(connection: Connection, { limit = 40, text }: { limit?: number; text?: string } = {}): Promise<Chat[]> {
   const { app, userId } = connection;
-  const listed = await json<Listed[]>(connection, address(connection, ['api', 'conversations'], { app, limit, text }));
+  const listed = await listConversations(connection, { app, limit, ...(text && { text }) });
   return listed.filter(({ user }) => userId === undefined || user === userId).map(chatOf);
 }
 
-function chatOf({ session, title, pinned = false, started, active, run, outcome }: Listed): Chat {
+function chatOf({ session, title, pinned, started, active, run, outcome }: Conversation): Chat {
   return { id: session, title, pinned, createdAt: started * 1000, updatedAt: active * 1000, runId: run, outcome };
 }
 

@@ -3,16 +3,20 @@ import { ConnectionError, notWanted, refusal } from './errors.ts';
 
 export type Resolvable<Value> = Value | (() => Value | Promise<Value>);
 
-export type Connection = {
+export type Server = {
   /** The server's URL, with the path prefix it is served under, if any. `''`: the page's own origin. */
   server: string;
-  app: string;
-  /** The user. Ignored by servers with authentication: there it is the caller. Default: `user`. */
-  userId?: string;
   /** Sent with every request. A function is called each time, so a token may be refreshed. */
   headers?: Resolvable<HeadersInit | undefined>;
   credentials?: RequestCredentials;
   fetch?: typeof globalThis.fetch;
+};
+
+/** An app of a server, as somebody uses it. */
+export type Connection = Server & {
+  app: string;
+  /** The user. Ignored by servers with authentication: there it is the caller. Default: `user`. */
+  userId?: string;
 };
 
 /** Statuses of a server, or of a proxy before it, that is away for a moment. */
@@ -24,7 +28,7 @@ const PAUSES = [300, 1000];
 type Query = Readonly<Record<string, string | number | undefined>>;
 
 /** Return the address of a route: its segments are encoded, and parameters without a value left out. */
-export function address({ server }: Pick<Connection, 'server'>, segments: readonly string[], query: Query = {}): string {
+export function address({ server }: Pick<Server, 'server'>, segments: readonly string[], query: Query = {}): string {
   const path = segments.map(encodeURIComponent).join('/');
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
   const search = new URLSearchParams(given.map(([key, value]) => [key, String(value)])).toString();
@@ -32,7 +36,7 @@ export function address({ server }: Pick<Connection, 'server'>, segments: readon
 }
 
 /** Send a request. Throw `PrismError` for a refusal, `ConnectionError` where nobody answers. */
-export async function request(connection: Connection, url: string, init: RequestInit = {}): Promise<Response> {
+export async function request(connection: Server, url: string, init: RequestInit = {}): Promise<Response> {
   const { headers: own, credentials, fetch = globalThis.fetch } = connection;
   const headers = new Headers(typeof own === 'function' ? await own() : own);
   new Headers(init.headers).forEach((value, name) => headers.set(name, value));
@@ -48,7 +52,7 @@ export async function request(connection: Connection, url: string, init: Request
 }
 
 /** Send a request that may be sent again: to read something, or with an idempotency key. */
-export async function requestAgain(connection: Connection, url: string, init: RequestInit = {}): Promise<Response> {
+export async function requestAgain(connection: Server, url: string, init: RequestInit = {}): Promise<Response> {
   for (const pause of PAUSES) {
     try {
       return await request(connection, url, init);
@@ -78,8 +82,8 @@ export function delay(milliseconds: number, signal?: AbortSignal | null): Promis
 export const JSON_BODY = { accept: 'application/json, application/problem+json', 'content-type': 'application/json' };
 
 /** Send a request whose answer is JSON, and return it; null where there is none. */
-export async function json<Value>(connection: Connection, url: string, method = 'GET', body?: unknown): Promise<Value> {
-  const init = { method, headers: JSON_BODY, ...(body !== undefined && { body: JSON.stringify(body) }) };
+export async function json<Value>(connection: Server, url: string, method = 'GET', body?: unknown, signal?: AbortSignal): Promise<Value> {
+  const init = { method, headers: JSON_BODY, ...(body !== undefined && { body: JSON.stringify(body) }), ...(signal && { signal }) };
   const response = await (method === 'GET' ? requestAgain : request)(connection, url, init);
   if (response.status === 204) return null as Value;
   if (!response.headers.get('content-type')?.includes('json')) throw notWanted(response, url, 'JSON');

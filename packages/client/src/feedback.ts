@@ -1,4 +1,5 @@
 /** What a person thinks of an answer. */
+import { chatAddress } from './chats.ts';
 import { address, json, type Connection } from './connection.ts';
 
 export type Feedback = {
@@ -9,6 +10,14 @@ export type Feedback = {
   score: number | null;
   comment?: string;
 };
+
+/** What somebody has said of an answer, from -1, bad, to 1, good. */
+export type GivenFeedback = { messageId: string; score: number; comment: string };
+
+/** Return what this user thinks of the answers of a chat. */
+export function loadFeedback(connection: Connection, chatId: string): Promise<GivenFeedback[]> {
+  return json<GivenFeedback[]>(connection, chatAddress(connection, chatId, 'feedback'));
+}
 
 /** Tell the server what a person thinks of an answer. A second time replaces the first. */
 export async function sendFeedback(connection: Connection, { runId, ...feedback }: Feedback): Promise<void> {

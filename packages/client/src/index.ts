@@ -1,10 +1,10 @@
-/** What needs no other package. The other entry points are `/ai`, `/ag-ui`, `/react`, `/zod`, `/proxy` and `/assistant-ui`. */
-export { deleteChat, listChats, pinChat, renameChat, restoreChat, type Chat } from './chats.ts';
-export type { Connection, Resolvable } from './connection.ts';
-export { ConnectionError, PrismError } from './errors.ts';
-export { sendFeedback, type Feedback } from './feedback.ts';
+/** What needs no other package. The other entry points are `/film`, `/ai`, `/ag-ui`, `/react`, `/live`, `/zod`, `/proxy` and `/assistant-ui`. */
+export { deleteChat, listChats, listConversations, pinChat, renameChat, restoreChat, type Chat, type Conversation, type ConversationQuery, type ForkPoint } from './chats.ts';
+export { address, json, request, type Connection, type Resolvable, type Server } from './connection.ts';
+export { ConnectionError, PrismError, refusal } from './errors.ts';
+export { loadFeedback, sendFeedback, type Feedback, type GivenFeedback } from './feedback.ts';
 export { follow, type ConnectionState, type ServerEvent, type Stream } from './follow.ts';
-export { sendWhenAnswered } from './sendWhenAnswered.ts';
+export { isWaiting, sendWhenAnswered } from './sendWhenAnswered.ts';
 export { loadGraph } from './graph.ts';
-export { filmAt, FilmStore, type Film, type FilmState } from './film.ts';
+export { filmAt, FilmStore, loadFilm, type Film, type FilmState } from './film.ts';
 export * as studio from './studio-client.ts';

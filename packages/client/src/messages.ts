@@ -7,7 +7,8 @@ import type { PrismUIMessage } from './prism.ts';
 export async function loadMessages<MESSAGE extends UIMessage = PrismUIMessage>(
   connection: Connection & { dialect?: '5' | '6' | '7' },
   chatId: string,
+  signal?: AbortSignal,
 ): Promise<MESSAGE[]> {
   const { app, userId, dialect } = connection;
-  return json<MESSAGE[]>(connection, address(connection, ['api', 'chat', app, chatId, 'messages'], { userId, dialect }));
+  return json<MESSAGE[]>(connection, address(connection, ['api', 'chat', app, chatId, 'messages'], { userId, dialect }), 'GET', undefined, signal);
 }

@@ -17,13 +17,26 @@ export function sendWhenAnswered({ messages }: { messages: readonly Message[] })
   const last = messages.at(-1);
   if (last?.role !== 'assistant') return false;
   const parts = last.parts as readonly Part[];
+  if (isWaiting(last)) return false;
   const ours = callsOfClients(parts);
-  // Whatever is open is in the last step: the server closes a step only when its calls are settled.
-  const calls = parts.slice(parts.findLastIndex(({ type }) => type === 'step-start') + 1).filter(isCall);
-  if (calls.some((call) => isOpen(call, ours))) return false;
+  const calls = callsOfLastStep(parts);
   if (calls.some(({ state }) => state === 'approval-responded')) return true;
   const hasResult = calls.some(({ state = '', toolCallId = '' }) => RESULT.has(state) && ours.has(toolCallId));
   return hasResult && !parts.some(({ type, data }) => REQUESTS.has(type) && !statusOf(data));
+}
+
+/** Tell whether a call of a message waits for a person's approval, or for a result of the page. */
+export function isWaiting({ role, parts: given }: Message): boolean {
+  if (role !== 'assistant') return false;
+  const parts = given as readonly Part[];
+  const ours = callsOfClients(parts);
+  const expired = expiredCalls(parts);
+  return callsOfLastStep(parts).some((call) => isOpen(call, ours) && !expired.has(call.toolCallId));
+}
+
+/** Whatever is open is in the last step: the server closes a step only when its calls are settled. */
+function callsOfLastStep(parts: readonly Part[]): Part[] {
+  return parts.slice(parts.findLastIndex(({ type }) => type === 'step-start') + 1).filter(isCall);
 }
 
 function isCall({ type, providerExecuted }: Part): boolean {
@@ -37,6 +50,12 @@ function isOpen({ state = '', toolCallId = '' }: Part, ours: ReadonlySet<string>
 /** Return the calls that a client may answer, and has not: those with a part `data-long-running`. */
 function callsOfClients(parts: readonly Part[]): ReadonlySet<string> {
   const found = parts.filter(({ type, data }) => type === 'data-long-running' && !statusOf(data));
+  return new Set(found.map(({ data }) => (data as { toolCallId: string }).toolCallId));
+}
+
+/** Return the calls whose approval nobody can give any more: the conversation went on before. */
+function expiredCalls(parts: readonly Part[]): ReadonlySet<unknown> {
+  const found = parts.filter(({ type, data }) => type === 'data-approval' && statusOf(data) === 'expired');
   return new Set(found.map(({ data }) => (data as { toolCallId: string }).toolCallId));
 }
 

@@ -7,13 +7,22 @@ type Part = {
   callProviderMetadata?: { prism?: Marks };
 };
 
-/** Return the parts of a message that stand. ADK may store other text than it streamed; that was sent again since. */
+const REPLACED = 'data-prism-replaced';
+
+/**
+ * Return the parts of a message that stand, in the same array where all of them do. ADK may store other text than it
+ * streamed; that was sent again since.
+ */
 export function standing<MESSAGE extends { parts: readonly unknown[] }>(message: MESSAGE): MESSAGE['parts'] {
   const parts = message.parts as readonly Part[];
-  const blocks = parts.flatMap(({ type, data }) => (type === 'data-prism-replaced' ? (data as { blocks: unknown[] }).blocks : []));
-  const isGone = (part: Part) => {
-    const marks = (part.providerMetadata ?? part.callProviderMetadata)?.prism;
-    return marks?.replaced === true || (marks?.block !== undefined && blocks.includes(marks.block));
-  };
-  return parts.filter((part) => part.type !== 'data-prism-replaced' && !isGone(part));
+  if (!parts.some((part) => part.type === REPLACED || marksOf(part)?.replaced === true)) return parts;
+  const blocks = new Set(parts.flatMap(({ type, data }) => (type === REPLACED ? (data as { blocks: unknown[] }).blocks : [])));
+  return parts.filter((part) => {
+    const marks = marksOf(part);
+    return part.type !== REPLACED && marks?.replaced !== true && !(marks?.block !== undefined && blocks.has(marks.block));
+  });
+}
+
+function marksOf(part: Part): Marks | undefined {
+  return (part.providerMetadata ?? part.callProviderMetadata)?.prism;
 }

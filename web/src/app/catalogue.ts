@@ -1,8 +1,8 @@
 /** What can be opened: apps, and the conversations and recordings that were active last. */
+import { listConversations, type Conversation } from '@adk-prism/client';
 import { createContext, useCallback, useContext, useEffect, useMemo, useRef, useState } from 'react';
-import type { Outcome } from '../film/document';
 import { explain } from './problem';
-import { getJson } from './request';
+import { getJson, SERVER } from './request';
 
 export type Prompt = { prompt: string; shows: string };
 
@@ -30,30 +30,7 @@ export type AppEntry =
   | { name: string; problem: string; error?: undefined }
   | UsableApp;
 
-/** A cursor of a run; `session` is that of the run, or of the fork that begins there. */
-export type ForkPoint = { session: string; run: string; at: number };
-
-export type ConversationEntry = {
-  app: string;
-  user: string;
-  session: string;
-  /** What its user called it, or the first message. */
-  title: string;
-  /** The first message. */
-  said: string;
-  pinned: boolean;
-  started: number;
-  active: number;
-  runs: number;
-  run: string;
-  outcome: Outcome | null;
-  uploaded: boolean;
-  /** This server recorded a run of it; else it is read from ADK's session. */
-  recorded: boolean;
-  forkedFrom: ForkPoint | null;
-  /** Forks of it, each with where it begins. */
-  forks: (ForkPoint & { app: string })[];
-};
+export type ConversationEntry = Conversation;
 
 export type Catalogue = {
   apps: AppEntry[] | null;
@@ -84,7 +61,7 @@ export function useLoadedCatalogue(): Catalogue {
   const listed = useRef(0);
   const refresh = useCallback(async () => {
     try {
-      const [nextApps, next] = await Promise.all([getJson<AppEntry[]>('api/apps'), getJson<ConversationEntry[]>(`api/conversations?limit=${limit.current}`)]);
+      const [nextApps, next] = await Promise.all([getJson<AppEntry[]>('api/apps'), listConversations(SERVER, { limit: limit.current })]);
       setApps(nextApps);
       setConversations(next);
       listed.current = next.length;

@@ -1,25 +1,23 @@
 /** What a person does with a conversation in the list: name, pin, delete, restore. */
-import type { ConversationEntry } from './catalogue';
-import { send } from './request';
-import { path } from './serverUrl';
+import { deleteChat, pinChat, renameChat, restoreChat, type Connection, type Conversation } from '@adk-prism/client';
+import { SERVER } from './request';
 
-type Named = Pick<ConversationEntry, 'app' | 'session' | 'user'>;
+type Named = Pick<Conversation, 'app' | 'session' | 'user'>;
 
-const JSON_BODY = { 'content-type': 'application/json' };
-
-function addressOf({ app, session, user }: Named, ...more: string[]): string {
-  return `${path('api', 'chat', app, session, ...more)}?${new URLSearchParams({ userId: user })}`;
+function appOf({ app, user }: Named): Connection {
+  return { ...SERVER, app, userId: user };
 }
 
 /** Change what is given; an empty title is the first message again. */
-export function change(entry: Named, given: { title?: string; pinned?: boolean }): Promise<unknown> {
-  return send(addressOf(entry), { method: 'PATCH', headers: JSON_BODY, body: JSON.stringify(given) });
+export async function change(entry: Named, { title, pinned }: { title?: string; pinned?: boolean }): Promise<void> {
+  if (title !== undefined) await renameChat(appOf(entry), entry.session, title);
+  if (pinned !== undefined) await pinChat(appOf(entry), entry.session, pinned);
 }
 
-export function remove(entry: Named): Promise<unknown> {
-  return send(addressOf(entry), { method: 'DELETE' });
+export function remove(entry: Named): Promise<void> {
+  return deleteChat(appOf(entry), entry.session);
 }
 
-export function restore(entry: Named): Promise<unknown> {
-  return send(addressOf(entry, 'restore'), { method: 'POST' });
+export function restore(entry: Named): Promise<void> {
+  return restoreChat(appOf(entry), entry.session);
 }

@@ -1,19 +1,21 @@
 /** JSON over HTTP from the page's own server, and from nowhere else. */
-import { address } from './serverUrl';
+import { json, request, type Server } from '@adk-prism/client';
 import { call } from './identity';
-import { problemOf } from './problem';
+import { address } from './serverUrl';
+
+/** The server of this page, asked as whoever is signed in. */
+export const SERVER: Server = { server: address(''), fetch: call };
 
 export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
-  return send<T>(path, { signal });
+  return json<T>(SERVER, address(path), 'GET', undefined, signal);
 }
 
-export async function postJson<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
-  const headers = { 'content-type': 'application/json' };
-  return send<T>(path, { method: 'POST', headers, body: JSON.stringify(body), signal });
+/** Send bytes as they are. */
+export async function postBytes<T>(path: string, body: Blob): Promise<T> {
+  const headers = { 'content-type': 'application/octet-stream' };
+  return (await request(SERVER, address(path), { method: 'POST', headers, body })).json() as T;
 }
 
-export async function send<T>(path: string, init: RequestInit): Promise<T> {
-  const response = await call(address(path), init);
-  if (!response.ok) throw await problemOf(response);
-  return (response.status === 204 ? null : await response.json()) as T;
+export async function postJson<T>(path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  return json<T>(SERVER, address(path), 'POST', body, signal);
 }

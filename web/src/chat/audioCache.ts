@@ -1,5 +1,5 @@
 /** Raw sound that came with messages: it is in no message, so it is kept here, as much as is sensible. */
-import type { PrismDataParts } from './prism';
+import type { PrismDataParts } from '@adk-prism/client/ai';
 
 type Pcm = PrismDataParts['pcm'];
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { citationMarks } from './citations';
-import type { PrismProof } from './prism';
+import type { PrismProof } from '@adk-prism/client/ai';
 
 const PROOF: PrismProof = { subject: { kind: 'answer', name: 'answer' }, origin: 'computed', confidence: 0.6, derivation: '', readings: [], citations: [], reasoning_chain: [] };
 

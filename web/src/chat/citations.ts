@@ -1,6 +1,6 @@
 /** Numbers in an answer that lead to its citations in the proof: behind what is named, and behind a section that rests on them. */
 import { inserted } from './markdown/markers';
-import type { PrismProof } from './prism';
+import type { PrismProof } from '@adk-prism/client/ai';
 
 /** How the address of a number begins; only `Marker` understands it. */
 export const CITED = '#proof-';

@@ -2,19 +2,20 @@
  * One chat with the server: the AI SDK's `Chat`, and what it leaves to its user. A connection that breaks is
  * taken up again where it was; a run belongs to the server, so nothing that it says is lost.
  */
+import { isWaiting } from '@adk-prism/client';
+import { loadMessages, type PrismDataParts } from '@adk-prism/client/ai';
 import { Chat } from '@ai-sdk/react';
 import type { FileUIPart } from 'ai';
-import { explain, readProblem } from '../app/problem';
-import { getJson, send } from '../app/request';
+import { explain } from '../app/problem';
+import { getJson } from '../app/request';
 import { draftKey, keepDraft } from './draft';
 import type { Given } from './answerMessage';
 import type { DecisionMore, ConnectionState, Live } from './connectionState';
-import { askedIds, isAnswered, isAsking, isTool, type Message } from './message';
-import type { PrismDataParts } from './prism';
+import { askedIds, isAsking, isTool, type Message } from './message';
 import { RejectedAnswers } from './rejectedAnswers';
 import { AudioCache } from './audioCache';
-import { chatAddress, type Where } from './requests';
-import { isLost, PrismTransport } from './transport';
+import { connectionOf, type Where } from './requests';
+import { isLost, PageTransport } from './transport';
 
 const CONNECTED: ConnectionState = { kind: 'connected' };
 
@@ -39,7 +40,7 @@ export class Conversation {
   readonly chat: Chat<Message>;
   readonly sounds = new AudioCache();
   readonly refusals = new RejectedAnswers(() => this.notify());
-  private readonly transport: PrismTransport;
+  private readonly transport: PageTransport;
   private link: ConnectionState = CONNECTED;
   private live: Live | null = null;
   private closed = false;
@@ -54,14 +55,15 @@ export class Conversation {
     readonly where: Where,
     messages: Message[],
   ) {
-    this.transport = new PrismTransport(where, () => this.onOpen());
+    this.transport = new PageTransport(where, { onOpen: () => this.onOpen(), onLost: () => this.setLink({ kind: 'lost', attempt: 0 }) });
     this.chat = new Chat<Message>({
       id: where.session,
       messages,
       transport: this.transport,
       // Only once the person has answered everything: never again on its own.
       sendAutomaticallyWhen: ({ messages: now }) => {
-        if (!this.hasNewAnswers || !isAnswered(now.at(-1))) return false;
+        const last = now.at(-1);
+        if (!this.hasNewAnswers || last?.role !== 'assistant' || isWaiting(last)) return false;
         this.hasNewAnswers = false;
         this.answering = { kind: 'calls' };
         return true;
@@ -193,7 +195,7 @@ export class Conversation {
     }
     if (!this.isBusy) return;
     try {
-      await send(chatAddress(this.where, 'stop'), { method: 'POST' });
+      await this.transport.stop(this.where.session);
     } catch {
       await this.chat.stop();
       return;
@@ -249,7 +251,7 @@ export class Conversation {
       const { grow } = await answers();
       for await (const grown of grow(message, stream)) this.show(grown);
     } catch (error) {
-      await this.showServers(reasonOf(error as Error), [call]);
+      await this.showServers(explain(error), [call]);
     } finally {
       this.setContinued('');
     }
@@ -276,8 +278,8 @@ export class Conversation {
     const { answering } = this;
     this.answering = NOTHING;
     const { askAgain, answeredIds, payloadsOf } = await answers(); // By then the SDK has noted the error, too.
-    const reason = reasonOf(error);
-    const mayFit = (error as { statusCode?: number }).statusCode === UNFITTING;
+    const reason = explain(error);
+    const mayFit = (error as { status?: number }).status === UNFITTING;
     const last = this.chat.lastMessage;
     if (answering.kind === 'request') {
       this.chat.messages = this.chat.messages.slice(0, -1);
@@ -346,7 +348,7 @@ export class Conversation {
   /** Return what the server knows of this chat; null where it cannot be asked, or the chat is gone. */
   private async history(): Promise<Message[] | null> {
     try {
-      const told = await getJson<Message[]>(chatAddress(this.where, 'messages'));
+      const told = await loadMessages<Message>(connectionOf(this.where), this.where.session);
       return told.length > 0 || (await this.isThere()) ? told : null;
     } catch {
       return null;
@@ -366,13 +368,6 @@ export class Conversation {
     this.setLink({ kind: 'gone' });
     return false;
   }
-}
-
-/** Say why a chat failed. The SDK hands on the body of a refusal as it came. */
-export function reasonOf(error: Error): string {
-  const { statusCode, responseBody } = error as { statusCode?: number; responseBody?: string };
-  if (statusCode !== undefined && responseBody !== undefined) return readProblem(statusCode, responseBody).message;
-  return explain(error);
 }
 
 function delay(seconds: number): Promise<void> {

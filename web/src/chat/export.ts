@@ -1,9 +1,10 @@
 /** A conversation as Markdown, as JSON, and its next request as a curl line. */
-import { address } from '../app/serverUrl';
+import { address } from '@adk-prism/client';
+import { sendBody } from '@adk-prism/client/ai';
 import { hasToken } from '../app/identity';
 import { safeLink } from '../panels/safeLink';
 import { isTool, standing, toolName, type Message, type Part } from './message';
-import { sendAddress, sendBody, type Where } from './requests';
+import { connectionOf, type Where } from './requests';
 
 export function markdownOf(messages: readonly Message[]): string {
   return messages.map(messageMarkdown).filter(Boolean).join('\n\n---\n\n').concat('\n');
@@ -61,10 +62,11 @@ function fenced(language: string, text: string): string {
 
 /** Return a command that sends a message again, to another session of its own. */
 export function curlOf(where: Where, text: string): string {
+  const connection = connectionOf(where);
   const message: Message = { id: 'message-1', role: 'user', parts: [{ type: 'text', text }] };
-  const body = JSON.stringify(sendBody(where, [message], 'submit-message', undefined));
+  const body = JSON.stringify({ userId: where.user, ...sendBody({ chatId: where.session, messages: [message], trigger: 'submit-message', messageId: undefined }) });
   const token = hasToken() ? ` \\\n  -H "authorization: Bearer $ADK_PRISM_TOKEN"` : '';
-  return `curl -N ${quoted(address(sendAddress(where.app)))} \\\n  -H 'content-type: application/json'${token} \\\n  -d ${quoted(body)}`;
+  return `curl -N ${quoted(address(connection, ['api', 'chat', where.app], { dialect: connection.dialect }))} \\\n  -H 'content-type: application/json'${token} \\\n  -d ${quoted(body)}`;
 }
 
 function quoted(text: string): string {

@@ -1,12 +1,10 @@
 /** What a person thinks of the answers of a conversation: read once, and kept on the server. */
+import { loadFeedback, sendFeedback, type GivenFeedback } from '@adk-prism/client';
 import { useEffect, useState } from 'react';
-import { getJson, postJson } from '../app/request';
-import { path } from '../app/serverUrl';
 import type { Message } from './message';
-import type { Where } from './requests';
+import { connectionOf, type Where } from './requests';
 
-/** From -1, bad, to 1, good. */
-export type Feedback = { messageId: string; score: number; comment: string };
+export type Feedback = GivenFeedback;
 
 const known = new Map<string, Promise<Map<string, Feedback>>>();
 
@@ -21,7 +19,7 @@ export function useFeedback({ app, user, session }: Where, message: Message): [F
   }, [app, user, session, message.id]);
   const give = async (score: number | null, comment = '') => {
     const run = message.metadata?.runId ?? message.id;
-    await postJson(path('api', 'runs', run, 'feedback'), { messageId: message.id, score, comment });
+    await sendFeedback(connectionOf({ app, user, session }), { runId: run, messageId: message.id, score, comment });
     const next = score === null ? null : { messageId: message.id, score, comment };
     const all = await feedbackOf({ app, user, session });
     if (next) all.set(message.id, next);
@@ -38,9 +36,9 @@ function feedbackOf(where: Where): Promise<Map<string, Feedback>> {
   return found;
 }
 
-async function load({ app, user, session }: Where): Promise<Map<string, Feedback>> {
+async function load(where: Where): Promise<Map<string, Feedback>> {
   try {
-    const all = await getJson<Feedback[]>(`${path('api', 'chat', app, session, 'feedback')}?${new URLSearchParams({ userId: user })}`);
+    const all = await loadFeedback(connectionOf(where), where.session);
     return new Map(all.map((one) => [one.messageId, one]));
   } catch {
     return new Map(); // The message is shown without it; giving some says what is wrong.

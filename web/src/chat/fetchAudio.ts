@@ -2,7 +2,7 @@
 import { address, path } from '../app/serverUrl';
 import { call } from '../app/identity';
 import { problemOf } from '../app/problem';
-import type { PrismDataParts } from './prism';
+import type { PrismDataParts } from '@adk-prism/client/ai';
 
 type Chunk = { type: string; messageId?: string; data?: unknown };
 

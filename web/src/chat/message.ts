@@ -1,8 +1,9 @@
 /** The messages of a chat, and small questions about their parts. */
+import { standing, type PrismUIMessage } from '@adk-prism/client/ai';
 import type { DynamicToolUIPart, ToolUIPart } from 'ai';
 import type { Schema } from './answerSchema';
-import type { PrismUIMessage } from './prism';
 
+export { standing };
 export type Message = PrismUIMessage;
 export type Part = Message['parts'][number];
 export type ToolPart = ToolUIPart | DynamicToolUIPart;
@@ -108,13 +109,6 @@ export function askedIds(part: Part): string[] {
   return part.type === 'data-input-request' || part.type === 'data-credential-request' ? [part.data.id] : [];
 }
 
-/** Tell whether nothing of a message's calls is left to answer. */
-export function isAnswered(message: Message | undefined): boolean {
-  if (message?.role !== 'assistant') return false;
-  const notes = notesOnCalls(message);
-  return !message.parts.some((part) => isOpenCall(part, notes));
-}
-
 /** Tell whether a message still asks for anything. */
 export function isAsking(message: Message | undefined): boolean {
   if (message?.role !== 'assistant') return false;
@@ -174,23 +168,6 @@ function isPending(part: Part): boolean {
 }
 
 type Meta = { adk?: { author?: unknown } };
-
-type Marks = { replaced?: unknown; block?: unknown; trimmed?: unknown };
-
-function marksOf(part: Part): Marks | undefined {
-  const about = part as { providerMetadata?: { prism?: Marks }; callProviderMetadata?: { prism?: Marks } };
-  return (about.providerMetadata ?? about.callProviderMetadata)?.prism;
-}
-
-/** The parts of a message that stand: what was streamed and is not what ADK stored is left out. The same array where all of them do. */
-export function standing(message: Message): readonly Part[] {
-  if (!message.parts.some((part) => part.type === 'data-prism-replaced' || marksOf(part)?.replaced === true)) return message.parts;
-  const gone = new Set<unknown>(message.parts.flatMap((part) => (part.type === 'data-prism-replaced' ? part.data.blocks : [])));
-  return message.parts.filter((part) => {
-    const marks = marksOf(part);
-    return part.type !== 'data-prism-replaced' && marks?.replaced !== true && !(marks?.block !== undefined && gone.has(marks.block));
-  });
-}
 
 /** All of a message's own text. */
 export function textOf(message: Message): string {

@@ -1,12 +1,13 @@
 /** Every part that the server can send is shown: by its own component, on a call's card, or with its message. */
+import { isWaiting } from '@adk-prism/client';
 import { prerender } from 'react-dom/static';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ChatContext, type ChatActions } from './ChatContext';
-import { isAnswered, textOf, type Message, type Part } from './message';
+import { textOf, type Message, type Part } from './message';
 import { showDetails } from './details';
 import { markdownOf } from './export';
 import { MessageView } from './MessageView';
-import type { PrismDataParts } from './prism';
+import type { PrismDataParts } from '@adk-prism/client/ai';
 
 const PROOF: PrismDataParts['proof'] = {
   subject: { kind: 'specialist', name: 'burn_analyst' },
@@ -181,7 +182,7 @@ test.each([
   ['a call of the client is open', [{ ...DELEGATING, toolCallId: 'c' }, { type: 'data-long-running', data: LONG_RUNNING }], false],
   ['an approval is open', [{ type: 'tool-x', toolCallId: 'c', state: 'approval-requested', input: {}, approval: { id: 'x' } }], false],
 ] as [string, Part[], boolean][])('a message is complete where %s: %s', (_, parts, complete) => {
-  expect(isAnswered({ id: 'm', role: 'assistant', parts })).toBe(complete);
+  expect(isWaiting({ role: 'assistant', parts })).toBe(!complete);
 });
 
 test('a part that nobody knows is shown as it came', async () => {

@@ -1,50 +1,63 @@
-/** How the chat hears the server: through the AI SDK's transport, and what a broken answer is. */
-import { DefaultChatTransport, type UIMessageChunk } from 'ai';
-import { address } from '../app/serverUrl';
-import { call } from '../app/identity';
+/** How the chat hears the server: through the package's transport, at the pace of pictures. */
+import { ConnectionError } from '@adk-prism/client';
+import { PrismChatTransport } from '@adk-prism/client/ai';
+import type { ChatTransport, UIMessageChunk } from 'ai';
 import { gather } from './mergeDeltas';
 import type { Message } from './message';
-import { chatAddress, sendAddress, sendBody, type Where } from './requests';
+import { connectionOf, type Where } from './requests';
 
-/** Chunks after which an answer is whole. */
-const ENDS: ReadonlySet<string> = new Set(['finish', 'abort', 'error']);
+type Sending = Parameters<ChatTransport<Message>['sendMessages']>[0];
+type Resuming = Parameters<ChatTransport<Message>['reconnectToStream']>[0];
 
-export class PrismTransport extends DefaultChatTransport<Message> {
+/** Whoever is told how the connection stands. */
+export type Listener = { onOpen(): void; onLost(): void };
+
+export class PageTransport extends PrismChatTransport<Message> {
   /** Whether the last attempt to resume found nothing running. */
   idle = false;
 
-  constructor(where: Where, onOpen: () => void) {
-    super({
-      api: address(sendAddress(where.app)),
-      prepareSendMessagesRequest: ({ messages, trigger, messageId, body }) => ({
-        body: { ...sendBody(where, messages, trigger, messageId), ...body },
-      }),
-      prepareReconnectToStreamRequest: () => ({ api: address(chatAddress(where, 'stream')) }),
-      fetch: async (input, init) => {
-        const response = await call(input, init);
-        this.idle = response.status === 204;
-        if (response.ok) onOpen();
-        return response;
-      },
-    });
+  constructor(
+    where: Where,
+    private readonly listener: Listener,
+  ) {
+    const onConnection = (state: 'connected' | 'reconnecting') => (state === 'connected' ? listener.onOpen() : listener.onLost());
+    // Whoever leaves the page lets its run go on; the button that stops asks the server to.
+    super({ ...connectionOf(where), stopOnAbort: false, onConnection });
   }
 
-  protected override processResponseStream(stream: ReadableStream<Uint8Array<ArrayBuffer>>): ReadableStream<UIMessageChunk> {
-    return super.processResponseStream(stream).pipeThrough(wholeOrLost()).pipeThrough(gather());
+  override async sendMessages(options: Sending): Promise<ReadableStream<UIMessageChunk>> {
+    this.idle = false;
+    return this.opened(await super.sendMessages(options));
+  }
+
+  override async reconnectToStream(options: Resuming): Promise<ReadableStream<UIMessageChunk> | null> {
+    const stream = await super.reconnectToStream(options);
+    this.idle = stream === null;
+    if (stream) return this.opened(stream);
+    this.listener.onOpen();
+    return null;
+  }
+
+  private opened(stream: ReadableStream<UIMessageChunk>): ReadableStream<UIMessageChunk> {
+    this.listener.onOpen();
+    return wholeOrLost(stream).pipeThrough(gather());
   }
 }
 
-/** Let a stream fail that stops before its end: to the SDK, a server that went away looks like success. */
-export function wholeOrLost(): TransformStream<UIMessageChunk, UIMessageChunk> {
-  let ended = false;
-  return new TransformStream({
-    transform(chunk, controller) {
-      ended ||= ENDS.has(chunk.type);
-      controller.enqueue(chunk);
+/** Take a stream that cannot be gone on with, for whatever reason, for a lost connection: what the server has is asked for anew. */
+export function wholeOrLost(stream: ReadableStream<UIMessageChunk>): ReadableStream<UIMessageChunk> {
+  const reader = stream.getReader();
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      } catch (error) {
+        controller.error((error as Error).name === 'AbortError' ? error : new ConnectionError('', error));
+      }
     },
-    flush(controller) {
-      if (!ended) controller.error(new TypeError('network: the answer broke off'));
-    },
+    cancel: (reason) => reader.cancel(reason),
   });
 }
 

@@ -1,11 +1,7 @@
 /** Time travel rests on this: what holds at a cursor is found by bisection, not by copying. */
 import type { Item, Mark } from './document';
 
-/** Tell whether marks say that ADK did not store the item: it is shown at no cursor. */
-export function isReplaced(marks: readonly Mark<unknown>[]): boolean {
-  const news = marks.at(-1)?.[1];
-  return typeof news === 'object' && news !== null && (news as { replaced?: unknown }).replaced === true;
-}
+export { isReplaced } from '@adk-prism/client/film';
 
 /** Return how many marks are not past a cursor. */
 export function countUpTo(marks: readonly Mark<unknown>[], cursor: number): number {

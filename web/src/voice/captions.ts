@@ -4,7 +4,7 @@
  */
 import { readUIMessageStream, type UIMessageChunk } from 'ai';
 import { isOpenCall, notesOnCalls, type Message } from '../chat/message';
-import type { PrismDataParts } from '../chat/prism';
+import type { PrismDataParts } from '@adk-prism/client/ai';
 
 /** Chunks that end a message. */
 const ENDS: ReadonlySet<string> = new Set(['finish', 'abort', 'error']);

@@ -1,5 +1,5 @@
 /** The microphone: asked for, heard through a worklet, and let go of. */
-import workletUrl from './microphone.worklet.js?url';
+import workletUrl from '../../../packages/client/src/live/microphone.worklet.js?url';
 
 const RATE = 16_000;
 

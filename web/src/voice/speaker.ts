@@ -1,6 +1,6 @@
 /** The loudspeaker: plays raw sound of any rate as it comes, and falls silent at once. */
 import { explain } from '../app/problem';
-import workletUrl from './speaker.worklet.js?url';
+import workletUrl from '../../../packages/client/src/live/speaker.worklet.js?url';
 
 export type Heard = { isPlaying: boolean; level: number };
 

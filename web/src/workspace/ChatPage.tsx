@@ -1,20 +1,20 @@
 /** A chat, and the panels of its last run. */
+import { loadMessages } from '@adk-prism/client/ai';
 import { useChat } from '@ai-sdk/react';
 import { useCallback, useDeferredValue, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { useCatalogue } from '../app/catalogue';
 import { useKeys } from '../app/keys';
 import { isFresh, settle, startChat, takeFirst } from '../app/newChat';
 import { explain, Problem } from '../app/problem';
-import { getJson } from '../app/request';
 import { linkTo, useRoute } from '../app/route';
 import { ChatContext, type ChatActions } from '../chat/ChatContext';
 import { ChatView } from '../chat/ChatView';
-import { Conversation, reasonOf } from '../chat/conversation';
+import { Conversation } from '../chat/conversation';
 import { curlOf, markdownOf } from '../chat/export';
 import { draftKey, restoreUnsent } from '../chat/draft';
 import { textOf, type Message } from '../chat/message';
 import { messagesOf } from '../chat/filmMessages';
-import { chatAddress, type Where } from '../chat/requests';
+import { connectionOf, type Where } from '../chat/requests';
 import { copyMessages } from '../chat/copyMessages';
 import { isLost } from '../chat/transport';
 import { conversationAt } from '../film/conversation';
@@ -62,7 +62,7 @@ async function open(where: Where, signal: AbortSignal): Promise<Loaded> {
   restoreUnsent(draftKey(where));
   if (isFresh(where.session)) return { kind: 'ready', conversation: new Conversation(where, []) };
   try {
-    const messages = await getJson<Message[]>(chatAddress(where, 'messages'), signal);
+    const messages = await loadMessages<Message>(connectionOf(where), where.session, signal);
     return { kind: 'ready', conversation: new Conversation(where, messages) };
   } catch (error) {
     // No such chat yet: its first message will make it. A missing app is another matter.
@@ -156,7 +156,7 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
     stop: () => void conversation.stop(),
     regenerate: () => void (!isBusy && !blocked && messages.length > 0 && conversation.regenerate()),
   });
-  const failure = error && !isLost(error) ? reasonOf(error) : isBusy ? '' : (messages.at(-1)?.metadata?.failure ?? '');
+  const failure = error && !isLost(error) ? explain(error) : isBusy ? '' : (messages.at(-1)?.metadata?.failure ?? '');
   const isDerived = lastAnswer(messages)?.metadata?.derived ?? false;
   const listed = conversations?.find(({ app, session }) => app === where.app && session === where.session);
   const title = listed?.title || (messages[0] ? textOf(messages[0]).slice(0, 120) : 'New chat');

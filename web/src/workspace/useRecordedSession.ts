@@ -1,7 +1,8 @@
 /** The session that a recorded run belongs to: its runs, and what was said before this one. */
+import { loadMessages } from '@adk-prism/client/ai';
 import { useEffect, useState } from 'react';
 import { getJson } from '../app/request';
-import { chatAddress, type Where } from '../chat/requests';
+import { connectionOf, type Where } from '../chat/requests';
 import type { Message } from '../chat/message';
 import { shared } from '../film/sharedFile';
 
@@ -21,7 +22,7 @@ export function useRecordedSession({ app, user, session }: Where, run: string): 
     const read = async () => {
       const runs = await getJson<{ run: string }[]>(`api/runs?${new URLSearchParams(where)}`, leaving.signal);
       // Before the only run nothing was said; and the app of an uploaded one need not be served here.
-      const messages = runs.length > 1 ? await getJson<Message[]>(chatAddress(where, 'messages'), leaving.signal) : [];
+      const messages = runs.length > 1 ? await loadMessages<Message>(connectionOf(where), session, leaving.signal) : [];
       setFound({ run, runs: runs.map((one) => one.run), before: saidBefore(messages, run) });
     };
     read().catch(() => {}); // The run is shown alone.

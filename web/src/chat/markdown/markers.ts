@@ -1,5 +1,5 @@
 /** Inline markers: which spans of an answer rest on which sources, put into its Markdown as links. */
-import type { PrismGrounding } from '../prism';
+import type { PrismGrounding } from '@adk-prism/client/ai';
 
 /** How the address of a marker begins; only `Marker` understands it. */
 export const MARKER = '#source-';

@@ -11,7 +11,7 @@ import { Traceback } from '../../ui/Traceback';
 import { useActions } from '../ChatContext';
 import { confidenceWords } from '../confidence';
 import { Code } from '../markdown/Code';
-import type { PrismDataParts, PrismProof } from '../prism';
+import type { PrismDataParts, PrismProof } from '@adk-prism/client/ai';
 import { bytesOf, wav } from '../audioCache';
 
 type NoteProps = { kind: Kind; icon?: IconName; word: string; children?: ReactNode; details?: unknown };
