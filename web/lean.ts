@@ -8,6 +8,8 @@
  *   moves at once, and a double click does not zoom it (`GraphPanel`).
  * - The names of SVG's attributes: Markdown has no drawings, and raw HTML is not read.
  * - A copy of what every browser has: `structuredClone`.
+ * - The transport that a chat of the AI SDK has where it is given none, and with it the check of every chunk: the page
+ *   gives its own, and the server's tests check what it sends.
  */
 import { readFileSync } from 'node:fs';
 import type { Plugin } from 'vite';
@@ -40,11 +42,23 @@ function empty(file: string): string {
 /** Makers of components: one that nobody shows, such as React Flow's small map, is left out. */
 export const PURE = ['memo', 'forwardRef', 'createContext'];
 
+/** Expressions of other packages that the page never comes to, by file. Each has to be found, so that none is forgotten. */
+const NEVER: readonly { of: RegExp; is: string; instead: string }[] = [
+  { of: /node_modules[\\/]ai[\\/]dist[\\/]index\.js$/, is: 'transport = new DefaultChatTransport()', instead: 'transport' },
+  { of: /@ai-sdk[\\/]react[\\/]dist[\\/]index\.js$/, is: '(defaultTransport ??= new DefaultChatTransport())', instead: 'defaultTransport' },
+];
+
 export function lean(): Plugin {
   return {
     name: 'lean',
     enforce: 'pre',
     load: (id) => STANDS.find(({ of }) => of.test(id))?.code(id) ?? null,
+    transform(code, id) {
+      const never = NEVER.find(({ of }) => of.test(id));
+      if (!never) return null;
+      if (!code.includes(never.is)) this.error(`${id} has no \`${never.is}\` any more: see NEVER in lean.ts.`);
+      return { code: code.replace(never.is, never.instead), map: null };
+    },
   };
 }
 

@@ -26,15 +26,24 @@ export function sendWhenAnswered({ messages }: { messages: readonly Message[] })
 }
 
 /** Tell whether a call of a message waits for a person's approval, or for a result of the page. */
-export function isWaiting({ role, parts: given }: Message): boolean {
-  if (role !== 'assistant') return false;
-  const parts = given as readonly Part[];
-  const ours = callsOfClients(parts);
-  const expired = expiredCalls(parts);
-  return callsOfLastStep(parts).some((call) => isOpen(call, ours) && !expired.has(call.toolCallId));
+export function isWaiting({ role, parts }: Message): boolean {
+  const known = parts as readonly Part[];
+  return role === 'assistant' && openCalls(known, callsOfLastStep(known)).length > 0;
 }
 
-/** Whatever is open is in the last step: the server closes a step only when its calls are settled. */
+/** Count the calls of a message that wait so, in whatever step: by voice, others may follow them. */
+export function waitingCalls({ parts }: Message): number {
+  const known = parts as readonly Part[];
+  return openCalls(known, known.filter(isCall)).length;
+}
+
+function openCalls(parts: readonly Part[], calls: readonly Part[]): readonly Part[] {
+  const ours = callsOfClients(parts);
+  const expired = expiredCalls(parts);
+  return calls.filter((call) => isOpen(call, ours) && !expired.has(call.toolCallId));
+}
+
+/** In writing, whatever is open is in the last step: the server closes a step only when its calls are settled. */
 function callsOfLastStep(parts: readonly Part[]): Part[] {
   return parts.slice(parts.findLastIndex(({ type }) => type === 'step-start') + 1).filter(isCall);
 }

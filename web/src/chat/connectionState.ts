@@ -12,11 +12,11 @@ export type ConnectionState =
   | { kind: 'gone' };
 
 /** A conversation by voice, while there is one: what the person does then goes over its line. */
-export type Live = {
+export type LiveLine = {
   /** The message that the agent is saying; empty while it says none. */
   readonly saying: string;
   /** Return whether it was taken. */
-  say(message: Message): boolean;
+  send(message: Message): boolean;
   interrupt(): void;
   decide(approval: string, approved: boolean, more?: DecisionMore): void;
   answer(call: string, output: unknown): void;

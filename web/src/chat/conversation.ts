@@ -10,7 +10,7 @@ import { explain } from '../app/problem';
 import { getJson } from '../app/request';
 import { draftKey, keepDraft } from './draft';
 import type { Given } from './answerMessage';
-import type { DecisionMore, ConnectionState, Live } from './connectionState';
+import type { DecisionMore, ConnectionState, LiveLine } from './connectionState';
 import { askedIds, isAsking, isTool, type Message } from './message';
 import { RejectedAnswers } from './rejectedAnswers';
 import { AudioCache } from './audioCache';
@@ -42,7 +42,7 @@ export class Conversation {
   readonly refusals = new RejectedAnswers(() => this.notify());
   private readonly transport: PageTransport;
   private link: ConnectionState = CONNECTED;
-  private live: Live | null = null;
+  private live: LiveLine | null = null;
   private closed = false;
   private recovering = false;
   private hasNewAnswers = false;
@@ -109,19 +109,19 @@ export class Conversation {
 
   // --- by voice
 
-  readonly getLive = (): Live | null => this.live;
+  readonly getLive = (): LiveLine | null => this.live;
 
   /** The message that grows though it need not be the last one: by voice, or because an old call was answered. */
   readonly getSaying = (): string => this.live?.saying || this.continued;
 
   /** Go on by voice. */
-  join(live: Live): void {
+  join(live: LiveLine): void {
     this.live = live;
     this.notify();
   }
 
   /** Go on in writing: what was said is what the server has kept. */
-  async part(live: Live): Promise<void> {
+  async part(live: LiveLine): Promise<void> {
     if (this.live !== live) return;
     this.live = null;
     this.notify();
@@ -157,10 +157,10 @@ export class Conversation {
   }
 
   /** Say it over the line, which takes no change of the state. */
-  private tell(live: Live, text: string, files: FileUIPart[], stateDelta?: Record<string, unknown>): boolean {
+  private tell(live: LiveLine, text: string, files: FileUIPart[], stateDelta?: Record<string, unknown>): boolean {
     if (stateDelta) return false;
     const message: Message = { id: this.chat.generateId(), role: 'user', parts: [...files, { type: 'text', text }] };
-    if (!live.say(message)) return false;
+    if (!live.send(message)) return false;
     this.show(message);
     return true;
   }
@@ -265,7 +265,7 @@ export class Conversation {
   async answerRequest(kind: 'input' | 'credential', id: string, response: unknown): Promise<void> {
     this.refusals.forget(id);
     const part = { type: `data-${kind}-response` as const, data: { id, response: response as never } };
-    if (this.live) return void this.live.say({ id: this.chat.generateId(), role: 'user', parts: [part] });
+    if (this.live) return void this.live.send({ id: this.chat.generateId(), role: 'user', parts: [part] });
     this.answering = { kind: 'request', id, given: response };
     await this.chat.sendMessage({ parts: [part] });
     await this.refresh();

@@ -1,12 +1,10 @@
 /** The voice, above the composer: how it stands, how loud it is, and what can be done. */
+import type { LiveState, Mode } from '@adk-prism/client/live';
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import type { Conversation } from '../chat/conversation';
 import { Icon } from '../ui/Icon';
 import { HoldButton } from './HoldButton';
 import { Meter } from './Meter';
-import type { Mode } from './mode';
-import { Speaker } from './speaker';
-import type { Status } from './status';
 import { Voice } from './voice';
 import { statusText } from './statusText';
 import './voice.css';
@@ -28,9 +26,9 @@ export default function VoiceBar({ conversation, isOffline, onBegin, onClose }: 
 type BarProps = { voice: Voice; isOffline: boolean; onClose(): void };
 
 function Bar({ voice, isOffline, onClose }: BarProps) {
-  const status = useSyncExternalStore(voice.watch, voice.getStatus);
+  const status = useSyncExternalStore(voice.subscribe, voice.getState);
   const words = statusText(status);
-  const isOver = status.line.kind === 'over';
+  const isOver = status.connection.kind === 'over';
   const bar = useRef<HTMLElement>(null);
   // The button that began it is gone: whoever goes by keys is here now, and Space is to be held.
   useEffect(() => bar.current?.focus(), []);
@@ -46,7 +44,7 @@ function Bar({ voice, isOffline, onClose }: BarProps) {
         <strong>{words.text}</strong>
         {!isOver && <Meter voice={voice} />}
         <span className="voice-side">
-          {status.line.kind === 'open' && (
+          {status.connection.kind === 'open' && (
             <select className="field" aria-label="Microphone mode" value={status.mode} onChange={(event) => void voice.setMode(event.target.value as Mode)}>
               <option value="hold">Push to talk</option>
               <option value="open">Open microphone</option>
@@ -66,9 +64,9 @@ function Bar({ voice, isOffline, onClose }: BarProps) {
   );
 }
 
-function Actions({ voice, status }: { voice: Voice; status: Status }) {
-  const { line, mic, mode, isSpeaking, isBusy } = status;
-  const isReady = line.kind === 'open' && (mic.kind === 'on' || mic.kind === 'off');
+function Actions({ voice, status }: { voice: Voice; status: LiveState }) {
+  const { connection, mic, mode, isSpeaking, isBusy } = status;
+  const isReady = connection.kind === 'open' && (mic.kind === 'on' || mic.kind === 'off');
   return (
     <div className="voice-row">
       {mode === 'hold' ? (
@@ -86,7 +84,7 @@ function Actions({ voice, status }: { voice: Voice; status: Status }) {
   );
 }
 
-function Notes({ voice, status, isOffline }: { voice: Voice; status: Status; isOffline: boolean }) {
+function Notes({ voice, status, isOffline }: { voice: Voice; status: LiveState; isOffline: boolean }) {
   const { mic, mode, isNew, problem } = status;
   return (
     <>
@@ -98,7 +96,7 @@ function Notes({ voice, status, isOffline }: { voice: Voice; status: Status; isO
           </button>
         </p>
       )}
-      {!Speaker.isPossible && <p>You can read the agent’s answers but not hear them: browsers play streamed audio only on https pages and localhost.</p>}
+      {!Voice.isAudible && <p>You can read the agent’s answers but not hear them: browsers play streamed audio only on https pages and localhost.</p>}
       {problem && (
         <p className="failure" role="alert">
           {problem}

@@ -1,8 +1,9 @@
 /** What is told over the line becomes messages: in order, under the server's ids, each once. */
+import { Captions } from '@adk-prism/client/live/captions';
+import { waitingCalls } from '@adk-prism/client/sendWhenAnswered';
 import type { UIMessageChunk } from 'ai';
 import { expect, test } from 'vitest';
 import type { Message } from '../chat/message';
-import { Captions, waitsIn } from './captions';
 
 /** A chat, and which message was said after each change. */
 function chat() {
@@ -83,5 +84,5 @@ test('calls that wait for the person are counted', async () => {
   await tell(START, call('a'), call('b'), call('c'), { type: 'tool-approval-request', approvalId: 'ask-a', toolCallId: 'a' }, { type: 'data-long-running', data: { toolCallId: 'b', toolName: 'pay' } });
   expect(said.at(-1)).toBe('run-1-1 waits 2');
   await tell({ type: 'tool-approval-response', approvalId: 'ask-a', approved: true }, { type: 'tool-output-available', toolCallId: 'b', output: 1 });
-  expect(messages[0] && waitsIn(messages[0])).toBe(0);
+  expect(messages[0] && waitingCalls(messages[0])).toBe(0);
 });

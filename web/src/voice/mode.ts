@@ -1,5 +1,5 @@
 /** How a person says when they speak: by holding a key, or by speaking. Kept from one conversation to the next. */
-export type Mode = 'hold' | 'open';
+import type { Mode } from '@adk-prism/client/live';
 
 const KEY = 'prism:voice';
 

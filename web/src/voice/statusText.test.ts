@@ -1,25 +1,25 @@
 /** Every state has its own words, and what matters more is said first. */
+import { begun, type LiveState } from '@adk-prism/client/live';
 import { expect, test } from 'vitest';
-import { begun, type Status } from './status';
 import { stepOf } from './Meter';
 import { statusText } from './statusText';
 
 const OPEN = { kind: 'open' } as const;
 
-const CASES: [said: string, change: Partial<Status>][] = [
+const CASES: [said: string, change: Partial<LiveState>][] = [
   ['Connecting…', {}],
-  ['Connection lost. Reconnecting…', { line: { kind: 'lost', attempt: 1 }, isSpeaking: true }],
-  ['It failed.', { line: { kind: 'over', reason: 'It failed.' }, waits: 1 }],
-  ['The voice chat has ended.', { line: { kind: 'over', reason: '' } }],
-  ['Waiting for the microphone…', { line: OPEN }],
-  ['No microphone', { line: OPEN, mic: { kind: 'none', reason: 'refused' } }],
-  ['Ready', { line: OPEN, mic: { kind: 'off' } }],
-  ['Muted', { line: OPEN, mic: { kind: 'off' }, mode: 'open' }],
-  ['Listening', { line: OPEN, mic: { kind: 'on' }, isBusy: true }],
-  ['Working…', { line: OPEN, mic: { kind: 'off' }, isBusy: true }],
-  ['Speaking', { line: OPEN, mic: { kind: 'on' }, isSpeaking: true }],
-  ['Waiting for you', { line: OPEN, mic: { kind: 'on' }, waits: 1 }],
-  ['Speaking, and waiting for you', { line: OPEN, isSpeaking: true, waits: 2 }],
+  ['Connection lost. Reconnecting…', { connection: { kind: 'lost', attempt: 1 }, isSpeaking: true }],
+  ['It failed.', { connection: { kind: 'over', reason: 'It failed.' }, waits: 1 }],
+  ['The voice chat has ended.', { connection: { kind: 'over', reason: '' } }],
+  ['Waiting for the microphone…', { connection: OPEN }],
+  ['No microphone', { connection: OPEN, mic: { kind: 'none', reason: 'refused' } }],
+  ['Ready', { connection: OPEN, mic: { kind: 'off' } }],
+  ['Muted', { connection: OPEN, mic: { kind: 'off' }, mode: 'open' }],
+  ['Listening', { connection: OPEN, mic: { kind: 'on' }, isBusy: true }],
+  ['Working…', { connection: OPEN, mic: { kind: 'off' }, isBusy: true }],
+  ['Speaking', { connection: OPEN, mic: { kind: 'on' }, isSpeaking: true }],
+  ['Waiting for you', { connection: OPEN, mic: { kind: 'on' }, waits: 1 }],
+  ['Speaking, and waiting for you', { connection: OPEN, isSpeaking: true, waits: 2 }],
 ];
 
 test.each(CASES)('%s', (said, change) => {

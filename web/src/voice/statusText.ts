@@ -1,7 +1,7 @@
 /** How a conversation by voice stands, in words: never by a colour alone. */
+import type { LiveState } from '@adk-prism/client/live';
 import type { IconName } from '../ui/Icon';
 import type { Kind } from '../ui/Kind';
-import type { Status } from './status';
 
 export type StatusText = {
   text: string;
@@ -11,14 +11,14 @@ export type StatusText = {
   isNews: boolean;
 };
 
-export function statusText({ line, mic, mode, isSpeaking, isBusy, waits }: Status): StatusText {
-  switch (line.kind) {
+export function statusText({ connection, mic, mode, isSpeaking, isBusy, waits }: LiveState): StatusText {
+  switch (connection.kind) {
     case 'connecting':
       return { text: 'Connecting…', icon: 'clock', kind: 'neutral', isNews: true };
     case 'lost':
       return { text: 'Connection lost. Reconnecting…', icon: 'retry', kind: 'approval', isNews: true };
     case 'over':
-      return { text: line.reason || 'The voice chat has ended.', icon: line.reason ? 'error' : 'check', kind: line.reason ? 'error' : 'neutral', isNews: true };
+      return { text: connection.reason || 'The voice chat has ended.', icon: connection.reason ? 'error' : 'check', kind: connection.reason ? 'error' : 'neutral', isNews: true };
     case 'open':
       break;
   }

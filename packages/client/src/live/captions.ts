@@ -4,6 +4,7 @@
  */
 import { readUIMessageStream, type UIMessageChunk } from 'ai';
 import type { PrismDataParts, PrismUIMessage } from '../prism.ts';
+import { waitingCalls } from '../sendWhenAnswered.ts';
 
 /** Chunks that end a message. */
 const ENDS: ReadonlySet<string> = new Set(['finish', 'abort', 'error']);
@@ -12,8 +13,8 @@ export type Shown = {
   /** Add a message, or put it in the place of an earlier state of it. */
   show(message: PrismUIMessage): void;
   find(id: string): PrismUIMessage | undefined;
-  /** The message that is being said has changed; empty: none is. */
-  onSaying(id: string): void;
+  /** The message that is being said has changed; empty: none is. `waits`: its calls that wait for the person, or for the page. */
+  onSaying(id: string, waits: number): void;
 };
 
 export class Captions {
@@ -65,7 +66,7 @@ export class Captions {
         chunks.enqueue(start);
       },
     });
-    this.#shown.onSaying(id);
+    this.#shown.onSaying(id, 0);
     void this.#tell(id, stream);
   }
 
@@ -73,7 +74,13 @@ export class Captions {
     // What a chunk does wrong is the message's to bear: the rest of it is shown.
     for await (const message of readUIMessageStream<PrismUIMessage>({ stream, onError: (error) => console.warn(error) })) {
       this.#shown.show(message);
+      if (this.#isLast(id)) this.#shown.onSaying(id, waitingCalls(message));
     }
-    if (this.#saying === null || this.#saying.id === id) this.#shown.onSaying('');
+    if (this.#isLast(id)) this.#shown.onSaying('', 0);
+  }
+
+  /** Whether no other message has begun: the SDK's reader is behind, and the next one is being said already. */
+  #isLast(id: string): boolean {
+    return this.#saying === null || this.#saying.id === id;
   }
 }

@@ -66,3 +66,10 @@ function hearing(stream: MediaStream): { context: AudioContext; source: MediaStr
     return { context: own, source: own.createMediaStreamSource(stream) };
   }
 }
+
+/** Return how loud a piece of sound is, 0 to 1. */
+export function levelOf(pcm: ArrayBuffer): number {
+  let peak = 0;
+  for (const sample of new Int16Array(pcm)) peak = Math.max(peak, Math.abs(sample));
+  return peak / 32768;
+}

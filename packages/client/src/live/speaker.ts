@@ -8,7 +8,7 @@ const MOST_WAITING = 256;
 
 export class Speaker {
   readonly #worklet: string | URL;
-  readonly #onPlaying: (isPlaying: boolean) => void;
+  readonly #onHeard: (isPlaying: boolean, level: number) => void;
   readonly #onFailed: (reason: string) => void;
   #context: AudioContext | null = null;
   #node: AudioWorkletNode | null = null;
@@ -17,10 +17,15 @@ export class Speaker {
   /** How often it was flushed. A report from before the last time is of sound that is no longer played. */
   #flushes = 0;
 
-  constructor(worklet: string | URL, onPlaying: (isPlaying: boolean) => void, onFailed: (reason: string) => void) {
+  constructor(worklet: string | URL, onHeard: (isPlaying: boolean, level: number) => void, onFailed: (reason: string) => void) {
     this.#worklet = worklet;
-    this.#onPlaying = onPlaying;
+    this.#onHeard = onHeard;
     this.#onFailed = onFailed;
+  }
+
+  /** Worklets, like microphones, are for secure pages only: elsewhere the agent is read, not heard. */
+  static get isPossible(): boolean {
+    return globalThis.isSecureContext === true && 'AudioWorkletNode' in globalThis;
   }
 
   /** Make ready to play. Browsers keep a page silent until the person does something with it. */
@@ -40,7 +45,7 @@ export class Speaker {
     this.#waiting = [];
     this.#flushes += 1;
     this.#node?.port.postMessage(this.#flushes);
-    this.#onPlaying(false);
+    this.#onHeard(false, 0);
   }
 
   close(): void {
@@ -54,11 +59,10 @@ export class Speaker {
   #prepare(rate: number): void {
     this.close();
     this.#rate = rate;
-    // Worklets, like microphones, are for secure pages only: elsewhere the agent is read, not heard.
-    if (!globalThis.isSecureContext || !('AudioWorkletNode' in globalThis)) return;
+    if (!Speaker.isPossible) return;
     const context = (this.#context = new AudioContext({ sampleRate: rate }));
     this.#load(context).catch((error: unknown) => {
-      if (context === this.#context) this.#onFailed(`The agent cannot be heard: ${String(error)}`);
+      if (context === this.#context) this.#onFailed(`The agent cannot be heard: ${error instanceof Error ? error.message : String(error)}`);
     });
   }
 
@@ -66,8 +70,8 @@ export class Speaker {
     await context.audioWorklet.addModule(this.#worklet);
     if (context !== this.#context) return; // Closed meanwhile.
     const node = new AudioWorkletNode(context, 'speaker', { numberOfInputs: 0, outputChannelCount: [1] });
-    node.port.onmessage = ({ data }: MessageEvent<{ isPlaying: boolean; flushes: number }>) => {
-      if (node === this.#node && data.flushes === this.#flushes) this.#onPlaying(data.isPlaying);
+    node.port.onmessage = ({ data }: MessageEvent<{ isPlaying: boolean; level: number; flushes: number }>) => {
+      if (node === this.#node && data.flushes === this.#flushes) this.#onHeard(data.isPlaying, data.level);
     };
     node.connect(context.destination);
     this.#node = node;
