@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,6 +63,7 @@ USERS = (
         "all.mjs",
     ),
 )
+PIP = ("install", "--quiet", "--no-deps", "--disable-pip-version-check")
 QUIET = ("--no-audit", "--no-fund", "--loglevel=error")
 RESOLUTIONS = {"bundler": "preserve", "nodenext": "nodenext"}
 """How TypeScript looks for packages, and the `module` that goes with it."""
@@ -221,6 +223,22 @@ def test_nextjs(example: Path, tmp_path: Path) -> None:
         command = ("npx", "next", "start", "--port", str(port))
         with started(*command, cwd=example, page=page, PRISM_SERVER=server.url):
             used(example, page, server)
+
+
+def test_fastapi_mount(tmp_path: Path) -> None:
+    """The wheel in an application of one's own, which signs people in."""
+    build = ("-m", "hatchling", "build", "--target", "wheel", "--directory", tmp_path)
+    run(sys.executable, *build, cwd=ROOT, ADK_PRISM_PAGE="prebuilt")
+    [wheel] = tmp_path.glob("*.whl")
+    packages, folder = tmp_path / "packages", tmp_path / "shop"
+    run(sys.executable, "-m", "pip", *PIP, "--target", packages, wheel, cwd=tmp_path)
+    shutil.copytree(EXAMPLES / "fastapi-mount", folder)
+    port = free_port()
+    page = f"http://localhost:{port}/"
+    command = (sys.executable, "-m", "uvicorn", "main:app", "--port", str(port))
+    alone = {"PYTHONPATH": str(packages), "ADK_PRISM_MODEL": "offline"}
+    with started(*command, cwd=folder, page=page, **alone):
+        run("node", PROGRAMS / "fastapi_mount.mjs", page, cwd=folder, PRISM_URL=page)
 
 
 def _answers(url: str) -> bool:
