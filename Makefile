@@ -47,7 +47,7 @@ PYTEST := $(CLEAN_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 test: $(TESTED)  ## run the tests that every change needs
 	$(PYTEST) $(ARGS)
 
-test-all: $(TESTED) $(VENV)/a2a/.installed $(VENV)/eval/.installed $(BROWSER)/.unpacked $(KIT)/dist/index.html  ## run all tests: fuzzing, storms, every SDK release and the browser, too
+test-all: $(TESTED) $(VENV)/a2a/.installed $(VENV)/docs/.installed $(VENV)/eval/.installed $(BROWSER)/.unpacked $(KIT)/dist/index.html  ## run all tests: fuzzing, storms, every SDK release and the browser, too
 	$(PYTEST) --all $(ARGS)
 
 PYTHONS ?=

@@ -20,6 +20,7 @@ SLOW_PATHS: dict[str, str] = {
     "tests/cluster": "replicas with Redis and PostgreSQL, several processes for each test",
     "tests/console/test_command.py": "a process for each test",
     "tests/console/test_lost.py": "servers that stop and come back",
+    "tests/documentation/test_site.py": "the documentation site, with what only `make test-all` installs",
     "tests/end_to_end/test_adk_clients.py": "every call on our server and on ADK's",
     "tests/end_to_end/test_client_package.py": "the npm package with every release of the AI SDK, in Node",
     "tests/end_to_end/test_kill.py": "a server that is killed in each test",

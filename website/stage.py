@@ -19,9 +19,6 @@ from website.python_api import python_api
 from website.routes import routes
 from website.settings import settings
 
-BUILD = ROOT / "build"
-STAGED = BUILD / "docs"
-
 MARKER = re.compile(r"^<!-- built: ([\w-]+) -->$", re.MULTILINE)
 BUILT: Mapping[str, Callable[[], str]] = {
     "commands": commands,
@@ -31,28 +28,28 @@ BUILT: Mapping[str, Callable[[], str]] = {
 }
 
 
-def stage() -> None:
-    """Write build/docs, and build/mkdocs.yml beside it."""
-    shutil.rmtree(STAGED, ignore_errors=True)
+def stage(build: Path) -> None:
+    """Write the pages to docs/ in a folder, and mkdocs.yml beside it."""
+    staged = build / "docs"
+    shutil.rmtree(staged, ignore_errors=True)
     places = pages()
     for source, place in places.items():
-        target = STAGED / place
+        target = staged / place
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.endswith(".md"):
             target.write_text(_page(source, places), encoding="utf-8")
         else:
             shutil.copyfile(ROOT / source, target)
     names = {place for place in places.values() if place.endswith(".md")}
-    nav = navigation((STAGED / "README.md").read_text(encoding="utf-8"), names)
+    nav = navigation((staged / "README.md").read_text(encoding="utf-8"), names)
     config = {
         "INHERIT": str(Path(__file__).with_name("mkdocs.yml")),
-        "docs_dir": STAGED.name,
+        "docs_dir": staged.name,
         "site_dir": "site",
         "nav": nav,
     }
-    (BUILD / "mkdocs.yml").write_text(
-        json.dumps(config, indent=1), encoding="utf-8"
-    )  # is YAML, too
+    # JSON is YAML, too.
+    (build / "mkdocs.yml").write_text(json.dumps(config, indent=1), encoding="utf-8")
 
 
 def _page(source: str, places: dict[str, str]) -> str:
@@ -61,4 +58,4 @@ def _page(source: str, places: dict[str, str]) -> str:
 
 
 if __name__ == "__main__":
-    stage()
+    stage(ROOT / "build")
