@@ -178,6 +178,15 @@ def test_a_long_layer_is_cut_and_counted() -> None:
     assert pieces.omitted == 500 - MOST
 
 
+def test_of_too_many_parts_the_lowest_are_read() -> None:
+    """Whoever asks how sure an answer is looks for its weakest parts."""
+    parts = {f"part {n}": (n * 7 % 200) / 200 for n in range(200)}
+    pieces = read_layer({"confidence": 0.5, "confidence_by_part": parts}, "tool", 4)
+    found = [reading.value for reading in pieces.readings if reading.part]
+    assert sorted(found) == sorted(parts.values())[:MOST]
+    assert found == [value for value in parts.values() if value in found], "in their order"
+
+
 _json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: (

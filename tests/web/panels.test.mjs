@@ -297,10 +297,14 @@ test('proof: how sure, from where, and what nobody cites', async () => {
   const page = await openRun('raw/x_recovery_capture', '?panel=proof');
   const proof = panel(page, 'Proof');
   await proof.getByText('90 %').first().waitFor();
-  await proof.getByText('parsed').first().waitFor();
-  await proof.getByText('Claims without a citation').waitFor();
+  await proof.getByText('Stated by the answer itself.').waitFor();
+  await proof.getByText('Statements without a source').waitFor();
   await proof.getByText('Cedar Creek timber plot data').first().waitFor();
-  await proof.locator('summary', { hasText: 'nepa_advisor' }).click();
+  assert.doesNotMatch(await proof.innerText(), /\w_\w|\d\.\d{3}|parsed|computed/, 'internals stand outside of the details');
+  const section = proof.locator('details.specialist', { hasText: 'Nepa advisor' });
+  await section.locator('summary').first().click();
+  await section.getByText('How it was worked out').click();
+  await section.getByText('nepa_advisor').waitFor();
   await proof.getByRole('button', { name: 'event 3' }).first().click();
   await stands(page, 3);
   await proof.getByText('The run has not finished at this point').waitFor();

@@ -49,7 +49,7 @@ test('a shared run shows the same panels, from a disk, with the network off', as
   await page.getByRole('region', { name: 'Proof', exact: true }).waitFor(); // By itself: it is a briefing.
   await openPanel(page, 'Graph');
   await page.locator('.vertex', { hasText: 'burn_analyst' }).waitFor();
-  for (const [name, shows] of [['State', /key/], ['Proof', /computed/], ['Grounding', /has no research plan/], ['Event', /RunOver|not available/]]) {
+  for (const [name, shows] of [['State', /key/], ['Proof', /rests on/], ['Grounding', /has no research plan/], ['Event', /RunOver|not available/]]) {
     await (await openPanel(page, name)).getByText(shows).first().waitFor();
   }
   await checkAccess(page);

@@ -164,7 +164,7 @@ class _LayerReader:
             self.fail({"confidence_by_part": parts}, NOT_AN_OBJECT)
             return
         totals = len(self.pieces.readings)
-        for part, value in list(parts.items())[:MOST]:
+        for part, value in _lowest(parts):
             self._confidence(value, str(part) or "?")
         self.pieces.omitted += max(0, len(parts) - MOST)
         readings = self.pieces.readings
@@ -292,3 +292,11 @@ def _is_small(value: Any) -> bool:
 
 def _small(value: Any) -> Any:
     return value if _is_small(value) else cut(_text(value))
+
+
+def _lowest(parts: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Return as many parts as are read, in their order: of too many the lowest, and what is no number."""
+    items = list(parts.items())
+    numbers = [value if isinstance(value, int | float) else -1.0 for _, value in items]
+    kept = sorted(range(len(items)), key=numbers.__getitem__)[:MOST]
+    return [items[index] for index in sorted(kept)]

@@ -34,7 +34,7 @@ ANSWERS = 16
 """The most answers of one subject in its proof: layers of its tools, and its texts."""
 
 _FROM_THE_START = ("uncited", "specialists")
-"""Lists of which the first items are shown; of all others the newest are."""
+"""Lists of which the first items are shown; of readings the lowest are, of all others the newest."""
 
 Key = tuple[str, ...]
 
@@ -181,13 +181,27 @@ class SubjectProof:
         for name, pieces in fields.items():
             if isinstance(pieces, list) and len(pieces) > MOST:
                 omitted += len(pieces) - MOST
-                fields[name] = pieces[:MOST] if name in _FROM_THE_START else pieces[-MOST:]
+                fields[name] = _shown(name, pieces)
         return Proof(**fields, omitted=omitted)
 
     def _chain(self) -> list[Step]:
         """Return the stated steps and the calls, in order."""
         stated = [step for pieces in self._answers.values() for step in pieces.steps]
         return sorted([*self._steps, *stated], key=lambda step: step.cursor)
+
+
+def _shown(name: str, pieces: list[Any]) -> list[Any]:
+    """Return as many pieces as a proof may show, in their order."""
+    if name != "readings":
+        return pieces[:MOST] if name in _FROM_THE_START else pieces[-MOST:]
+    # What lowers an answer is what a reader looks for, and a total is never left out.
+    by_weight = sorted(range(len(pieces)), key=lambda index: _weight(pieces[index]))
+    return [pieces[index] for index in sorted(by_weight[:MOST])]
+
+
+def _weight(reading: Reading) -> tuple[bool, float]:
+    is_total = reading.overall or (reading.origin == "computed" and not reading.part)
+    return not is_total, 1.0 if reading.least is None else reading.least
 
 
 class _Summary(Struct, frozen=True, gc=False):

@@ -53,3 +53,17 @@ export function readable(name: string): string {
   const words = name.replaceAll(/[_-]+/g, ' ').trim();
   return words ? words[0]!.toUpperCase() + words.slice(1) : name;
 }
+
+const AMOUNTS = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten', 'eleven', 'twelve'];
+
+/** Say a whole number in a sentence: "two", "twelve", "26". */
+export function amount(count: number): string {
+  return AMOUNTS[count] ?? number(count);
+}
+
+/** Say a share of 1 in whole percents; what is not all or nothing does not look so. */
+export function share(value: number): string {
+  if (value > 0 && value < 0.005) return 'under 1 %';
+  if (value < 1 && value >= 0.995) return 'over 99 %';
+  return `${number(Math.round(value * 100))} %`;
+}

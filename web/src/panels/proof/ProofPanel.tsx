@@ -1,55 +1,51 @@
-/** What stands behind the answer: how sure it is and why, what it cites, and what nobody backs. */
-import { useEffect, useMemo, useRef, type ReactNode } from 'react';
-import type { Citation, Factor, Proof, Reading, Step } from '../../film/document';
+/** What stands behind the answer: how sure it is and why, the weakest section first, what it rests on, and what nothing backs. */
+import { useMemo, useState } from 'react';
 import { proofAt, type ProofView, type ShownProof } from '../../film/proof';
 import { Details } from '../../ui/Details';
 import { Empty } from '../../ui/Empty';
-import { Icon } from '../../ui/Icon';
-import { KindChip } from '../../ui/Kind';
 import { PanelHeader } from '../../ui/PanelHeader';
-import { number, plural } from '../../ui/format';
+import { number, plural, share } from '../../ui/format';
 import { EventLink } from '../EventLink';
 import type { PanelProps } from '../panel';
 import '../panels.css';
 import { safeLink } from '../safeLink';
 import './proof.css';
-
-const ORIGINS = {
-  computed: 'Calculated by a tool or by the model provider.',
-  parsed: 'Read from the text of the answer.',
-  absent: 'No confidence was stated.',
-};
-
-type Seek = { seek(cursor: number): void };
+import { Citations, Disagreements, Pieces, SHOWN, Unsourced, type Seek } from './ProofDetails';
+import { partsOf, raisesOf, sectionsOf, wholeSentences, type Raise, type Section } from './sections';
 
 export default function ProofPanel({ film, at, selected, select, seek }: PanelProps) {
   const view = useMemo(() => proofAt(film, at), [film, at]);
+  const sections = useMemo(() => sectionsOf(view), [view]);
   const { answer, specialists } = view;
-  const citations = answer?.citations.length ?? specialists.reduce((sum, proof) => sum + proof.citations.length, 0);
+  const sources = answer?.citations.length ?? specialists.reduce((sum, proof) => sum + proof.citations.length, 0);
   return (
     <section className="panel proof-panel" aria-label="Proof">
-      <PanelHeader title="Proof" count={plural(citations, 'citation')} />
+      <PanelHeader title="Proof" count={plural(sources, 'source')} />
       <div className="body" tabIndex={0} role="region" aria-label="Confidence and sources">
         {answer ? (
-          <Whole proof={answer} seek={seek} cited={citedOf(selected)} />
+          <Whole answer={answer} sections={sections} />
         ) : (
-          <Empty title="The run has not finished at this point">
-            The confidence of the whole answer appears when the run ends. Specialists appear as they answer.
-          </Empty>
+          <Empty title="The run has not finished at this point">The confidence of the whole answer appears when the run ends. Sections appear as they are answered.</Empty>
         )}
-        {specialists.length > 0 && (
-          <section className="section">
-            <h3>
-              Specialists <span className="count">{specialists.length}</span>
-            </h3>
-            {specialists.slice(0, SHOWN).map((proof, index) => (
-              <Specialist key={`${proof.subject?.name} ${index}`} proof={proof} picked={selected === proof.subject?.name} select={select} seek={seek} />
-            ))}
-            {specialists.length > SHOWN && <p className="muted">and {plural(specialists.length - SHOWN, 'more specialist')}</p>}
+        <Sections sections={sections} selected={selected} select={select} seek={seek} />
+        {answer && (
+          <section className="section" aria-label="Sources">
+            <Disagreements proof={answer} />
+            <Unsourced proof={answer} open />
+            <Citations proof={answer} isNumbered cited={citedOf(selected)} open seek={seek} />
           </section>
         )}
         <Sources view={view} seek={seek} />
-        <Completion view={view} seek={seek} />
+        <section className="section" aria-label="How it was worked out">
+          <Details className="fold" summary="How it was worked out">
+            {() => (
+              <>
+                {answer && <Pieces proof={answer} seek={seek} />}
+                <Completion view={view} seek={seek} />
+              </>
+            )}
+          </Details>
+        </section>
       </div>
     </section>
   );
@@ -60,234 +56,135 @@ function citedOf(selected: string | null): number | null {
   return Number(/^citation:(\d{1,4})$/.exec(selected ?? '')?.[1]) || null;
 }
 
-function Whole({ proof, seek, cited }: { proof: ShownProof; cited: number | null } & Seek) {
+function Whole({ answer, sections }: { answer: ShownProof; sections: readonly Section[] }) {
+  const weakest = sections[0];
+  const own = weakest?.proof ? raisesOf(weakest.proof) : [];
+  const raises = own.length ? own : raisesOf(answer);
   return (
     <section className="section" aria-label="The whole answer">
-      <Confidence proof={proof} large />
-      <p className="derivation">
-        {derivationText(proof.derivation)}
-        {proof.since !== undefined && (
-          <>
-            {' '}
-            <EventLink cursor={proof.since} seek={seek} />
-          </>
-        )}
-      </p>
-      <Disagreements proof={proof} />
-      <Pieces proof={proof} seek={seek} cited={cited} open />
+      <Confidence confidence={answer.confidence} level={answer.level} large />
+      <p className="sentences">{wholeSentences(answer, sections).join(' ')}</p>
+      {raises.length > 0 && (
+        <>
+          <h3 className="raise">{weakest && own.length && sections.length > 1 ? `What would raise ${weakest.title}` : 'What would raise it'}</h3>
+          <Raises raises={raises} />
+        </>
+      )}
     </section>
   );
 }
 
-type SpecialistProps = { proof: ShownProof; picked: boolean; select(id: string | null): void } & Seek;
-
-function Specialist({ proof, picked, select, seek }: SpecialistProps) {
-  const name = proof.subject?.name ?? 'unnamed';
+function Raises({ raises }: { raises: readonly Raise[] }) {
+  if (raises.length === 0) return <p className="derivation">Nothing that was recorded says so.</p>;
   return (
-    <Details
-      className="specialist"
-      data-picked={picked || undefined}
-      summary={
-        <>
-          <Icon name={proof.subject?.kind === 'tool' ? 'tool' : 'agent'} />
-          <b>{name}</b>
-          <Confidence proof={proof} />
-        </>
-      }
-    >
-      {() => (
-        <>
-          <p className="derivation">
-            {derivationText(proof.derivation)}{' '}
-            {proof.since !== undefined && <EventLink cursor={proof.since} seek={seek} />}{' '}
-            <button type="button" className="link" aria-pressed={picked} onClick={() => select(picked ? null : name)}>
-              {picked ? 'selected in all panels' : 'select in all panels'}
-            </button>
-          </p>
-          <Disagreements proof={proof} />
-          <Pieces proof={proof} seek={seek} />
-        </>
-      )}
-    </Details>
-  );
-}
-
-function Confidence({ proof, large }: { proof: Proof; large?: boolean }) {
-  const { confidence, level, origin } = proof;
-  if (confidence === null && !level) return null;
-  return (
-    <span className="confidence" data-large={large || undefined} data-kind={origin === 'absent' ? 'neutral' : 'proof'}>
-      <span className="figure">{confidence === null ? level : percent(confidence)}</span>
-      {confidence !== null && (
-        <span className="bar" aria-hidden="true">
-          <span style={{ transform: `scaleX(${Math.min(1, Math.max(0, confidence))})` }} />
-        </span>
-      )}
-      {confidence !== null && level && <span className="muted">{level}</span>}
-      <KindChip kind={origin === 'absent' ? 'neutral' : 'proof'} title={ORIGINS[origin]}>
-        {origin}
-      </KindChip>
-    </span>
-  );
-}
-
-/** Return how a confidence was derived, as a sentence for readers who do not know the recorded terms. */
-function derivationText(derivation: string): string {
-  if (derivation === 'none stated') return 'No confidence stated';
-  const text = derivation.replace(/^computed by [^:]*: /, '').replace(/^lowest of (\d+) factors/, 'lowest of $1 section scores');
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
-export function percent(value: number): string {
-  return `${number(Math.round(value * 1000) / 10)} %`;
-}
-
-function Disagreements({ proof }: { proof: Proof }) {
-  if (!proof.disagreements?.length) return null;
-  return (
-    <ul className="disagreements">
-      {proof.disagreements.map((each) => (
-        <li key={each.text} className="notice" data-kind="error">
-          <Icon name="error" />
-          <span>
-            Disagreement{each.about ? ` about ${each.about}` : ''}: the text says {percent(each.stated)}, which is{' '}
-            {each.relation}
-            {each.low !== undefined && each.high !== undefined
-              ? ` (${each.low === each.high ? percent(each.low) : `${percent(each.low)} to ${percent(each.high)}`} is expected)`
-              : ' '}
-            . “{each.text}”
-          </span>
+    <ul className="raises">
+      {raises.map(({ what, why }, index) => (
+        <li key={index}>
+          <b>{what}</b>
+          {why && `: ${why}`}
         </li>
       ))}
     </ul>
   );
 }
 
-/** The parts of a proof, each folded with its count. */
-function Pieces({ proof, seek, open = false, cited = null }: { proof: Proof; open?: boolean; cited?: number | null } & Seek) {
+type SectionsProps = { sections: readonly Section[]; selected: string | null; select(id: string | null): void } & Seek;
+
+function Sections({ sections, selected, select, seek }: SectionsProps) {
+  const [shown, setShown] = useState(SHOWN);
+  if (sections.length === 0) return null;
   return (
-    <>
-      <Fold title="Confidence by section" items={proof.readings} open={open} show={(each) => <ReadingLine reading={each} seek={seek} />} />
-      <Fold title="Scores behind it" items={proof.factors ?? []} open={open} show={(each) => <FactorLine factor={each} seek={seek} />} />
-      <Fold title="Citations" items={proof.citations} open={open} show={(each, index) => <CitationLine citation={each} seek={seek} number={open ? index + 1 : null} picked={cited === index + 1} />} />
-      <Fold title="Reasoning" items={proof.reasoning_chain} ordered show={(each) => <StepLine step={each} seek={seek} />} />
-      <Fold title="Claims without a citation" items={proof.uncited ?? []} warn open={open} show={(each) => <>{each.text} {each.section && <span className="muted">{each.section}</span>}</>} />
-      <Fold
-        title="Not understood"
-        items={proof.unread ?? []}
-        show={(each) => (
-          <>
-            “{each.text}” <span className="muted">{each.reason}</span> <EventLink cursor={each.cursor} seek={seek} />
-          </>
-        )}
-      />
-      {proof.omitted ? <p className="muted">{plural(proof.omitted, 'more item')} (reasoning steps, citations) in the recording.</p> : null}
-    </>
+    <section className="section">
+      <h3>
+        Sections, weakest first <span className="count">{sections.length}</span>
+      </h3>
+      {sections.slice(0, shown).map((section, index) =>
+        section.proof ? (
+          <Specialist key={`${section.proof.subject?.name} ${index}`} section={section} proof={section.proof} isOnly={sections.length === 1} picked={selected === section.proof.subject?.name} select={select} seek={seek} />
+        ) : (
+          <div key={section.title} className="specialist plain-section">
+            <Sentence section={section} />
+          </div>
+        ),
+      )}
+      {sections.length > shown && (
+        <button type="button" className="button" data-look="quiet" onClick={() => setShown(shown + SHOWN)}>
+          {plural(sections.length - shown, 'more section')}
+        </button>
+      )}
+    </section>
   );
 }
 
-const SHOWN = 100; // Pieces of one fold; the proof itself is bounded, this keeps the page quick.
-
-type FoldProps<Each> = { title: string; items: readonly Each[]; show(item: Each, index: number): ReactNode; open?: boolean; ordered?: boolean; warn?: boolean };
-
-function Fold<Each>({ title, items, show, open, ordered, warn }: FoldProps<Each>) {
-  if (!items.length) return null;
-  const List = ordered ? 'ol' : 'ul';
+function Sentence({ section }: { section: Section }) {
   return (
-    <Details
-      className="fold"
-      open={open}
-      data-kind={warn ? 'approval' : undefined}
-      summary={
-        <>
-          {warn && <Icon name="error" />}
-          {title} <span className="count">{items.length}</span>
-        </>
-      }
-    >
+    <span className="sentence">
+      <span>
+        <b>{section.title}</b>
+        {section.sentence}
+      </span>
+      <Confidence confidence={section.confidence} level="" />
+    </span>
+  );
+}
+
+type SpecialistProps = { section: Section; proof: ShownProof; isOnly: boolean; picked: boolean; select(id: string | null): void } & Seek;
+
+function Specialist({ section, proof, isOnly, picked, select, seek }: SpecialistProps) {
+  const name = proof.subject?.name ?? '';
+  const raises = raisesOf(proof);
+  const parts = partsOf(proof);
+  return (
+    <Details className="specialist" open={isOnly && parts.length > 1} data-picked={picked || undefined} summary={<Sentence section={section} />}>
       {() => (
-        <List data-ordered={ordered || undefined}>
-          {items.slice(0, SHOWN).map((item, index) => (
-            <li key={index}>{show(item, index)}</li>
-          ))}
-          {items.length > SHOWN && <li className="muted">and {items.length - SHOWN} more</li>}
-        </List>
+        <>
+          {parts.length > 1 && (
+            <ul className="parts">
+              {parts.map((part) => (
+                <li key={part.title}>
+                  <Sentence section={part} />
+                </li>
+              ))}
+            </ul>
+          )}
+          <h4 className="raise">What would raise it</h4>
+          <Raises raises={raises} />
+          <Disagreements proof={proof} />
+          <Unsourced proof={proof} />
+          <Citations proof={proof} seek={seek} />
+          <Details className="fold" summary="How it was worked out">
+            {() => (
+              <>
+                <p className="derivation">
+                  <code>{name || 'unnamed'}</code> {proof.since !== undefined && <EventLink cursor={proof.since} seek={seek} />}{' '}
+                  <button type="button" className="link" aria-pressed={picked} onClick={() => select(picked ? null : name)}>
+                    {picked ? 'selected in all panels' : 'select in all panels'}
+                  </button>
+                </p>
+                <Pieces proof={proof} seek={seek} />
+              </>
+            )}
+          </Details>
+        </>
       )}
     </Details>
   );
 }
 
-function ReadingLine({ reading, seek }: { reading: Reading } & Seek) {
-  const { value, level, low, high, bound, about, section, reason, text, cursor } = reading;
-  const figure =
-    value !== null ? percent(value) : low !== undefined && high !== undefined ? `${percent(low)} to ${percent(high)}` : level || '–';
+type ConfidenceProps = { confidence: number | null; level: string | undefined; large?: boolean };
+
+function Confidence({ confidence, level, large }: ConfidenceProps) {
+  if (confidence === null && !level) return null;
   return (
-    <>
-      <b className="figure">
-        {bound ? `${bound} ` : ''}
-        {figure}
-      </b>{' '}
-      {about || section || (reading.overall ? 'overall' : '')} {reason && <span className="muted">{derivationText(reason)}</span>}{' '}
-      <EventLink cursor={cursor} seek={seek} />
-      {text && <div className="words">{text}</div>}
-    </>
-  );
-}
-
-/** Return a score between 0 and 1 as a percentage, and anything else as JSON. */
-function scoreText(value: unknown): string {
-  return typeof value === 'number' && value >= 0 && value <= 1 ? percent(value) : JSON.stringify(value);
-}
-
-function FactorLine({ factor, seek }: { factor: Factor } & Seek) {
-  return (
-    <>
-      <b>{factor.name}</b> {factor.value !== undefined && scoreText(factor.value)}{' '}
-      {factor.effect !== undefined && factor.effect !== factor.value && <span>effect {scoreText(factor.effect)}</span>} {factor.why}{' '}
-      {factor.by && <span className="muted">{factor.by}</span>} <EventLink cursor={factor.cursor} seek={seek} />
-    </>
-  );
-}
-
-type CitationProps = { citation: Citation; /** As the answer counts it; null where it does not. */ number: number | null; picked: boolean } & Seek;
-
-function CitationLine({ citation, seek, number: place, picked }: CitationProps) {
-  const line = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (!picked) return;
-    line.current?.scrollIntoView({ block: 'center' });
-    line.current?.focus();
-  }, [picked]);
-  const { source, reference, uri, excerpt, label, by, used_by: users, hash, cursor } = citation;
-  const who = users?.join(', ') ?? by;
-  const link = safeLink(uri);
-  return (
-    <div ref={line} className="citation" tabIndex={-1} data-picked={picked || undefined}>
-      {place !== null && <span className="source-number">{place}</span>} {label && <span className="muted">{label} </span>}
-      {link ? (
-        <a href={link} target="_blank" rel="noreferrer noopener">
-          {source || uri}
-        </a>
-      ) : (
-        <b>{source || uri}</b>
-      )}{' '}
-      {reference} {who && <span className="muted">by {who}</span>} <EventLink cursor={cursor} seek={seek} />
-      {hash && <code className="muted"> {hash.slice(0, 20)}</code>}
-      {excerpt && <div className="words">{excerpt}</div>}
-    </div>
-  );
-}
-
-const STEPS: Record<Step['kind'], string> = { stated: '', call: 'call', answer: 'answer' };
-
-function StepLine({ step, seek }: { step: Step } & Seek) {
-  return (
-    <>
-      {STEPS[step.kind] && <span className="muted">{STEPS[step.kind]} </span>}
-      <EventLink cursor={step.cursor} seek={seek}>
-        {step.text}
-      </EventLink>
-    </>
+    <span className="confidence" data-large={large || undefined} data-kind="proof" aria-hidden={large ? undefined : true}>
+      {large && <span className="figure">{confidence === null ? level : share(confidence)}</span>}
+      {confidence !== null && (
+        <span className="bar" aria-hidden="true">
+          <span style={{ transform: `scaleX(${Math.min(1, Math.max(0, confidence))})` }} />
+        </span>
+      )}
+      {large && confidence !== null && level && <span className="muted">{level}</span>}
+    </span>
   );
 }
 
@@ -322,13 +219,13 @@ function Sources({ view, seek }: { view: ProofView } & Seek) {
 function Completion({ view, seek }: { view: ProofView } & Seek) {
   const events = Object.entries(view.events).filter(([, count]) => count > 0);
   return (
-    <section className="section muted">
+    <div className="muted">
       {view.completion !== null && (
         <p>
           Answer completed at <EventLink cursor={view.completion} seek={seek} />.
         </p>
       )}
       <p>{events.length ? `Agent events: ${events.map(([name, count]) => `${number(count)} ${name}`).join(', ')}.` : 'No agent events yet.'}</p>
-    </section>
+    </div>
   );
 }
