@@ -40,7 +40,8 @@ VERBS = {
     "runs": "find recorded runs",
     "export": "send a recorded run as a trace to an OpenTelemetry collector",
     "console": "chat with an app in the terminal",
-    "doctor": "show which versions are installed and what works with them",
+    "conform": "check whether a server speaks a protocol: ai-sdk, ag-ui, adk or studio",
+    "doctor": "show which versions are installed and what works with them; check a running server",
 }
 
 

@@ -1,4 +1,4 @@
-"""Results of an evaluation as a JUnit file, which CI servers show as tests."""
+"""Results as a JUnit file, which CI servers show as tests."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ def write_junit(path: Path, found: dict[str, Any]) -> None:
             message = _plain(_why(case))
             failure = ElementTree.SubElement(test, "failure", {"message": message})
             failure.text = "\n".join(f"run {run}" for run in case["runs"])
+    write_suite(path, suite)
+
+
+def write_suite(path: Path, suite: ElementTree.Element) -> None:
+    """Write a suite of tests. Raise `UsageError` if the file cannot be written."""
     try:
         ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
     except OSError as error:

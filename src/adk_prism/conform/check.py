@@ -1,0 +1,117 @@
+"""Checks, and the sheet on which a probe notes what it saw of each.
+
+A check that must hold fails; one that should hold gives advice, for what every client survives. A check that
+was never noted was not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from adk_prism.errors import UsageError
+
+Level = Literal["must", "should"]
+Verdict = Literal["passed", "failed", "advice", "not seen", "left out"]
+
+MAX_FAULTS = 3
+"""Faults of one check that are kept; one fault often repeats with every frame."""
+MAX_EXCERPT = 240
+"""Characters of what came that are shown."""
+
+
+class Check(Struct, frozen=True):
+    """One rule of a protocol."""
+
+    id: str
+    expected: str
+    source: str
+    """Where the protocol says so."""
+    level: Level = "must"
+
+
+class Fault(Struct, frozen=True):
+    """One time that a rule was broken."""
+
+    came: str
+    where: str
+
+
+class Result(Struct, frozen=True):
+    """What was found for one check."""
+
+    check: Check
+    verdict: Verdict
+    faults: tuple[Fault, ...] = ()
+    count: int = 0
+    """How often the rule was broken."""
+
+
+class Sheet:
+    """Collects what a probe sees."""
+
+    def __init__(
+        self, checks: Sequence[Check], left_out: Collection[str] = (), secrets: Iterable[str] = ()
+    ) -> None:
+        """`secrets` never appear in a report. Raise `UsageError` if `left_out` names an unknown check."""
+        self._checks = {check.id: check for check in checks}
+        unknown = sorted(set(left_out) - self._checks.keys())
+        if unknown:
+            raise UsageError(f"--except names an unknown check, {unknown[0]!r}; see --list.")
+        self._left_out = frozenset(left_out)
+        # The longest first: a shorter secret may be a part of it.
+        self._secrets = sorted(filter(None, secrets), key=len, reverse=True)
+        self._seen: set[str] = set()
+        self._faults: dict[str, list[Fault]] = {}
+        self._counts: dict[str, int] = {}
+        self.where = ""
+        """What is being tried, such as the prompt; part of each fault."""
+
+    @property
+    def has_results(self) -> bool:
+        """Whether anything was tried."""
+        return bool(self._seen)
+
+    def seen(self, *ids: str) -> None:
+        """Note that checks were tried; they pass if no fault follows."""
+        self._seen.update(ids)
+
+    def fault(self, id: str, came: str, at: str = "") -> None:
+        """Note a fault of a check: what came, and at which frame."""
+        self._seen.add(id)
+        self._counts[id] = self._counts.get(id, 0) + 1
+        kept = self._faults.setdefault(id, [])
+        if len(kept) < MAX_FAULTS:
+            where = ", ".join(filter(None, [self.where, at]))
+            kept.append(Fault(self._shown(came), self._shown(where)))
+
+    def expect(self, id: str, holds: bool, came: str, at: str = "") -> bool:
+        """Note whether a rule holds; return it."""
+        if holds:
+            self.seen(id)
+        else:
+            self.fault(id, came, at)
+        return holds
+
+    def results(self) -> tuple[Result, ...]:
+        """Return the result of each check, in the protocol's order."""
+        return tuple(map(self._result, self._checks.values()))
+
+    def _result(self, check: Check) -> Result:
+        if check.id in self._left_out:
+            return Result(check, "left out")
+        if check.id not in self._seen:
+            return Result(check, "not seen")
+        faults = tuple(self._faults.get(check.id, ()))
+        if not faults:
+            return Result(check, "passed")
+        verdict: Verdict = "failed" if check.level == "must" else "advice"
+        return Result(check, verdict, faults, self._counts[check.id])
+
+    def _shown(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "[hidden]")
+        plain = "".join(c if c.isprintable() else " " for c in text)
+        return plain if len(plain) <= MAX_EXCERPT else plain[: MAX_EXCERPT - 1] + "…"
