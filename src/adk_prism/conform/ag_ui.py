@@ -83,9 +83,9 @@ class _Talk:
         if found is None:
             return
         self._check_ids(found)
-        if found.interrupts:
+        if found.interrupts and all(map(_is_approval, found.interrupts)):
             await self._resume(body, found)
-        elif first and found.ended == "RUN_FINISHED":
+        elif first and found.ended == "RUN_FINISHED" and not found.interrupts:
             await self._reconnect(body, answer)
             await self._again(body, prompt)
 
@@ -161,8 +161,8 @@ class _Talk:
         bodies = [self.body(self._probe.new_id("thread"), prompt) for _ in range(2)]
         answers = await asyncio.gather(*map(self._probe.post, bodies))
         found = [self._judge(*pair) for pair in zip(bodies, answers, strict=True)]
-        good = all(each is not None and each.ended for each in found)
-        self._sheet.expect("parallel", good, "one of them has no complete run")
+        good = all(each is not None for each in found) and all(each.frames for each in answers)
+        self._sheet.expect("parallel", good, "one of them has no answer")
 
     async def leave(self) -> None:
         """Leave a stream after its first frames, then talk to the server again."""
@@ -173,6 +173,11 @@ class _Talk:
         again = await self._probe.post(self.body(self._probe.new_id("thread"), prompt))
         good = again.status == 200 and bool(again.frames)
         self._sheet.expect("disconnect", good, again.text)
+
+
+def _is_approval(interrupt: dict[str, Any]) -> bool:
+    """Tell whether yes or no is an answer; any other only a person can give."""
+    return interrupt["reason"] in ("tool_call", "confirmation")
 
 
 def _error_of(items: list[Item]) -> bool:

@@ -45,7 +45,7 @@ CHECKS = (
     ),
     Check(
         "both-releases",
-        "An event has only types and keys that the clients 0.0.59 and 1.0 both know.",
+        "An event is one that the clients 0.0.59 and 1.0 both accept.",
         "@ag-ui/core 0.0.59, which CopilotKit and assistant-ui use",
         "should",
     ),
@@ -117,7 +117,7 @@ class EventSchema:
             self._known |= release.events
 
     def check(self, sheet: Sheet, item: Item) -> bool:
-        """Note what is wrong with an event; return whether its order can be judged."""
+        """Note what is wrong with an event; return whether it has what its order is judged by."""
         event = item.value
         kind = event.get("type")
         known = isinstance(kind, str) and kind in self._known
@@ -130,15 +130,22 @@ class EventSchema:
         _check_roles(sheet, item, kind)
         if kind in ("STATE_DELTA", "ACTIVITY_DELTA") and is_good:
             _check_patch(sheet, item, event["delta" if kind == "STATE_DELTA" else "patch"])
+        is_usable = not any(missing_keys(event, self._known[kind].required))
         narrow = self._beyond(kind, event)
         sheet.expect("both-releases", not narrow, f"{narrow}: {item.event.data}", item.at)
-        return is_good
+        return is_usable
 
     def _beyond(self, kind: str, event: dict[str, Any]) -> str:
+        """Return what the oldest release refuses; keys that it does not know it drops."""
+        version = self._oldest.version
         if kind not in self._oldest.events:
-            return f"{self._oldest.version} does not know {kind}"
-        extra = sorted(event.keys() - {"type", *self._oldest.events[kind].names})
-        return f"{self._oldest.version} does not know {', '.join(extra)}" if extra else ""
+            return f"{version} does not know {kind}"
+        outcome = event.get("outcome")
+        if isinstance(outcome, dict) and outcome.get("type") == "cancelled":
+            return f"{version} does not know the outcome cancelled"
+        if kind == "TOOL_CALL_RESULT" and not isinstance(event.get("content"), str):
+            return f"{version} takes the content of a result as a string only"
+        return ""
 
 
 def _check_roles(sheet: Sheet, item: Item, kind: str) -> None:

@@ -145,7 +145,7 @@ class Run:
         if act == "start":
             self.calls[call] = ""
         elif act == "args":
-            self.calls[call] = self.calls.get(call, "") + event["delta"]
+            self.calls[call] = self.calls.get(call, "") + str(event["delta"])
         else:
             text = self.calls.get(call, "")
             good = not text or text.strip() == "null" or read_json(text) is not None

@@ -66,9 +66,10 @@ class _Talk:
         if message is None:
             return
         self._check_id(message)
-        if message.approvals:
+        waiting = {id for id, call in message.calls.items() if call.state != "answered"}
+        if message.approvals and waiting == {*message.approvals.values()}:
             await self._decide(chat, asked, message)
-        elif first and message.ended == "finish" and not _waits(message):
+        elif first and message.ended == "finish" and not waiting:
             self._probe.trying(f"{shortened(prompt)}, again in the same chat")
             history = [asked, _sent_back(message), self._user(prompt)]
             answer = await self._post(chat, history)
@@ -135,8 +136,8 @@ class _Talk:
         chats = (self._probe.new_id("chat"), self._probe.new_id("chat"))
         answers = await asyncio.gather(*(self._post(chat, [self._user(prompt)]) for chat in chats))
         found = [self._judge(answer) for answer in answers]
-        good = all(each is not None and each.ended for each in found)
-        self._sheet.expect("parallel", good, "one of them has no complete answer")
+        good = all(each is not None for each in found) and all(each.frames for each in answers)
+        self._sheet.expect("parallel", good, "one of them has no answer")
         for each in found:
             if each is not None:
                 self._check_id(each)
@@ -182,10 +183,6 @@ class _Talk:
 
 def _error_of(items: list[Item]) -> bool:
     return any(item.value.get("type") == "error" for item in items)
-
-
-def _waits(message: Message) -> bool:
-    return any(call.state != "answered" for call in message.calls.values())
 
 
 def _sent_back(message: Message) -> dict[str, Any]:

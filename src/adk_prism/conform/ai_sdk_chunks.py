@@ -58,21 +58,23 @@ class ChunkSchema:
         self._reasons = {reason for each in releases for reason in each.finish_reasons}
 
     def check(self, sheet: Sheet, item: Item) -> bool:
-        """Note what is wrong with a chunk; return whether its order can be judged."""
+        """Note what is wrong with a chunk; return whether it has what its order is judged by."""
         sheet.expect("json-keys", not _has_forbidden(item.value), item.event.data, item.at)
         kind = _kind(item.value)
         if not sheet.expect("chunk-type", kind in self._known, item.event.data, item.at):
             return False
         wrong = [*self._wrong_values(kind, item.value)]
         said = f"{'; '.join(wrong)}: {item.event.data}"
-        is_good = sheet.expect("chunk-values", not wrong, said, item.at)
+        sheet.expect("chunk-values", not wrong, said, item.at)
         narrow = self._beyond(kind, item.value)
         sheet.expect("every-release", not narrow, f"{narrow}: {item.event.data}", item.at)
-        return is_good
+        return not any(missing_keys(item.value, self._required(kind)))
+
+    def _required(self, kind: str) -> tuple[str, ...]:
+        return (self._newest.chunks.get(kind) or self._oldest.chunks[kind]).required
 
     def _wrong_values(self, kind: str, chunk: dict[str, Any]) -> list[str]:
-        keys = self._newest.chunks.get(kind) or self._oldest.chunks[kind]
-        wrong = [*missing_keys(chunk, keys.required), *wrong_types(chunk, _TYPES)]
+        wrong = [*missing_keys(chunk, self._required(kind)), *wrong_types(chunk, _TYPES)]
         reason = chunk.get("finishReason", "stop")
         if kind == "finish" and reason not in self._reasons:
             wrong.append(f"finishReason must be one of {', '.join(sorted(self._reasons))}")

@@ -215,7 +215,7 @@ class Message:
         elif act == "end":
             self._blocks.discard(block)
         elif kind == "text":
-            self.texts[block[1]] = self.texts.get(block[1], "") + chunk["delta"]
+            self.texts[block[1]] = self.texts.get(block[1], "") + str(chunk["delta"])
 
     # -------------------------------------------------------------- calls
 

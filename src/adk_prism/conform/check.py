@@ -74,6 +74,11 @@ class Sheet:
         """Whether anything was tried."""
         return bool(self._seen)
 
+    @property
+    def has_faults(self) -> bool:
+        """Whether anything was wrong."""
+        return bool(self._faults)
+
     def seen(self, *ids: str) -> None:
         """Note that checks were tried; they pass if no fault follows."""
         self._seen.update(ids)

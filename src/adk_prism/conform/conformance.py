@@ -56,7 +56,7 @@ async def judge(
     if urlsplit(wishes.url).scheme not in ("http", "https"):
         raise UsageError("URL must begin with http:// or https://.")
     sheet = Sheet(checks_of(protocol), left_out, _secrets(wishes))
-    async with connected(wishes.headers, wishes.timeout) as exchange:
+    async with connected(wishes.url, wishes.headers, wishes.timeout) as exchange:
         endpoint = await _endpoint(driver, wishes, exchange)
         probe = Probe(wishes, exchange, sheet, endpoint)
         try:
@@ -64,7 +64,8 @@ async def judge(
         except CannotTry as error:
             if not sheet.has_results:
                 raise
-            sheet.fault("status", error.detail)
+            if not sheet.has_faults:  # otherwise what is wrong has been said
+                sheet.fault("status", error.detail)
         if client is not None:
             await read_with(client, protocol, probe)
     return Report(

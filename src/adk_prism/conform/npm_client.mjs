@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url';
 
 const script = JSON.parse(await text(process.stdin));
 const faults = [];
+let failed = false; // by an error that the server reported as the protocol says
 console.warn = (...words) => faults.push(`warning: ${words.join(' ')}`);
 console.error = (...words) => faults.push(`error: ${words.join(' ')}`);
 
@@ -23,16 +24,14 @@ const TALKS = {
       trigger: 'submit-message',
       messages: [{ id: `${script.thread}-1`, role: 'user', parts: [{ type: 'text', text: script.prompt }] }],
     });
-    let failed = false;
     let message;
     const seen = stream.pipeThrough(new TransformStream({
       transform(chunk, controller) {
-        failed ||= chunk.type === 'error'; // the run's own error, told as it should be
+        failed ||= chunk.type === 'error';
         controller.enqueue(chunk);
       },
     }));
-    const onError = error => { if (!failed) faults.push(`thrown: ${error?.message ?? error}`); };
-    for await (message of readUIMessageStream({ stream: seen, onError, terminateOnError: true }));
+    for await (message of readUIMessageStream({ stream: seen, terminateOnError: true }));
     if (message === undefined && !failed) return faults.push('no message came');
     if (message === undefined || !message.parts.length) return;
     const verdict = await safeValidateUIMessages({ messages: [message] });
@@ -43,8 +42,10 @@ const TALKS = {
     const agent = new client.HttpAgent({ url: script.url, headers: script.headers, threadId: script.thread });
     agent.addMessage({ id: `${script.thread}-1`, role: 'user', content: script.prompt });
     let ended = false;
-    const end = () => { ended = true; };
-    await agent.runAgent({}, { onRunFinishedEvent: end, onRunErrorEvent: end });
+    await agent.runAgent({}, {
+      onRunFinishedEvent() { ended = true; },
+      onRunErrorEvent() { ended = failed = true; },
+    });
     if (!ended) faults.push('the run did not end');
   },
 };
@@ -52,6 +53,6 @@ const TALKS = {
 try {
   await TALKS[script.protocol]();
 } catch (error) {
-  faults.push(`thrown: ${error?.message ?? error}`);
+  if (!failed) faults.push(`thrown: ${error?.message ?? error}`);
 }
 process.stdout.write(JSON.stringify(faults), () => process.exit(0));

@@ -91,7 +91,7 @@ class _Talk:
         ]
         answer = await self._probe.post({"session_id": asked.session, "answers": answers})
         stream = self._judge(answer, continues=True) if answer.status == 200 else None
-        good = stream is not None and stream.session == asked.session and stream.ended == "end"
+        good = stream is not None and stream.session == asked.session and stream.ended != "error"
         self._sheet.expect("interrupt-answer", good, answer.text)
 
     async def _reconnect(self, answer: Answer) -> None:
@@ -121,8 +121,7 @@ class _Talk:
         self._probe.trying(f"{shortened(prompt)}, with GET")
         answer = await self._get(prompt)
         stream = self._judge(answer) if answer.status == 200 else None
-        good = stream is not None and bool(stream.ended)
-        self._sheet.expect("get", good, answer.text)
+        self._sheet.expect("get", stream is not None and bool(answer.frames), answer.text)
 
     async def leave(self) -> None:
         """Leave a stream after its first frames, then talk to the server again."""

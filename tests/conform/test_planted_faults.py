@@ -1,0 +1,56 @@
+"""Each fault that is planted in a good server is found, by its own check and by no other."""
+
+from __future__ import annotations
+
+import pytest
+from tests.conform import adk_server, ag_ui_server, ai_sdk_server, studio_server
+from tests.conform.planted import ANY_STREAM, Planted
+from tests.conform.stub_server import Handler, serving
+from tests.patience import PATIENCE
+
+from adk_prism.conform.check import Result
+from adk_prism.conform.conformance import Report, judge
+from adk_prism.conform.probe import Wishes
+
+SERVERS = {
+    "ai-sdk": (ai_sdk_server.good, ai_sdk_server.PLANTED),
+    "ag-ui": (ag_ui_server.good, ag_ui_server.PLANTED),
+    "adk": (adk_server.good, adk_server.PLANTED),
+    "studio": (studio_server.good, studio_server.PLANTED),
+}
+"""By protocol: a good server, and what can be wrong with it."""
+PROMPTS = ("hello", "approval", "error")
+CASES = [
+    pytest.param(protocol, fault, id=f"{protocol}-{fault.check}-{number}")
+    for protocol, (_, faults) in SERVERS.items()
+    for number, fault in enumerate((*faults, *ANY_STREAM))
+]
+
+
+async def judged(protocol: str, handler: Handler) -> Report:
+    async with serving(handler) as url:
+        wishes = Wishes(url=f"{url}/api", prompts=PROMPTS, timeout=PATIENCE)
+        return await judge(protocol, wishes)
+
+
+def wrong(report: Report) -> dict[str, Result]:
+    return {each.check.id: each for each in report.results if each.faults}
+
+
+@pytest.mark.parametrize("protocol", SERVERS)
+async def test_a_good_server_has_no_fault(protocol: str) -> None:
+    """Nothing is found, and all that is there was seen."""
+    report = await judged(protocol, SERVERS[protocol][0]())
+    assert wrong(report) == {}
+    missing = {each.check.id for each in report.results if each.verdict == "not seen"}
+    assert missing <= {"npm-client", "reconnect"}
+
+
+@pytest.mark.parametrize(("protocol", "fault"), CASES)
+async def test_a_planted_fault_is_found(protocol: str, fault: Planted) -> None:
+    """By the check whose rule it breaks; a rule that must hold makes the server fail."""
+    report = await judged(protocol, fault.change(SERVERS[protocol][0]()))
+    found = wrong(report)
+    assert set(found) == {fault.check, *fault.also}, found
+    levels = {each.check.level for each in found.values()}
+    assert report.conforms is ("must" not in levels)
