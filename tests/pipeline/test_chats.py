@@ -11,15 +11,8 @@ from tests.pipeline.sources import HERE
 from tests.recordings.library import load
 
 from adk_prism.errors import NotFound
-from adk_prism.pipeline.chats import (
-    LARGEST,
-    Chats,
-    HeadCache,
-    answered_by,
-    answered_later,
-    decided_later,
-    first_recorded,
-)
+from adk_prism.pipeline.chats import LARGEST, Chats, HeadCache
+from adk_prism.pipeline.turns import answered_by, answered_later, decided_later, first_recorded
 from adk_prism.runlog.entry import (
     Agent,
     Continues,

@@ -14,7 +14,8 @@ from msgspec import Struct
 from adk_prism.commands import Answer
 from adk_prism.errors import Conflict
 from adk_prism.facts.calls.pending import Pending
-from adk_prism.pipeline.chats import Chats, Turn, answered_by
+from adk_prism.pipeline.chats import Chats
+from adk_prism.pipeline.turns import Turn, answered_by
 
 
 class AnsweredMessage(Struct, frozen=True):

@@ -3,66 +3,66 @@
 Clients that edit or switch branches often send only the resulting list, with no word about it. So the
 message before the new one decides: whatever the chat has after that one is rewound. A message that the
 log does not know decides nothing, since apps begin chats with messages of their own; nor does a list that
-was not sent. A rewound message cannot be continued: the session no longer has it.
+was not sent. A rewound message is one of an earlier version, and the conversation continues from there.
 
 A live conversation is one run and one ADK invocation: it stays or goes as a whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from adk_prism.commands import Before, Submit
 from adk_prism.errors import Conflict
-from adk_prism.pipeline.chats import ChatHistory, Chats, Turn
+from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.live_messages import spoken_messages
+from adk_prism.pipeline.turns import ChatHistory, Turn, before
 
 MOST_NAMED = 2000
 """Ids of messages that a run says it took back: a long chat's. Whatever follows the first one is gone too."""
 
 
-async def kept_turns(chats: Chats, history: ChatHistory, message: Submit) -> int:
-    """Return how many turns stay before a message; the others it rewinds. Raise `Conflict`."""
-    turns = history.turns
+async def kept_turns(chats: Chats, history: ChatHistory, message: Submit) -> list[Turn]:
+    """Return the turns that a message follows: of the chat, or of an earlier version. Raise `Conflict`."""
+    turns = await _kept_before(chats, history, message.before)
     again = (i for i, turn in enumerate(turns) if turn.user_message == message.message_id)
-    kept = await _kept_before(chats, history, message.before)
-    return min(kept, next(again, len(turns)))
+    return before(turns, next(again, len(turns)), history.places)
 
 
-async def taken_ids(chats: Chats, turns: Sequence[Turn], kept: str) -> list[str]:
-    """Return the ids of the messages of some turns, without the one that takes an old one's place."""
+async def taken_ids(chats: Chats, turns: Sequence[Turn], kept: Collection[str]) -> list[str]:
+    """Return the ids of the messages of some turns, without those that are there again."""
     ids: list[str] = []
     for turn in turns:
         if len(ids) >= MOST_NAMED:
             break
         ids += await _ids(chats, turn)
-    return [each for each in ids if each != kept][:MOST_NAMED]
+    return [each for each in ids if each not in kept][:MOST_NAMED]
 
 
-async def _kept_before(chats: Chats, history: ChatHistory, before: Before) -> int:
-    for message in reversed(before.ids if before.whole else before.ids[-1:]):
+async def _kept_before(chats: Chats, history: ChatHistory, shown: Before) -> list[Turn]:
+    for message in reversed(shown.ids if shown.whole else shown.ids[-1:]):
         kept = await _kept_until(chats, history, message)
         if kept is not None:
             return kept
-    return 0 if before.whole else len(history.turns)
+    return [] if shown.whole else history.turns
 
 
-async def _kept_until(chats: Chats, history: ChatHistory, message: str) -> int | None:
-    """Return how many turns there are up to a message; None if the log does not know it."""
+async def _kept_until(chats: Chats, history: ChatHistory, message: str) -> list[Turn] | None:
+    """Return the turns up to a message; None if the log does not know it.
+
+    Versions of an answer follow the same user's message: then the newest of them counts.
+    """
     if not message:
         return None
     for index, turn in reversed(list(enumerate(history.turns))):
         if turn.first.head.live:
             if await _is_in_live(chats, turn, message):
-                return index + 1
+                return before(history.turns, index + 1, history.places)
         elif message in (turn.message, turn.user_message):
-            return index + 1
-    for turn in history.taken_back:
+            return before(history.turns, index + 1, history.places)
+    for turn in reversed(history.taken_back):
         if message in (turn.message, turn.user_message):
-            raise Conflict(
-                "The message before this one was removed; the chat cannot continue from it. Load the "
-                "chat's messages again, then send the message."
-            )
+            return history.until(turn.message)
     return None
 
 

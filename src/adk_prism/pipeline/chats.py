@@ -1,22 +1,30 @@
 """Chats read from the log: which turns are live, which runs a message spans, what it waits for.
 
-A chat is an ADK session. Its turns are the runs in the order they began; a continuation belongs to the
-message it continues; a run that `replaces` a message voids it and all that came after. Nothing is kept
-beside the log, so a restarted server knows the same.
+A chat is an ADK session; `turns` folds its runs. Nothing is kept beside the log, so a restarted server
+knows the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 import msgspec
-from msgspec import Raw, Struct, structs
+from msgspec import Raw, structs
 
+from adk_prism.errors import NotFound
 from adk_prism.facts.calls.pending import Pending
 from adk_prism.facts.reader import Reader
-from adk_prism.runlog.contract import LogReader, RunSummary
-from adk_prism.runlog.entry import Decision, Entry, Origin, Response, RunId, RunStarted, is_absent
+from adk_prism.pipeline.turns import (
+    ChatHistory,
+    ChatRun,
+    Turn,
+    fold_history,
+    fold_recorded,
+    fold_turns,
+)
+from adk_prism.runlog.contract import LogReader
+from adk_prism.runlog.entry import Entry, Origin, RunId, RunStarted
 
 CACHED_BYTES = 4 * 1024 * 1024
 """Beginnings of runs that are cached: those of some hundred busy chats. One with an attachment of more than
@@ -24,52 +32,6 @@ CACHED_BYTES = 4 * 1024 * 1024
 LARGEST = 64 * 1024
 OVERHEAD = 1024
 """Bytes that a beginning takes in memory beside its JSON, estimated."""
-
-
-class ChatRun(Struct, frozen=True):
-    """A run of a chat, and how it began (without state and agents)."""
-
-    summary: RunSummary
-    head: RunStarted
-
-
-class Turn(Struct, frozen=True):
-    """A user's message and the assistant's, which may span several runs."""
-
-    message: str
-    runs: list[ChatRun]
-
-    @property
-    def first(self) -> ChatRun:
-        return self.runs[0]
-
-    @property
-    def last(self) -> ChatRun:
-        return self.runs[-1]
-
-    @property
-    def user_message(self) -> str:
-        """Id of the user's message: the client's, or one derived from the run."""
-        return self.first.head.message_id or f"{self.first.summary.run}-user"
-
-    @property
-    def live(self) -> bool:
-        """Whether a run of it is active."""
-        return self.last.summary.outcome is None
-
-    @property
-    def resumable(self) -> bool:
-        """Whether a chat client can continue it: it runs, and is one message."""
-        return self.live and not self.last.head.live
-
-
-class ChatHistory(Struct, frozen=True):
-    """A chat: what is in it, and what was rewound."""
-
-    turns: list[Turn]
-    """Oldest first."""
-    taken_back: list[Turn]
-    """Each with its first run only."""
 
 
 class HeadCache:
@@ -111,19 +73,23 @@ class Chats:
         """Return the live turns of a chat, oldest first."""
         return fold_turns(await self._runs(origin))
 
-    async def shown_turns(self, origin: Origin) -> list[Turn]:
-        """Return the live turns of a chat; of a recorded session, which is only read, its runs."""
+    async def shown_turns(self, origin: Origin, version: str = "") -> list[Turn]:
+        """Return the live turns of a chat; of a recorded session, which is only read, its runs.
+
+        `version` is an answer that was rewound: then the turns are those of its conversation. Raise
+        `NotFound` for an unknown one.
+        """
         runs = await self._runs(origin)
+        if version:
+            branch = fold_history(runs).branch(version)
+            if branch is None:
+                raise NotFound("There is no such message in this chat.")
+            return branch
         return fold_turns(runs) or fold_recorded(runs)
 
     async def history(self, origin: Origin) -> ChatHistory:
         """Return the live turns of a chat, and those that were rewound."""
-        runs = await self._runs(origin)
-        turns = fold_turns(runs)
-        live = {turn.message for turn in turns}
-        began = [Turn(run.head.run, [run]) for run in runs if _is_turn(run.head)]
-        gone = [turn for turn in began if turn.message not in live]
-        return ChatHistory(turns, [turn for turn in gone if turn.first.head.continues is None])
+        return fold_history(await self._runs(origin))
 
     async def _runs(self, origin: Origin) -> list[ChatRun]:
         summaries = await self._log.list(app=origin.app, user=origin.user, session=origin.session)
@@ -174,82 +140,3 @@ class Chats:
             async for batch in batches:
                 for entry in batch:
                     yield entry
-
-
-def fold_turns(runs: Sequence[ChatRun]) -> list[Turn]:
-    """Group runs into turns; leave out what was rewound, and what is not a turn."""
-    turns: list[Turn] = []
-    for index, run in enumerate(runs):
-        head = run.head
-        if head.replaces:
-            turns = _taken_back(turns, head.replaces, runs[:index])
-        if not _is_turn(head):
-            continue
-        if head.continues is None:
-            turns.append(Turn(head.run, [run]))
-            continue
-        turn = next((t for t in turns if t.message == head.continues.message), None)
-        if turn is not None:
-            turn.runs.append(run)
-    return turns
-
-
-def fold_recorded(runs: Sequence[ChatRun]) -> list[Turn]:
-    """Group the runs of a session that was recorded elsewhere; one without a message goes on."""
-    turns: list[Turn] = []
-    for run in runs:
-        if not run.head.uploaded or run.head.kind != "turn":
-            continue
-        if turns and is_absent(run.head.message) and not run.head.live:
-            turns[-1].runs.append(run)
-        else:
-            turns.append(Turn(run.head.run, [run]))
-    return turns
-
-
-def _is_turn(head: RunStarted) -> bool:
-    return head.kind == "turn" and not head.uploaded
-
-
-def _taken_back(turns: list[Turn], message: str, before: Sequence[ChatRun]) -> list[Turn]:
-    """Return turns without a message and all that came after it.
-
-    So a late answer to an earlier message is rewound too: ADK rewinds in the order of time.
-    """
-    kept = next((i for i, t in enumerate(turns) if t.message == message), len(turns))
-    if kept == len(turns):
-        return turns
-    order = {run.summary.run: place for place, run in enumerate(before)}
-    first = order[turns[kept].first.summary.run]
-    return [
-        Turn(turn.message, [run for run in turn.runs if order[run.summary.run] < first])
-        for turn in turns[:kept]
-    ]
-
-
-def first_recorded(turns: Sequence[Turn]) -> str:
-    """Return the first message of these turns that is in the log; empty if none is.
-
-    Those that only the session has are gone when the session is rewound, and no record can name them then.
-    """
-    return next((turn.message for turn in turns if not turn.first.head.derived), "")
-
-
-def decided_later(turn: Turn, index: int) -> dict[str, Decision]:
-    """Return the decisions of the runs after the given one, by call."""
-    later: dict[str, Decision] = {}
-    for run in turn.runs[index + 1 :]:
-        if run.head.continues is not None:
-            later |= run.head.continues.decisions
-    return later
-
-
-def answered_later(turn: Turn, index: int) -> frozenset[str]:
-    """Return the calls with results in the runs after the given one."""
-    going_on = (run.head.continues for run in turn.runs[index + 1 :])
-    return frozenset(call for given in going_on if given is not None for call in given.answers)
-
-
-def answered_by(turns: Sequence[Turn]) -> dict[str, Response]:
-    """Return what the messages of turns answered, by the id of the request or approval."""
-    return {name: given for t in turns for r in t.runs for name, given in r.head.responses.items()}

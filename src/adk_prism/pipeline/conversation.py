@@ -34,8 +34,9 @@ from adk_prism.pipeline.answered_message import (
     find_answered_by_chat,
 )
 from adk_prism.pipeline.audit_actions import Action, AuditedAction, WriteAudit, no_audit
+from adk_prism.pipeline.branch_change import BranchChange, branch_change
 from adk_prism.pipeline.branch_point import kept_turns, taken_ids
-from adk_prism.pipeline.chats import ChatHistory, Chats, Turn, first_recorded
+from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.session_locks import Policy, SessionLocks
 from adk_prism.pipeline.source_wrappers import (
@@ -44,6 +45,7 @@ from adk_prism.pipeline.source_wrappers import (
     PreparedSource,
     no_preparation,
 )
+from adk_prism.pipeline.turns import ChatHistory, Turn, first_recorded, runs_of
 from adk_prism.runlog.entry import (
     NOTHING,
     BroughtTool,
@@ -57,6 +59,7 @@ from adk_prism.runlog.entry import (
 from adk_prism.source.apps import Apps
 from adk_prism.source.contract import EventSource
 from adk_prism.source.denial_reason import REASON
+from adk_prism.source.earlier_version import bring_back, find_version
 from adk_prism.source.request import RunRequest, Variant, read_content
 from adk_prism.source.session_changes import StoredAnswersSource
 
@@ -151,8 +154,8 @@ class Conversations:
         history = await self._chats.history(start.origin)
         turns = history.turns
         kept = await kept_turns(self._chats, history, message)
-        if kept < len(turns):
-            return await self._retake(start, turns, kept, message)
+        if runs_of(kept) != runs_of(turns):
+            return await self._retake(start, history, kept, message)
         if not message.leaves_questions:
             asked = await questions.last_asked(self._chats, turns)
             questions.check_none_open(asked)
@@ -261,8 +264,8 @@ class Conversations:
         """Answer a message again, as if it had never been answered."""
         async with self._alone(start):
             history = await self._chats.history(start.origin)
-            at = _find(history, again.message_id)
-            head = history.turns[at].first.head
+            turn = _find(history, again.message_id)
+            head = turn.first.head
             if not bytes(head.message):
                 raise Conflict(
                     "This answer cannot be regenerated: it does not follow a user message."
@@ -270,37 +273,51 @@ class Conversations:
             message = Submit(
                 message_id=head.message_id, content=head.message, text="", extras=head.extras
             )
-            return await self._retake(start, history.turns, at, message)
+            return await self._retake(start, history, history.preceding(turn.message), message)
 
     async def _retake(
-        self, start: Start, turns: Sequence[Turn], kept: int, message: Submit
+        self, start: Start, history: ChatHistory, kept: Sequence[Turn], message: Submit
     ) -> RunId:
-        """Say something in the place of all turns after the kept ones."""
-        turn, earlier, void = turns[kept], turns[:kept], turns[kept:]
-        first = turn.first
-        if any(r.summary.invocation == first.summary.invocation for t in earlier for r in t.runs):
-            raise Conflict(
-                "This message belongs to an earlier task; remove the task's first message instead."
-            )
-        sessions = self._apps.sessions(start.origin.app)
-        runner = self._apps.runner(start.origin.app, "rewind")
-        taken = [run.summary.invocation for t in void for run in t.runs]
-        rewound = await taken_ids(self._chats, void, message.message_id)
+        """Say something after the kept turns, in the place of all others; those may be rewound ones."""
+        change = branch_change(history, kept)
+        again = {name for turn in change.back for name in (turn.message, turn.user_message)}
+        rewound = await taken_ids(self._chats, change.void, {message.message_id, *again})
 
-        async def rewind() -> None:
-            # A run can fail before ADK has stored its message: then there is nothing of it to rewind.
-            stored = await sessions.first_stored(start.origin, taken)
-            if stored:
-                state = await self._chats.state_before(first.summary.run)
-                await sessions.rewind(runner, start.origin, stored, state)
+        async def prepare() -> None:
+            await self._change_branch(start.origin, change)
 
-        replaces = first_recorded(void) or turn.message
-        run = await self._say(start, message, replaces=replaces, rewound=rewound, before=rewind)
-        action = AuditedAction(
-            action="message taken back", origin=start.origin, run=run, about=turn.message
+        run = await self._say(
+            start,
+            message,
+            replaces=first_recorded(change.void) or next((t.message for t in change.void), ""),
+            restores=kept[-1].message if change.back else "",
+            rewound=rewound,
+            before=prepare,
         )
-        await self._note(action)
+        if change.void:
+            about = change.void[0].message
+            action = AuditedAction(
+                action="message taken back", origin=start.origin, run=run, about=about
+            )
+            await self._note(action)
         return run
+
+    async def _change_branch(self, origin: Origin, change: BranchChange) -> None:
+        """Rewind the session to what is kept of it, and bring back what was rewound before."""
+        sessions = self._apps.sessions(origin.app)
+        runner = self._apps.runner(origin.app, "rewind")
+        # A run can fail before ADK has stored its message: then there is nothing of it to rewind.
+        rewound = await sessions.first_stored(origin, change.rewound)
+        version = None
+        if change.returning:
+            events = (await sessions.get(origin)).events
+            wanted = change.wanted(frozenset(event.invocation_id for event in events))
+            version = find_version(events, wanted, change.known, rewound)
+        if rewound:
+            state = await self._chats.state_before(change.first)
+            await sessions.rewind(runner, origin, rewound, state)
+        if version is not None:
+            await bring_back(runner, origin, version)
 
     # -------------------------------------------------------------- answers
 
@@ -526,15 +543,13 @@ def _check_answerable(start: Start, turn: Turn) -> None:
         raise Conflict(_RUN_AGAIN)
 
 
-def _find(history: ChatHistory, message_id: str) -> int:
-    """Return which turn a message belongs to; the last one, if none is named."""
+def _find(history: ChatHistory, message_id: str) -> Turn:
+    """Return which turn a message belongs to, of the chat or of an earlier version; without one, the last."""
     if not message_id and history.turns:
-        return len(history.turns) - 1
-    for index, turn in enumerate(history.turns):
+        return history.turns[-1]
+    for turn in (*history.turns, *reversed(history.taken_back)):
         if message_id in (turn.message, turn.user_message):
-            return index
-    if any(message_id in (turn.message, turn.user_message) for turn in history.taken_back):
-        raise Conflict("That message was removed; load the chat's messages again.")
+            return turn
     raise NotFound("There is no such message in this chat.")
 
 

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from msgspec import structs
 
 from adk_prism.errors import Conflict, TooLarge
-from adk_prism.pipeline.chats import ChatRun, Chats, fold_recorded, fold_turns
+from adk_prism.pipeline.chats import Chats
+from adk_prism.pipeline.turns import ChatRun, fold_recorded, fold_turns
 from adk_prism.runlog.contract import LogReader, RunSummary
 from adk_prism.runlog.entry import Entry, RunId, RunStarted
 from adk_prism.view.eval_case import eval_case

@@ -13,9 +13,10 @@ from msgspec import Raw, Struct, structs
 
 from adk_prism.errors import UsageError
 from adk_prism.facts.adk_event import read_event
-from adk_prism.pipeline.chats import ChatRun, Chats, fold_turns
+from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.runs import new_run
 from adk_prism.pipeline.truncated_run import TruncatedRun, close_truncated, truncate_run
+from adk_prism.pipeline.turns import ChatRun, fold_turns
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import AgentEvent, Entry, ForkPoint, Origin, RunId, RunStarted
 from adk_prism.source.fork import Past
@@ -225,6 +226,7 @@ def as_copy(head: RunStarted, target: ForkTarget) -> RunStarted:
         forked_from=target.forked_from,
         continues=continues,
         replaces="",
+        restores="",
         rewound=[],
         extras={} if head.untrusted else head.extras,
         client_tools=[] if head.untrusted else head.client_tools,

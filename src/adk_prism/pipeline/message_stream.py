@@ -12,7 +12,8 @@ from contextlib import aclosing
 from msgspec import Struct, structs
 
 from adk_prism.pipeline.broadcast import Broadcaster, Viewer
-from adk_prism.pipeline.chats import Chats, Turn, answered_by, answered_later, decided_later
+from adk_prism.pipeline.chats import Chats
+from adk_prism.pipeline.turns import Turn, answered_by, answered_later, decided_later
 from adk_prism.projection.contract import Format, History
 from adk_prism.projection.message_scope import Scope
 from adk_prism.runlog.entry import Response

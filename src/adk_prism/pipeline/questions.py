@@ -18,7 +18,8 @@ from adk_prism.facts.calls.pending import Pending
 from adk_prism.facts.json_value import same_json
 from adk_prism.pipeline import answer_matching as matching
 from adk_prism.pipeline.answered_message import AnsweredMessage
-from adk_prism.pipeline.chats import Chats, Turn
+from adk_prism.pipeline.chats import Chats
+from adk_prism.pipeline.turns import Turn
 from adk_prism.runlog.entry import Continues, Decision, RunId, is_absent
 from adk_prism.source.redaction import answer_json
 

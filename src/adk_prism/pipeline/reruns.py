@@ -15,11 +15,12 @@ from msgspec import Struct
 
 from adk_prism.diagnostics import Diagnostic, Report
 from adk_prism.errors import Conflict, Gone, PrismError, Unprocessable
-from adk_prism.pipeline.chats import ChatRun, Chats, Turn
+from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.conversation import Conversations, Start
 from adk_prism.pipeline.forks import ForkRequest, Forks
 from adk_prism.pipeline.recorded_answers import RecordedAnswers
 from adk_prism.pipeline.runs import Runs, new_run
+from adk_prism.pipeline.turns import ChatRun, Turn
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import (
     NOTHING,

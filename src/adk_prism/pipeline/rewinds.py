@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adk_prism.diagnostics import Report
-from adk_prism.pipeline.chats import Chats, Turn, first_recorded
+from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.turns import Turn, first_recorded
 from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.source.apps import Apps
 from adk_prism.source.contract import EventSource

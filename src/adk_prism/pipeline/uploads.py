@@ -142,5 +142,12 @@ def cleaned(entry: Entry) -> Entry:
 def as_upload(head: RunStarted, run: str, origin: Origin) -> RunStarted:
     """Return an uploaded run's first record with its names here, without its key and its place in a chat."""
     return structs.replace(
-        head, run=run, origin=origin, replaces="", digest="", forked_from=None, uploaded=True
+        head,
+        run=run,
+        origin=origin,
+        replaces="",
+        restores="",
+        digest="",
+        forked_from=None,
+        uploaded=True,
     )

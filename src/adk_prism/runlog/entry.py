@@ -164,6 +164,8 @@ class RunStarted(_Record):
     """A turn of the conversation, a state-only update, or a rewind that no turn follows."""
     replaces: str = ""
     """Id of the message that was rewound (regenerate, edit, rewind): it and all after are void."""
+    restores: str = ""
+    """Id of a message that had been rewound, and that the run follows: it is valid again, with all before."""
     rewound: list[str] = []
     """Ids of all rewound chat messages, the user's and the assistant's, oldest first."""
     digest: str = ""

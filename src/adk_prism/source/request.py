@@ -101,6 +101,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     """Applied before the run, like ADK's PATCH: the agent's first step sees it, and it stays."""
     continues: Continues | None = None
     replaces: str = ""
+    restores: str = ""
     rewound: Sequence[str] = ()
     answers: Sequence[CallAnswer] = ()
     decisions: Sequence[ApprovalAnswer] = ()

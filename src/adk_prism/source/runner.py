@@ -303,6 +303,7 @@ class RunnerSource:
             continues=redacted_continues(request.continues),
             responses=dict(request.answered),
             replaces=request.replaces,
+            restores=request.restores,
             rewound=list(request.rewound),
             repeats=request.variant.repeats if request.variant is not None else None,
             version=VERSION,

@@ -25,6 +25,7 @@ from adk_prism.diagnostics import Report
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.runlog.entry import NOTHING, AgentEvent, Entry, Origin, RunId, RunStarted
 from adk_prism.source.adk.restored_events import is_restored
+from adk_prism.source.earlier_version import is_copy
 from adk_prism.source.history import live_events
 from adk_prism.source.redaction import Serialiser
 from adk_prism.source.sessions import Sessions
@@ -171,7 +172,7 @@ async def stored_events(
             asked = asked or event.timestamp >= since
             continue
         last = event
-        if event.id not in known and event.actions.compaction is None:
+        if event.id not in known and not is_copy(event) and event.actions.compaction is None:
             missing.append(AgentEvent(serialiser.event(event)))
     return Stored(asked, missing, last)
 

@@ -14,8 +14,9 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, structs
 
 from adk_prism.errors import NotFound
-from adk_prism.pipeline.chats import ChatRun, Chats
+from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.message_stream import Shown, build_history, shown, without_held_runs
+from adk_prism.pipeline.turns import ChatRun
 from adk_prism.projection.ag_ui import SPEC
 from adk_prism.projection.ag_ui.dialects import dialect
 from adk_prism.projection.ag_ui.frame_size import fits

@@ -5,6 +5,7 @@ Follows `DefaultChatTransport` of ai 5, 6 and 7. The chat's id is the session's,
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Annotated, Any
 
 import msgspec
@@ -14,6 +15,7 @@ from adk_prism.pipeline.audit_actions import AuditedAction
 from adk_prism.pipeline.cancellation import Canceller
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.message_stream import build_history, open_message, running
+from adk_prism.pipeline.turns import Turn
 from adk_prism.projection.ai_sdk import SPEC
 from adk_prism.projection.ai_sdk.history import UiMessages
 from adk_prism.projection.ai_sdk.requests import read_request
@@ -31,6 +33,7 @@ from adk_prism.server.run_streams import RunStreams
 from adk_prism.source.apps import Apps
 
 Dialect = Annotated[str, Query(description="AI SDK version: 5, 6 or 7")]
+Version = Annotated[str, Query(description="Id of an answer in an earlier version")]
 
 
 def routes(
@@ -58,6 +61,7 @@ def routes(
         chat.resume
     )
     router.get("/{app_name}/{chat_id}/messages")(chat.messages)
+    router.get("/{app_name}/{chat_id}/versions")(chat.versions)
     router.post("/{app_name}/{chat_id}/stop", status_code=200)(chat.stop)
     return router
 
@@ -124,19 +128,33 @@ class _ChatRoutes:
         chat_id: SessionId,
         user: QueryUser,
         dialect: Dialect = "",
+        version: Version = "",
     ) -> Response:
         """Return the chat's UI messages, without the one that is still streaming; none of a new chat.
 
         The name of a recorded session or an upload, as `GET /api/conversations` lists it, gives its messages.
+        A `version` gives the messages of an earlier conversation in which that answer is.
         """
         format = self._streams.format(request, SPEC, dialect)
         origin = Origin(app=app_name, user=user, session=chat_id)
-        turns = await self._chats.shown_turns(origin)
+        turns = await self._chats.shown_turns(origin, version)
         if not turns:
             self._apps.check(app_name)  # What was recorded elsewhere needs no app here.
         history = UiMessages(format.options, format.complete)
         await build_history(self._chats, turns, history)
         return Response(msgspec.json.encode(history.messages()), media_type="application/json")
+
+    async def versions(
+        self, app_name: AppName, chat_id: SessionId, user: QueryUser
+    ) -> list[list[dict[str, Any]]]:
+        """Return where a chat has several versions of a turn: each group oldest first.
+
+        They were regenerated, edited or rewound. A message whose `parentId` is an earlier version's
+        `messageId` restores it.
+        """
+        history = await self._chats.history(Origin(app=app_name, user=user, session=chat_id))
+        live = {turn.message for turn in history.turns}
+        return [[_version(turn, live) for turn in group] for group in history.versions]
 
     async def stop(self, app_name: AppName, chat_id: SessionId, user: QueryUser) -> dict[str, Any]:
         """Stop the run of a chat; repeating it, or stopping nothing, is no error.
@@ -150,3 +168,12 @@ class _ChatRoutes:
         if stopped.found:
             await self._audit.note(AuditedAction(action="run cancelled", origin=origin))
         return {"stopped": stopped.found, **stopped.shown()}
+
+
+def _version(turn: Turn, live: Collection[str]) -> dict[str, Any]:
+    return {
+        "messageId": turn.message,
+        "userMessageId": turn.user_message,
+        "started": turn.first.summary.started,
+        "current": turn.message in live,
+    }
