@@ -191,25 +191,28 @@ async def test_the_list_says_which_answer_is_regenerated(case: Case) -> None:
         assert announced == case.announced()
 
 
-async def test_what_was_taken_back_cannot_be_gone_on_from() -> None:
-    """The session no longer has it: 409 that says so, and nothing has changed."""
-    async with staging(agent(Scripted.saying("One.", "Two.", "Three.", "Four."))) as stage:
+async def test_what_was_taken_back_is_an_earlier_version() -> None:
+    """Whoever goes on from it, or answers it again, has that conversation again (`test_versions`)."""
+    model = Scripted.saying("One.", "Two.", "Three.", "Four.")
+    async with staging(agent(model)) as stage:
         talk = Talk(stage)
         await talk.begin()
         taken = await post(stage, talk.message("u1"), talk.message("a1"), user("u9"))
         assert rewound(taken)
-        before = await talk.shown()
         old = [talk.message(name) for name in ("u1", "a1", "u2", "a2")]
-        for answer in (
-            await post(stage, *old, user("u8")),
-            await post(stage, user("u8"), parentId=talk.ids["a2"]),
-            await post(stage, user("u8"), parentId="u2"),
-            await post(stage, *old[:3], trigger="regenerate-message"),
-            await post(stage, trigger="regenerate-message", messageId=talk.ids["a3"]),
+        again: Json = {"trigger": "regenerate-message"}
+        for messages, body, kept in (
+            ([*old, user("u8")], {}, ["u1", "One.", "u2", "Two.", "u8"]),
+            ([user("u8")], {"parentId": talk.ids["a2"]}, ["u1", "One.", "u2", "Two.", "u8"]),
+            ([user("u8")], {"parentId": "u2"}, ["u1", "One.", "u2", "Two.", "u8"]),
+            ([talk.message("a1"), user("u9")], {}, ["u1", "One.", "u9"]),
+            (old[:3], again, ["u1", "One.", "u2"]),
+            ([], again | {"messageId": talk.ids["a3"]}, ["u1", "One.", "u2", "Two.", "u3"]),
         ):
-            assert answer.status_code == 409, answer.text
-            assert "removed" in answer.text
-        assert await talk.shown() == before
+            model.then("Again.")
+            answer = await post(stage, *messages, **body)
+            assert answer.status_code == 200, answer.text
+            assert await talk.shown() == [*kept, "Again."]
 
 
 async def test_earlier_answers_stay_in_the_log_and_are_announced_again(tmp_path: Any) -> None:
