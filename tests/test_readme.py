@@ -51,3 +51,11 @@ def test_the_readme_names_the_commands_and_how_long_they_take() -> None:
         (row,) = re.findall(rf"^\| `make {command}` \|.*$", README, re.MULTILINE)
         assert len(re.findall(r"\d+ (?:minutes?|seconds?)", row)) == 2
         assert re.search(rf"^{command}:", targets, re.MULTILINE)
+
+
+def test_the_readme_is_short_and_has_a_picture() -> None:
+    """What it leaves out is in the guides that it links to."""
+    assert len(README) < 9_000
+    pictures = re.findall(r"!\[[^\]]+\]\((\S+?)\)", README)
+    assert pictures
+    assert all((ROOT / picture).stat().st_size <= 200_000 for picture in pictures)

@@ -160,7 +160,12 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_documents_tell_what_is_tested_here() -> None:
     """The function that the README gives to apps is the one that `lastOnly` uses."""
-    files = ("tests/node/last_message.mjs", "README.md", "docs/protocols/ai-sdk.md")
+    files = (
+        "tests/node/last_message.mjs",
+        "README.md",
+        "docs/guides/use-chat.md",
+        "docs/protocols/ai-sdk.md",
+    )
     found = [SNIPPET.search((ROOT / file).read_text(encoding="utf-8")) for file in files]
     assert len({" ".join(match[0].split()) for match in found if match}) == 1
     assert all(found)
