@@ -56,7 +56,8 @@ def test_every_page_is_in_a_list_of_the_first_one() -> None:
     start = moved((ROOT / "docs/README.md").read_text(encoding="utf-8"), "docs/README.md", places)
     staged = {place for name, place in places.items() if name in PAGES}
     listed = re.findall(r"[\w./-]+\.md\b", str(navigation(start, staged)))
-    assert set(listed) == staged
+    assert staged - set(listed) == set(), "add it to a list in docs/README.md"
+    assert set(listed) <= staged
     assert len(listed) == len(staged), "a page is in two lists"
 
 
