@@ -131,6 +131,7 @@ ROUTES: dict[str, Row] = {
     "GET /api/errors/{reference}": Common("/api/errors/0123456789ab", status=204),
     "GET /metrics": Operated("/metrics"),
     "GET /api/audit": Operated("/api/audit", status=404),  # 404: this server keeps none
+    "GET /api/setup": Operated("/api/setup"),
     "GET /api/conversations": Listed("/api/conversations"),
     "GET /api/runs": Listed("/api/runs"),
     "GET /dev/apps/{app_name}/debug/trace/session/{session_id}": Listed(

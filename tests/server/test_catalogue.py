@@ -104,6 +104,7 @@ async def test_an_app_that_was_used_is_known(client: httpx.AsyncClient, folder: 
     apps = await _apps(client)
     assert apps["prism_test_parrot"] == {
         "name": "prism_test_parrot",
+        "title": None,
         "description": "Repeats.",
         "agents": ["parrot"],
         "models": ["parrot-offline"],
@@ -116,6 +117,7 @@ async def test_an_app_that_was_used_is_known(client: httpx.AsyncClient, folder: 
         "bundled": False,
         "remote": False,
         "reloads": 0,
+        "changed": False,
         "prompts": [],
     }
     known = (await client.get("/api/apps/prism_test_000")).json()
@@ -182,8 +184,8 @@ async def test_an_app_may_say_what_it_is_before_it_is_loaded(
     """In `prompts.json`, in either form; one that cannot be read says nothing."""
     forms: dict[str, Any] = {
         "000": ["hi", {"prompt": "ho", "shows": "a thing"}, 7, {"shows": "no prompt"}],
-        "001": {"description": "Does things.", "prompts": ["hi"]},
-        "002": {"description": 7, "prompts": "hi"},
+        "001": {"title": "Things", "description": "Does things.", "prompts": ["hi"]},
+        "002": {"title": [], "description": 7, "prompts": "hi"},
         "003": "nonsense",
     }
     for number, form in forms.items():
@@ -200,6 +202,7 @@ async def test_an_app_may_say_what_it_is_before_it_is_loaded(
         [],
     ]
     assert [app["description"] for app in shown] == [None, "Does things.", None, None, None]
+    assert [app["title"] for app in shown] == [None, "Things", None, None, None]
     assert _imported(folder) == []
 
 

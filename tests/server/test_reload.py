@@ -88,11 +88,14 @@ async def test_the_next_message_is_answered_by_the_new_code(
     assert "the first" in (await ask(client)).text
     assert reloaded(reports) == 0
     write(agents, "another one")
+    [listed] = [each for each in (await client.get("/api/apps")).json() if each["name"] == APP]
+    assert (listed["changed"], listed["reloads"]) == (True, 0)
     assert "another one" in (await ask(client)).text
     assert "another one" in (await ask(client)).text
     assert reloaded(reports) == 1
     shown = (await client.get(f"/api/apps/{APP}")).json()
     assert (shown["description"], shown["reloads"]) == ("another one", 1)
+    assert not shown["changed"]
     assert "the first" in (await client.get(f"/apps/{APP}/users/u/sessions/s")).text
 
 

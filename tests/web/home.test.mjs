@@ -11,13 +11,24 @@ test('Enter on the first card runs it', async () => {
   const page = await open(browser, '', { width: 1280 });
   await page.getByRole('heading', { level: 1 }).waitFor();
   await page.getByText('Coordinates recovery after a wildfire').waitFor();
-  await page.locator('.card input:focus').waitFor();
+  await page.locator('.card textarea:focus').waitFor();
   await page.keyboard.press('Enter');
   await settled(page);
   // Which model it is, is known once the app was loaded.
   await page.getByText('Demo model (offline)').first().waitFor();
   assert.match(page.url(), /#\/app\/[a-z]+\//);
   assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1);
+  await close(page);
+});
+
+test('the server says what it stores where, and which versions it has', async () => {
+  const page = await open(browser, '', { width: 1280 });
+  await page.getByRole('heading', { name: 'Wildfire recovery' }).waitFor();
+  await page.getByText('Models, storage, versions and capabilities').click();
+  await page.getByText(/google-adk \d/).waitFor();
+  await page.getByText(/work with the installed versions/).waitFor();
+  await page.getByText(/Runs are kept for/).waitFor();
+  await checkAccess(page);
   await close(page);
 });
 

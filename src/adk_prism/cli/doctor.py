@@ -7,22 +7,12 @@ table says what adk-prism does without it.
 from __future__ import annotations
 
 import argparse
-import platform
-import re
 from collections.abc import Iterable
-from importlib.metadata import PackageNotFoundError, requires, version
 
 from adk_prism.cli import fail
 from adk_prism.errors import NotBuilt
-from adk_prism.version import ADK_RANGE, VERSION, adk_problem
-
-DISTRIBUTIONS = (
-    "google-adk", "google-genai", "fastapi", "starlette", "uvicorn", "pydantic", "msgspec",
-    "sqlalchemy", "opentelemetry-api", "redis", "textual", "adk-prism-apps",
-)  # fmt: skip
-"""In the order of the table. The last three are optional."""
-
-_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*([^;]*)")
+from adk_prism.installation import packages
+from adk_prism.version import adk_problem
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +27,7 @@ def execute(args: argparse.Namespace) -> int:
             "checking a URL is not in this version; run `adk-prism doctor` without one to check "
             "what is installed."
         )
-    print(_table(("package", "installed", "supported"), _versions()))
+    print(_table(("package", "installed", "supported"), _packages()))
     problem = adk_problem()
     if problem:
         return fail(problem)
@@ -58,26 +48,8 @@ def execute(args: argparse.Namespace) -> int:
     return 0
 
 
-def _versions() -> list[tuple[str, str, str]]:
-    supported = _supported() | {"google-adk": ADK_RANGE}
-    rows = [("python", platform.python_version(), ">=3.11"), ("adk-prism", VERSION, "")]
-    for name in DISTRIBUTIONS:
-        try:
-            installed = version(name)
-        except PackageNotFoundError:
-            installed = "not installed"
-        rows.append((name, installed, supported.get(name, "")))
-    return rows
-
-
-def _supported() -> dict[str, str]:
-    """Return the version ranges that adk-prism's own metadata requires."""
-    try:
-        wanted = requires("adk-prism") or []
-    except PackageNotFoundError:  # run from a source tree
-        return {}
-    found = (_REQUIREMENT.match(line) for line in wanted)
-    return {each[1].lower(): each[2].strip() for each in found if each is not None}
+def _packages() -> list[tuple[str, str, str]]:
+    return [(each.name, each.installed or "not installed", each.supported) for each in packages()]
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

@@ -79,6 +79,7 @@ from adk_prism.server.routes import (
     rerun,
     run,
     runs,
+    setup,
     share_links,
     studio,
     tickets,
@@ -170,6 +171,9 @@ def routers(context: Context) -> list[APIRouter]:
         share_links.routes(context.links, log, audit_log, settings),
         metrics.routes(context.metrics),
         audit.routes(audit_log),
+        setup.routes(
+            settings, log, reloads=settings.reloads(listens=context.observability.listens)
+        ),
     ]
 
 

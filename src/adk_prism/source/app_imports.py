@@ -113,6 +113,10 @@ class Imports:
         self._checked[name] = now
         return not await asyncio.to_thread(self._is_current, name)
 
+    def has_new_code(self, name: str) -> bool:
+        """Return whether an app that was imported will be imported again. Reads the app's folder."""
+        return name in self._loaded and not self._is_current(name)
+
     def _current(self, name: str) -> Runner | None:
         runner = self._loaded.get(name)
         return runner if runner is not None and self._is_current(name) else None

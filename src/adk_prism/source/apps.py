@@ -265,6 +265,10 @@ class Apps:
         """Return how often an app was imported again because its code had changed."""
         return self._reloads[name]
 
+    def has_new_code(self, name: str) -> bool:
+        """Return whether the app's code has changed since it was loaded, so that its next use reloads it."""
+        return self._imports is not None and self._imports.has_new_code(name)
+
     def failure(self, name: str) -> AppFailed | None:
         """Return why the app failed to load, unless its files have changed since."""
         if name in self._remotes:

@@ -3,7 +3,7 @@ import { createRoot } from 'react-dom/client';
 import { expect, test, vi } from 'vitest';
 import { CatalogueContext, useApp, useLoaded, useLoadedCatalogue } from './catalogue';
 
-const LISTED = { name: 'ear', description: null, agents: null, models: null, offline: null, live: null, bundled: false, reloads: 0, prompts: [] };
+const LISTED = { name: 'ear', description: null, agents: null, models: null, offline: null, live: null, title: null, bundled: false, reloads: 0, changed: false, prompts: [] };
 const LOADED = { ...LISTED, description: '', agents: ['ear'], models: ['m'], offline: false, live: true };
 
 function Page() {

@@ -3,6 +3,7 @@ import { listConversations, type Conversation } from '@adk-prism/client';
 import { createContext, useCallback, useContext, useEffect, useMemo, useRef, useState } from 'react';
 import { explain } from './problem';
 import { getJson, SERVER } from './request';
+import { readable } from '../ui/format';
 
 export type Prompt = { prompt: string; shows: string };
 
@@ -11,6 +12,8 @@ export type UsableApp = {
   name: string;
   error?: undefined;
   problem?: undefined;
+  /** What the app calls itself, if it does. */
+  title: string | null;
   description: string | null;
   agents: string[] | null;
   models: string[] | null;
@@ -20,6 +23,8 @@ export type UsableApp = {
   bundled: boolean;
   /** How often the server imported it again, because its code had changed. */
   reloads: number;
+  /** Its code has changed since, so that its next use loads it again. */
+  changed: boolean;
   prompts: Prompt[];
 };
 
@@ -96,6 +101,11 @@ export function useLoadedCatalogue(): Catalogue {
 
 export function isUsable(app: AppEntry | undefined): app is UsableApp {
   return app !== undefined && app.error === undefined && app.problem === undefined;
+}
+
+/** Return what an app is called: by itself, or its name made readable. */
+export function titleOf(app: AppEntry): string {
+  return (isUsable(app) && app.title) || readable(app.name);
 }
 
 /** Return what is known of an app; null if it cannot be used. */

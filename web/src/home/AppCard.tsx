@@ -1,6 +1,6 @@
 /** An app: what it is, which model it asks, and a prompt that Enter sends. */
-import { useEffect, useRef, useState, type FormEvent } from 'react';
-import { modelWords, type AppEntry, type UsableApp } from '../app/catalogue';
+import { useEffect, useRef, useState, type KeyboardEvent } from 'react';
+import { modelWords, titleOf, type AppEntry, type UsableApp } from '../app/catalogue';
 import { startChat } from '../app/newChat';
 import { linkTo } from '../app/route';
 import { Icon } from '../ui/Icon';
@@ -10,6 +10,14 @@ import { plural, readable } from '../ui/format';
 
 /** Prompts shown at first; the rest on demand. */
 const SHOWN = 5;
+
+/** Characters on a line of the field, and most lines: a long prompt is seen whole. */
+const LINE = 32;
+const MOST_LINES = 5;
+
+function rowsOf(text: string): number {
+  return Math.max(1, Math.min(MOST_LINES, Math.ceil(text.length / LINE)));
+}
 
 export function AppCard({ app, isFirst }: { app: AppEntry; isFirst: boolean }) {
   if (app.error !== undefined) return <FailedApp name={app.name} error={app.error} />;
@@ -21,7 +29,7 @@ function FailedApp({ name, error }: { name: string; error: string }) {
   return (
     <li className="card" data-kind="error">
       <h3>
-        {name} <KindChip kind="error">Failed to load</KindChip>
+        <span title={name}>{readable(name)}</span> <KindChip kind="error">Failed to load</KindChip>
       </h3>
       <p>{error}</p>
       <Traceback text={error} />
@@ -44,20 +52,23 @@ function UnusableApp({ name, problem }: { name: string; problem: string }) {
 function WorkingApp({ app, isFirst }: { app: UsableApp; isFirst: boolean }) {
   const [text, setText] = useState(app.prompts[0]?.prompt ?? '');
   const [isAll, setAll] = useState(false);
-  const field = useRef<HTMLInputElement>(null);
+  const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
     // Enter on the first card starts it: no other thing on this page asks for the focus.
     if (isFirst && document.activeElement === document.body) field.current?.focus({ preventScroll: true });
   }, [isFirst]);
-  const submit = (event: FormEvent) => {
+  const submit = (event: { preventDefault(): void }) => {
     event.preventDefault();
     startChat(app.name, text.trim());
+  };
+  const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
+    if (event.key === 'Enter' && !event.shiftKey && !event.nativeEvent.isComposing) submit(event);
   };
   const shown = isAll ? app.prompts : app.prompts.slice(0, SHOWN);
   return (
     <li className="card">
       <h3>
-        <span title={app.name}>{readable(app.name)}</span>
+        <span title={app.name}>{titleOf(app)}</span>
         {app.models && (
           <KindChip kind={app.offline ? 'neutral' : 'text'} icon={app.offline ? 'play' : 'text'} title={app.models.join(', ')}>
             {modelWords(app)}
@@ -68,18 +79,19 @@ function WorkingApp({ app, isFirst }: { app: UsableApp; isFirst: boolean }) {
       <p>{app.description || 'ADK app'}</p>
       <p className="quiet">
         {app.agents ? plural(app.agents.length, 'agent') : 'Loads when first used'}
+        {app.changed && ' · files changed, loads again when used next'}
         {app.live && ' · text and voice'}
         {' · '}
         <a href={linkTo({ kind: 'evals', app: app.name })}>Eval sets</a>
       </p>
       <form className="card-form" onSubmit={submit}>
-        <input ref={field} className="field" aria-label={`First message to ${app.name}`} placeholder="First message" value={text} onChange={(event) => setText(event.target.value)} onFocus={(event) => event.target.select()} />
+        <textarea ref={field} className="field" rows={rowsOf(text)} aria-label={`First message to ${titleOf(app)}`} placeholder="First message" value={text} onChange={(event) => setText(event.target.value)} onFocus={(event) => event.target.select()} onKeyDown={onKeyDown} />
         <button className="button" data-look="primary" title="Start (Enter)">
           Start <Icon name="chevron" />
         </button>
       </form>
       {shown.length > 1 && (
-        <ul className="prompts" aria-label={`Prompts for ${app.name}`}>
+        <ul className="prompts" aria-label={`Prompts for ${titleOf(app)}`}>
           {shown.map((prompt) => (
             <li key={prompt.prompt}>
               <button type="button" title={prompt.shows} onClick={() => startChat(app.name, prompt.prompt)}>

@@ -1,13 +1,13 @@
 /** Home: apps that run with one key press, what was active last, and a place to drop a recording. */
 import { Suspense, useEffect } from 'react';
 import { addressOf } from '../app/RailConversations';
-import { isUsable, useCatalogue, type AppEntry, type ConversationEntry } from '../app/catalogue';
+import { isUsable, titleOf, useCatalogue, type AppEntry, type ConversationEntry } from '../app/catalogue';
 import { lazyWithRetry } from '../app/lazyWithRetry';
 import { Details } from '../ui/Details';
 import { Icon } from '../ui/Icon';
 import { KindChip } from '../ui/Kind';
 import { shorten } from '../ui/Id';
-import { plural } from '../ui/format';
+import { plural, readable } from '../ui/format';
 import { Time } from '../ui/Time';
 import { AppCard } from './AppCard';
 import { OUTCOMES } from './outcomes';
@@ -16,6 +16,7 @@ import './home.css';
 
 // Whoever only chats does not load it.
 const Connect = lazyWithRetry(() => import('./Connect'));
+const ServerInfo = lazyWithRetry(() => import('./ServerInfo'));
 
 const SHOWN = 12;
 
@@ -54,7 +55,7 @@ export default function Home() {
       </section>
       <section aria-labelledby="recent">
         <h2 id="recent">Recent</h2>
-        <Recent entries={conversations?.slice(0, SHOWN) ?? []} />
+        <Recent entries={conversations?.slice(0, SHOWN) ?? []} apps={apps ?? []} />
       </section>
       <section aria-labelledby="recordings">
         <h2 id="recordings">Open a recording</h2>
@@ -70,6 +71,16 @@ export default function Home() {
           )}
         </Details>
       </section>
+      <section aria-labelledby="server">
+        <h2 id="server">About this server</h2>
+        <Details className="connect-fold" summary="Models, storage, versions and capabilities">
+          {() => (
+            <Suspense fallback={<div className="skeleton card-skeleton" />}>
+              <ServerInfo />
+            </Suspense>
+          )}
+        </Details>
+      </section>
     </div>
   );
 }
@@ -78,7 +89,8 @@ function firstWorking(apps: readonly AppEntry[]): number {
   return apps.findIndex(isUsable);
 }
 
-function Recent({ entries }: { entries: readonly ConversationEntry[] }) {
+function Recent({ entries, apps }: { entries: readonly ConversationEntry[]; apps: readonly AppEntry[] }) {
+  const titles = new Map(apps.map((app) => [app.name, titleOf(app)]));
   if (entries.length === 0) return <p className="quiet">Your conversations and recordings will appear here.</p>;
   return (
     <div className="table" role="region" aria-label="Recent conversations" tabIndex={0}>
@@ -101,7 +113,7 @@ function Recent({ entries }: { entries: readonly ConversationEntry[] }) {
                 <a href={addressOf(entry)}>{entry.title || shorten(entry.session, 28)}</a>
                 {entry.uploaded && <span className="quiet"> recording</span>}
               </td>
-              <td>{entry.app}</td>
+              <td title={entry.app}>{titles.get(entry.app) ?? readable(entry.app)}</td>
               <td>
                 <KindChip {...OUTCOMES[entry.outcome ?? 'running']}>{OUTCOMES[entry.outcome ?? 'running'].word}</KindChip>
               </td>

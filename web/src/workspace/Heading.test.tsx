@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { CatalogueContext, type AppEntry, type Catalogue } from '../app/catalogue';
 import { Heading } from './Heading';
 
-const APP: AppEntry = { name: 'ear', description: '', agents: [], models: ['m'], offline: false, live: false, bundled: false, reloads: 2, prompts: [] };
+const APP: AppEntry = { name: 'ear', description: '', agents: [], models: ['m'], offline: false, live: false, title: null, bundled: false, reloads: 2, changed: false, prompts: [] };
 
 test('the line above a chat says that the app was reloaded since, or does not load', async () => {
   (globalThis as { IS_REACT_ACT_ENVIRONMENT?: boolean }).IS_REACT_ACT_ENVIRONMENT = true;

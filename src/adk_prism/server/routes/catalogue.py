@@ -6,7 +6,7 @@ ADK's `/list-apps`: an app that failed is listed with its error, and a folder th
 the reason.
 
 An app may say what it is in a file `prompts.json` beside its agent: a list of prompts, each a text or an
-object with `prompt` and `shows`, or an object with `description` and such a list as `prompts`.
+object with `prompt` and `shows`, or an object with `title`, `description` and such a list as `prompts`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ LONGEST_PROMPT = 2000
 """Characters of one of them."""
 
 
-_UNKNOWN = dict.fromkeys(("description", "agents", "models", "offline", "live", "lacks"))
+_UNKNOWN = dict.fromkeys(("title", "description", "agents", "models", "offline", "live", "lacks"))
 """What is not known of an app before it was loaded."""
 
 
@@ -99,7 +99,8 @@ class _Catalogue:
         `agents`, `models`, `offline`, `live` and `lacks` are null for an app that was not used yet. `error`:
         it could not be loaded. `problem`: it cannot be an app. `live`: it can be talked to, over
         `WS /api/live/{app}`. `remote`: another server runs it. `reloads`: how often it was imported
-        again because its code had changed. `lacks`: what it cannot do, and why.
+        again because its code had changed; `changed`: it will be when it is used next. `lacks`: what it
+        cannot do, and why. `title`: what it calls itself, if it does.
         """
         return [self._told(request, entry) for entry in await asyncio.to_thread(self._entries)]
 
@@ -133,7 +134,8 @@ class _Catalogue:
         folder = found.path or (folder_of(apps.app(name).root) if loaded is not None else None)
         about = _about(folder) if folder is not None else {"prompts": []}
         bundled = folder is not None and is_bundled(folder)
-        state = {"bundled": bundled, "remote": not is_ours, "reloads": apps.reloads(name)}
+        reload = {"reloads": apps.reloads(name), "changed": apps.has_new_code(name)}
+        state = {"bundled": bundled, "remote": not is_ours, **reload}
         known = {**state, **about, **(loaded or {})}
         return {"name": name, **_UNKNOWN, **known}
 
@@ -299,12 +301,12 @@ def _about(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {"prompts": []}
     about = given if isinstance(given, dict) else {"prompts": given}
-    listed, description = about.get("prompts"), about.get("description")
+    listed = about.get("prompts")
     found = [_prompt(item) for item in listed[:MOST_PROMPTS]] if isinstance(listed, list) else []
     prompts = [prompt for prompt in found if prompt["prompt"]]
-    if not isinstance(description, str):
-        return {"prompts": prompts}
-    return {"prompts": prompts, "description": description[:LONGEST_PROMPT]}
+    texts = ((key, about.get(key)) for key in ("title", "description"))
+    said = {key: text[:LONGEST_PROMPT] for key, text in texts if isinstance(text, str)}
+    return {"prompts": prompts, **said}
 
 
 def _prompt(item: Any) -> dict[str, str]:
