@@ -1,6 +1,7 @@
 /** Connect your agent: how to serve it, and how other programs talk to it. */
-import { useId, useState } from 'react';
+import { useEffect, useId, useState } from 'react';
 import { isUsable, useCatalogue } from '../app/catalogue';
+import { getJson } from '../app/request';
 import { Copy } from '../ui/Copy';
 import { addressesOf, COMMAND, snippetsOf, type Snippet } from './connect';
 
@@ -38,6 +39,7 @@ export default function Connect() {
       {snippetsOf(app).map((snippet) => (
         <SnippetView key={snippet.name} snippet={snippet} />
       ))}
+      <Versions />
     </div>
   );
 }
@@ -64,5 +66,22 @@ function SnippetView({ snippet: { name, about, code } }: { snippet: Snippet }) {
         <code>{code}</code>
       </pre>
     </figure>
+  );
+}
+
+type VersionAnswer = { version?: string; language_version?: string; adkPrism?: string };
+
+function Versions() {
+  const [found, setFound] = useState<VersionAnswer | null>(null);
+  useEffect(() => {
+    const leaving = new AbortController();
+    getJson<VersionAnswer>('version', leaving.signal).then(setFound, () => {}); // Not told, then.
+    return () => leaving.abort();
+  }, []);
+  if (!found) return null;
+  return (
+    <p className="quiet">
+      adk-prism {found.adkPrism} · google-adk {found.version} · Python {found.language_version}. For details, run <code>adk-prism doctor</code>.
+    </p>
   );
 }
