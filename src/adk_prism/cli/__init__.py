@@ -17,6 +17,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import NoReturn, Protocol, cast
 
+from adk_prism.cli import words
 from adk_prism.cli.terminal import CLEAR, has_colour, is_screen, painted
 from adk_prism.console.rows import Style
 from adk_prism.errors import NotBuilt, PrismError, UsageError
@@ -24,25 +25,7 @@ from adk_prism.errors import NotBuilt, PrismError, UsageError
 USAGE, FAILURE, INTERRUPTED = 2, 1, 130
 """Exit codes; shells use 130 for a command that was ended with Ctrl+C."""
 
-VERBS = {
-    "serve": "serve ADK apps in every protocol",
-    "run": "run an app once and print the result",
-    "replay": "print a recording in any protocol, without calling a model",
-    "laws": "check the five laws on recordings",
-    "fields": "list which ADK and AI SDK fields are supported",
-    "types": "print TypeScript types for useChat",
-    "view": "show a recording: conversation, timeline, state, graph and more; as JSON in a pipe",
-    "compare": "compare two runs; fail in CI if they differ",
-    "eval-set": "write recorded runs as an eval set of ADK",
-    "eval": "run an eval set; fail in CI if a case fails",
-    "rerun": "run messages again with another model or instruction, tools answered from the recording",
-    "share": "write a recording as one HTML file",
-    "runs": "find recorded runs",
-    "export": "send a recorded run as a trace to an OpenTelemetry collector",
-    "console": "chat with an app in the terminal",
-    "conform": "check whether a server speaks a protocol: ai-sdk, ag-ui, adk or studio",
-    "doctor": "show which versions are installed and what works with them; check a running server",
-}
+VERBS = words.COMMANDS
 
 
 class Verb(Protocol):
@@ -68,14 +51,14 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise `UsageError`."""
-        raise UsageError(f"{message}; see {self.prog} --help")
+        raise UsageError(words.SEE_HELP.format(message=message, command=self.prog))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (without the program's name) and return its exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    given = list(sys.argv[1:] if argv is None else argv)
     try:
-        return _run(words)
+        return _run(given)
     except PrismError as error:
         return fail(error.detail, USAGE if isinstance(error, UsageError) else FAILURE)
     except BrokenPipeError:
@@ -105,21 +88,21 @@ def _say(line: str, style: Style) -> None:
     print(f"{start}{prefix} {line}", file=stream)
 
 
-def _run(words: list[str]) -> int:
-    name = next((word for word in words if not word.startswith("-")), "")
+def _run(given: list[str]) -> int:
+    name = next((word for word in given if not word.startswith("-")), "")
     verb = _load(name) if name in VERBS else None
     try:
-        args = _parser(name, verb).parse_args(words)
+        args = _parser(name, verb).parse_args(given)
     except SystemExit as done:  # After --help or --version, which argparse prints itself.
         return int(done.code or 0)
     if verb is None:
-        raise UsageError(f"a command is required: {', '.join(VERBS)}; see adk-prism --help")
+        raise UsageError(words.COMMAND_REQUIRED.format(commands=", ".join(VERBS)))
     return verb.execute(args)
 
 
 def _load(name: str) -> Verb:
     if not _is_built(name):
-        raise NotBuilt(f"`{name}` is not in this version of adk-prism.")
+        raise NotBuilt(words.NOT_IN_THIS_VERSION.format(name=name))
     return cast("Verb", import_module(_module(name)))
 
 
@@ -137,12 +120,12 @@ def _parser(name: str, verb: Verb | None) -> Parser:
     parser = Parser(
         prog="adk-prism",
         formatter_class=HelpText,
-        description="Serve Google ADK agents to any front end: one recorded run, every protocol.",
+        description=words.DESCRIPTION,
     )
     parser.add_argument("--version", action="version", version=f"adk-prism {VERSION}")
     verbs = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
     for each, text in VERBS.items():
-        absent = "" if _is_built(each) else " (not in this version)"
+        absent = "" if _is_built(each) else words.ABSENT
         sub = verbs.add_parser(each, help=text + absent, description=text, formatter_class=HelpText)
         if verb is not None and each == name:
             verb.register(sub)

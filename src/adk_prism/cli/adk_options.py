@@ -11,29 +11,25 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from adk_prism.cli import words
 from adk_prism.errors import UsageError
 
-_TRACING = (
-    "traces go to the OpenTelemetry provider of the process: run it with `opentelemetry-instrument`"
-    " and an exporter for Google Cloud"
-)
-_TRIGGERS = (
-    "triggers are not built: let Pub/Sub or Eventarc call `adk api_server --trigger_sources`"
-)
+_TRACING = words.ADK_TRACING
+_TRIGGERS = words.ADK_TRIGGERS
 
 REFUSED = {
     "--trace_to_cloud": _TRACING,
     "--otel_to_cloud": _TRACING,
-    "--eval_storage_uri": "eval sets are files beside the agent here, and run with `adk-prism eval`",
-    "--no_use_local_storage": "use --sessions memory:// and --artifacts memory://",
+    "--eval_storage_uri": words.ADK_EVAL_STORAGE,
+    "--no_use_local_storage": words.ADK_NO_LOCAL_STORAGE,
     "--trigger_sources": _TRIGGERS,
     "--trigger_oidc_audience": _TRIGGERS,
     "--trigger_oidc_service_accounts": _TRIGGERS,
-    "--avatar_config": "video output is not built: serve it with `adk api_server --avatar_config`",
-    "--logo-text": "the page has no logo to change; leave it out",
-    "--logo-image-url": "the page has no logo to change; leave it out",
-    "--gemini_enterprise_app_name": "register the agent with `adk api_server` instead",
-    "--express_mode": "register the agent with `adk api_server` instead",
+    "--avatar_config": words.ADK_AVATAR,
+    "--logo-text": words.ADK_LOGO,
+    "--logo-image-url": words.ADK_LOGO,
+    "--gemini_enterprise_app_name": words.ADK_REGISTER,
+    "--express_mode": words.ADK_REGISTER,
 }
 """Options that are not built, and what to do instead."""
 
@@ -51,16 +47,12 @@ class _Refuse(argparse.Action):
         """Raise `UsageError`."""
         del parser, namespace, values
         name = option_string or self.option_strings[0]
-        raise UsageError(f"{name} of `adk web` is not supported; {REFUSED[name]}.")
+        raise UsageError(words.ADK_REFUSED.format(option=name, instead=REFUSED[name]))
 
 
 def add_adk_options(parser: argparse.ArgumentParser) -> None:
     """Add what `adk web` takes and no setting is."""
-    parser.add_argument(
-        "-v", "--verbose", action="store_true", help="the same as --log-level debug"
-    )
-    parser.add_argument(
-        "--with_ui", action="store_true", help="as for `adk api_server`; the page is always served"
-    )
+    parser.add_argument("-v", "--verbose", action="store_true", help=words.VERBOSE)
+    parser.add_argument("--with_ui", action="store_true", help=words.WITH_UI)
     for name in REFUSED:
         parser.add_argument(name, nargs="?", action=_Refuse, help=argparse.SUPPRESS)

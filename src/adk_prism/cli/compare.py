@@ -14,7 +14,7 @@ from adk_prism.cli.prices import add_prices, cost_text, given_prices
 from adk_prism.cli.stored_runs import read_stored
 from adk_prism.cli.terminal import progress, write_rows
 from adk_prism.console.rows import Row as TextRow
-from adk_prism.console.rows import Style
+from adk_prism.console.rows import Style, counted
 from adk_prism.errors import PrismError
 from adk_prism.view.compare import ASPECTS, REQUEST_PARTS, Comparison, Row, compare
 from adk_prism.view.outline import outline
@@ -31,22 +31,18 @@ LONGEST_VALUE = 200
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     for name in ("a", "b"):
-        parser.add_argument(
-            name, metavar=name.upper(), help="a run's id, or a recording; - is stdin"
-        )
+        parser.add_argument(name, metavar=name.upper(), help=words.RUN_OR_FILE)
     parser.add_argument(
         "--fail-on",
         action="append",
         default=[],
         choices=ASPECTS,
-        help="exit with 1 if this differs; repeatable. tools: calls, arguments and how calls ended",
+        help=words.COMPARE_FAIL_ON,
     )
-    parser.add_argument("--json", action="store_true", help="print the whole comparison as JSON")
+    parser.add_argument("--json", action="store_true", help=words.COMPARE_JSON)
     add_arguments(parser)
     add_prices(parser)
-    parser.epilog = (
-        "Exit codes: 0 compared, 1 something of --fail-on differs, 2 it cannot be compared."
-    )
+    parser.epilog = words.COMPARE_EPILOG
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -64,32 +60,41 @@ def execute(args: argparse.Namespace) -> int:
     else:
         write_rows(TextRow(line, _STYLES.get(line[:2], "")) for line in _lines(compared))
     broken = [aspect for aspect in compared.differs if aspect in args.fail_on]
-    return fail(f"the runs differ in: {', '.join(broken)}", FAILURE) if broken else 0
+    return fail(words.DIFFER.format(aspects=", ".join(broken)), FAILURE) if broken else 0
 
 
 def _lines(compared: Comparison) -> list[str]:
     differs = ", ".join(compared.differs)
     return [
         *(_head(name, run) for name, run in (("a", compared.a), ("b", compared.b))),
-        f"The runs differ in: {differs}." if differs else "The runs are the same.",
+        words.RUNS_DIFFER.format(aspects=differs) if differs else words.RUNS_SAME,
         *_answer(compared.answer),
         *(line for row in compared.steps for line in _step(row)),
-        *(f"{_SIGNS[row.change]} state {row.key}: {_both(row.a, row.b)}" for row in compared.state),
+        *(
+            words.STATE_DIFFERS.format(
+                sign=_SIGNS[row.change], key=row.key, both=_both(row.a, row.b)
+            )
+            for row in compared.state
+        ),
     ]
 
 
 def _head(name: str, run: dict[str, Any]) -> str:
     total = run["tokens"].get("total")
-    tokens = f", {total} tokens" if total is not None else ""
-    cost = f", cost {cost_text(run['cost'])}" if "cost" in run else ""
+    tokens = words.TOKENS_OF_RUN.format(count=total) if total is not None else ""
+    cost = words.COST_OF_RUN.format(cost=cost_text(run["cost"])) if "cost" in run else ""
     count = run["failures"]
-    failures = f", {count} failure{'' if count == 1 else 's'}" if count else ""
-    state = f"{run['outcome'] or 'running'}, {run['seconds']:.2f} s{tokens}{cost}{failures}"
+    failures = f", {counted(count, words.FAILURE)}" if count else ""
+    state = f"{run['outcome'] or words.RUNNING}, {run['seconds']:.2f} s{tokens}{cost}{failures}"
     return f"{name}  {_plain(run['run'])}  {state}"
 
 
 def _answer(answer: dict[str, Any]) -> list[str]:
-    return [] if answer["same"] else [f"~ answer: {_both(answer['a'], answer['b'])}"]
+    return (
+        []
+        if answer["same"]
+        else [words.ANSWERS_DIFFER.format(both=_both(answer["a"], answer["b"]))]
+    )
 
 
 def _step(row: Row) -> list[str]:

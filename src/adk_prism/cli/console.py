@@ -24,7 +24,7 @@ from adk_prism.console.client import Client, SessionAddress, Unreachable, connec
 from adk_prism.console.token import VARIABLE, Token, find_token
 from adk_prism.errors import NotFound, UsageError
 
-NO_TEXTUAL = 'the console needs textual; install it with: pip install "adk-prism[console]"'
+NO_TEXTUAL = words.NO_TEXTUAL
 
 
 class _Server(Struct, frozen=True):
@@ -41,25 +41,17 @@ def register(parser: argparse.ArgumentParser) -> None:
         metavar="APP",
         nargs="?",
         default="",
-        help="name of the app (default: choose from a list)",
+        help=words.CONSOLE_APP,
     )
-    parser.add_argument(
-        "--url", metavar="URL", help="URL of a running server (default: start one in this process)"
-    )
-    parser.add_argument(
-        "--token-file", metavar="FILE", help="file with your access token for the server at --url"
-    )
+    parser.add_argument("--url", metavar="URL", help=words.CONSOLE_URL)
+    parser.add_argument("--token-file", metavar="FILE", help=words.CONSOLE_TOKEN_FILE)
     parser.add_argument(
         "--token",
         metavar="TOKEN",
-        help=f"your access token; prefer {VARIABLE}, which other users cannot see in ps",
+        help=words.TOKEN.format(variable=VARIABLE),
     )
-    parser.add_argument(
-        "--session", metavar="S", default="", help="continue this session (default: a new one)"
-    )
-    parser.add_argument(
-        "--dir", metavar="AGENTS_DIR", help="folder of ADK apps (default: the example apps)"
-    )
+    parser.add_argument("--session", metavar="S", default="", help=words.CONSOLE_SESSION)
+    parser.add_argument("--dir", metavar="AGENTS_DIR", help=words.AGENTS_DIR)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -79,14 +71,10 @@ def _checked(args: argparse.Namespace) -> Token | None:
     """Check the arguments before anything is loaded; return the token for `--url`."""
     if not args.url:
         if args.token is not None or args.token_file is not None:
-            raise UsageError(
-                "--token and --token-file need --url: without it the console starts its own server."
-            )
+            raise UsageError(words.TOKEN_NEEDS_URL_HERE)
         return None
     if args.dir:
-        raise UsageError(
-            "--url and --dir cannot be used together: the server at --url has its own apps."
-        )
+        raise UsageError(words.URL_OR_DIR)
     connect(args.url)
     return find_token(args.token, args.token_file, os.environ)
 
@@ -120,7 +108,7 @@ async def _ask(server: _Server, wanted: str) -> tuple[list[str], str]:
         except Unreachable as error:
             where = shown_url(server.url)
             raise Unreachable(
-                f"cannot connect to {where}: {error.detail} Start it with: adk-prism serve"
+                words.CANNOT_CONNECT_START.format(url=where, why=error.detail)
             ) from None
 
 
@@ -128,15 +116,15 @@ def _chosen(url: str, name: str, apps: list[str], on_screen: bool) -> str:
     """Return the app to open, or nothing if the user quits. Raise `NotFound` for an unknown app."""
     there = ", ".join(apps) or "none"
     if name and name not in apps:
-        raise NotFound(f"There is no app {name[:60]!r}. Available apps: {there}.")
+        raise NotFound(words.NO_APP.format(app=name[:60], apps=there))
     if name or len(apps) == 1:
         return name or apps[0]
     if on_screen and apps:
         from adk_prism.console.app_picker import AppPicker
 
         return AppPicker(url, apps).run() or ""
-    example = f"; for example: adk-prism console {apps[0]}" if apps else ""
-    raise UsageError(f"an app is required: {there}{example}.")
+    example = words.APP_EXAMPLE.format(app=apps[0]) if apps else ""
+    raise UsageError(words.APP_REQUIRED.format(apps=there, example=example))
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TextIO, assert_never
 
-from adk_prism.cli import FAILURE, fail, note
+from adk_prism.cli import FAILURE, fail, note, words
 from adk_prism.cli.readable import Readable
 from adk_prism.cli.terminal import has_colour
 from adk_prism.console import search_strategy
@@ -38,10 +38,7 @@ from adk_prism.runlog.entry import Entry, RunEnded, RunStarted
 
 WIDTH = 100
 """Columns to which panel rows are wrapped."""
-ADVICE = (
-    "Answer with /approve or /deny (a search plan: /ok, /short, /modify TEXT, /cancel),"
-    " or type the requested value."
-)
+ADVICE = words.PIPE_ADVICE
 LONGEST_LINE = 100_000
 """Most characters of one line; far below the server's limit."""
 
@@ -71,15 +68,15 @@ class _Pipe:
             await self._follow(self._session.attach(live))
         while line := await asyncio.to_thread(lines.readline, LONGEST_LINE):
             # Python keeps undecodable bytes as lone surrogates.
-            words = line.encode(errors="replace").decode().strip()
-            if words and not await self._take(words):
+            said = line.encode(errors="replace").decode().strip()
+            if said and not await self._take(said):
                 break
         return FAILURE if self._failed else 0
 
-    async def _take(self, words: str) -> bool:
+    async def _take(self, said: str) -> bool:
         """Run a line; return whether to read on."""
         try:
-            return await self._do(self._session.intents.read(words))
+            return await self._do(self._session.intents.read(said))
         except PrismError as error:
             self._failed = True
             fail(error.detail)
@@ -90,13 +87,14 @@ class _Pipe:
             case Send():
                 await self._follow(self._session.send(intent.body))
             case Keep():
-                _write(f"{intent.next.name} also needs an answer.\n")
+                _write(words.ALSO_ASKED.format(name=intent.next.name) + "\n")
             case Show():
                 for row in rows_of(self._session.history, intent.panel, WIDTH):
                     _write(f"{row.text}\n")
             case Export():
                 view = self._session.history.panel("grounding")
-                _write(f"Written to {search_strategy.write(view, intent.file)}.\n")
+                file = search_strategy.write(view, intent.file)
+                _write(words.WRITTEN.format(file=file) + "\n")
             case Quit():
                 return False
             case Stop():
@@ -117,9 +115,9 @@ class _Pipe:
             case RunFinished():
                 self._show(item.end)
             case ConnectionLost():
-                note(f"{item.why} Reconnecting in {item.wait:g} s.")
+                note(words.RECONNECTING.format(why=item.why, wait=item.wait))
             case Reconnected():
-                note("Reconnected.")
+                note(words.RECONNECTED)
             case RunAccepted():
                 pass  # the run's output follows
             case _:

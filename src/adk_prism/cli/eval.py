@@ -28,34 +28,30 @@ AGAIN = 1.0
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("set", metavar="SET", help="file of an eval set, e.g. weather.evalset.json")
+    parser.add_argument("set", metavar="SET", help=words.EVAL_SET_FILE)
     parser.add_argument(
         "app",
         metavar="APP",
         nargs="?",
         default="",
-        help="folder of the agent, or name of an app of --url or of an example (default: the folder of SET)",
+        help=words.EVAL_APP,
     )
     parser.add_argument(
         "--config",
         metavar="FILE",
-        help="criteria, as for adk eval (default: test_config.json beside SET, else those of adk eval)",
+        help=words.EVAL_CONFIG,
     )
-    parser.add_argument(
-        "--case", metavar="ID", action="append", default=[], help="only this case; repeatable"
-    )
+    parser.add_argument("--case", metavar="ID", action="append", default=[], help=words.EVAL_CASE)
     parser.add_argument(
         "--answers",
         choices=("none", "recorded"),
         default="none",
-        help="recorded: give approvals and results of client tools again; approved tools run",
+        help=words.EVAL_ANSWERS,
     )
-    parser.add_argument("--json", action="store_true", help="print the results as JSON")
-    parser.add_argument(
-        "--junit", metavar="FILE", help="also write the results as JUnit XML, for CI"
-    )
+    parser.add_argument("--json", action="store_true", help=words.EVAL_JSON)
+    parser.add_argument("--junit", metavar="FILE", help=words.EVAL_JUNIT)
     add_arguments(parser)
-    parser.epilog = "Exit codes: 0 every case passed, 1 one did not, 2 the set cannot be run."
+    parser.epilog = words.EVAL_EPILOG
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -74,7 +70,9 @@ def execute(args: argparse.Namespace) -> int:
         write_rows(_rows(found))
     missed = [each for each in found["cases"] if each["verdict"] != "passed"]
     return (
-        fail(f"{len(missed)} of {len(found['cases'])} cases did not pass", FAILURE) if missed else 0
+        fail(words.CASES_FAILED.format(missed=len(missed), cases=len(found["cases"])), FAILURE)
+        if missed
+        else 0
     )
 
 
@@ -136,9 +134,9 @@ def _json(path: Path) -> Any:
     try:
         return msgspec.json.decode(path.read_bytes())
     except OSError as error:
-        raise UsageError(f"{path.name} cannot be read: {error.strerror}.") from None
+        raise UsageError(words.CANNOT_READ.format(file=path.name, why=error.strerror)) from None
     except msgspec.MsgspecError:
-        raise UsageError(f"{path.name} is not JSON.") from None
+        raise UsageError(words.NOT_JSON.format(file=path.name)) from None
 
 
 def _place(app: str, set_file: Path) -> tuple[Path | None, str]:
@@ -151,7 +149,7 @@ def _place(app: str, set_file: Path) -> tuple[Path | None, str]:
     folder = Path(app)
     if not folder.is_dir():
         if "/" in app or os.sep in app:
-            raise UsageError(f"There is no folder {app[:200]!r}.")
+            raise UsageError(words.NO_FOLDER.format(folder=app[:200]))
         return None, app
     return folder.resolve().parent, folder.resolve().name
 
@@ -160,7 +158,7 @@ def eval_set_app(eval_set: Any) -> str:
     """Return the app that the cases of a set name. Raise `UsageError` if they name none."""
     named = [case.session_input.app_name for case in eval_set.eval_cases if case.session_input]
     if not named or not named[0]:
-        raise UsageError("The set does not say which app it is for; name the agent's folder.")
+        raise UsageError(words.SET_NAMES_NO_APP)
     return str(named[0])
 
 
@@ -173,14 +171,21 @@ def _rows(found: dict[str, Any]) -> Iterator[Row]:
         if case.get("error"):
             yield Row(f"  {_plain(case['error'])}", "error")
         for run in case["runs"]:
-            yield Row(f"  run {run}", "dim")
+            yield Row(words.CASE_RUN.format(run=run), "dim")
     passed = sum(case["verdict"] == "passed" for case in found["cases"])
-    yield Row(f"{found['evalSetId']}: {passed} of {len(found['cases'])} passed", "strong")
+    yield Row(
+        words.CASES_PASSED.format(
+            name=found["evalSetId"], passed=passed, cases=len(found["cases"])
+        ),
+        "strong",
+    )
 
 
 def _metric(metric: dict[str, Any]) -> str:
     score = "–" if metric["score"] is None else f"{metric['score']:g}"
-    threshold = "" if metric["threshold"] is None else f" (at least {metric['threshold']:g})"
+    threshold = (
+        "" if metric["threshold"] is None else words.THRESHOLD.format(threshold=metric["threshold"])
+    )
     reason = f": {_plain(metric['reason'])}" if metric.get("reason") else ""
     return f"{metric['name']:<30}{score}{threshold} {metric['verdict']}{reason}"
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from adk_prism.cli import words
 from adk_prism.cli.log_access import add_arguments, opened
 from adk_prism.cli.stored_runs import is_file, read_stored
 from adk_prism.console.client import Client
@@ -19,41 +20,34 @@ from adk_prism.runlog.entry import RunId
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument(
-        "runs", metavar="RUN|FILE", nargs="+", help="id of a run, or a recording; - reads stdin"
-    )
+    parser.add_argument("runs", metavar="RUN|FILE", nargs="+", help=words.RUN_OR_FILE)
     parser.add_argument(
         "-o",
         "--output",
         metavar="FILE",
         required=True,
-        help="the eval set, e.g. agents/my_agent/weather.evalset.json; cases are added to one that exists",
+        help=words.EVAL_SET_OUTPUT,
     )
-    parser.add_argument(
-        "--name", metavar="NAME", default="", help="id of a new set (default: the file's name)"
-    )
+    parser.add_argument("--name", metavar="NAME", default="", help=words.EVAL_SET_NAME)
     add_arguments(parser)
-    parser.epilog = (
-        "A run becomes a case with the whole conversation up to it; of several runs of one "
-        "conversation, the last one counts. Recordings of one session are one conversation."
-    )
+    parser.epilog = words.EVAL_SET_EPILOG
 
 
 def execute(args: argparse.Namespace) -> int:
     """Write the set. Raise `PrismError` for a run that cannot be a case; then nothing is written."""
-    words = list(dict.fromkeys(args.runs))
-    files = [word for word in words if is_file(word)]
+    given = list(dict.fromkeys(args.runs))
+    files = [word for word in given if is_file(word)]
     cases = cases_of_recordings([read_stored(word, args) for word in files])
-    cases += asyncio.run(_of_runs([word for word in words if not is_file(word)], args))
+    cases += asyncio.run(_of_runs([word for word in given if not is_file(word)], args))
     # Importing ADK takes seconds, so the runs are read first.
     from adk_prism.source.evaluation.eval_set_file import add_cases, case_as_written
 
     written = [case_as_written(case) for case in last_of_each(cases)]
     added = add_cases(Path(args.output), written, args.name, now=time.time())
     known = [case["eval_id"] for case in written if case["eval_id"] not in added]
-    print(f"{args.output}: {len(added)} added")
+    print(words.CASES_ADDED.format(file=args.output, count=len(added)))
     for each in known:
-        print(f"left as it is: {each}")
+        print(words.CASE_KEPT.format(case=each))
     return 0
 
 

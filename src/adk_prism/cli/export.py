@@ -30,21 +30,19 @@ PATIENCE = 60.0
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument(
-        "run", metavar="RUN|FILE", help="id of a run, or a recording; - reads stdin"
-    )
+    parser.add_argument("run", metavar="RUN|FILE", help=words.RUN_OR_FILE)
     parser.add_argument(
         "--otlp",
         metavar="URL",
         required=True,
-        help="OTLP over HTTP, e.g. http://127.0.0.1:6006 for Phoenix; /v1/traces is added to a bare address",
+        help=words.EXPORT_OTLP,
     )
     parser.add_argument(
         "--header",
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="header for the collector, e.g. authorization='Bearer …'; repeatable",
+        help=words.EXPORT_HEADER,
     )
     add_arguments(parser)
 
@@ -55,11 +53,11 @@ def execute(args: argparse.Namespace) -> int:
     entries = _from_file(args.run) if _is_file(args.run) else asyncio.run(_from_log(args))
     spans = exported_spans(entries)
     if not spans:
-        raise SourceError("The run has no times, so it cannot be a trace.")
+        raise SourceError(words.NO_TIMES)
     service = str(spans[0].attributes["gen_ai.agent.name"])
     with progress(words.SENDING):
         _send(url, headers, trace_request(spans, service, VERSION))
-    print(f"{len(spans)} spans, trace {spans[0].trace.hex()}")
+    print(words.EXPORTED.format(spans=len(spans), trace=spans[0].trace.hex()))
     return 0
 
 
@@ -85,7 +83,7 @@ async def _from_log(args: argparse.Namespace) -> list[Entry]:
 def _header(text: str) -> tuple[str, str]:
     name, found, value = text.partition("=")
     if not found or not name.strip():
-        raise UsageError("--header must be NAME=VALUE.")
+        raise UsageError(words.BAD_HEADER)
     return name.strip(), value
 
 
@@ -94,6 +92,6 @@ def _send(url: str, headers: dict[str, str], body: bytes) -> None:
     try:
         answer = httpx.post(url, content=body, headers=sent, timeout=PATIENCE)
     except (httpx.HTTPError, httpx.InvalidURL, UnicodeEncodeError):
-        raise SourceError(f"{shown_url(url)} does not answer.") from None
+        raise SourceError(words.NO_ANSWER.format(url=shown_url(url))) from None
     if not answer.is_success:
-        raise SourceError(f"{shown_url(url)} refused the trace: HTTP {answer.status_code}.")
+        raise SourceError(words.TRACE_REFUSED.format(url=shown_url(url), status=answer.status_code))

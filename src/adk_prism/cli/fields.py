@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from adk_prism.cli import FAILURE
+from adk_prism.cli import FAILURE, words
 
 if TYPE_CHECKING:
     from adk_prism.fieldcheck.report import Coverage, Report
@@ -24,11 +24,9 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="print only fields without a decision; exit 1 if there are any",
+        help=words.FIELDS_CHECK,
     )
-    parser.add_argument(
-        "--json", action="store_true", help="print every field with its disposition as JSON"
-    )
+    parser.add_argument("--json", action="store_true", help=words.FIELDS_JSON)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -48,8 +46,9 @@ def execute(args: argparse.Namespace) -> int:
         print(finding.message, file=sys.stderr)
     if args.check and not args.json and not found.findings:
         print(
-            f"All decided: {_sum(found.fields)} fields and values, {_sum(found.chunks)} chunk keys, "
-            f"{_sum(found.events)} event keys."
+            words.FIELDS_DECIDED.format(
+                fields=_sum(found.fields), chunks=_sum(found.chunks), events=_sum(found.events)
+            )
         )
     return FAILURE if args.check and found.findings else 0
 
@@ -70,12 +69,16 @@ def _tables(found: Report) -> Iterator[str]:
     from adk_prism.fieldcheck.report import CHUNK_KINDS, FIELD_KINDS
 
     packages = dict.fromkeys(coverage.origin for coverage in found.fields)
-    yield from _table(f"fields of {', '.join(packages)}", found.fields, FIELD_KINDS)
+    yield from _table(
+        words.FIELDS_OF.format(packages=", ".join(packages)), found.fields, FIELD_KINDS
+    )
     yield ""
     origin = found.chunks[0].origin
-    yield from _table(f"chunk keys of {origin}", found.chunks, CHUNK_KINDS)
+    yield from _table(words.CHUNK_KEYS.format(origin=origin), found.chunks, CHUNK_KINDS)
     yield ""
-    yield from _table(f"event keys of {found.events[0].origin}", found.events, CHUNK_KINDS)
+    yield from _table(
+        words.EVENT_KEYS.format(origin=found.events[0].origin), found.events, CHUNK_KINDS
+    )
 
 
 def _table(title: str, coverages: tuple[Coverage, ...], kinds: tuple[str, ...]) -> Iterator[str]:
@@ -89,7 +92,9 @@ def _table(title: str, coverages: tuple[Coverage, ...], kinds: tuple[str, ...]) 
     counts = totals(coverages)
     yield _line("total", counts, columns, width)
     decided = counts.total() - counts["missing"]
-    yield f"coverage: {decided} of {counts.total()}, {decided / counts.total():.1%}"
+    yield words.FIELDS_COVERAGE.format(
+        decided=decided, total=counts.total(), share=decided / counts.total()
+    )
 
 
 def _line(name: str, counts: Counter[str], columns: tuple[str, ...], width: int) -> str:

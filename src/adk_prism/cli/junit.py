@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from adk_prism.cli import words
 from adk_prism.errors import UsageError
 
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -24,7 +25,7 @@ def write_junit(path: Path, found: dict[str, Any]) -> None:
         if case in missed:
             message = _plain(_why(case))
             failure = ElementTree.SubElement(test, "failure", {"message": message})
-            failure.text = "\n".join(f"run {run}" for run in case["runs"])
+            failure.text = "\n".join(words.RUN_NAMED.format(run=run) for run in case["runs"])
     write_suite(path, suite)
 
 
@@ -33,7 +34,7 @@ def write_suite(path: Path, suite: ElementTree.Element) -> None:
     try:
         ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
     except OSError as error:
-        raise UsageError(f"{path.name} cannot be written: {error.strerror}.") from None
+        raise UsageError(words.CANNOT_WRITE.format(file=path.name, why=error.strerror)) from None
 
 
 def _why(case: dict[str, Any]) -> str:

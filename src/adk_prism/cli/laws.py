@@ -20,7 +20,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         "files",
         metavar="FILE",
         nargs="+",
-        help="a recording, ADK events as JSON lines, or saved /run_sse output",
+        help=words.LAWS_FILE,
     )
 
 
@@ -34,7 +34,11 @@ def execute(args: argparse.Namespace) -> int:
             broken = check_laws(entries, protocols)
         if broken:
             return fail(f"{file}: {_one_line(str(broken[0]))}.")
-        print(f"{file}: {len(LAWS)} laws hold, {len(entries)} entries, {titles}")
+        print(
+            words.LAWS_HOLD.format(
+                file=file, laws=len(LAWS), entries=len(entries), protocols=titles
+            )
+        )
     return 0
 
 

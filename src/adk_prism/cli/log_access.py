@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from adk_prism.cli import words
 from adk_prism.console.client import Client, Unreachable, connect, shown_url
 from adk_prism.console.token import VARIABLE, find_token
 from adk_prism.errors import UsageError
@@ -23,19 +24,17 @@ from adk_prism.server.settings.sources import read_settings
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that say where the runs are."""
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--url", metavar="URL", help="URL of a running server")
+    where.add_argument("--url", metavar="URL", help=words.SERVER_URL)
     where.add_argument(
         "--log",
         metavar="URL",
-        help="run log: sqlite:///FILE or redis://HOST (default: as adk-prism serve uses here)",
+        help=words.RUN_LOG,
     )
-    parser.add_argument(
-        "--token-file", metavar="FILE", help="file with your access token for --url"
-    )
+    parser.add_argument("--token-file", metavar="FILE", help=words.TOKEN_FILE)
     parser.add_argument(
         "--token",
         metavar="TOKEN",
-        help=f"your access token; prefer {VARIABLE}, which ps does not show",
+        help=words.TOKEN.format(variable=VARIABLE),
     )
 
 
@@ -49,11 +48,11 @@ async def opened(args: argparse.Namespace) -> AsyncIterator[Client | LogReader]:
                 yield Client(http)
             except Unreachable as error:
                 raise Unreachable(
-                    f"cannot connect to {shown_url(args.url)}: {error.detail}"
+                    words.CANNOT_CONNECT.format(url=shown_url(args.url), why=error.detail)
                 ) from None
         return
     if args.token is not None or args.token_file is not None:
-        raise UsageError("--token and --token-file need --url.")
+        raise UsageError(words.TOKEN_NEEDS_URL)
     log = open_log_reader(args.log or _own_log())
     await log.open()
     try:

@@ -6,6 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
+from adk_prism.cli import words
 from adk_prism.facts.pricing import Prices
 from adk_prism.server.price_list import prices_of
 from adk_prism.server.settings.sources import read_settings
@@ -16,7 +17,7 @@ def add_prices(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prices",
         metavar="FILE",
-        help="JSON file with prices of models per million tokens: show costs [ADK_PRISM_PRICES]",
+        help=words.PRICES,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from adk_prism.cli import words
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.pipeline.protocols import names, protocol
 from adk_prism.pipeline.replay import replay
@@ -23,24 +24,22 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
-        help="a recording, ADK events as JSON lines, or saved /run_sse output; - reads stdin",
+        help=words.REPLAY_FILE,
     )
     parser.add_argument("--as", dest="protocol", required=True, metavar="PROTOCOL", help=names())
     parser.add_argument(
         "--after",
         metavar="POSITION",
         default="",
-        help="start after a frame (12.3) or an entry (12)",
+        help=words.REPLAY_AFTER,
     )
     parser.add_argument(
         "--dialect",
         metavar="DIALECT",
         default="",
-        help="version of the protocol; ai-sdk has 6 (default), 7 and 5; ag-ui 0.0.59 (default) and 1.0",
+        help=words.REPLAY_DIALECT,
     )
-    parser.add_argument(
-        "--raw", action="store_true", help="ag-ui: send ADK's own events too, as RAW events"
-    )
+    parser.add_argument("--raw", action="store_true", help=words.REPLAY_RAW)
 
 
 def execute(args: argparse.Namespace) -> int:

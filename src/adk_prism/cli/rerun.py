@@ -40,45 +40,38 @@ SHOWN: tuple[str, ...] = ("answer", "tools", "state")
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument(
-        "runs", metavar="RUN|FILE", nargs="+", help="a run's id, or a recording; - is stdin"
-    )
-    parser.add_argument("--model", metavar="M", default="", help="model of all agents")
+    parser.add_argument("runs", metavar="RUN|FILE", nargs="+", help=words.RUN_OR_FILE)
+    parser.add_argument("--model", metavar="M", default="", help=words.RERUN_MODEL)
     parser.add_argument(
         "--instruction",
         metavar="AGENT=FILE",
         action="append",
         default=[],
-        help="instruction of an agent, from a text file; repeatable",
+        help=words.RERUN_INSTRUCTION,
     )
     parser.add_argument(
         "--tools",
         choices=("recorded", "live"),
         default="recorded",
-        help="recorded: answer tools from the recording (default); live: call them",
+        help=words.RERUN_TOOLS,
     )
-    parser.add_argument(
-        "--dir", metavar="AGENTS_DIR", help="folder of ADK apps (default: the example apps)"
-    )
+    parser.add_argument("--dir", metavar="AGENTS_DIR", help=words.AGENTS_DIR)
     parser.add_argument(
         "--out",
         metavar="DIR",
-        help="data folder for the new runs (default: a temporary one); not with --url",
+        help=words.RERUN_OUT,
     )
     parser.add_argument(
         "--fail-on",
         action="append",
         default=[],
         choices=ASPECTS,
-        help="exit with 1 if this differs; repeatable",
+        help=words.RERUN_FAIL_ON,
     )
-    parser.add_argument("--json", action="store_true", help="print the comparisons as JSON")
+    parser.add_argument("--json", action="store_true", help=words.RERUN_JSON)
     add_arguments(parser)
     add_prices(parser)
-    parser.epilog = (
-        "Exit codes: 0 run and compared; 1 something of --fail-on differs, or a run failed that had not;"
-        " 2 a run cannot be run again."
-    )
+    parser.epilog = words.RERUN_EPILOG
 
 
 class Result(Struct, kw_only=True, omit_defaults=True):
@@ -137,16 +130,14 @@ def _results(args: argparse.Namespace, body: dict[str, Any], prices: Prices) -> 
 def _check_place(args: argparse.Namespace) -> None:
     files = [word for word in args.runs if is_file(word)]
     if args.url and files:
-        raise UsageError(f"--url is for runs of the server; {files[0][:200]!r} is a file.")
+        raise UsageError(words.URL_IS_FOR_RUNS.format(file=files[0][:200]))
     if args.url and (args.out or args.dir):
-        raise UsageError("--url cannot be combined with --out or --dir: the server has its own.")
+        raise UsageError(words.URL_OR_OUT)
 
 
 def _note_files(gathered: Gathered) -> None:
     if gathered.files:
-        note(
-            "a recording has one run: it begins with the state that it recorded, without earlier messages"
-        )
+        note(words.ONE_RUN_IN_A_RECORDING)
 
 
 def _instructions(given: Sequence[str]) -> dict[str, str]:
@@ -154,9 +145,9 @@ def _instructions(given: Sequence[str]) -> dict[str, str]:
     for word in given:
         agent, sign, file = word.partition("=")
         if not (agent and sign and file):
-            raise UsageError(f"--instruction must be AGENT=FILE, got {word[:100]!r}.")
+            raise UsageError(words.BAD_INSTRUCTION.format(given=word[:100]))
         if agent in found:
-            raise UsageError(f"--instruction names the agent {agent[:100]!r} twice.")
+            raise UsageError(words.INSTRUCTION_TWICE.format(agent=agent[:100]))
         found[agent] = _text(Path(file))
     return found
 
@@ -164,14 +155,14 @@ def _instructions(given: Sequence[str]) -> dict[str, str]:
 def _text(file: Path) -> str:
     try:
         if file.stat().st_size > LARGEST_FILE:
-            raise UsageError(f"{file} is larger than {LARGEST_FILE} bytes.")
+            raise UsageError(words.FILE_TOO_LARGE.format(file=file, limit=LARGEST_FILE))
         text = file.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise UsageError(f"{file} cannot be read ({error.strerror}).") from None
+        raise UsageError(words.CANNOT_READ.format(file=file, why=error.strerror)) from None
     except UnicodeDecodeError:
-        raise UsageError(f"{file} is not a text file in UTF-8.") from None
+        raise UsageError(words.NOT_UTF8.format(file=file)) from None
     if "\0" in text:
-        raise UsageError(f"{file} is not a text file: it has NUL characters.")
+        raise UsageError(words.HAS_NUL.format(file=file))
     return text
 
 
@@ -236,11 +227,11 @@ class _Work:
 def _code(results: Sequence[Result], gates: Sequence[str]) -> int:
     if any(result.error for result in results):
         return USAGE
-    broken = {aspect for result in results for aspect in result.differs if aspect in gates}
+    broken = sorted({aspect for result in results for aspect in result.differs if aspect in gates})
     if broken:
-        return fail(f"the runs differ in: {', '.join(sorted(broken))}", FAILURE)
+        return fail(words.DIFFER.format(aspects=", ".join(broken)), FAILURE)
     failed = [result.run for result in results if result.has_failed]
-    return fail(f"failed now, and not before: {', '.join(failed)}", FAILURE) if failed else 0
+    return fail(words.FAILED_NOW.format(runs=", ".join(failed)), FAILURE) if failed else 0
 
 
 def _print(results: Sequence[Result], *, as_json: bool) -> None:
@@ -258,14 +249,14 @@ def _print(results: Sequence[Result], *, as_json: bool) -> None:
     sys.stdout.write("".join(f"{line}\n" for line in _notes(results)))
 
 
-_HEAD = ("recorded", "run", *SHOWN, "outcome", "tokens", "seconds", "model calls", "cost")
+_HEAD = words.RERUN_HEAD
 
 
 def _row(result: Result) -> tuple[str, ...]:
     names = (result.recorded or "–", result.run or "–")
     both = result.comparison
     if both is None:
-        outcome = "not run" if result.error else "one side only"
+        outcome = words.NOT_RUN if result.error else words.ONE_SIDE_ONLY
         return (*names, *("–" for _ in SHOWN), outcome, "", "", "", "")
     same = ("changed" if aspect in both.differs else "same" for aspect in SHOWN)
     a, b = both.a, both.b
@@ -296,4 +287,4 @@ def _notes(results: Sequence[Result]) -> Iterator[str]:
             yield f"{result.run or result.recorded}: {plain}"
         both = result.comparison
         if both is not None and both.b["outcome"] == "waiting" != both.a["outcome"]:
-            yield f"{result.run}: it asks for something that the recording has no answer to, and waits."
+            yield words.RERUN_WAITS.format(run=result.run)

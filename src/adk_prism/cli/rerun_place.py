@@ -15,6 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
+from adk_prism.cli import words
 from adk_prism.cli.log_access import opened
 from adk_prism.cli.stored_runs import is_file, read_stored
 from adk_prism.console.client import Client
@@ -62,7 +63,7 @@ def own_place(args: argparse.Namespace, gathered: Gathered, say: Say) -> Iterato
     asyncio.run(_copy(settings.log, gathered))
     with serving(args.dir or "", settings, say) as url:
         yield url
-    say(f"The runs are in {folder}; look at them with: adk-prism serve --data-dir {folder}")
+    say(words.RERUN_IN.format(folder=folder))
 
 
 async def gather(words: Sequence[str], args: argparse.Namespace) -> Gathered:
@@ -92,20 +93,17 @@ async def _gather_conversation(log: LogReader, run: RunId, found: Gathered) -> N
         entries = [entry async for batch in log.read(each.run) for entry in batch]
         found.entries[each.run] = await calls.filled(each.run, entries)
     if run not in found.entries:
-        raise UsageError(f"Run {run!r} is not over yet. Wait until it is, or stop it.")
+        raise UsageError(words.RUN_NOT_OVER.format(run=run))
 
 
 def _head(word: str, entries: Sequence[Entry]) -> RunStarted:
     head = entries[0].record if entries else None
     if not isinstance(head, RunStarted):
-        raise NotFound(f"{word}: there is no run in it.")
+        raise NotFound(words.NO_RUN_IN.format(file=word))
     if head.derived:
-        raise UsageError(
-            f"{word} is a capture of events, which does not say which app answered what: only recordings of"
-            " adk-prism can be run again."
-        )
+        raise UsageError(words.NO_RERUN_OF_CAPTURE.format(file=word))
     if not isinstance(entries[-1].record, RunEnded):
-        raise UsageError(f"{word}: the run in it is not over.")
+        raise UsageError(words.RUN_IN_FILE_NOT_OVER.format(file=word))
     return head
 
 

@@ -50,35 +50,33 @@ USER = "user"
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("app", metavar="APP", help="name of the app, e.g. tour")
-    parser.add_argument("message", metavar="MESSAGE", help="message to send, e.g. help")
+    parser.add_argument("app", metavar="APP", help=words.RUN_APP)
+    parser.add_argument("message", metavar="MESSAGE", help=words.RUN_MESSAGE)
     parser.add_argument(
-        "--as", dest="protocol", metavar="PROTOCOL", help=f"write the exact bytes of {names()}"
+        "--as", dest="protocol", metavar="PROTOCOL", help=words.RUN_AS.format(protocols=names())
     )
     parser.add_argument(
         "--session",
         metavar="S",
-        help=f"continue this session, stored under {DATA_DIR}/ [ADK_PRISM_DATA_DIR]",
+        help=words.RUN_SESSION.format(folder=DATA_DIR),
     )
     parser.add_argument(
         "--state",
         metavar="KEY=JSON",
         action="append",
         default=[],
-        help="set a state key before the run; repeatable",
+        help=words.RUN_STATE,
     )
     parser.add_argument(
         "--errors",
         choices=("reference", "full"),
-        help="full: also print the traceback of an exception [ADK_PRISM_ERRORS]",
+        help=words.RUN_ERRORS,
     )
-    parser.add_argument(
-        "--dir", metavar="AGENTS_DIR", help="folder of ADK apps (default: the example apps)"
-    )
+    parser.add_argument("--dir", metavar="AGENTS_DIR", help=words.AGENTS_DIR)
     parser.add_argument(
         "--prices",
         metavar="FILE",
-        help="JSON file with prices of models per million tokens: print the cost [ADK_PRISM_PRICES]",
+        help=words.PRICES,
     )
 
 
@@ -100,9 +98,7 @@ def _assignment(text: str) -> tuple[str, Any]:
             raise ValueError
         return key, msgspec.json.decode(value)
     except ValueError:  # also the base of msgspec's errors
-        raise UsageError(
-            f"--state must be KEY=JSON, e.g. --state 'city=\"Rome\"', got {text[:60]!r}."
-        ) from None
+        raise UsageError(words.BAD_STATE.format(given=text[:60])) from None
 
 
 class _Output:
@@ -190,7 +186,7 @@ async def _conversations(
     apps = Apps.of_folder(folder, services, report=report)
     if apps.find(args.app) is None:
         names = ", ".join(apps.names())
-        missing = f"There is no app {args.app[:60]!r}. Available apps: {names}."
+        missing = words.NO_APP.format(app=args.app[:60], apps=names)
         raise UsageError(missing + (install_hint(args.app) if folder is None else ""))
     locks = SessionLocks()
     # Only what is shown is recorded: the positions of protocols stay what they are.
@@ -231,6 +227,6 @@ class DiagnosticPrinter:
             return
         self._printed |= {diagnostic.correlation} - {""}
         cause = diagnostic.message or diagnostic.cause.rstrip().rpartition("\n")[2]
-        words = [diagnostic.kind, diagnostic.detail, diagnostic.correlation, cause]
-        line = ": ".join(word.rstrip(".") for word in words if word)
+        parts = [diagnostic.kind, diagnostic.detail, diagnostic.correlation, cause]
+        line = ": ".join(part.rstrip(".") for part in parts if part)
         self._say("".join(c if c.isprintable() else " " for c in line))

@@ -28,12 +28,10 @@ from adk_prism.runlog.run_query import RunQuery
 DEFAULT_LIMIT, MOST = 20, 200
 """Runs that are printed: by default, and at most."""
 
-_ORIGIN = {"app": "name of the app", "user": "the user", "session": "id of the session"}
-_HEAD = ("run", "started", "app", "outcome", "tokens", "cost", "seconds", "message")
+_ORIGIN = {"app": words.OF_APP, "user": words.OF_USER, "session": words.OF_SESSION}
+_HEAD = words.RUNS_HEAD
 _STYLES: dict[str, Style] = {"failed": "error", "incomplete": "error", "waiting": "ask"}
-_PARTIAL = (
-    "some runs could not be searched: they are not indexed yet, or older than what is kept for it"
-)
+_PARTIAL = words.SOME_NOT_SEARCHED
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -41,9 +39,9 @@ def register(parser: argparse.ArgumentParser) -> None:
     for name, text in (SEARCH_FIELDS | _ORIGIN).items():
         parser.add_argument(_option(name), metavar="X", dest=name, default="", help=text)
     parser.add_argument(
-        "--limit", type=int, default=DEFAULT_LIMIT, help=f"at most so many runs, up to {MOST}"
+        "--limit", type=int, default=DEFAULT_LIMIT, help=words.RUNS_LIMIT.format(most=MOST)
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, as GET /api/runs answers")
+    parser.add_argument("--json", action="store_true", help=words.RUNS_JSON)
     add_arguments(parser)
     add_prices(parser)
 
@@ -55,7 +53,7 @@ def _option(name: str) -> str:
 def execute(args: argparse.Namespace) -> int:
     """Print the runs that fit, newest first. Raise `PrismError` for a bad question, or no log."""
     if not 1 <= args.limit <= MOST:
-        raise UsageError(f"--limit must be from 1 to {MOST}, got {args.limit}.")
+        raise UsageError(words.BAD_LIMIT.format(most=MOST, given=args.limit))
     with progress(words.SEARCHING):
         found, complete = asyncio.run(_search(args))
     if args.json:
@@ -97,7 +95,7 @@ def _text(given: str) -> str:
 
 def _table(found: list[dict[str, Any]]) -> Iterator[Row]:
     if not found:
-        yield Row("No run fits.")
+        yield Row(words.NO_RUN_FOUND)
         return
     rows = [_HEAD, *map(_row, found)]
     if not any("cost" in run for run in found):
@@ -116,8 +114,8 @@ def _total(found: list[dict[str, Any]]) -> Iterator[str]:
     if len(found) > 1:
         tokens = sum(run["tokens"] for run in found)
         costs = [run["cost"] for run in found if "cost" in run]
-        spent = f", cost {cost_text(total_cost(costs))}" if costs else ""
-        yield f"{len(found)} runs, {tokens} tokens{spent}"
+        spent = words.COST_OF_RUN.format(cost=cost_text(total_cost(costs))) if costs else ""
+        yield words.RUNS_SUM.format(runs=len(found), tokens=tokens, cost=spent)
 
 
 def _row(run: dict[str, Any]) -> tuple[str, ...]:

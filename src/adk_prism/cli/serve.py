@@ -127,15 +127,15 @@ def _listen(settings: Settings, port: int) -> socket.socket:
 def _why(error: OSError, settings: Settings, port: int) -> str:
     address = f"{settings.host}:{port}"
     if error.errno == errno.EADDRINUSE:
-        return f"{address} is already in use; stop the other server, or choose another --port."
-    return f"cannot listen on {address}: {error.strerror or error}."
+        return words.ADDRESS_IN_USE.format(address=address)
+    return words.CANNOT_LISTEN.format(address=address, why=error.strerror or error)
 
 
 def _announce(listener: socket.socket, apps: list[str]) -> None:
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
-    names = ", ".join(apps) or "no apps"
-    print(f"adk-prism on http://{shown}:{port} serving {names}", file=sys.stderr, flush=True)
+    names = ", ".join(apps) or words.NO_APPS
+    print(words.SERVING.format(host=shown, port=port, apps=names), file=sys.stderr, flush=True)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -193,4 +193,4 @@ def _add(add: Callable[..., argparse.Action], name: str, option: Option) -> None
 
 def _default(name: str, option: Option) -> str:
     value = Settings.__dataclass_fields__[name].default
-    return f" (default: {option.kind.show(value)})" if value else ""
+    return words.DEFAULT.format(value=option.kind.show(value)) if value else ""

@@ -64,8 +64,12 @@ def _end_within(seconds: float, report: Report) -> None:
     """End the process after some seconds if it is still running."""
 
     def end() -> None:
-        kind, detail = "process ended", "Agent code did not stop in time, so the process was ended."
-        report(Diagnostic(kind=kind, detail=detail))
+        report(
+            Diagnostic(
+                kind="process ended",
+                detail="Agent code did not stop in time, so the process was ended.",
+            )
+        )
         sys.stderr.flush()
         os._exit(0)
 

@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
+from adk_prism.cli import words
+
 GROUPS: dict[str, tuple[str, ...]] = {
-    "Server": (
+    words.SERVER: (
         "host", "port", "root_path", "public_url", "workers", "worker_port", "reload", "a2a",
         "auto_create_session", "keep_alive", "stalled", "grace",
     ),
-    "Storage": (
+    words.STORAGE: (
         "data_dir", "log", "sessions", "artifacts", "memory", "local_storage", "retention_age",
         "retention_size", "retention_sessions", "files_from", "files_limit", "files_emulator",
     ),
-    "Models": ("default_llm_model", "max_llm_calls", "model_calls", "prices"),
-    "Running agents": (
+    words.MODELS: ("default_llm_model", "max_llm_calls", "model_calls", "prices"),
+    words.AGENTS: (
         "chat_busy", "adk_busy", "tool_threads", "in_doubt", "in_doubt_tool", "lease",
         "client_state", "extra_plugins", "enable_features", "disable_features",
     ),
-    "Voice": (
+    words.VOICE: (
         "live_busy", "live_grace", "live_sound", "live_sound_limit", "live_shortcut",
         "approval_timeout", "client_tool_timeout",
     ),
-    "Remote apps": (
+    words.REMOTE: (
         "remote", "remote_app", "remote_header", "remote_token_command", "remote_dialect",
         "remote_idle", "remote_total", "remote_event_limit",
     ),
-    "Security": (
+    words.SECURITY: (
         "tokens", "oidc_issuer", "oidc_audience", "oidc_jwks", "oidc_user_claim", "oidc_algorithm",
         "proxy_user_header", "trusted_proxy", "authenticate", "admin", "allow_origin", "allow_host",
         "dev", "insecure", "redact", "reveal",
     ),
-    "Limits": (
+    words.LIMITS: (
         "body_limit", "history_limit", "upload_limit", "limit_runs", "limit_requests",
         "limit_sockets", "limit_rate", "limit_bytes", "limit_run_time", "limit_unwatched",
     ),
-    "Logging": ("log_level", "log_format", "access_log", "audit", "errors", "otlp"),
+    words.LOGGING: ("log_level", "log_format", "access_log", "audit", "errors", "otlp"),
 }  # fmt: skip
 """In the order in which someone who sets up a server needs them."""

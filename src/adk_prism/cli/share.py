@@ -18,20 +18,18 @@ from adk_prism.source.recording import read_run
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument(
-        "file", metavar="FILE", help="a recording or saved /run_sse output; - reads stdin"
-    )
+    parser.add_argument("file", metavar="FILE", help=words.VIEW_FILE)
     parser.add_argument(
         "-o",
         "--output",
         metavar="HTML",
         required=True,
-        help="file to write; - writes to stdout",
+        help=words.SHARE_OUTPUT,
     )
     parser.add_argument(
         "--model-calls",
         action="store_true",
-        help="with what was sent to models, if the recording has it",
+        help=words.SHARE_MODEL_CALLS,
     )
 
 
@@ -60,4 +58,6 @@ def _write(path: Path, text: str) -> None:
         unfinished.replace(path)
     except OSError as error:
         unfinished.unlink(missing_ok=True)
-        raise SourceError(f"{path} cannot be written: {error.strerror or error}.") from None
+        raise SourceError(
+            words.CANNOT_WRITE.format(file=path, why=error.strerror or error)
+        ) from None

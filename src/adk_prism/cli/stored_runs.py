@@ -11,6 +11,7 @@ import re
 import sys
 from pathlib import Path
 
+from adk_prism.cli import words
 from adk_prism.cli.log_access import opened
 from adk_prism.console.client import Client
 from adk_prism.errors import SourceError, UsageError
@@ -34,7 +35,7 @@ def is_file(word: str) -> bool:
     if word == "-" or Path(word).exists():
         return True
     if _RUN.fullmatch(word) is None:
-        raise UsageError(f"There is no file {word[:200]!r}.")
+        raise UsageError(words.NO_FILE.format(file=word[:200]))
     return False
 
 

@@ -7,7 +7,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from adk_prism.cli import FAILURE, words
+from adk_prism.cli import FAILURE, note, words
 from adk_prism.cli.terminal import progress
 from adk_prism.errors import UsageError
 from adk_prism.projection.ai_sdk import tool_types
@@ -16,20 +16,16 @@ from adk_prism.projection.ai_sdk.typescript import declarations
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument(
-        "app", metavar="APP", nargs="?", help="also print the types of this app's tools"
-    )
-    parser.add_argument(
-        "--dir", metavar="AGENTS_DIR", help="folder of ADK apps (default: the example apps)"
-    )
-    parser.epilog = "Write the output to a file of your project: adk-prism types my_app > prism.ts"
+    parser.add_argument("app", metavar="APP", nargs="?", help=words.TYPES_APP)
+    parser.add_argument("--dir", metavar="AGENTS_DIR", help=words.AGENTS_DIR)
+    parser.epilog = words.TYPES_EPILOG
 
 
 def execute(args: argparse.Namespace) -> int:
     """Print the types; return 1 if a tool of the app could not be read. Raise `UsageError`."""
     if args.app is None:
         if args.dir:
-            raise UsageError("--dir needs an APP: adk-prism types APP --dir AGENTS_DIR")
+            raise UsageError(words.DIR_NEEDS_APP)
         sys.stdout.write(declarations())
         return 0
     return asyncio.run(_print(args.app, Path(args.dir) if args.dir else None))
@@ -48,7 +44,7 @@ async def _print(name: str, folder: Path | None) -> int:
     apps = Apps.of_folder(folder, services, report=DiagnosticPrinter())
     try:
         if apps.find(name) is None:
-            missing = f"There is no app {name[:60]!r}. Available apps: {', '.join(apps.names())}."
+            missing = words.NO_APP.format(app=name[:60], apps=", ".join(apps.names()))
             raise UsageError(missing + (install_hint(name) if folder is None else ""))
         with progress(words.LOADING.format(app=name)):
             await apps.open(name)
@@ -58,7 +54,7 @@ async def _print(name: str, folder: Path | None) -> int:
         await close_services(services)
     unread = [each for each in found if isinstance(each, UnreadTool)]
     for each in unread:
-        sys.stderr.write(f"No types for {each.tool} of {each.agent}: {each.reason[:300]}\n")
+        note(words.NO_TYPES.format(tool=each.tool, agent=each.agent, why=each.reason[:300]))
     tools = ((t.name, t.description, t.input, t.output) for t in found if isinstance(t, ToolSchema))
     sys.stdout.write(declarations() + "\n" + tool_types.declarations(name, tools))
     return FAILURE if unread else 0

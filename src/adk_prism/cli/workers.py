@@ -15,6 +15,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 
+from adk_prism.cli import words
+
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """Signals that end the server. An ignored SIGHUP (`nohup`) stays ignored."""
 
@@ -73,9 +75,7 @@ class Workers:
             self._signals += 1
             self._send_signal(signal.SIGTERM)
             return
-        print(
-            f"adk-prism: worker {number} died (exit code {code}); restarting it.", file=sys.stderr
-        )
+        print(words.WORKER_DIED.format(number=number, code=code), file=sys.stderr)
         self._start(number)
 
     def _forward(self, name: int, frame: FrameType | None) -> None:

@@ -9,6 +9,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import OptionList, Static
 
+from adk_prism.console import words
 from adk_prism.console.client import shown_url
 
 
@@ -22,7 +23,7 @@ class AppPicker(App[str]):
     """
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q,escape,ctrl+c", "leave", "Quit", priority=True, show=False),
+        Binding("q,escape,ctrl+c", "leave", words.QUIT, priority=True, show=False),
         Binding("j", "move(1)", show=False),
         Binding("k", "move(-1)", show=False),
     ]
@@ -34,9 +35,9 @@ class AppPicker(App[str]):
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
-        yield Static(f"Choose an app on {shown_url(self._url)}", id="title", markup=False)
+        yield Static(words.CHOOSE_APP.format(server=shown_url(self._url)), id="title", markup=False)
         yield OptionList(*self._apps, id="apps", markup=False)
-        yield Static("↑ ↓: select  Enter: open  q: quit", id="keys", markup=False)
+        yield Static(words.PICKER_KEYS, id="keys", markup=False)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Return the app."""

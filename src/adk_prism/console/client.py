@@ -16,6 +16,7 @@ import httpx
 import msgspec
 from msgspec import Struct
 
+from adk_prism.console import words
 from adk_prism.console.token import Token
 from adk_prism.errors import PrismError, SourceError, UsageError
 from adk_prism.runlog.entry import Entry, Outcome
@@ -48,13 +49,13 @@ class SessionAddress(Struct, frozen=True):
 class Unreachable(PrismError):
     """The server does not answer, or the connection broke. Trying again may help."""
 
-    title = "Server unreachable"
+    title = words.UNREACHABLE
 
 
 class Refused(PrismError):
     """The server rejected the request. Trying the same again does not help."""
 
-    title = "Refused"
+    title = words.REFUSED
 
     def __init__(self, detail: str, code: int) -> None:
         super().__init__(detail)
@@ -96,7 +97,7 @@ class Stream:
             async for piece in self._response.aiter_raw():
                 for event in decoder.feed(piece):
                     if _reports_broken_stream(event):
-                        raise Unreachable("The server could not continue the stream.")
+                        raise Unreachable(words.STREAM_LOST)
                     yield event
 
 
@@ -260,7 +261,7 @@ def connect(url: str, token: Token | None = None) -> httpx.AsyncClient:
     """Return an HTTP client for a server. Raise `UsageError` if `url` is not an http(s) URL."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"--url must be a URL such as http://127.0.0.1:8000, got {url[:80]!r}.")
+        raise UsageError(words.BAD_URL.format(given=url[:80]))
     return httpx.AsyncClient(
         base_url=url.rstrip("/"),
         timeout=httpx.Timeout(SILENCE, connect=CONNECT),
@@ -283,15 +284,15 @@ def _reaching() -> Any:
     try:
         yield
     except httpx.InvalidURL as error:
-        raise UsageError(f"The server URL is not valid: {error}.") from None
+        raise UsageError(words.INVALID_URL.format(why=error)) from None
     except httpx.TransportError as error:
-        raise Unreachable(_WHY.get(type(error), "The connection was lost.")) from error
+        raise Unreachable(_WHY.get(type(error), words.CONNECTION_LOST)) from error
 
 
 _WHY: dict[type[httpx.TransportError], str] = {
-    httpx.ConnectError: "The server does not answer.",
-    httpx.ConnectTimeout: "The server does not answer.",
-    httpx.ReadTimeout: f"The server has sent nothing for {SILENCE:.0f} seconds.",
+    httpx.ConnectError: words.NO_ANSWER,
+    httpx.ConnectTimeout: words.NO_ANSWER,
+    httpx.ReadTimeout: words.SILENT.format(seconds=SILENCE),
 }
 
 
@@ -299,9 +300,7 @@ def _decoded(response: httpx.Response) -> Any:
     try:
         return msgspec.json.decode(response.content)
     except msgspec.MsgspecError:
-        raise SourceError(
-            f"{response.url.copy_with(query=None)} did not return JSON. Is it an adk-prism server?"
-        ) from None
+        raise SourceError(words.NOT_JSON.format(url=response.url.copy_with(query=None))) from None
 
 
 def _check(response: httpx.Response) -> None:
@@ -316,12 +315,8 @@ def _check(response: httpx.Response) -> None:
     raise Refused(detail, response.status_code)
 
 
-_TOKEN_MISSING = (
-    "The server requires a token. Set ADK_PRISM_TOKEN, or pass a file with --token-file."
-)
-_TOKEN_REJECTED = (
-    "The server rejected your token: it is wrong or has expired. Ask the operator for a new one."
-)
+_TOKEN_MISSING = words.TOKEN_REQUIRED
+_TOKEN_REJECTED = words.TOKEN_REJECTED
 
 
 def _detail(response: httpx.Response) -> str:
@@ -330,7 +325,9 @@ def _detail(response: httpx.Response) -> str:
     except msgspec.MsgspecError:
         problem = None
     detail = problem.get("detail") if isinstance(problem, dict) else None
-    return str(detail or f"The server returned {response.status_code} {response.reason_phrase}.")
+    return str(
+        detail or words.RETURNED.format(status=response.status_code, reason=response.reason_phrase)
+    )
 
 
 def _reports_broken_stream(event: SseEvent) -> bool:

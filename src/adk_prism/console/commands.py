@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from adk_prism.console import words
 from adk_prism.errors import UsageError
 
 
@@ -31,25 +32,25 @@ class Command(Struct, frozen=True):
 
 
 COMMANDS: Sequence[Command] = (
-    Command("ok", "search as planned", "o", group="plan"),
-    Command("short", "run the plan for its first results only", "s", group="plan"),
-    Command("modify", "change the plan", "m", "TEXT", group="plan"),
-    Command("cancel", "cancel the plan", "c", group="plan"),
-    Command("remedy", "choose a remedy: 1 to 9", "", "NUMBER", group="plan"),
-    Command("approve", "approve the pending tool call", "y", group="answer"),
-    Command("deny", "deny the pending tool call", "n", "[REASON]", group="answer"),
-    Command("assume", "add an assumption", "a", "TEXT", group="box"),
-    Command("unassume", "remove an assumption", "r", "NUMBER", group="box"),
-    Command("ask", "add an open question", "u", "TEXT", group="box"),
-    Command("resolve", "remove an open question", "x", "NUMBER", group="box"),
-    Command("export", "write the search strategy to a file", "e", "[FILE]", group="box"),
-    Command("grounding", "show the research plan", "g"),
-    Command("history", "show all searches", "h"),
-    Command("timeline", "show when each agent and tool ran", "t"),
-    Command("state", "show the session's state", "v"),
-    Command("proof", "show confidence and sources", "p"),
-    Command("help", "show this list", "question_mark"),
-    Command("stop", "stop the run", "escape", group="run"),
+    Command("ok", words.HELP_OK, "o", group="plan"),
+    Command("short", words.HELP_SHORT, "s", group="plan"),
+    Command("modify", words.HELP_MODIFY, "m", "TEXT", group="plan"),
+    Command("cancel", words.HELP_CANCEL, "c", group="plan"),
+    Command("remedy", words.HELP_REMEDY, "", "NUMBER", group="plan"),
+    Command("approve", words.HELP_APPROVE, "y", group="answer"),
+    Command("deny", words.HELP_DENY, "n", "[REASON]", group="answer"),
+    Command("assume", words.HELP_ASSUME, "a", "TEXT", group="box"),
+    Command("unassume", words.HELP_UNASSUME, "r", "NUMBER", group="box"),
+    Command("ask", words.HELP_ASK, "u", "TEXT", group="box"),
+    Command("resolve", words.HELP_UNASK, "x", "NUMBER", group="box"),
+    Command("export", words.HELP_EXPORT, "e", "[FILE]", group="box"),
+    Command("grounding", words.HELP_PLAN, "g"),
+    Command("history", words.HELP_HISTORY, "h"),
+    Command("timeline", words.HELP_TIMELINE, "t"),
+    Command("state", words.HELP_STATE, "v"),
+    Command("proof", words.HELP_PROOF, "p"),
+    Command("help", words.HELP_HELP, "question_mark"),
+    Command("stop", words.HELP_STOP, "escape", group="run"),
     Command("quit", "quit", "q", group="run"),
 )
 _BY_NAME = {command.name: command for command in COMMANDS}
@@ -57,7 +58,7 @@ _BY_NAME = {command.name: command for command in COMMANDS}
 PANELS = ("grounding", "history", "timeline", "state", "proof", "help")
 """Commands that show the panel of the same name."""
 
-KEY_NAMES = {"question_mark": "?", "escape": "Esc"}
+KEY_NAMES = {"question_mark": "?", "escape": words.ESCAPE_KEY}
 
 
 class Typed(Struct, frozen=True):
@@ -73,18 +74,20 @@ def parse(line: str) -> Typed | str:
         return line[1:]
     if not line.startswith("/"):
         return line
-    name, _, words = line[1:].partition(" ")
+    name, _, text = line[1:].partition(" ")
     command = _BY_NAME.get(name.strip().lower())
-    words = words.strip()
+    text = text.strip()
     if command is None:
+        raise UsageError(words.UNKNOWN_COMMAND.format(name=name[:40], text=name[:20]))
+    if command.needs and not text:
         raise UsageError(
-            f"Unknown command /{name[:40]}. /help lists the commands; //{name[:20]} sends it as a message."
+            words.NEEDS_ARGUMENT.format(
+                command=command.name, argument=command.takes, help=command.help
+            )
         )
-    if command.needs and not words:
-        raise UsageError(f"/{command.name} needs {command.takes}: {command.help}.")
-    if words and not command.takes:
-        raise UsageError(f"/{command.name} takes no argument, got {words[:40]!r}.")
-    return Typed(command, words)
+    if text and not command.takes:
+        raise UsageError(words.TAKES_NO_ARGUMENT.format(command=command.name, given=text[:40]))
+    return Typed(command, text)
 
 
 def command(name: str) -> Command:

@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from adk_prism.console import words
+
 
 class SignIn(Struct, frozen=True):
     """One request; its config is sent back with what the user entered."""
@@ -23,17 +25,15 @@ class SignIn(Struct, frozen=True):
     def wants(self) -> str:
         """What the user has to type."""
         if self.address:
-            return "the redirect URL"
-        return "the API key" if self._credential.get("authType") == "apiKey" else "the token or key"
+            return words.REDIRECT_URL
+        return words.API_KEY if self._credential.get("authType") == "apiKey" else words.TOKEN_OR_KEY
 
     @property
     def advice(self) -> str:
         """Instructions for the user."""
         if self.address:
-            return (
-                f"A tool needs you to sign in. Open\n{self.address}\nand paste {self.wants} here."
-            )
-        return f"A tool needs you to sign in. Enter {self.wants}."
+            return words.SIGN_IN_AT.format(address=self.address, what=self.wants)
+        return words.SIGN_IN.format(what=self.wants)
 
     def answer(self, text: str) -> dict[str, Any]:
         """Return the request's config with what the user entered."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from adk_prism.console import words
 from adk_prism.console.commands import PANELS, Typed, parse
 from adk_prism.console.questions import Question, questions, response
 from adk_prism.console.session_history import SessionHistory
@@ -120,9 +121,7 @@ class IntentReader:
 
     def _check_free(self) -> None:
         if self._busy():
-            raise Conflict(
-                "The app is still running. Wait until it finishes, or stop it with /stop."
-            )
+            raise Conflict(words.STILL_RUNNING)
 
     def _answer(self, question: Question, answer: bool | str, reason: str = "") -> Intent:
         self._given[question.id] = response(question, answer, reason)
@@ -137,7 +136,7 @@ class IntentReader:
         self._check_free()
         asked = [question for question in self.asked() if question.kind == "approval"]
         if not asked:
-            raise Conflict("There is nothing to approve.")
+            raise Conflict(words.NOTHING_TO_APPROVE)
         return self._answer(asked[0], typed.command.name == "approve", typed.words)
 
     # -------------------------------------------------------------- the plan and its remedies
@@ -146,8 +145,8 @@ class IntentReader:
         self._check_free()
         plan = self.plan
         if plan is None:
-            raise Conflict("There is no search plan to answer.")
-        approval, words = _APPROVALS[typed.command.name]
+            raise Conflict(words.NO_PLAN_TO_ANSWER)
+        approval, text = _APPROVALS[typed.command.name]
         state = {
             key("user_approval"): approval,
             key("approval_timestamp"): self._now(),
@@ -158,7 +157,7 @@ class IntentReader:
         if gate is not None and approval != "modify":
             self._state |= state
             return self._answer(gate, approval != "cancel")
-        text = f"{words}: {typed.words}" if typed.words else words
+        text = f"{text}: {typed.words}" if typed.words else text
         return Send(_message({"text": text}) | {"stateDelta": state})
 
     def _remedy(self, typed: Typed) -> Intent:
@@ -167,8 +166,8 @@ class IntentReader:
         chosen = next((r for r in remedies if str(r["number"]) == typed.words), None)
         if chosen is None:
             there = ", ".join(str(remedy["number"]) for remedy in remedies)
-            expected = f"expected one of {there}" if there else "none is offered"
-            raise UsageError(f"There is no remedy {typed.words[:20]!r}; {expected}.")
+            expected = words.EXPECTED_ONE_OF.format(numbers=there) if there else words.NONE_OFFERED
+            raise UsageError(words.NO_REMEDY.format(given=typed.words[:20], expected=expected))
         context = {name: value for name, value in chosen.items() if name not in ("number", "name")}
         state = {key("selected_remedy"): chosen["name"], key("remedy_context"): context}
         return Send(_message({"text": str(chosen["label"])}) | {"stateDelta": state})
@@ -177,21 +176,21 @@ class IntentReader:
 
     def _add(self, typed: Typed) -> Intent:
         name, items = self._list(typed)
-        words = " ".join(typed.words.split())
-        if len(words) > LONGEST_ITEM:
-            raise UsageError(
-                f"The text has {len(words)} characters; at most {LONGEST_ITEM} are allowed."
-            )
-        if words in items:
-            raise Conflict(f"{words[:60]!r} is already in the list.")
-        return _change(name, [*items, words])
+        text = " ".join(typed.words.split())
+        if len(text) > LONGEST_ITEM:
+            raise UsageError(words.TEXT_TOO_LONG.format(length=len(text), limit=LONGEST_ITEM))
+        if text in items:
+            raise Conflict(words.ALREADY_LISTED.format(text=text[:60]))
+        return _change(name, [*items, text])
 
     def _remove(self, typed: Typed) -> Intent:
         name, items = self._list(typed)
         number = int(typed.words) if typed.words.isdecimal() else 0
         if not 1 <= number <= len(items):
-            expected = f"expected 1 to {len(items)}" if items else "the list is empty"
-            raise UsageError(f"There is no item {typed.words[:20]!r}; {expected}.")
+            expected = (
+                words.EXPECTED_UP_TO.format(count=len(items)) if items else words.LIST_IS_EMPTY
+            )
+            raise UsageError(words.NO_ITEM.format(given=typed.words[:20], expected=expected))
         return _change(name, [*items[: number - 1], *items[number:]])
 
     def _list(self, typed: Typed) -> tuple[str, list[str]]:
@@ -206,7 +205,7 @@ class IntentReader:
 
     def _stop(self, _: Typed) -> Intent:
         if not self._busy():
-            raise Conflict("There is no run to stop.")
+            raise Conflict(words.NO_RUN_TO_STOP)
         return Stop()
 
     def _quit(self, _: Typed) -> Intent:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Raw, Struct
 
+from adk_prism.console import words
 from adk_prism.console.credential import SignIn, sign_in
 from adk_prism.errors import UsageError
 from adk_prism.facts.adk_event import CONFIRMATION, CREDENTIAL, INPUT
@@ -41,7 +42,7 @@ class Question(Struct, frozen=True):
         members = self.schema.get("properties") or {}
         required = self.schema.get("required") or []
         members_shown = (
-            f"{name} ({_kind(about)}{'' if name in required else ', optional'})"
+            f"{name} ({_kind(about)}{'' if name in required else words.OPTIONAL})"
             for name, about in members.items()
         )
         return ", ".join(members_shown) or _kind(self.schema)
@@ -111,7 +112,7 @@ def _as_asked(question: Question, text: str) -> Any:
     if not isinstance(value, dict) and len(required) == 1:
         value = {required[0]: value}
     if not isinstance(value, dict) or any(name not in value for name in required):
-        raise UsageError(f"The answer must be a JSON object with {question.wants}.")
+        raise UsageError(words.ANSWER_MUST_BE_OBJECT.format(fields=question.wants))
     return value
 
 

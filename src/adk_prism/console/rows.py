@@ -12,6 +12,8 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from adk_prism.console import words
+
 Style = Literal["", "title", "dim", "strong", "changed", "good", "ask", "error", "user"]
 
 SHORT = 200
@@ -65,4 +67,4 @@ def counted(number: int, noun: str) -> str:
 
 def seconds(value: float) -> str:
     """Return a duration with its unit."""
-    return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.1f} s"
+    return words.MILLISECONDS.format(number=value * 1000) if value < 1 else f"{value:.1f} s"

@@ -18,6 +18,7 @@ import httpx
 import msgspec
 from msgspec import Struct
 
+from adk_prism.console import words
 from adk_prism.console.client import (
     LARGEST_RECORDING,
     Client,
@@ -158,7 +159,7 @@ class RunFollower:
         async with self._open() as stream:
             if not self.run:
                 if not stream.run:
-                    raise SourceError("The server sent no run id. Is it an adk-prism server?")
+                    raise SourceError(words.NO_RUN_ID)
                 self.run = stream.run
                 yield RunAccepted(stream.run)
             if not self._cursor:
@@ -186,9 +187,7 @@ class RunFollower:
         try:
             read = read_event(data)
         except msgspec.MsgspecError:
-            raise SourceError(
-                "The server sent data that is not an ADK event. Is it an adk-prism server?"
-            ) from None
+            raise SourceError(words.NOT_AN_EVENT) from None
         cursor = parse_position(event.id).cursor if event.id else 0
         self._position = event.id or self._position
         if read.id == f"error-{cursor}":

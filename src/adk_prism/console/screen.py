@@ -21,7 +21,7 @@ from textual.containers import Container
 from textual.widgets import Input, Static
 from textual.worker import Worker
 
-from adk_prism.console import search_strategy
+from adk_prism.console import search_strategy, words
 from adk_prism.console.client import USER, Client, SessionAddress, Unreachable, connect, shown_url
 from adk_prism.console.commands import COMMANDS, Command
 from adk_prism.console.intents import Export, Keep, Quit, Send, Show, Stop
@@ -55,9 +55,9 @@ TYPED_LINES = 100
 
 _KEYS: dict[str, Command] = {row.key: row for row in COMMANDS if row.key}
 _RECALL = {"up": 1, "down": -1}
-_TEXT = "Type a message, or /help"
-_COMMANDS = "Keys are commands; press Enter or / to type"
-_HINT = "Tab: command keys  ?: help  q: quit"
+_TEXT = words.TYPE_HERE
+_COMMANDS = words.KEYS_HERE
+_HINT = words.KEYS
 
 
 class Line(Input):
@@ -85,7 +85,7 @@ class Console(App[int]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+c", "leave", "Quit", priority=True, show=False)
+        Binding("ctrl+c", "leave", words.QUIT, priority=True, show=False)
     ]
 
     def __init__(
@@ -99,7 +99,7 @@ class Console(App[int]):
         super().__init__()
         self._http = connect(url, token)
         self._session = Session(Client(self._http), address)
-        user = f" as {address.user}" if address.user != USER else ""
+        user = words.AS_USER.format(user=address.user) if address.user != USER else ""
         self._where = f"{address.app} · {address.session} · {shown_url(url)}{user}"
         self._diagnostics: deque[str] = diagnostics if diagnostics is not None else deque()
         self._panel = PanelView(self._session.history)
@@ -108,7 +108,7 @@ class Console(App[int]):
         self._status = Static(id="status", markup=False)
         self._line = Line(placeholder=_TEXT, select_on_focus=False, id="line")
         self._keys = Static(id="keys", markup=False)
-        self._says = Row("Opening the session…", "dim")
+        self._says = Row(words.OPENING, "dim")
         self._sent = ""
         """A line that the server has not accepted yet."""
         self._sending: Worker[None] | None = None
@@ -172,7 +172,7 @@ class Console(App[int]):
     def _tick(self) -> None:
         while self._diagnostics:
             self._session.history.transcript.note(
-                "error", f"operator: {self._diagnostics.popleft()}"
+                "error", words.OPERATOR.format(line=self._diagnostics.popleft())
             )
             self._dirty = True
         if not self._transcript.is_attached:
@@ -205,18 +205,20 @@ class Console(App[int]):
         if self._says.text:
             return self._says
         if self._session.busy:
-            return Row("Running… Esc stops it", "strong")
+            return Row(words.RUNNING, "strong")
         asked = self._session.intents.asked()
         if asked and self._session.intents.plan is None:
-            first, more = asked[0], f" ({len(asked)} pending)" if len(asked) > 1 else ""
+            first, more = asked[0], words.PENDING.format(count=len(asked)) if len(asked) > 1 else ""
             name = one_line(first.name, 80)
-            words = {
-                "approval": f"? {name} needs your approval{more}",
-                "input": f"? {name}{more} – type {first.wants or 'your answer'}",
-                "credential": f"? Sign-in needed{more} – enter {first.wants}",
-                "result": f"? Run {name} yourself{more} and type its result",
+            asks = {
+                "approval": words.ASKS_APPROVAL.format(tool=name, more=more),
+                "input": words.ASKS_INPUT.format(
+                    tool=name, more=more, what=first.wants or words.YOUR_ANSWER
+                ),
+                "credential": words.ASKS_SIGN_IN.format(more=more, what=first.wants),
+                "result": words.ASKS_RESULT.format(tool=name, more=more),
             }
-            return Row(words[first.kind], "ask")
+            return Row(asks[first.kind], "ask")
         return Row("")
 
     def _asks_secret(self) -> bool:
@@ -228,15 +230,15 @@ class Console(App[int]):
     def _key_hints(self) -> str:
         intents = self._session.intents
         if self._session.busy:
-            return f"Esc: stop  {_HINT}"
+            return words.KEYS_RUNNING.format(keys=_HINT)
         if intents.plan is not None:
             return f"{PLAN_KEYS}  {_HINT}"
         asked = intents.asked()
         if asked and asked[0].kind == "approval":
-            return f"[y] approve  [n] deny  {_HINT}"
+            return words.KEYS_APPROVAL.format(keys=_HINT)
         if intents.remedies:
-            return f"[1-{len(intents.remedies)}] choose a remedy  {_HINT}"
-        return f"{_HINT}  t: timeline  v: state  p: proof"
+            return words.KEYS_REMEDIES.format(count=len(intents.remedies), keys=_HINT)
+        return words.KEYS_IDLE.format(keys=_HINT)
 
     def _say(self, text: str, style: Any = "dim") -> None:
         self._says = Row(one_line(text), style)
@@ -285,7 +287,7 @@ class Console(App[int]):
             self._take(f"/remedy {event.character}")
         elif event.key == "q" and not self._leaving:
             self._leaving = True
-            self._say("Press q again to quit.")
+            self._say(words.PRESS_Q_AGAIN)
         elif event.key in _KEYS:
             self._press(_KEYS[event.key])
         else:
@@ -346,7 +348,7 @@ class Console(App[int]):
                     self._panel.choose(intent.panel)
                 case Export():
                     view = self._session.history.panel("grounding")
-                    self._say(f"Written to {search_strategy.write(view, intent.file)}.")
+                    self._say(words.WRITTEN.format(file=search_strategy.write(view, intent.file)))
                 case Stop() if self._sent:
                     self._unsend()
                 case Stop():
@@ -364,7 +366,7 @@ class Console(App[int]):
 
     def _send(self, line: str, intent: Send) -> None:
         self._sent = line
-        self._say(f"Sending: {'…' if self._line.password else line}")
+        self._say(words.SENDING.format(line="…" if self._line.password else line))
         self._sending = self._exchange(intent)
 
     @work(exclusive=True)
@@ -385,7 +387,7 @@ class Console(App[int]):
         """Stop sending, and put the line back into the input."""
         if self._sending is not None:
             self._sending.cancel()
-        self._say("Cancelled. The message was probably not sent.", "error")
+        self._say(words.UNSENT, "error")
         self._give_back()
 
     def _give_back(self) -> None:
@@ -400,11 +402,11 @@ class Console(App[int]):
         self._say("")
 
     def _lost(self, item: ConnectionLost) -> None:
-        kept = " Your message will be sent then." if self._sent else ""
-        self._say(f"! {item.why} Reconnecting in {item.wait:g} s.{kept}", "error")
+        kept = words.WILL_BE_SENT if self._sent else ""
+        self._say(words.RECONNECTING.format(why=item.why, wait=item.wait, kept=kept), "error")
 
     def _reconnected(self, _: Reconnected) -> None:
-        self._say("Reconnected.")
+        self._say(words.RECONNECTED)
 
     def _received(self, _: EntryReceived) -> None:
         pass  # drawn with the next frame
@@ -422,7 +424,7 @@ class Console(App[int]):
 
     @work
     async def _stop(self) -> None:
-        self._say("Stopping…")
+        self._say(words.STOPPING)
         try:
             await self._session.stop()
             self._say("")

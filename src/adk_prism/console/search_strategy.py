@@ -10,28 +10,39 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from adk_prism.console import words
 from adk_prism.console.rows import one_line, short_json
 from adk_prism.errors import Conflict, UsageError
 
 DEFAULT = "search-strategy.md"
-_COLUMNS = ("#", "When", "Database", "Query", "Filters", "Found", "New")
+_COLUMNS = (
+    "#",
+    words.WHEN,
+    words.DATABASE,
+    words.QUERY,
+    words.FILTERS,
+    words.FOUND_COLUMN,
+    words.NEW_COLUMN,
+)
 
 
 def markdown(view: Mapping[str, Any] | None) -> str:
     """Return the document. Raise `Conflict` where there is no grounding."""
     if not view or not view["present"]:
-        raise Conflict("This session has no search strategy: the app has no research plan.")
+        raise Conflict(words.NO_STRATEGY)
     return "\n".join(_lines(view["box"], view["receipts"])) + "\n"
 
 
 def _lines(box: Mapping[str, Any], receipts: list[dict[str, Any]]) -> Iterator[str]:
-    yield "# Search strategy"
+    yield words.STRATEGY_TITLE
     yield ""
-    yield f"**Question:** {_plain(box.get('research_question') or 'not stated')}"
-    yield f"**Stage:** {_plain(box.get('stage') or 'not stated')}"
+    yield words.STRATEGY_QUESTION.format(
+        question=_plain(box.get("research_question") or words.NOT_STATED)
+    )
+    yield words.STRATEGY_STAGE.format(stage=_plain(box.get("stage") or words.NOT_STATED))
     for title, name in (
-        ("Assumptions", "search_assumptions"),
-        ("Open questions", "open_questions"),
+        (words.ASSUMPTIONS, "search_assumptions"),
+        (words.OPEN_QUESTIONS, "open_questions"),
     ):
         items = box.get(name) or []
         if items:
@@ -42,7 +53,7 @@ def _lines(box: Mapping[str, Any], receipts: list[dict[str, Any]]) -> Iterator[s
         yield from ("", "## Filters", "")
         yield from (f"- {_plain(name)}: {_plain(value)}" for name, value in filters.items())
     yield from ("", "## Searches", "")
-    yield from _table(receipts) if receipts else ("None yet.",)
+    yield from _table(receipts) if receipts else (words.NONE_YET,)
     yield from ("", "## Counts", "")
     yield from _counts(box, receipts)
 
@@ -51,7 +62,7 @@ def _table(receipts: list[dict[str, Any]]) -> Iterator[str]:
     yield f"| {' | '.join(_COLUMNS)} |"
     yield f"|{' --- |' * len(_COLUMNS)}"
     for receipt in receipts:
-        database = receipt["database"] + (" (short run)" if receipt.get("preview") else "")
+        database = receipt["database"] + (words.SHORT_RUN if receipt.get("preview") else "")
         cells = (
             receipt["number"],
             receipt["timestamp"],
@@ -66,14 +77,16 @@ def _table(receipts: list[dict[str, Any]]) -> Iterator[str]:
 
 def _counts(box: Mapping[str, Any], receipts: list[dict[str, Any]]) -> Iterator[str]:
     identified = sum(receipt["results_count"] for receipt in receipts)
-    yield f"- Records identified: {identified} in {len(receipts)} searches"
+    yield words.RECORDS_IDENTIFIED.format(records=identified, searches=len(receipts))
     if "papers_found" in box:
         papers = box["papers_found"]
-        yield f"- Duplicates removed: {max(identified - papers, 0)}"
-        yield f"- Distinct papers: {papers}"
+        yield words.DUPLICATES.format(count=max(identified - papers, 0))
+        yield words.DISTINCT.format(count=papers)
     for database in dict.fromkeys(receipt["database"] for receipt in receipts):
         found = [r["results_count"] for r in receipts if r["database"] == database]
-        yield f"- {_plain(database)}: {sum(found)} in {len(found)} searches"
+        yield words.SEARCHED.format(
+            database=_plain(database), records=sum(found), searches=len(found)
+        )
 
 
 def _plain(value: Any) -> str:
@@ -92,9 +105,9 @@ def write(view: Mapping[str, Any] | None, file: str) -> Path:
         with path.open("x", encoding="utf-8") as out:
             out.write(text)
     except FileExistsError:
-        raise UsageError(f"{str(path)!r} already exists; choose another file name.") from None
+        raise UsageError(words.FILE_EXISTS.format(file=str(path))) from None
     except OSError as error:
-        raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}.") from None
+        raise UsageError(words.CANNOT_WRITE.format(file=str(path), why=error.strerror)) from None
     return path
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 
+from adk_prism.console import words
 from adk_prism.console.client import Client, Refused, SessionAddress
 from adk_prism.console.intents import IntentReader
 from adk_prism.console.run_follower import (
@@ -58,7 +59,7 @@ class Session:
         """
         if not await self.client.has_app(self.address.app):
             names = ", ".join(await self.client.apps()) or "none"
-            raise NotFound(f"There is no app {self.address.app[:60]!r}. Available apps: {names}.")
+            raise NotFound(words.NO_APP.format(app=self.address.app[:60], apps=names))
         state = await self.client.open_session(self.address)
         # All or nothing: if the server is lost here, the session is opened again.
         before = [entries async for entries in finished_runs(self.client, self.address, SHOWN_RUNS)]
@@ -84,9 +85,7 @@ class Session:
             if refused.code != httpx.codes.NOT_FOUND or "Session" not in refused.detail:
                 raise
             await self.client.open_session(self.address)
-            self.history.transcript.note(
-                "error", "The server no longer has this session. A new one was started."
-            )
+            self.history.transcript.note("error", words.SESSION_LOST)
             async with aclosing(
                 self._follow(RunFollower(self.client, self.address, body))
             ) as updates:

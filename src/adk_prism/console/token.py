@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 
+from adk_prism.console import words
 from adk_prism.errors import UsageError
 
 VARIABLE = "ADK_PRISM_TOKEN"
@@ -44,7 +45,7 @@ class Token(httpx.Auth):
 def find_token(given: str | None, file: str | None, environment: Mapping[str, str]) -> Token | None:
     """Return the token from one of the sources, or None. Raise `UsageError` if it is not valid."""
     if given is not None and file is not None:
-        raise UsageError("--token and --token-file cannot be used together; pass one of them.")
+        raise UsageError(words.ONE_TOKEN)
     if file is not None:
         return Token(lambda: _read(Path(file)))
     text = given if given is not None else environment.get(VARIABLE)
@@ -59,18 +60,14 @@ def _read(path: Path) -> str:
         with path.open(encoding="utf-8") as opened:
             return _check(opened.read(LONGEST + 2), "--token-file")
     except UnicodeDecodeError:
-        raise UsageError(
-            f"--token-file {str(path)!r} is not a text file; it must contain the token only."
-        ) from None
+        raise UsageError(words.TOKEN_FILE_NOT_TEXT.format(file=str(path))) from None
     except OSError as error:
         why = error.strerror or type(error).__name__
-        raise UsageError(f"--token-file {str(path)!r} cannot be read: {why}.") from None
+        raise UsageError(words.TOKEN_FILE_UNREADABLE.format(file=str(path), why=why)) from None
 
 
 def _check(text: str, source: str) -> str:
     token = text.strip()
     if len(token) > LONGEST or not _TOKEN.fullmatch(token):
-        raise UsageError(
-            f"{source} must be one token: ASCII characters without spaces, at most {LONGEST} of them."
-        )
+        raise UsageError(words.BAD_TOKEN.format(source=source, limit=LONGEST))
     return token

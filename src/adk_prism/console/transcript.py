@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from msgspec import Raw, Struct
 
+from adk_prism.console import words
 from adk_prism.console.credential import sign_in
 from adk_prism.console.rows import short_json
 from adk_prism.facts import model as fact
@@ -132,7 +133,7 @@ class Transcript:
         """Add how a run started: a message, answers, or a state change."""
         self._shows_state = head.kind == "state"
         if head.kind == "rewind":
-            self.note("note", "Later messages were removed.")
+            self.note("note", words.MESSAGES_REMOVED)
         for text in _texts(head.message):
             self.note("user", text)
         if head.continues is not None:
@@ -169,31 +170,31 @@ class Transcript:
     # -------------------------------------------------------------- text
 
     def _block_began(self, item: fact.BlockBegan) -> None:
-        words = TextItem(item.speaker.author, item.kind)
-        self._blocks[item.block] = [words]
-        self._add(words)
+        said = TextItem(item.speaker.author, item.kind)
+        self._blocks[item.block] = [said]
+        self._add(said)
 
     def _block_grew(self, item: fact.BlockGrew) -> None:
-        words = self._blocks[item.block][-1]
-        words.text += item.text
-        words.version += 1
-        while (rest := words.cut()) is not None:
+        said = self._blocks[item.block][-1]
+        said.text += item.text
+        said.version += 1
+        while (rest := said.cut()) is not None:
             self._blocks[item.block].append(rest)
-            words = rest
+            said = rest
             self._add(rest)
 
     def _block_ended(self, item: fact.BlockEnded) -> None:
-        words = self._blocks[item.block][-1]
-        words.done = True
-        words.version += 1
+        said = self._blocks[item.block][-1]
+        said.done = True
+        said.version += 1
         if not (item.provisional or item.replaced):
             del self._blocks[item.block]
 
     def _blocks_replaced(self, item: fact.BlocksReplaced) -> None:
         for block in item.blocks:
-            for words in self._blocks.pop(block):
-                words.text, words.replaced = "", True
-                words.version += 1
+            for said in self._blocks.pop(block):
+                said.text, said.replaced = "", True
+                said.version += 1
 
     # -------------------------------------------------------------- calls
 
@@ -217,13 +218,13 @@ class Transcript:
         if item.kind == "credential":
             self.note("ask", sign_in(_tree(item.request)).advice)
             return
-        self.note("ask", f"input requested: {_asked(item.request)}")
+        self.note("ask", words.INPUT_REQUESTED.format(question=_asked(item.request)))
 
     # -------------------------------------------------------------- the rest
 
     def _state_changed(self, item: fact.StateChanged) -> None:
         if self._shows_state:
-            self.note("note", f"state: {', '.join(item.delta)}")
+            self.note("note", words.STATE_SET.format(keys=", ".join(item.delta)))
 
     def _transcribed(self, item: fact.InputTranscribed) -> None:
         if item.final:
@@ -233,7 +234,7 @@ class Transcript:
         if item.outcome in BROKEN:
             self.note("error", with_reference(item))
         elif item.outcome == "cancelled":
-            self.note("note", "The run was stopped.")
+            self.note("note", words.RUN_STOPPED)
 
 
 def _texts(message: Raw) -> list[str]:
@@ -243,8 +244,8 @@ def _texts(message: Raw) -> list[str]:
 
 
 def _file(item: fact.FileShown) -> str:
-    size = item.uri or f"{len(item.data) * 3 // 4} bytes"
-    return " ".join(f"file {item.name} {item.media_type} {size}".split())
+    size = item.uri or words.BYTES.format(count=len(item.data) * 3 // 4)
+    return " ".join(words.FILE.format(name=item.name, type=item.media_type, size=size).split())
 
 
 def _short(raw: Raw) -> str:
@@ -283,18 +284,24 @@ _STEPS: dict[type[Any], tuple[CallState, Callable[[Any], str]]] = {
 """How a call ends, and its result."""
 _NOTES: dict[type[Any], tuple[NoteKind, Callable[[Any], str]]] = {
     fact.FileShown: ("note", lambda item: _file(item)),
-    fact.CodeShown: ("note", lambda item: f"code {_short(item.code)}"),
-    fact.CodeResultShown: ("note", lambda item: f"result {_short(item.result)}"),
+    fact.CodeShown: ("note", lambda item: words.CODE.format(code=_short(item.code))),
+    fact.CodeResultShown: ("note", lambda item: words.RESULT.format(result=_short(item.result))),
     fact.SourceCited: ("note", lambda item: f"{item.source}: {item.title} {item.uri}"),
-    fact.ArtifactSaved: ("note", lambda item: f"saved {item.filename}, version {item.version}"),
-    fact.AgentTransferred: ("note", lambda item: f"transfer to {item.to}"),
+    fact.ArtifactSaved: (
+        "note",
+        lambda item: words.SAVED.format(name=item.filename, version=item.version),
+    ),
+    fact.AgentTransferred: ("note", lambda item: words.TRANSFER.format(agent=item.to)),
     fact.UserSpoke: ("user", lambda item: item.text),
-    fact.Interrupted: ("note", lambda item: f"{item.speaker.author} was interrupted"),
+    fact.Interrupted: ("note", lambda item: words.INTERRUPTED.format(agent=item.speaker.author)),
     fact.ErrorRaised: (
         "error",
         lambda item: f"{item.speaker.author}: {item.code} {item.message}",
     ),
-    fact.Unrecognised: ("note", lambda item: f"unknown {item.kind}: {_short(item.raw)}"),
+    fact.Unrecognised: (
+        "note",
+        lambda item: words.UNKNOWN.format(kind=item.kind, raw=_short(item.raw)),
+    ),
     fact.TakenOver: ("note", lambda item: takeover_text(item.in_doubt)),
 }
 """Facts that are one line each. The panels show those that are in none of the tables."""

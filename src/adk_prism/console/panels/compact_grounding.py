@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from adk_prism.console import words
 from adk_prism.console.panels.grounding import CHANGED, SAME, next_step, pairs
 from adk_prism.console.rows import Row, Style, counted, one_line
 from adk_prism.grounding import PREFIX
@@ -33,30 +34,42 @@ def _lines(view: Mapping[str, Any]) -> Iterator[_Line]:
     box = view["box"]
     yield from _waiting(view)
     if box.get("research_question"):
-        yield ("research_question",), f"Question: {box['research_question']}", ""
+        yield (
+            ("research_question",),
+            words.QUESTION_LINE.format(question=box["research_question"]),
+            "",
+        )
     yield ("stage", "papers_found", "databases_searched"), _progress(view), ""
-    for name, label in (("search_assumptions", "Assumes"), ("open_questions", "Open")):
+    for name, label in (("search_assumptions", words.ASSUMES), ("open_questions", words.OPEN)):
         items = box.get(name) or []
         if items:
             yield (name,), f"{label} ({len(items)}): {'; '.join(map(str, items))}", ""
     if box.get("current_filters"):
-        yield ("current_filters",), f"Filters: {pairs(box['current_filters'])}", ""
+        yield (
+            ("current_filters",),
+            words.FILTERS_LINE.format(filters=pairs(box["current_filters"])),
+            "",
+        )
     if box.get("next_action"):
-        yield ("next_action",), f"Next: {next_step(box['next_action'])}", ""
+        yield ("next_action",), words.NEXT_LINE.format(step=next_step(box["next_action"])), ""
     for receipt in view["receipts"][-1:]:
         found = counted(receipt["results_count"], "paper")
         text = f"[{receipt['time']}] {receipt['database']} → {found}: {receipt['query']}"
         yield (_RECEIPT,) if receipt["new"] else (), text, ""
     if view["unreadable"]:
-        yield (), f"! {counted(len(view['unreadable']), 'value')} cannot be read: [g]", "error"
+        yield (
+            (),
+            words.VALUES_UNREADABLE.format(values=counted(len(view["unreadable"]), "value")),
+            "error",
+        )
 
 
 def _waiting(view: Mapping[str, Any]) -> Iterator[_Line]:
     plan = view["box"].get("pending_search_plan")
     if plan:
-        text = f"SEARCH PLAN {plan['database']}: {plan['query']}"
+        text = words.PLAN_LINE.format(database=plan["database"], query=plan["query"])
         filters, expected = pairs(plan.get("filters")), plan.get("expected_results")
-        text += f" – expects {expected}" if expected else ""
+        text += words.EXPECTS.format(expected=expected) if expected else ""
         text += f" ({filters})" if filters else ""
         yield ("pending_search_plan",), text, "ask"
     failure = view["box"].get("last_search_failure")
@@ -64,7 +77,7 @@ def _waiting(view: Mapping[str, Any]) -> Iterator[_Line]:
         kind = str(failure.get("type", "")).replace("_", " ")
         yield (
             ("last_search_failure",),
-            f"SEARCH HELP {kind}: {pairs(failure.get('context'))}",
+            words.HELP_LINE.format(kind=kind, context=pairs(failure.get("context"))),
             "ask",
         )
     for remedy in view["remedies"]:
@@ -73,10 +86,10 @@ def _waiting(view: Mapping[str, Any]) -> Iterator[_Line]:
 
 def _progress(view: Mapping[str, Any]) -> str:
     box, step = view["box"], view["step"]
-    stage = f"Stage: {box.get('stage') or 'not set'}"
+    stage = words.STAGE_LINE.format(stage=box.get("stage") or words.NOT_SET)
     stage += f" {step['number']}/{step['of']}" if step else ""
     databases = ", ".join(map(str, box.get("databases_searched") or ()))
     found = (
         f", {counted(box['papers_found'], 'paper')}" if box.get("papers_found") is not None else ""
     )
-    return stage + found + (f" in {databases}" if databases else "")
+    return stage + found + (words.IN_DATABASES.format(databases=databases) if databases else "")

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
+from adk_prism.console import words
 from adk_prism.console.rows import Row, Style, clean, one_line
 from adk_prism.console.transcript import CallItem, CallState, Item, NoteItem, NoteKind, TextItem
 
 _CALLS: dict[CallState, tuple[str, Style]] = {
-    "running": ("… running", "dim"),
+    "running": (words.CALL_RUNS, "dim"),
     "answered": ("← ", "dim"),
-    "failed": ("✗ failed: ", "error"),
-    "denied": ("✗ denied: ", "error"),
-    "abandoned": ("✗ stopped before it returned", "error"),
-    "asked": ("? needs your approval ", "ask"),
+    "failed": (words.CALL_FAILED, "error"),
+    "denied": (words.CALL_DENIED, "error"),
+    "abandoned": (words.CALL_STOPPED, "error"),
+    "asked": (words.CALL_ASKS, "ask"),
 }
 _NOTES: dict[NoteKind, tuple[str, Style]] = {
-    "user": ("you: ", "user"),
+    "user": (words.YOU, "user"),
     "note": ("· ", "dim"),
     "ask": ("? ", "ask"),
     "error": ("! ", "error"),
@@ -44,7 +45,7 @@ def _words(item: TextItem) -> Iterator[Row]:
         return
     thinks = item.kind == "reasoning"
     if not item.follows:
-        yield Row(f"{one_line(item.speaker)}{' (thinking)' if thinks else ''}:", "title")
+        yield Row(f"{one_line(item.speaker)}{words.THINKING if thinks else ''}:", "title")
     said = item.text.removesuffix("\n") if item.goes_on else item.text.rstrip()
     # After punctuation the mark could be read as Markdown.
     grows = not item.done and (thinks or said[-1:].isalnum() or not said)

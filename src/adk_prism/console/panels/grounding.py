@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from adk_prism.console import words
 from adk_prism.console.rows import Row, Style, counted, one_line, short_json, wrapped
 from adk_prism.grounding import PREFIX
 
 CHANGED, SAME = "Δ ", "  "
 SHOWN_RECEIPTS = 3
 """Receipts shown in the box; the history panel shows all."""
-PLAN_KEYS = "[o] OK · [s] Short run · [m] Modify · [c] Cancel"
+PLAN_KEYS = words.PLAN_KEYS
 _SKIPPED = ("tool", "limit", "mode")
 """Fields of a plan that are not shown."""
 
@@ -36,16 +37,20 @@ class _Box:
             yield from self._help()
         if self._box.get("pending_search_plan"):
             yield from self._plan()
-        yield from self._line("research_question", "Question", self._box.get("research_question"))
+        yield from self._line(
+            "research_question", words.QUESTION, self._box.get("research_question")
+        )
         yield from self._stage()
-        yield from self._items("search_assumptions", "Assumes")
-        yield from self._items("open_questions", "Open")
+        yield from self._items("search_assumptions", words.ASSUMES)
+        yield from self._items("open_questions", words.OPEN)
         yield from self._found()
-        yield from self._line("current_filters", "Filters", pairs(self._box.get("current_filters")))
+        yield from self._line(
+            "current_filters", words.FILTERS, pairs(self._box.get("current_filters"))
+        )
         yield from self._next()
         yield from self._receipts()
         for bad in self._view["unreadable"]:
-            text = f"! {bad.key} is not valid: {bad.why} {short_json(bad.value, 60)}"
+            text = words.NOT_VALID.format(key=bad.key, why=bad.why, value=short_json(bad.value, 60))
             yield from wrapped(text, self._width, "error")
 
     def _mark(self, *names: str) -> tuple[str, Style]:
@@ -61,7 +66,7 @@ class _Box:
         step, stage = self._view["step"], self._box.get("stage")
         if stage:
             number = f" {step['number']}/{step['of']}" if step else ""
-            yield from self._line("stage", "Stage", f"{stage}{number}")
+            yield from self._line("stage", words.STAGE, f"{stage}{number}")
 
     def _items(self, name: str, label: str) -> Iterator[Row]:
         items: Sequence[str] = self._box.get(name) or ()
@@ -76,7 +81,7 @@ class _Box:
             mark, style = _marked(new)
             yield from _set_in(mark, wrapped(f"{number}. {item}", self._width - 2, style, 3))
         for item in gone:
-            text = f"removed: {one_line(str(item), 80)}"
+            text = words.REMOVED_ITEM.format(item=one_line(str(item), 80))
             yield from _set_in(CHANGED, wrapped(text, self._width - 2, "dim"))
 
     def _found(self) -> Iterator[Row]:
@@ -85,19 +90,21 @@ class _Box:
         if papers is None and not databases:
             return
         mark, style = self._mark("papers_found", "databases_searched")
-        names = f" in {', '.join(map(str, databases))}" if databases else ""
-        text = f"Found: {counted(papers or 0, 'paper')}{names}"
+        names = (
+            words.IN_DATABASES.format(databases=", ".join(map(str, databases))) if databases else ""
+        )
+        text = words.FOUND.format(papers=counted(papers or 0, "paper"), databases=names)
         yield from _set_in(mark, wrapped(text, self._width - 2, style))
 
     def _next(self) -> Iterator[Row]:
         action = self._box.get("next_action")
         if action:
-            yield from self._line("next_action", "Next", next_step(action))
+            yield from self._line("next_action", words.NEXT, next_step(action))
 
     def _plan(self) -> Iterator[Row]:
         plan = self._box["pending_search_plan"]
         mark, _ = self._mark("pending_search_plan")
-        yield Row(f"{mark}SEARCH PLAN – waiting for you", "ask")
+        yield Row(words.PLAN_TITLE.format(mark=mark), "ask")
         for name, value in plan.items():
             if value and name not in _SKIPPED:
                 label = name.replace("_", " ").capitalize()
@@ -109,7 +116,7 @@ class _Box:
         failure = self._box.get("last_search_failure") or {}
         mark, _ = self._mark("last_search_failure")
         kind = str(failure.get("type", "")).replace("_", " ")
-        yield Row(f"{mark}SEARCH HELP – {kind}", "ask")
+        yield Row(words.HELP_TITLE.format(mark=mark, kind=kind), "ask")
         context = pairs(failure.get("context"))
         if context:
             yield from _set_in("  │ ", wrapped(context, self._width - 4))
@@ -125,14 +132,14 @@ class _Box:
         for receipt in receipts[-SHOWN_RECEIPTS:]:
             yield from receipt_rows(receipt, self._width, brief=True)
         if len(receipts) > SHOWN_RECEIPTS:
-            earlier = counted(len(receipts) - SHOWN_RECEIPTS, "earlier search")
-            yield Row(f"  {earlier}: [h] history", "dim")
+            earlier = counted(len(receipts) - SHOWN_RECEIPTS, words.EARLIER_SEARCH)
+            yield Row(words.EARLIER_SEARCHES.format(searches=earlier), "dim")
 
 
 def rows(view: Mapping[str, Any] | None, width: int) -> list[Row]:
     """Return the whole box."""
     if not view or not view["present"]:
-        return [Row("This app has no research plan.", "dim")]
+        return [Row(words.NO_RESEARCH_PLAN, "dim")]
     return list(_Box(view, width).rows())
 
 
@@ -140,20 +147,20 @@ def history_rows(view: Mapping[str, Any] | None, width: int) -> list[Row]:
     """Return every search that was made, the latest first."""
     receipts = view["receipts"] if view else []
     if not receipts:
-        return [Row("No searches yet.", "dim")]
+        return [Row(words.NO_SEARCHES, "dim")]
     return [row for receipt in reversed(receipts) for row in receipt_rows(receipt, width)]
 
 
 def receipt_rows(receipt: Mapping[str, Any], width: int, *, brief: bool = False) -> Iterator[Row]:
     """Yield a receipt's rows."""
     mark, style = _marked(receipt["new"])
-    short = " (short run)" if receipt.get("preview") else ""
+    short = words.SHORT_RUN if receipt.get("preview") else ""
     offline = " (offline)" if receipt.get("mode") == "offline" else ""
     head = f"[{receipt['time'] or '--:--'}] {receipt['database']}{offline}: {receipt['query']}"
     yield from _set_in(mark, wrapped(head, width - 2, style))
     found = f"→ {counted(receipt['results_count'], 'paper')}{short}"
     fresh = receipt.get("new_count")
-    found += f", {fresh} new" if fresh is not None else ""
+    found += words.NEW_PAPERS.format(count=fresh) if fresh is not None else ""
     yield from _set_in("  ", wrapped(found + _breakdown(receipt), width - 2))
     if not brief:
         yield from _set_in("  ", _particulars(receipt, width - 2))
@@ -163,11 +170,11 @@ def receipt_rows(receipt: Mapping[str, Any], width: int, *, brief: bool = False)
 
 def _particulars(receipt: Mapping[str, Any], width: int) -> Iterator[Row]:
     about = {
-        "Filters": ", ".join(map(str, receipt.get("filters_applied") or ())),
-        "Expected": receipt.get("expected"),
-        "Years": pairs(receipt.get("by_year")),
-        "Approved": receipt.get("approval"),
-        "Next": receipt.get("next"),
+        words.FILTERS: ", ".join(map(str, receipt.get("filters_applied") or ())),
+        words.EXPECTED: receipt.get("expected"),
+        words.YEARS: pairs(receipt.get("by_year")),
+        words.APPROVED: receipt.get("approval"),
+        words.NEXT: receipt.get("next"),
     }
     for label, value in about.items():
         if value:
@@ -177,7 +184,7 @@ def _particulars(receipt: Mapping[str, Any], width: int) -> Iterator[Row]:
 def next_step(action: Mapping[str, Any]) -> str:
     """Return the owner, the action and the due date."""
     what = " ".join(str(action.get(part) or "") for part in ("action", "target")).strip()
-    due = f" (due {action['due']})" if action.get("due") else ""
+    due = words.DUE.format(date=action["due"]) if action.get("due") else ""
     return f"{action['owner']} – {what.replace('_', ' ')}{due}"
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from adk_prism.console import words
 from adk_prism.console.rows import Row, counted, one_line, wrapped
 
-_ABSENT = "No confidence or source was stated."
+_ABSENT = words.NO_PROOF
 
 
 def rows(view: Mapping[str, Any] | None, width: int) -> list[Row]:
     """Return the proofs of the last run."""
     if not view or (view["answer"] is None and not view["specialists"] and not view["sources"]):
-        return [Row("Nothing yet. Confidence and sources appear when a run ends.", "dim")]
+        return [Row(words.NO_PROOF_YET, "dim")]
     shown: list[Row] = []
     if view["answer"] is not None:
-        shown += _proof("Whole answer", view["answer"], width)
+        shown += _proof(words.WHOLE_ANSWER, view["answer"], width)
     for proof in view["specialists"]:
         shown += _proof(_subject(proof), proof, width)
     for source in view["sources"]:
@@ -37,7 +38,7 @@ def _proof(name: str, proof: Mapping[str, Any], width: int) -> Iterator[Row]:
         return
     confidence, level = proof.get("confidence"), proof.get("level")
     stated = f"{confidence:.0%}" if confidence is not None else str(level or "")
-    badge = f"{stated} ({proof['origin']})" if stated else "no confidence stated"
+    badge = f"{stated} ({proof['origin']})" if stated else words.NO_CONFIDENCE
     yield Row(f"{name}: {badge}", "title")
     yield from wrapped(f"  {proof['derivation']}", width, "dim", 2)
     citations = proof.get("citations") or []
@@ -47,13 +48,15 @@ def _proof(name: str, proof: Mapping[str, Any], width: int) -> Iterator[Row]:
     for step in proof.get("reasoning_chain") or ():
         yield from wrapped(f"  ∴ {step['text']}", width, "dim", 4)
     for claim in proof.get("uncited") or ():
-        yield from wrapped(f"  ! no citation: {claim['text']}", width, "error", 4)
+        yield from wrapped(words.NO_CITATION.format(claim=claim["text"]), width, "error", 4)
     for two in proof.get("disagreements") or ():
-        yield from wrapped(f"  ! {two['text']}: {two['relation']} than its parts", width, "error")
+        yield from wrapped(
+            words.DISAGREES.format(claim=two["text"], relation=two["relation"]), width, "error"
+        )
 
 
 def _cited(citation: Mapping[str, Any]) -> str:
-    words = [citation.get(name) for name in ("source", "reference", "excerpt", "uri")]
+    parts = [citation.get(name) for name in ("source", "reference", "excerpt", "uri")]
     users = ", ".join(citation.get("used_by") or filter(None, [citation.get("by")]))
-    by = f" (by {users})" if users else ""
-    return one_line(", ".join(word for word in words if word) + by)
+    by = words.CITED_BY.format(users=users) if users else ""
+    return one_line(", ".join(word for word in parts if word) + by)

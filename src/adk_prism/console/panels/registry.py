@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from adk_prism.console import words
 from adk_prism.console.commands import COMMANDS, KEY_NAMES
 from adk_prism.console.panels import compact_grounding, grounding, proof, state, timeline
 from adk_prism.console.rows import Row
@@ -20,9 +21,9 @@ _VIEWS: Mapping[str, tuple[str, Rows]] = {
 }
 """Panel data and renderer, by panel name."""
 _OVERVIEW: Mapping[str, tuple[int, str]] = {
-    "timeline": (12, "[t] all"),
-    "proof": (12, "[p] all"),
-    "state": (100, "[v] all"),
+    "timeline": (12, words.ALL_T),
+    "proof": (12, words.ALL_P),
+    "state": (100, words.ALL_V),
 }
 """Rows of each panel in the overview, and the key that shows all of them."""
 
@@ -30,7 +31,7 @@ _OVERVIEW: Mapping[str, tuple[int, str]] = {
 def rows_of(history: SessionHistory, name: str, width: int, *, compact: bool = False) -> list[Row]:
     """Return the rows of a panel with a title."""
     if name == "help":
-        return [Row("HELP", "title"), *help_rows(width)]
+        return [Row(words.HELP_PANEL, "title"), *help_rows(width)]
     if name == "overview":
         return [row for part in _OVERVIEW for row in _part(history, part, width)]
     source, rows = _VIEWS[name]
@@ -43,28 +44,28 @@ def rows_of(history: SessionHistory, name: str, width: int, *, compact: bool = F
 def _part(history: SessionHistory, name: str, width: int) -> list[Row]:
     most, key = _OVERVIEW[name]
     rows = rows_of(history, name, width)
-    more = [Row(f"  {len(rows) - most} more rows: {key}", "dim")] if len(rows) > most else []
+    more = (
+        [Row(words.MORE_ROWS.format(count=len(rows) - most, key=key), "dim")]
+        if len(rows) > most
+        else []
+    )
     return [*rows[:most], *more, Row("")]
 
 
 _GROUPS = {
-    "plan": "Pending search plan or search help",
-    "answer": "Pending tool call",
-    "box": "Research plan (changes reach the model with your next message)",
-    "panel": "Panels",
-    "run": "Run",
+    "plan": words.HELP_GROUP_PLAN,
+    "answer": words.HELP_GROUP_CALL,
+    "box": words.HELP_GROUP_BOX,
+    "panel": words.HELP_GROUP_PANELS,
+    "run": words.HELP_GROUP_RUN,
 }
 
 
 def help_rows(width: int) -> list[Row]:
     """Return every command with its key."""
     shown = [
-        Row(
-            "Type a message and press Enter. Command keys work outside the input line: press Tab to leave it,"
-        ),
-        Row(
-            "Enter or / to return. A line that starts with / is a command; // sends a leading slash."
-        ),
+        Row(words.HELP_TYPING),
+        Row(words.HELP_COMMANDS),
     ]
     for group, title in _GROUPS.items():
         shown.append(Row(title, "title"))

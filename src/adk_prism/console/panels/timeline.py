@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from adk_prism.console import words
 from adk_prism.console.rows import Row, Style, counted, one_line, seconds
 
 MOST_ROWS = 200
@@ -29,7 +30,7 @@ _RANK = "·▬█?✗"
 def strip(view: Mapping[str, Any] | None, width: int) -> Row:
     """Return the run as one row of a width."""
     if not view or not view["nodes"]:
-        return Row("No run yet", "dim")
+        return Row(words.NO_RUN, "dim")
     total = max(view["now"], 0.001)
     summary = f" {seconds(view['now'])}, {counted(len(_tree(view['nodes'])), 'node')}"
     summary += f", {counted(len(view['waits']), 'wait')}" if view["waits"] else ""
@@ -63,7 +64,7 @@ def _stretches(view: Mapping[str, Any], total: float) -> Iterator[tuple[str, flo
 def rows(view: Mapping[str, Any] | None, width: int) -> list[Row]:
     """Return the waterfall: name, bar, duration, status in a word."""
     if not view or not view["nodes"]:
-        return [Row("No run yet. Send a message first.", "dim")]
+        return [Row(words.NO_RUN_YET, "dim")]
     nodes = _tree(view["nodes"])
     total = max(view["now"], 0.001)
     labels = [_name(node, depth) for node, depth in nodes[:MOST_ROWS]]
@@ -75,9 +76,9 @@ def rows(view: Mapping[str, Any] | None, width: int) -> list[Row]:
     ]
     shown += [_wait(wait) for wait in view["waits"]]
     if len(nodes) > MOST_ROWS:
-        shown.append(Row(f"{len(nodes) - MOST_ROWS} more", "dim"))
+        shown.append(Row(words.MORE.format(count=len(nodes) - MOST_ROWS), "dim"))
     if any(node["derived"] for node, _ in nodes):
-        shown.append(Row("~ inferred from the events", "dim"))
+        shown.append(Row(words.INFERRED, "dim"))
     return shown
 
 
@@ -121,5 +122,7 @@ def _bar(node: _Node, name: str, total: float, room: int) -> Row:
 
 def _wait(wait: Mapping[str, Any]) -> Row:
     if wait["end"] is None:
-        return Row(f"? waits for {wait['kind']} since {seconds(wait['start'])}", "ask")
-    return Row(f"? waited for {wait['kind']} {seconds(wait['end'] - wait['start'])}", "dim")
+        return Row(words.WAITS.format(kind=wait["kind"], time=seconds(wait["start"])), "ask")
+    return Row(
+        words.WAITED.format(kind=wait["kind"], time=seconds(wait["end"] - wait["start"])), "dim"
+    )
