@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from adk_prism.cli import FAILURE, USAGE, fail
+from adk_prism.cli import FAILURE, USAGE, fail, words
 from adk_prism.cli.junit import write_suite
 from adk_prism.conform.conformance import DRIVERS, checks_of, judge
 from adk_prism.conform.exchange import CannotTry
@@ -30,29 +30,29 @@ def register(parser: argparse.ArgumentParser) -> None:
         "url",
         nargs="?",
         metavar="URL",
-        help="where a client posts to; of ADK and adk-prism the server's address",
+        help=words.CONFORM_URL,
     )
-    parser.add_argument("--as", dest="protocol", required=True, choices=DRIVERS, help="protocol")
     parser.add_argument(
-        "--app", default="", metavar="APP", help="app of an ADK or adk-prism server"
+        "--as", dest="protocol", required=True, choices=DRIVERS, help=words.CONFORM_AS
     )
+    parser.add_argument("--app", default="", metavar="APP", help=words.CONFORM_APP)
     parser.add_argument(
         "--prompt",
         action="append",
         metavar="TEXT",
-        help=f"message to send, default {PROMPT!r}; repeatable, to lead to tool calls and approvals",
+        help=words.CONFORM_PROMPT.format(prompt=PROMPT),
     )
     parser.add_argument(
         "--header",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="header for every request, e.g. authorization='Bearer …'; repeatable, never shown",
+        help=words.CONFORM_HEADER,
     )
     parser.add_argument(
         "--approve",
         action="store_true",
-        help="approve what the server asks to approve; otherwise it is denied",
+        help=words.CONFORM_APPROVE,
     )
     parser.add_argument(
         "--except",
@@ -60,21 +60,21 @@ def register(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="ID",
-        help="leave a check out; repeatable",
+        help=words.CONFORM_EXCEPT,
     )
     parser.add_argument(
         "--client",
         nargs="?",
         const=".",
         metavar="DIR",
-        help="require the npm client in DIR/node_modules; by default this folder's is used if it is there",
+        help=words.CONFORM_CLIENT,
     )
     parser.add_argument(
-        "--timeout", type=float, default=60.0, metavar="S", help="seconds for one answer"
+        "--timeout", type=float, default=60.0, metavar="S", help=words.CONFORM_TIMEOUT
     )
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    parser.add_argument("--junit", metavar="FILE", help="write the report as a JUnit file, too")
-    parser.add_argument("--list", action="store_true", help="list the checks and stop")
+    parser.add_argument("--json", action="store_true", help=words.CONFORM_JSON)
+    parser.add_argument("--junit", metavar="FILE", help=words.CONFORM_JUNIT)
+    parser.add_argument("--list", action="store_true", help=words.CONFORM_LIST)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -87,7 +87,7 @@ def execute(args: argparse.Namespace) -> int:
     try:
         report = asyncio.run(judge(args.protocol, wishes, args.left_out, client))
     except CannotTry as error:
-        return fail(f"could not be tried: {error.detail}", USAGE)
+        return fail(words.NOT_TRIED.format(why=error.detail), USAGE)
     if args.junit:
         write_suite(Path(args.junit), as_junit(report))
     if args.json:
@@ -100,9 +100,9 @@ def execute(args: argparse.Namespace) -> int:
 
 def _wishes(args: argparse.Namespace) -> Wishes:
     if not args.url:
-        raise UsageError("conform needs the URL of a server; see adk-prism conform --help")
+        raise UsageError(words.CONFORM_NEEDS_URL)
     if not 0 < args.timeout <= 3600:
-        raise UsageError(f"--timeout must be from 0 to 3600 seconds, got {args.timeout:g}.")
+        raise UsageError(words.BAD_TIMEOUT.format(given=args.timeout))
     return Wishes(
         url=args.url,
         app=args.app,
@@ -117,5 +117,5 @@ def read_header(text: str) -> tuple[str, str]:
     """Return a header's name and value. Raise `UsageError`."""
     name, found, value = text.partition("=")
     if not found or not name.strip() or not text.isprintable() or not text.isascii():
-        raise UsageError("--header must be NAME=VALUE, in printable ASCII.")
+        raise UsageError(words.BAD_ASCII_HEADER)
     return name.strip(), value

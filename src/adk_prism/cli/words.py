@@ -400,3 +400,26 @@ DIR_NEEDS_APP = "--dir needs an APP: adk-prism types APP --dir AGENTS_DIR"
 # ---------------------------------------------------------------------- workers
 
 WORKER_DIED = "adk-prism: worker {number} died (exit code {code}); restarting it."
+
+# ---------------------------------------------------------------------- conform
+
+CONFORM_URL = "where a client posts to; of ADK and adk-prism the server's address"
+CONFORM_AS = "protocol that the server speaks"
+CONFORM_APP = "app of an ADK or adk-prism server"
+CONFORM_PROMPT = (
+    "message to send, default {prompt!r}; repeatable, to lead to tool calls and approvals"
+)
+CONFORM_HEADER = "header for every request, e.g. authorization='Bearer …'; repeatable, never shown"
+CONFORM_APPROVE = "approve what the server asks to approve; otherwise it is denied"
+CONFORM_EXCEPT = "leave a check out; repeatable"
+CONFORM_CLIENT = (
+    "require the npm client in DIR/node_modules; by default this folder's is used if it is there"
+)
+CONFORM_TIMEOUT = "seconds for one answer"
+CONFORM_JSON = "print the report as JSON"
+CONFORM_JUNIT = "write the report as a JUnit file, too"
+CONFORM_LIST = "list the checks and stop"
+CONFORM_NEEDS_URL = "conform needs the URL of a server; see adk-prism conform --help"
+BAD_TIMEOUT = "--timeout must be from 0 to 3600 seconds, got {given:g}."
+BAD_ASCII_HEADER = "--header must be NAME=VALUE, in printable ASCII."
+NOT_TRIED = "could not be tried: {why}"
