@@ -2,8 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import { graphAt } from '../film/graph';
 import { groundingAt } from '../film/grounding';
-import { ranDrawing, ranMoment, summedDrawing, summedMoment, type Link, type Vertex } from './graph/drawing';
+import { carrying, ranDrawing, ranMoment, summedDrawing, summedMoment, type Link, type Vertex } from './graph/drawing';
 import { layoutFor, type Place } from './graph/layout';
+import { labelSize, sizeOf } from './graph/measure';
 import { treeOf } from './graph/tree';
 import { strategyMarkdown } from './grounding/searchStrategy';
 import { safeLink } from './safeLink';
@@ -84,7 +85,7 @@ describe('the graph', () => {
     const link = (from: string, to: string): Link => ({ id: `${from}>${to}`, from, to, kind: 'tool' });
     const vertices = [vertex('START', 'start'), vertex('root', 'agent'), vertex('END', 'end'), ...['a', 'b', 'c'].map((id) => vertex(id, 'agent')), ...['a1', 'a2', 'c1'].map((id) => vertex(id, 'tool'))];
     const links = [link('START', 'root'), link('root', 'a'), link('root', 'b'), link('root', 'c'), link('a', 'a1'), link('a', 'a2'), link('c', 'c1'), link('root', 'END'), link('a', 'a')];
-    const tree = treeOf({ vertices, links }, new Set())!;
+    const tree = treeOf({ vertices, links }, new Map())!;
     const { places } = tree;
     expectApart([...places.values()]);
     expect(places.get('a')!.x).toBe(places.get('c')!.x);
@@ -96,9 +97,37 @@ describe('the graph', () => {
     expectApart([...small.places.values()]);
     expect(small.width).toBeLessThan(330 / 0.85);
     expect([...small.ways.keys()]).toEqual(links.map(({ id }) => id));
-    expect(treeOf({ vertices, links: [...links, link('b', 'a1')] }, new Set())).toBeNull();
-    expect(treeOf({ vertices: [vertex('x', 'agent'), vertex('y', 'agent')], links: [link('x', 'y'), link('y', 'x')] }, new Set())).toBeNull();
+    expect(small.places.get('END')!.y).toBe(small.places.get('START')!.y); // The room is too low for all lines.
+    const high = layoutFor({ vertices, links }, { width: 330, height: 400 });
+    expect(high.places.get('END')!.y).toBe(Math.max(...[...high.places.values()].map(({ y }) => y)));
+    expect(treeOf({ vertices, links: [...links, link('b', 'a1')] }, new Map())).toBeNull();
+    expect(treeOf({ vertices: [vertex('x', 'agent'), vertex('y', 'agent')], links: [link('x', 'y'), link('y', 'x')] }, new Map())).toBeNull();
   });
+});
+
+test.each(['parallel_specialists', 'workflow', 'agent_tool', 'raw-x_recovery_capture', 'x_retried_node', 'state'])('labels and nodes of %s are apart, in every room', (name) => {
+  const film = golden(name);
+  const labels = carrying(film);
+  for (const drawing of [summedDrawing(film, null), ranDrawing(film)]) {
+    for (const room of [{ width: 360, height: 500 }, { width: 600, height: 700 }, { width: 1200, height: 500 }, { width: 300, height: 3000 }]) {
+      const { places, ways } = layoutFor(drawing, room, labels);
+      const boxes = drawing.links.flatMap(({ id }): Place[] => {
+        const keys = labels.get(id);
+        if (!keys?.length) return [];
+        const { x, y, from, shown, isLine } = ways.get(id)!.label;
+        const { width, height } = labelSize(keys, shown, isLine);
+        return [{ x: from ? x : x - width / 2, y: y - height / 2, width, height }];
+      });
+      expectApart([...places.values(), ...boxes]);
+    }
+  }
+});
+
+test('a vertex is as large as its name', () => {
+  const size = (name: string) => sizeOf({ kind: 'agent', name });
+  expect(size('a_name_that_is_longer_than_most_of_them').width).toBeGreaterThan(size('short').width);
+  expect(size('x'.repeat(100)).height).toBeGreaterThan(size('x').height);
+  expect(size('x'.repeat(100_000))).toEqual(size('x'.repeat(1000)));
 });
 
 function expectApart(boxes: Place[]): void {

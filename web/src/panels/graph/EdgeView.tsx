@@ -18,13 +18,10 @@ export type EdgeData = {
 };
 export type EdgeViewType = Edge<EdgeData, 'passage'>;
 
-const SHOWN = 2;
-
 export const EdgeView = memo(function EdgeView(props: EdgeProps<EdgeViewType>) {
   const { data, id, markerEnd } = props;
   if (!data) return null;
-  const { x, y, from: isBeside } = data.way.label;
-  const room = isBeside ? 1 : SHOWN;
+  const { x, y, from: isBeside, shown: room, isLine } = data.way.label;
   const { keys, lit } = data;
   const carries = lit !== null && keys.includes(lit);
   // What is lit is named, also where it is not among the first.
@@ -34,12 +31,13 @@ export const EdgeView = memo(function EdgeView(props: EdgeProps<EdgeViewType>) {
       <BaseEdge id={id} path={curveOf(data.way.points)} markerEnd={markerEnd} className="passage" interactionWidth={0} />
       {keys.length > 0 && (
         <EdgeLabelRenderer>
-          <div className="carried nodrag nopan" data-kind="state" data-lit={carries || undefined} data-beside={isBeside} style={{ transform: `translate(${isBeside ? '0' : '-50%'}, -50%) translate(${x}px, ${y}px)` }}>
+          <div className="carried nodrag nopan" data-kind="state" data-lit={carries || undefined} data-line={isLine || undefined} style={{ transform: `translate(${isBeside ? '0' : '-50%'}, -50%) translate(${x}px, ${y}px)` }}>
             {shown.map((key) => (
               <button
                 key={key}
                 type="button"
                 data-lit={key === lit || undefined}
+                title={key}
                 onMouseEnter={() => data.hover(key)}
                 onMouseLeave={() => data.hover(null)}
                 onFocus={() => data.hover(key)}

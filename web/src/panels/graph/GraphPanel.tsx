@@ -15,7 +15,7 @@ import { carrying, ranDrawing, ranMoment, summedDrawing, summedMoment, type Draw
 import { edgesOf, Kept, nodesOf } from './reactFlow';
 import './graph.css';
 import { GraphTable } from './GraphTable';
-import { layoutFor, type Layout, type Place } from './layout';
+import { layoutFor, type Labels, type Layout, type Place } from './layout';
 import { EdgeView, type EdgeViewType } from './EdgeView';
 import { NodeDetails } from './NodeDetails';
 import { NodeView, type NodeViewType } from './NodeView';
@@ -51,9 +51,14 @@ export default function GraphPanel({ film, at, selected, select, seek, inspect }
             Declared
           </button>
         )}
-        <button type="button" className="button" data-look="quiet" aria-pressed={ran} title="Show every execution of a node separately" onClick={() => option('graph', ran ? '' : 'ran')}>
-          As it ran
-        </button>
+        <span className="graph-views" role="group" aria-label="Graph view">
+          <button type="button" className="button" data-look="quiet" aria-pressed={!ran} title="Show each agent and tool once, however often it ran" onClick={() => option('graph', '')}>
+            By name
+          </button>
+          <button type="button" className="button" data-look="quiet" aria-pressed={ran} title="Show every execution of a node separately" onClick={() => option('graph', 'ran')}>
+            As it ran
+          </button>
+        </span>
         <button type="button" className="button" data-look="quiet" aria-pressed={table} onClick={() => setTable(!table)}>
           Table
         </button>
@@ -87,9 +92,12 @@ const Canvas = memo(function Canvas({ film, at, selected, select, drawing, momen
   const box = useRef<HTMLDivElement>(null);
   const { width, height: whole } = useSize(box);
   const height = Math.max(0, whole - CONTROLS);
+  const labels = carrying(film);
+  // While a run grows, most of what is new changes nothing of this: where things stay, the eye may stay, too.
+  const shape = useMemo(() => shapeOf(drawing, labels), [drawing, labels]);
   const layout = useMemo(
-    () => layoutFor(drawing, { width: width || 800, height: height || 500 }, carrying(film)),
-    [film, drawing, width, height],
+    () => layoutFor(drawing, { width: width || 800, height: height || 500 }, labels),
+    [shape, width, height],
   );
   const lit = hovered ?? (selected === null ? null : keyOf(selected));
   const pick = useCallback((key: string) => select(selectionOf(key)), [select]);
@@ -131,6 +139,11 @@ const Canvas = memo(function Canvas({ film, at, selected, select, drawing, momen
     </div>
   );
 });
+
+/** What the layout depends on. */
+function shapeOf({ vertices, links }: Drawing, labels: Labels): string {
+  return JSON.stringify([vertices.map(({ id, name, kind }) => [id, name, kind]), links.map(({ id }) => [id, labels.get(id)])]);
+}
 
 type Viewport = { x: number; y: number; zoom: number };
 

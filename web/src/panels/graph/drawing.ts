@@ -137,10 +137,10 @@ function ends(edges: Passage[]): [string, Standing][] {
   return found;
 }
 
-/** Return the links along which keys go at any time, summed up and as it ran: their labels need room. */
-export const carrying = once((film: Film): Set<string> => {
+/** Return the keys that go along each link at any time, summed up and as it ran: their labels need room. */
+export const carrying = once((film: Film): Map<string, readonly string[]> => {
   const traffic = [...summedMoment(film, film.last).traffic, ...ranMoment(film, film.last).traffic];
-  return new Set(traffic.filter(([, { keys }]) => keys.length > 0).map(([id]) => id));
+  return new Map(traffic.filter(([, { keys }]) => keys.length > 0).map(([id, { keys }]) => [id, keys]));
 });
 
 /** Return the keys that each node wrote, by its name: of what an edge carries, they come first. */

@@ -1,7 +1,8 @@
 /** Where the vertices lie: in the order of what leads to what, from left to right or from top to bottom. */
 import dagre from '@dagrejs/dagre';
 import { END } from '../../film/graph';
-import type { Drawing, Vertex } from './drawing';
+import type { Drawing } from './drawing';
+import { labelSize, sizeOf } from './measure';
 import { outlineOf } from './treeLayout';
 import { treeOf } from './tree';
 
@@ -11,9 +12,12 @@ export type Direction = 'LR' | 'TB' | 'lines';
 export type Point = { x: number; y: number };
 export type Way = {
   points: Point[];
-  /** Where its label is: around this point, or from it on. */
-  label: Point & { from?: true };
+  label: Label;
 };
+/** Where the label of a way is: around a point, or from it on; and how many keys it names, in a line or below one another. */
+export type Label = Point & { from?: true; shown: number; isLine: boolean };
+/** The keys that go along a link at any time, by its id. */
+export type Labels = ReadonlyMap<string, readonly string[]>;
 export type Layout = {
   direction: Direction;
   width: number;
@@ -23,25 +27,20 @@ export type Layout = {
   ways: Map<string, Way>;
 };
 
-const SIZES: Partial<Record<Vertex['kind'], [width: number, height: number]>> = {
-  start: [58, 26],
-  end: [58, 26],
-  tool: [148, 42],
-};
-const SIZE: [number, number] = [152, 48];
-
-export function sizeOf(kind: Vertex['kind']): [width: number, height: number] {
-  return SIZES[kind] ?? SIZE;
-}
-
 const LOOP = 36; // How far the way from a vertex to itself goes out to the right.
 
-const LABEL = { width: 96, height: 36, labelpos: 'c' };
+/** Between two layers there is room for two keys. */
+const SHOWN = 2;
+
+/** Return what the library leaves room for. */
+function labelOf(keys: readonly string[] | undefined) {
+  return keys?.length ? { ...labelSize(keys, SHOWN, false), labelpos: 'c' } : {};
+}
 
 /** Return the way of an edge; without a label, its middle is where one would be. */
 function wayOf({ points, x, y }: Partial<Point> & { points: Point[] }): Way {
   const middle = points[points.length >> 1] ?? { x: 0, y: 0 };
-  return { points, label: { x: x ?? middle.x, y: y ?? middle.y } };
+  return { points, label: { x: x ?? middle.x, y: y ?? middle.y, shown: SHOWN, isLine: false } };
 }
 
 export function loopAt({ x, y, width, height }: Place): Way {
@@ -52,34 +51,31 @@ export function loopAt({ x, y, width, height }: Place): Way {
     { x: right + LOOP, y: y + height * 0.9 },
     { x: right, y: y + height * 0.7 },
   ];
-  return { points, label: { x: right + LOOP, y: y + height / 2 } };
+  return { points, label: { x: right + LOOP, y: y + height / 2, shown: 1, isLine: true } };
 }
 
 /** What is drawn smaller cannot be read at ease. */
 const READABLE = 0.85;
 
 /** Return the layout that is seen larger in a room of this shape; in a small one, a tree as lines, which can be scrolled. */
-export function layoutFor(drawing: Drawing, room: { width: number; height: number }, labelled: ReadonlySet<string> = new Set()): Layout {
+export function layoutFor(drawing: Drawing, room: { width: number; height: number }, labels: Labels = new Map()): Layout {
   const scale = ({ width, height }: Layout) => Math.min(1, room.width / width, room.height / height);
-  const across = treeOf(drawing, labelled) ?? layoutOf(drawing, 'LR', labelled);
-  const down = layoutOf(drawing, 'TB', labelled);
+  const across = treeOf(drawing, labels) ?? layoutOf(drawing, 'LR', labels);
+  const down = layoutOf(drawing, 'TB', labels);
   const larger = scale(down) > scale(across) ? down : across;
-  const lines = scale(larger) < READABLE ? outlineOf(drawing, labelled) : null;
+  const lines = scale(larger) < READABLE ? outlineOf(drawing, labels, room.height) : null;
   return lines && room.width / lines.width >= READABLE ? lines : larger;
 }
 
-function layoutOf({ vertices, links }: Drawing, direction: 'LR' | 'TB', labelled: ReadonlySet<string>): Layout {
+function layoutOf({ vertices, links }: Drawing, direction: 'LR' | 'TB', labels: Labels): Layout {
   const graph = new dagre.graphlib.Graph({ multigraph: true });
   graph.setGraph({ rankdir: direction, nodesep: 14, ranksep: direction === 'LR' ? 56 : 44, marginx: 8, marginy: 8 });
   graph.setDefaultEdgeLabel(() => ({}));
   // The library keeps names as keys of plain objects: an agent called `__proto__` would be everybody's prototype.
   const names = new Map(vertices.map(({ id }, index) => [id, `vertex ${index}`]));
   const named = (id: string) => names.get(id) ?? '';
-  for (const { id, kind } of vertices) {
-    const [width, height] = sizeOf(kind);
-    graph.setNode(named(id), { width, height });
-  }
-  for (const [index, { id, from, to }] of links.entries()) if (from !== to) graph.setEdge(named(from), named(to), { weight: to === END ? 0 : 2, ...(labelled.has(id) ? LABEL : {}) }, `link ${index}`);
+  for (const vertex of vertices) graph.setNode(named(vertex.id), sizeOf(vertex));
+  for (const [index, { id, from, to }] of links.entries()) if (from !== to) graph.setEdge(named(from), named(to), { weight: to === END ? 0 : 2, ...labelOf(labels.get(id)) }, `link ${index}`);
   // The end comes after everything, in the middle, whatever leads to it.
   if (names.has(END)) {
     for (const { id } of vertices) if (id !== END && !graph.outEdges(named(id))?.length) graph.setEdge(named(id), named(END), { weight: 1 }, 'to the end');

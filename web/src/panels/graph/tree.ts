@@ -4,9 +4,11 @@
  */
 import { END, START } from '../../film/graph';
 import type { Drawing } from './drawing';
-import { loopAt, sizeOf, type Layout, type Place, type Point, type Way } from './layout';
+import { loopAt, type Labels, type Layout, type Place, type Point, type Way } from './layout';
+import { labelSize, sizeOf, type Size } from './measure';
 
-const BETWEEN = { column: 28, row: 10, label: 104 };
+const BETWEEN = { column: 28, row: 10 };
+const TRUNK = 12; // From a vertex to the line that its children hang on.
 const MARGIN = 8;
 
 export type Branches = {
@@ -31,17 +33,17 @@ export function branchesOf({ vertices, links }: Drawing): Branches | null {
 }
 
 /** Return the layout, or null where the drawing is no tree. */
-export function treeOf(drawing: Drawing, labelled: ReadonlySet<string>): Layout | null {
+export function treeOf(drawing: Drawing, labels: Labels): Layout | null {
   const branches = branchesOf(drawing);
   if (!branches) return null;
   const { vertices, links } = drawing;
   const { children, depths } = branches;
-  const sizes = new Map(vertices.map(({ id, kind }) => [id, sizeOf(kind)]));
-  const columns = columnsOf(depths, sizes, new Set(links.filter(({ id, to }) => labelled.has(id) && to !== END).map(({ to }) => depths.get(to) ?? 0)));
+  const sizes = new Map(vertices.map((vertex) => [vertex.id, sizeOf(vertex)]));
+  const columns = columnsOf(depths, sizes, labelWidths(drawing, depths, labels));
   const places = new Map<string, Place>();
   let bottom = MARGIN;
   const put = (id: string): number => {
-    const [width, height] = sizes.get(id)!;
+    const { width, height } = sizes.get(id)!;
     const middles = (children.get(id) ?? []).map(put);
     const middle = middles.length ? (middles[0]! + middles.at(-1)!) / 2 : bottom + height / 2;
     if (!middles.length) bottom += height + BETWEEN.row;
@@ -51,7 +53,7 @@ export function treeOf(drawing: Drawing, labelled: ReadonlySet<string>): Layout 
   for (const [id, depth] of depths) if (depth === 0) put(id);
   if (sizes.has(END)) {
     const start = places.get(START);
-    const [width, height] = sizes.get(END)!;
+    const { width, height } = sizes.get(END)!;
     places.set(END, { x: MARGIN, y: start ? start.y + start.height + 9 * BETWEEN.row : bottom, width, height });
     bottom = Math.max(bottom, places.get(END)!.y + height + BETWEEN.row);
   }
@@ -67,14 +69,26 @@ function depthsFrom(roots: string[], children: ReadonlyMap<string, readonly stri
   return depths;
 }
 
+/** The widest label before each column; on the way to the end it stands before what leads there. */
+function labelWidths({ links }: Drawing, depths: ReadonlyMap<string, number>, labels: Labels): Map<number, number> {
+  const widths = new Map<number, number>();
+  for (const { id, from, to } of links) {
+    const keys = from === to ? undefined : labels.get(id);
+    const depth = depths.get(to === END ? from : to) ?? 0;
+    if (keys?.length) widths.set(depth, Math.max(widths.get(depth) ?? 0, labelSize(keys, 1, true).width));
+  }
+  return widths;
+}
+
 /** Where each column begins; one that labelled ways lead to leaves room for the labels. */
-function columnsOf(depths: ReadonlyMap<string, number>, sizes: ReadonlyMap<string, [number, number]>, labelled: ReadonlySet<number>): number[] {
+function columnsOf(depths: ReadonlyMap<string, number>, sizes: ReadonlyMap<string, Size>, labels: ReadonlyMap<number, number>): number[] {
   const widths: number[] = [];
-  for (const [id, depth] of depths) widths[depth] = Math.max(widths[depth] ?? 0, sizes.get(id)![0]);
+  for (const [id, depth] of depths) widths[depth] = Math.max(widths[depth] ?? 0, sizes.get(id)!.width);
   const columns: number[] = [];
   let x = MARGIN;
   widths.forEach((width, depth) => {
-    if (depth) x += labelled.has(depth) ? BETWEEN.label : BETWEEN.column;
+    const label = labels.get(depth);
+    if (depth) x += label === undefined ? BETWEEN.column : label + BETWEEN.column + TRUNK;
     columns.push(x);
     x += width;
   });
@@ -83,10 +97,19 @@ function columnsOf(depths: ReadonlyMap<string, number>, sizes: ReadonlyMap<strin
 
 function wayBetween(from: Place, to: Place): Way {
   if (from === to) return loopAt(from);
-  const back = to.x < from.x; // To the end: out on the left, in on the right.
-  const start: Point = { x: back ? from.x : from.x + from.width, y: from.y + from.height / 2 };
-  const stop: Point = { x: back ? to.x + to.width : to.x, y: to.y + to.height / 2 };
-  const middle = (start.x + stop.x) / 2;
-  const label = back ? { x: from.x + 40, y: (start.y + stop.y) / 2 + 12 } : { x: middle, y: stop.y };
-  return { points: [start, { x: middle, y: start.y }, { x: middle, y: stop.y }, stop], label };
+  if (to.x < from.x) return wayBack(from, to);
+  const start: Point = { x: from.x + from.width, y: from.y + from.height / 2 };
+  const stop: Point = { x: to.x, y: to.y + to.height / 2 };
+  const trunk = start.x + TRUNK;
+  return { points: [start, { x: trunk, y: start.y }, { x: trunk, y: stop.y }, stop], label: { x: (trunk + stop.x) / 2, y: stop.y, shown: 1, isLine: true } };
+}
+
+const LOW = 8; // Above the lower edge of a vertex: what leads to it comes in the middle.
+
+/** To the end: out on the left, in on the right. */
+function wayBack(from: Place, to: Place): Way {
+  const start: Point = { x: from.x, y: from.y + from.height - LOW };
+  const stop: Point = { x: to.x + to.width, y: to.y + to.height / 2 };
+  const trunk = stop.x + TRUNK;
+  return { points: [start, { x: trunk, y: start.y }, { x: trunk, y: stop.y }, stop], label: { x: (trunk + start.x) / 2, y: start.y + LOW, shown: 1, isLine: true } };
 }
