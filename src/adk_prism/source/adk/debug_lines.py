@@ -8,9 +8,14 @@ ask for.
 from __future__ import annotations
 
 import logging
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Generic, TypeVar
 
 LEVEL = logging.DEBUG - 1
+
+Watcher = TypeVar("Watcher", bound=Callable[..., None])
 
 
 class DebugLines(logging.Filter):
@@ -49,3 +54,26 @@ class DebugLines(logging.Filter):
         parent = self._logger.parent
         wanted = self._level or (parent.getEffectiveLevel() if parent is not None else LEVEL)
         return record.levelno >= wanted
+
+
+class WatchedLines(DebugLines, Generic[Watcher]):
+    """Attached while somebody watches; the context that logs tells which watcher a line is for."""
+
+    def __init__(self, logger: str, watcher: ContextVar[Watcher | None]) -> None:
+        super().__init__(logger)
+        self.watcher = watcher
+        self._watching = 0
+
+    @contextmanager
+    def watched_by(self, watcher: Watcher) -> Iterator[None]:
+        """Read lines that are logged in this context."""
+        token = self.watcher.set(watcher)
+        self._watching += 1
+        self.attach()
+        try:
+            yield
+        finally:
+            self._watching -= 1
+            if not self._watching:
+                self.detach()
+            self.watcher.reset(token)

@@ -9,15 +9,15 @@ Without it (other log text, logging disabled) a cancelled call stays open until 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
 from google.adk.models.gemini_llm_connection import GeminiLlmConnection
 from google.genai import types
 
-from adk_prism.source.adk.debug_lines import DebugLines
+from adk_prism.source.adk.debug_lines import WatchedLines
 
 LOGGER = "google_adk.google.adk.models.gemini_llm_connection"
 _RECEIVED = "Got LLM Live message: %s"
@@ -29,25 +29,12 @@ CANCEL_CALLS: ContextVar[CancelCalls | None] = ContextVar("adk_prism_cancel_call
 """For the connections that are opened here; None in tools, which may have live runs of their own."""
 
 
-class _MessageFilter(DebugLines):
-    """Reads the messages that ADK logs; the context variable identifies the run."""
-
-    def __init__(self) -> None:
-        super().__init__(LOGGER)
-        self._runs = 0
-
-    def attach(self) -> None:
-        self._runs += 1
-        super().attach()
-
-    def detach(self) -> None:
-        self._runs -= 1
-        if not self._runs:
-            super().detach()
+class _MessageFilter(WatchedLines[CancelCalls]):
+    """Reads the messages that ADK logs."""
 
     def read(self, message: str, args: tuple[Any, ...]) -> None:
         """Report the calls that a message cancels."""
-        cancel, received = CANCEL_CALLS.get(), args[0] if message == _RECEIVED else None
+        cancel, received = self.watcher.get(), args[0] if message == _RECEIVED else None
         if cancel is None or not isinstance(received, types.LiveServerMessage):
             return
         cancelled = received.tool_call_cancellation
@@ -55,19 +42,12 @@ class _MessageFilter(DebugLines):
             cancel(cancelled.ids)
 
 
-_FILTER = _MessageFilter()
+_FILTER = _MessageFilter(LOGGER, CANCEL_CALLS)
 
 
-@contextmanager
-def watch_cancellations(cancel: CancelCalls) -> Iterator[None]:
+def watch_cancellations(cancel: CancelCalls) -> AbstractContextManager[None]:
     """Report the calls that models cancel on connections opened in this context."""
-    token = CANCEL_CALLS.set(cancel)
-    _FILTER.attach()
-    try:
-        yield
-    finally:
-        _FILTER.detach()
-        CANCEL_CALLS.reset(token)
+    return _FILTER.watched_by(cancel)
 
 
 class _ProbeSession:

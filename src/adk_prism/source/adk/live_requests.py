@@ -10,8 +10,8 @@ Without it (other log text, logging disabled) the model calls of live runs have 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
@@ -20,7 +20,7 @@ from google.adk.models.google_llm import Gemini
 from google.adk.models.llm_request import LlmRequest
 from google.genai import types
 
-from adk_prism.source.adk.debug_lines import DebugLines
+from adk_prism.source.adk.debug_lines import WatchedLines
 
 LOGGER = "google_adk.google.adk.live._live_llm_flow"
 _CONNECTING = (
@@ -35,25 +35,12 @@ SEE_REQUEST: ContextVar[SeeRequest | None] = ContextVar("adk_prism_live_request"
 """For the connections that are opened here; None in tools, which may have live runs of their own."""
 
 
-class _ConnectionFilter(DebugLines):
-    """Reads the lines of ADK's live flow; the context variable identifies the run."""
-
-    def __init__(self) -> None:
-        super().__init__(LOGGER)
-        self._runs = 0
-
-    def attach(self) -> None:
-        self._runs += 1
-        super().attach()
-
-    def detach(self) -> None:
-        self._runs -= 1
-        if not self._runs:
-            super().detach()
+class _ConnectionFilter(WatchedLines[SeeRequest]):
+    """Reads the lines of ADK's live flow."""
 
     def read(self, message: str, args: tuple[Any, ...]) -> None:
         """Report the request of the flow that logs."""
-        see = SEE_REQUEST.get()
+        see = self.watcher.get()
         if see is None or message != _CONNECTING:
             return
         names = _locals_of_flow()
@@ -81,19 +68,12 @@ def _history(model: object, request: LlmRequest) -> Sequence[types.Content]:
     return [kept for each in request.contents if (kept := without_media(each)) is not None]
 
 
-_FILTER = _ConnectionFilter()
+_FILTER = _ConnectionFilter(LOGGER, SEE_REQUEST)
 
 
-@contextmanager
-def watch_requests(see: SeeRequest) -> Iterator[None]:
+def watch_requests(see: SeeRequest) -> AbstractContextManager[None]:
     """Report the requests with which connections are opened in this context."""
-    token = SEE_REQUEST.set(see)
-    _FILTER.attach()
-    try:
-        yield
-    finally:
-        _FILTER.detach()
-        SEE_REQUEST.reset(token)
+    return _FILTER.watched_by(see)
 
 
 def probe() -> str | None:
