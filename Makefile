@@ -19,6 +19,7 @@ EXAMPLES := $(patsubst %/package.json,%,$(wildcard examples/*/package.json))
 PAGE    := src/adk_prism/web/dist/index.html
 BROWSER := $(NODE)/node_modules/.browser
 PAGE_SOURCES := $(shell find $(WEB) $(CLIENT)/src -type f -not -path '*/node_modules/*' -not -name '*.test.*')
+FIREFOX_FOLDER := $(NODE)/node_modules/.firefox
 
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-deps
 PIP     := $(BIN)/python $(INSTALL)
@@ -31,7 +32,7 @@ CLEAN_ENV := env $(addprefix -u ,$(HIDDEN))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help serve test test-all test-versions test-remotes test-examples check format bench docs lock lock-examples dist cluster clean
+.PHONY: help serve test test-all test-versions test-remotes test-examples test-matrix check format bench docs lock lock-examples dist cluster clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +61,9 @@ test-remotes: $(TESTED)  ## our server in front of real ADK servers: Python 1.x 
 
 test-examples: $(TESTED) $(BROWSER)/.unpacked $(CLIENT)/node_modules/.installed  ## the npm package, packed and installed as a user would, and the examples
 	$(CLEAN_ENV) PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 0 tests/examples.py $(ARGS)
+
+test-matrix: $(TESTED) $(BROWSER)/.unpacked $(FIREFOX_FOLDER)/browser.json  ## the page in Chromium and Firefox at three widths, light and dark, with pictures in build/matrix
+	$(CLEAN_ENV) PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 0 tests/matrix.py $(ARGS)
 
 check: $(VENV)/.installed-test $(WEB)/node_modules/.installed $(CLIENT)/node_modules/.installed  ## format, lint, types, imports; changes nothing
 	$(BIN)/ruff format --check
@@ -212,6 +216,9 @@ $(PAGE): $(PAGE_SOURCES) $(WEB)/node_modules/.installed
 $(KIT)/dist/index.html: $(KIT)/index.html $(KIT)/page.tsx $(KIT)/vite.config.mjs $(KIT)/node_modules/.installed $(WEB)/node_modules/.installed
 	cd $(KIT) && $(NPM) run --silent build
 	@touch $@
+
+$(FIREFOX_FOLDER)/browser.json: tests/firefox.py $(NODE)/node_modules/.installed
+	$(BIN)/python -m tests.firefox $(@D)
 
 $(BROWSER)/.unpacked: $(NODE)/unpack.mjs $(NODE)/node_modules/.installed
 	rm -rf $(BROWSER) && mkdir -p $(BROWSER)
