@@ -168,7 +168,8 @@ async def test_a_run_is_shared_as_one_file() -> None:
     async with staging(agent(Scripted.saying(call("count", "c1"), "One."))) as stage:
         run = await stage.say("count")
         answer = await stage.client.get(f"/api/runs/{run}/share")
-        assert answer.headers["content-disposition"] == f'attachment; filename="{run}.html"'
+        named = answer.headers["content-disposition"]
+        assert named.startswith(f"attachment; filename=\"{run}.html\"; filename*=UTF-8''")
         assert answer.headers["content-type"] == "text/html; charset=utf-8"
         data = data_in(answer.text)
         assert data["film"]["run"] == run

@@ -216,6 +216,9 @@ async def test_regenerated_while_an_approval_waits() -> None:
         }
         late = await post(stage, user("u1"), {**asked_for, "parts": [answered]})
         assert late.status_code == 409
+        path = f"/api/chat/{APP}/{SESSION}/messages?version={waiting}&dialect=7"
+        (old,) = [p for p in (await stage.client.get(path)).json()[-1]["parts"] if "approval" in p]
+        assert old["state"] != "approval-requested", "nobody is asked any more"
         await send(stage, assistant(waiting), user("u2"))
         assert (await shown(stage))[-2:] == ["u2", "Nothing was erased."]
         again_late = await post(stage, user("u1"), {**asked_for, "parts": [answered]})

@@ -73,19 +73,20 @@ class Chats:
         """Return the live turns of a chat, oldest first."""
         return fold_turns(await self._runs(origin))
 
-    async def shown_turns(self, origin: Origin, version: str = "") -> list[Turn]:
+    async def shown_turns(self, origin: Origin, version: str = "") -> tuple[list[Turn], bool]:
         """Return the live turns of a chat; of a recorded session, which is only read, its runs.
 
-        `version` is an answer that was rewound: then the turns are those of its conversation. Raise
-        `NotFound` for an unknown one.
+        `version` is an answer that may be rewound: then the turns are those of its conversation. Return also
+        whether that is valid. Raise `NotFound` for an unknown answer.
         """
         runs = await self._runs(origin)
-        if version:
-            branch = fold_history(runs).branch(version)
-            if branch is None:
-                raise NotFound("There is no such message in this chat.")
-            return branch
-        return fold_turns(runs) or fold_recorded(runs)
+        history = fold_history(runs)
+        if not version:
+            return history.turns or fold_recorded(runs), True
+        branch = history.branch(version)
+        if branch is None:
+            raise NotFound("There is no such message in this chat.")
+        return branch, branch is history.turns
 
     async def history(self, origin: Origin) -> ChatHistory:
         """Return the live turns of a chat, and those that were rewound."""

@@ -167,7 +167,12 @@ class Forks:
 
     def _planned(self, wanted: ForkRequest, history: ForkHistory, run: RunId, digest: str) -> _Fork:
         target = structs.replace(history.origin, session=wanted.session or str(uuid4()))
-        point = ForkPoint(run=wanted.run, at=wanted.at, session=history.origin.session)
+        point = ForkPoint(
+            run=wanted.run,
+            at=wanted.at,
+            session=history.origin.session,
+            rerun=wanted.variant is not None,
+        )
         start = Start(
             origin=target,
             forked_from=point,

@@ -31,14 +31,17 @@ class Shown(Struct, frozen=True):
     """What later messages answered, by the id of the request or approval."""
 
 
-def shown(turns: Sequence[Turn]) -> list[Shown]:
-    """Return the turns of a chat, each with what later ones mean for it."""
+def shown(turns: Sequence[Turn], *, is_left: bool = False) -> list[Shown]:
+    """Return the turns of a chat, each with what later ones mean for it.
+
+    `is_left`: it was rewound, so nobody answers what its last message asks.
+    """
     found: list[Shown] = []
     later: set[str] = set()
     elsewhere: dict[str, Response] = {}
     for turn in reversed(turns):
         resumed = any(run.summary.invocation in later for run in turn.runs)
-        found.append(Shown(turn, bool(found), resumed, elsewhere))
+        found.append(Shown(turn, is_left or bool(found), resumed, elsewhere))
         later.add(turn.first.summary.invocation)
         if answered := answered_by([turn]):
             elsewhere = {**answered, **elsewhere}
@@ -91,9 +94,11 @@ async def open_message(broadcaster: Broadcaster, place: Shown, format: Format) -
     return MessageStream(views)
 
 
-async def build_history(chats: Chats, turns: Sequence[Turn], history: History) -> None:
+async def build_history(
+    chats: Chats, turns: Sequence[Turn], history: History, *, is_left: bool = False
+) -> None:
     """Give a conversation to a builder of messages, without the message that is still streaming."""
-    for place in shown(turns):
+    for place in shown(turns, is_left=is_left):
         first = place.turn.first
         if first.head.live:
             history.begin_live_run(first.summary.run)

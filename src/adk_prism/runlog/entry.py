@@ -128,6 +128,8 @@ class ForkPoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
     run: str
     at: int
     session: str
+    rerun: bool = False
+    """The run at that cursor was run again, with changes."""
 
 
 class RunStarted(_Record):

@@ -31,6 +31,7 @@ from adk_prism.server import index_page, web_page
 from adk_prism.server.chat_socket.connection import ChatParts
 from adk_prism.server.configured_secrets import secrets_of
 from adk_prism.server.context import Context
+from adk_prism.server.conversation_title import ConversationTitles
 from adk_prism.server.data_folder import open_data_folder
 from adk_prism.server.guards.agent_body import AGENT_PATH
 from adk_prism.server.guards.body_limit import BodyLimit, PathLimit
@@ -110,6 +111,7 @@ def routers(context: Context) -> list[APIRouter]:
     chats, audit_log, lifecycle = context.chats, context.audit, context.lifecycle
     starter, streams, client_state = context.starter, context.streams, context.client_state
     calls, cases = ModelCalls(log, prices_of(settings)), EvalCases(log, chats)
+    titles = ConversationTitles(log, chats)
     return [
         index_page.routes(settings, apps, context.identity),
         web_page.routes(),
@@ -147,6 +149,7 @@ def routers(context: Context) -> list[APIRouter]:
             audit_log,
             streams,
             calls,
+            titles,
         ),
         model_calls.routes(calls, log),
         feedback.routes(apps, log, chats, Feedbacks(log, context.run_index)),
@@ -154,12 +157,12 @@ def routers(context: Context) -> list[APIRouter]:
         compare.routes(log, chats, calls),
         eval_cases.routes(cases),
         evals.routes(context.evaluator, cases, apps, log, lifecycle),
-        film.routes(context.films, context.entry_details, chats, apps, lifecycle, calls),
+        film.routes(context.films, context.entry_details, chats, apps, lifecycle, calls, titles),
         forks.routes(
             apps, log, context.forks, client_state, context.idempotency, audit_log, lifecycle
         ),
         rerun.routes(log, context.reruns, context.idempotency, audit_log, lifecycle),
-        recordings.routes(context.uploads, lifecycle),
+        recordings.routes(context.uploads, lifecycle, log),
         record.routes(context.recorded, lifecycle),
         studio.routes(apps, log, starter, streams),
         ag_ui.routes(context),

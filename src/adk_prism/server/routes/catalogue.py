@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,11 +32,10 @@ from adk_prism.pipeline.conversation_label import LONGEST_TITLE, ConversationLab
 from adk_prism.pipeline.deletions import Deletions
 from adk_prism.pipeline.evaluations import EVALUATION_SESSIONS
 from adk_prism.pipeline.fork_links import ForkLink, read_links
-from adk_prism.pipeline.live_messages import first_user_text
-from adk_prism.projection.ai_sdk.user_message import user_message
 from adk_prism.runlog.contract import RunLog, RunSummary
-from adk_prism.runlog.entry import Origin, RunId, RunStarted
+from adk_prism.runlog.entry import Origin
 from adk_prism.server.adk.app_info import folder_of
+from adk_prism.server.conversation_title import first_words
 from adk_prism.server.error_texts import ErrorTexts
 from adk_prism.server.guards.name_rules import AppName
 from adk_prism.server.identity.caller import listed_user
@@ -160,8 +159,8 @@ class _Catalogue:
         Pinned ones come before all others. `title`: what its user called it, or else the first message,
         which is `said`. `text`: only those with these words in either. `recorded`: whether this server
         recorded a run of it. Of others, which another server wrote or whose runs retention removed, ADK's
-        session is shown. `forkedFrom`: the run and cursor that it continues; `forks`: those of it.
-        Sessions of evaluations are left out, unless one is named.
+        session is shown. `forkedFrom`: the run and cursor that it continues, or with `rerun` answers again;
+        `forks`: those of it. Sessions of evaluations are left out, unless one is named.
         """
         user = listed_user(caller, "")
         by_session: dict[Origin, list[RunSummary]] = {}
@@ -181,7 +180,7 @@ class _Catalogue:
                 break
             if place % TURN == TURN - 1:
                 await asyncio.sleep(0)
-            found = await self._conversation(origin, by_session.get(origin), labels[origin])
+            found = await self._conversation(origin, by_session.get(origin), labels)
             if found is not None and all(word in _searched(found) for word in words):
                 forks = await self._forks(origin, read_links(notes.get(origin, ())))
                 shown.append(found | {"forks": forks})
@@ -217,21 +216,32 @@ class _Catalogue:
             return []
 
     async def _conversation(
-        self, origin: Origin, recorded: Sequence[RunSummary] | None, label: ConversationLabel
+        self,
+        origin: Origin,
+        recorded: Sequence[RunSummary] | None,
+        labels: Mapping[Origin, ConversationLabel],
     ) -> dict[str, Any] | None:
+        label = labels[origin]
         try:
             runs = recorded or await self._log.list(
                 app=origin.app, user=origin.user, session=origin.session
             )
             if not runs:
                 return None  # A session in which nobody has said anything.
-            heads = [await self._chats.beginning(runs[0].run)]
+            head = await self._chats.beginning(runs[0].run)
+            said = await first_words(self._chats, runs[0].run, head)
         except (NotFound, Gone):  # Deleted since it was listed.
             return None
-        last = runs[-1]
-        said = _title(heads) or (await self._spoken(runs[0].run) if heads[0].live else "")
-        point = heads[0].forked_from
-        named = f"Fork of {said}" if said and point is not None else said
+        last, point = runs[-1], head.forked_from
+        is_rerun = point is not None and (point.rerun or head.repeats is not None)
+        named = said
+        if (
+            point is not None
+            and (there := structs.replace(origin, session=point.session)) in labels
+        ):
+            named = labels[there].title or said
+        if named and point is not None:
+            named = f"{'Rerun' if is_rerun else 'Fork'} of {named}"[:LONGEST_TITLE]
         return {
             "app": last.origin.app,
             "user": last.origin.user,
@@ -244,13 +254,10 @@ class _Catalogue:
             "runs": len(runs),
             "run": last.run,
             "outcome": last.outcome,
-            "uploaded": heads[0].uploaded,
+            "uploaded": head.uploaded,
             "recorded": bool(recorded),
-            "forkedFrom": structs.asdict(point) if point is not None else None,
+            "forkedFrom": structs.asdict(point) | {"rerun": is_rerun} if point else None,
         }
-
-    async def _spoken(self, run: RunId) -> str:
-        return _short(await first_user_text(self._chats, run))
 
 
 def _read(app: ServedApp) -> dict[str, Any]:
@@ -272,19 +279,6 @@ def _without_evaluations(active: dict[Origin, float]) -> dict[Origin, float]:
 
 def _searched(conversation: dict[str, Any]) -> str:
     return f"{conversation['title']} {conversation['said']}".casefold()
-
-
-def _title(heads: Iterable[RunStarted]) -> str:
-    for head in heads:
-        spoken = user_message("", head.message)
-        for part in (spoken or {}).get("parts", ()):
-            if part.get("type") == "text" and part["text"].strip():
-                return _short(part["text"])
-    return ""
-
-
-def _short(text: str) -> str:
-    return " ".join(text[: LONGEST_TITLE * 4].split())[:LONGEST_TITLE]
 
 
 def _is_offline(root: BaseNode) -> bool:

@@ -137,11 +137,11 @@ class _ChatRoutes:
         """
         format = self._streams.format(request, SPEC, dialect)
         origin = Origin(app=app_name, user=user, session=chat_id)
-        turns = await self._chats.shown_turns(origin, version)
+        turns, is_live = await self._chats.shown_turns(origin, version)
         if not turns:
             self._apps.check(app_name)  # What was recorded elsewhere needs no app here.
         history = UiMessages(format.options, format.complete)
-        await build_history(self._chats, turns, history)
+        await build_history(self._chats, turns, history, is_left=not is_live)
         return Response(msgspec.json.encode(history.messages()), media_type="application/json")
 
     async def versions(

@@ -21,7 +21,9 @@ from adk_prism.pipeline.model_calls import ModelCalls
 from adk_prism.pipeline.share import read_page, shared_file
 from adk_prism.runlog.entry import RunId
 from adk_prism.server.compression import compressed
-from adk_prism.server.identity.caller import caller_of
+from adk_prism.server.conversation_title import ConversationTitles
+from adk_prism.server.files.download_name import attachment
+from adk_prism.server.identity.caller import Guest, caller_of
 from adk_prism.server.identity.parameters import Run
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.routes.model_calls import WithCalls, check_may_see_calls
@@ -45,10 +47,11 @@ def routes(
     apps: Apps,
     lifecycle: Lifecycle,
     calls: ModelCalls,
+    titles: ConversationTitles,
 ) -> APIRouter:
     """Return the router of films."""
     router = APIRouter(prefix="/api/runs", tags=["runs"])
-    handlers = _FilmRoutes(films, entry_details, chats, apps, lifecycle, calls)
+    handlers = _FilmRoutes(films, entry_details, chats, apps, lifecycle, calls, titles)
     router.get("/{run}/film", response_class=Response)(handlers.film)
     router.get("/{run}/entries/{cursor}", response_class=Response)(handlers.entry)
     router.get("/{run}/share", response_class=Response)(handlers.share)
@@ -64,7 +67,9 @@ class _FilmRoutes:
         apps: Apps,
         lifecycle: Lifecycle,
         calls: ModelCalls,
+        titles: ConversationTitles,
     ) -> None:
+        self._titles = titles
         self._calls = calls
         self._films = films
         self._entry_details = entry_details
@@ -113,11 +118,15 @@ class _FilmRoutes:
         text = await asyncio.to_thread(write, entries, page, graph)
         # To be kept, not opened: what is opened here has this server's origin.
         headers = {
-            "content-disposition": f'attachment; filename="{run}.html"',
+            "content-disposition": attachment(await self._title(request, run), run, ".html"),
             "cache-control": "no-store",
             "x-content-type-options": "nosniff",
         }
         return await compressed(request, text.encode(), "text/html; charset=utf-8", headers)
+
+    async def _title(self, request: Request, run: RunId) -> str:
+        origin = (await self._chats.beginning(run)).origin
+        return await self._titles.of(origin, as_named=not isinstance(caller_of(request), Guest))
 
     async def _graph(self, run: RunId) -> bytes:
         """Return the graph of a run's app, if it is one of this server's."""

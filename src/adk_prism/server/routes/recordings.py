@@ -10,16 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from tempfile import TemporaryFile
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from msgspec.structs import replace
 from starlette.exceptions import HTTPException
 
 from adk_prism.errors import PrismError
+from adk_prism.pipeline.conversation_label import change_label
 from adk_prism.pipeline.shown_run import shown_run
 from adk_prism.pipeline.uploads import Uploads
+from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Origin
+from adk_prism.server.conversation_title import short_title
 from adk_prism.server.guards.name_rules import check_app, check_user
 from adk_prism.server.identity.caller import Caller, Principal, caller_of
 from adk_prism.server.lifecycle import Lifecycle
@@ -36,12 +39,18 @@ TYPES = (
 )
 
 
-def routes(uploads: Uploads, lifecycle: Lifecycle) -> APIRouter:
+FileName = Annotated[str, Query(max_length=1000, description="Name of the file")]
+
+
+def routes(uploads: Uploads, lifecycle: Lifecycle, log: RunLog) -> APIRouter:
     """Return the router of recordings."""
     router = APIRouter(tags=["runs"])
 
-    async def upload(request: Request, response: Response) -> dict[str, Any]:
-        """Take a recording or capture into the log; answer the run that it is now."""
+    async def upload(request: Request, response: Response, name: FileName = "") -> dict[str, Any]:
+        """Take a recording or capture into the log; answer the run that it is now.
+
+        `name` is the file's, and becomes the title of its conversation.
+        """
         lifecycle.check_open()
         check_type(request, TYPES)
         with TemporaryFile() as file:
@@ -51,6 +60,8 @@ def routes(uploads: Uploads, lifecycle: Lifecycle) -> APIRouter:
             summary = await uploads.store(
                 file, _naming(caller), keeps_id=not isinstance(caller, Principal)
             )
+        if title := short_title("".join(c if c.isprintable() else " " for c in name)):
+            await change_label(log, summary.origin, title, None)
         response.headers[RUN_HEADER] = summary.run
         response.headers["location"] = (
             f"{request.scope.get('root_path', '')}/api/runs/{summary.run}"

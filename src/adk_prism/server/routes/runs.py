@@ -26,8 +26,10 @@ from adk_prism.runlog.entry import (
     RunId,
     parse_position,
 )
+from adk_prism.server.conversation_title import ConversationTitles
+from adk_prism.server.files.download_name import attachment
 from adk_prism.server.files.run_files import RunFiles
-from adk_prism.server.identity.caller import listed_user
+from adk_prism.server.identity.caller import Guest, listed_user
 from adk_prism.server.identity.parameters import CallerOf, Run
 from adk_prism.server.observability.audit.audit_log import AuditLog
 from adk_prism.server.routes.model_calls import WithCalls, check_may_see_calls
@@ -50,10 +52,11 @@ def routes(
     audit: AuditLog,
     streams: RunStreams,
     calls: ModelCalls,
+    titles: ConversationTitles,
 ) -> APIRouter:
     """Return the router of runs."""
     router = APIRouter(prefix="/api/runs", tags=["runs"])
-    runs = _RunsRoutes(log, index, chats, canceller, files, audit, streams, calls)
+    runs = _RunsRoutes(log, index, chats, canceller, files, audit, streams, calls, titles)
     router.get("", openapi_extra={"parameters": _SEARCH_PARAMETERS})(runs.list_runs)
     router.get("/{run}")(runs.get_run)
     router.get("/{run}/stream", response_class=Response)(runs.stream)
@@ -74,7 +77,9 @@ class _RunsRoutes:
         audit: AuditLog,
         streams: RunStreams,
         calls: ModelCalls,
+        titles: ConversationTitles,
     ) -> None:
+        self._titles = titles
         self._calls = calls
         self._log = log
         self._index = index
@@ -153,11 +158,12 @@ class _RunsRoutes:
         """Return the run as a recording: JSON lines, one entry each; model calls only if asked for."""
         if model_calls:
             check_may_see_calls(caller)
-        await self._log.summary(run)
+        origin = (await self._log.summary(run)).origin
+        title = await self._titles.of(origin, as_named=not isinstance(caller, Guest))
         return StreamingResponse(
             self._lines(run, model_calls),
             media_type="application/jsonl",
-            headers={"content-disposition": f'attachment; filename="{run}.jsonl"'},
+            headers={"content-disposition": attachment(title, run, ".jsonl")},
         )
 
     async def _lines(self, run: RunId, with_calls: bool) -> AsyncIterator[bytes]:
