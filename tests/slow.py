@@ -21,6 +21,8 @@ SLOW_PATHS: dict[str, str] = {
     "tests/conform/test_servers.py": "our server and ADK's, a protocol at a time",
     "tests/console/test_command.py": "a process for each test",
     "tests/console/test_lost.py": "servers that stop and come back",
+    "tests/documentation/test_script_blocks.py": "the TypeScript compiler",
+    "tests/documentation/test_shell_blocks.py": "a server, and every command of the pages",
     "tests/documentation/test_site.py": "the documentation site, with what only `make test-all` installs",
     "tests/end_to_end/test_adk_clients.py": "every call on our server and on ADK's",
     "tests/end_to_end/test_client_package.py": "the npm package with every release of the AI SDK, in Node",
