@@ -181,8 +181,9 @@ def started(*command: str, cwd: Path, page: str, **variables: str) -> Iterator[N
 
 
 def used(example: Path, page: str, server: Server) -> None:
-    """Use an example's page in a browser, by the program that has its name."""
-    program = PROGRAMS / f"{example.name.replace('-', '_')}.mjs"
+    """Use an example's page in a browser, by the program that has its name, if there is one."""
+    own = PROGRAMS / f"{example.name.replace('-', '_')}.mjs"
+    program = own if own.exists() else PROGRAMS / "page.mjs"
     run("node", program, page, cwd=example, PRISM_URL=server.url)
 
 
@@ -200,7 +201,7 @@ def test_terminal(example: Path, open_server: Server) -> None:
         run(*nowhere, cwd=example, typed="text\n")
 
 
-@of("vite-react", "live-voice")
+@of("vite-react", "assistant-ui", "vue", "svelte", "live-voice")
 def test_page(example: Path, open_server: Server) -> None:
     """It is built with Vite, served, and used in a browser."""
     run("npm", "run", "build", cwd=example, VITE_SERVER=open_server.url)

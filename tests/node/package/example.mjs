@@ -45,9 +45,16 @@ export async function approve(page, picture = process.env.PICTURE) {
 
 /** A file goes up with a message, and is shown. */
 export async function attach(page) {
-  await page.getByLabel('Files', { exact: true }).setInputFiles({ name: 'pixel.png', mimeType: 'image/png', buffer: PIXEL });
+  const file = { name: 'pixel.png', mimeType: 'image/png', buffer: PIXEL };
+  const files = page.getByLabel('Files', { exact: true }).or(page.getByRole('button', { name: 'Files', exact: true }));
+  if (await files.evaluate(({ tagName }) => tagName === 'INPUT')) await files.setInputFiles(file);
+  else {
+    const [chooser] = await Promise.all([page.waitForEvent('filechooser'), files.click()]);
+    await chooser.setFiles(file);
+    await page.getByText(file.name).waitFor();
+  }
   await say(page, 'sources');
-  await page.getByText('A prism splits white light').waitFor();
+  await page.getByText('Each colour is bent by its own angle.').waitFor();
   await settled(page);
   const isLoaded = () => page.locator('[data-role=user] img').last().evaluate((image) => image.complete && image.naturalWidth > 0);
   await until(isLoaded, 'the picture is not shown');
