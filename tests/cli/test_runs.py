@@ -41,7 +41,7 @@ async def test_a_log_is_searched_while_it_is_written(
     assert "invoice" in row
     assert "failed: ValueError" in row
     assert await run("--log", url, "--tool", "nothing") == 0
-    assert capsys.readouterr().out == "No run fits.\n"
+    assert capsys.readouterr().out == "No matching runs.\n"
     assert (path.read_bytes(), sorted(tmp_path.iterdir())) == before
 
 

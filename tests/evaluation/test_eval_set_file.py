@@ -68,7 +68,7 @@ def test_what_a_set_holds_stays(tmp_path: Path, capsys: pytest.CaptureFixture[st
     tree["owner"] = "ann"
     path.write_text(json.dumps(tree))
     assert main(["eval-set", TEXT, TOOL, "-o", str(path)]) == 0
-    assert "left as it is" in capsys.readouterr().out
+    assert "left unchanged" in capsys.readouterr().out
     after = json.loads(path.read_bytes())
     assert after["eval_cases"][0] == tree["eval_cases"][0]
     assert after["owner"] == "ann"

@@ -53,7 +53,7 @@ test('the other server is killed in mid-answer and started again: what was said 
   const query = new URLSearchParams({ app: 'tour', user: 'user', session });
   const runs = await (await fetch(`${OURS}/api/runs?${query}`)).json();
   assert.deepEqual(runs.map((run) => run.outcome), ['failed']);
-  await page.getByText('The run ended before this call was answered.').waitFor();
+  await page.getByText('The run stopped before this tool returned.').waitFor();
   assert.match((await page.getByRole('alert').allInnerTexts()).join(' '), /owner_lost/);
   await say(page, 'tool');
   await page.getByText('sunny').first().waitFor();

@@ -13,7 +13,7 @@ COMMANDS = {
     "serve": "serve ADK apps in every protocol",
     "run": "run an app once and print the result",
     "replay": "print a recording in any protocol, without calling a model",
-    "laws": "check the five laws on recordings",
+    "laws": "check that recordings give correct streams in every protocol (the five laws)",
     "fields": "list which ADK and AI SDK fields are supported",
     "types": "print TypeScript types for useChat",
     "view": "show a recording: conversation, timeline, state, graph and more; as JSON in a pipe",
@@ -128,7 +128,7 @@ ADK_LOGO = "the page has no logo to change; leave it out"
 ADK_REGISTER = "register the agent with `adk api_server` instead"
 ADK_REFUSED = "{option} of `adk web` is not supported; {instead}."
 VERBOSE = "the same as --log-level debug"
-WITH_UI = "as for `adk api_server`; the page is always served"
+WITH_UI = "accepted as by `adk api_server`; the page is always served"
 
 # ---------------------------------------------------------------------- compare
 
@@ -188,7 +188,7 @@ EVAL_APP = (
 EVAL_CONFIG = (
     "criteria, as for adk eval (default: test_config.json beside SET, else those of adk eval)"
 )
-EVAL_CASE = "only this case; repeatable"
+EVAL_CASE = "run only this case; repeatable"
 EVAL_ANSWERS = "recorded: give approvals and results of client tools again; approved tools run"
 EVAL_JSON = "print the results as JSON"
 EVAL_JUNIT = "also write the results as JUnit XML, for CI"
@@ -211,7 +211,7 @@ EVAL_SET_OUTPUT = (
     "the eval set, e.g. agents/my_agent/weather.evalset.json; cases are added to one that exists"
 )
 EVAL_SET_NAME = "id of a new set (default: the file's name)"
-CASE_KEPT = "left as it is: {case}"
+CASE_KEPT = "already in the set, left unchanged: {case}"
 
 # ---------------------------------------------------------------------- export
 
@@ -250,7 +250,9 @@ LAWS_HOLD = "{file}: {laws} laws hold, {entries} entries, {protocols}"
 # ---------------------------------------------------------------------- where runs are
 
 SERVER_URL = "URL of a running server"
-RUN_LOG = "run log: sqlite:///FILE or redis://HOST (default: as adk-prism serve uses here)"
+RUN_LOG = (
+    "run log: sqlite:///FILE or redis://HOST (default: the one that adk-prism serve uses here)"
+)
 TOKEN_FILE = "file with your access token for --url"
 TOKEN_NEEDS_URL = "--token and --token-file need --url."
 CANNOT_CONNECT = "cannot connect to {url}: {why}"
@@ -317,8 +319,8 @@ RERUN_EPILOG = (
     "Exit codes: 0 run and compared; 1 something of --fail-on differs, or a run failed that"
     " had not; 2 a run cannot be run again."
 )
-RERUN_MODEL = "model of all agents"
-RERUN_INSTRUCTION = "instruction of an agent, from a text file; repeatable"
+RERUN_MODEL = "use this model for all agents"
+RERUN_INSTRUCTION = "give an agent this instruction, from a text file; repeatable"
 RERUN_TOOLS = "recorded: answer tools from the recording (default); live: call them"
 RERUN_OUT = "data folder for the new runs (default: a temporary one); not with --url"
 RERUN_FAIL_ON = "exit with 1 if this differs; repeatable"
@@ -329,14 +331,14 @@ ONE_RUN_IN_A_RECORDING = (
     "a recording has one run: it begins with the state that it recorded, without earlier messages"
 )
 HAS_NUL = "{file} is not a text file: it has NUL characters."
-FAILED_NOW = "failed now, and not before: {runs}"
+FAILED_NOW = "these runs failed now, but not when they were recorded: {runs}"
 NOT_RUN = "not run"
 ONE_SIDE_ONLY = "one side only"
 BAD_INSTRUCTION = "--instruction must be AGENT=FILE, got {given!r}."
 INSTRUCTION_TWICE = "--instruction names the agent {agent!r} twice."
 FILE_TOO_LARGE = "{file} is larger than {limit} bytes."
 NOT_UTF8 = "{file} is not a text file in UTF-8."
-RERUN_WAITS = "{run}: it asks for something that the recording has no answer to, and waits."
+RERUN_WAITS = "{run} is waiting: the recording has no answer to what it asks."
 
 # ---------------------------------------------------------------------- places of rerun
 
@@ -362,16 +364,16 @@ BAD_STATE = "--state must be KEY=JSON, e.g. --state 'city=\"Rome\"', got {given!
 # ---------------------------------------------------------------------- runs
 
 SOME_NOT_SEARCHED = (
-    "some runs could not be searched: they are not indexed yet, or older than what is kept for it"
+    "some runs could not be searched: they are not indexed yet, or too old to be searched"
 )
 OF_APP = "name of the app"
-OF_USER = "the user"
+OF_USER = "name of the user"
 OF_SESSION = "id of the session"
-RUNS_LIMIT = "at most so many runs, up to {most}"
+RUNS_LIMIT = "show at most this many runs, up to {most}"
 RUNS_JSON = "print JSON, as GET /api/runs answers"
 BAD_LIMIT = "--limit must be from 1 to {most}, got {given}."
 RUNS_SUM = "{runs} runs, {tokens} tokens{cost}"
-NO_RUN_FOUND = "No run fits."
+NO_RUN_FOUND = "No matching runs."
 
 # ---------------------------------------------------------------------- serve
 
@@ -384,7 +386,7 @@ DEFAULT = " (default: {value})"
 # ---------------------------------------------------------------------- share
 
 SHARE_OUTPUT = "file to write; - writes to stdout"
-SHARE_MODEL_CALLS = "with what was sent to models, if the recording has it"
+SHARE_MODEL_CALLS = "include what was sent to models, if the recording has it"
 
 # ---------------------------------------------------------------------- stored runs
 

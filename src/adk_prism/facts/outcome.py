@@ -123,7 +123,7 @@ BROKEN: tuple[Outcome, ...] = ("failed", "incomplete")
 
 INCOMPLETE = "The recording ends before the run did."
 
-UNANSWERED = "The run ended before this call was answered."
+UNANSWERED = "The run stopped before this tool returned."
 """The result of a call that was open when its run ended."""
 
 

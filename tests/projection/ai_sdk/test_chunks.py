@@ -296,7 +296,7 @@ CASES = [
                 {
                     "type": "tool-output-error",
                     "toolCallId": "c1",
-                    "errorText": "The run ended before this call was answered.",
+                    "errorText": "The run stopped before this tool returned.",
                     "providerExecuted": True,
                 },
             ),
@@ -800,7 +800,7 @@ CASES = [
                 {
                     "type": "tool-output-error",
                     "toolCallId": "c1",
-                    "errorText": "The run ended before this call was answered.",
+                    "errorText": "The run stopped before this tool returned.",
                 },
             ),
             *stepped(),

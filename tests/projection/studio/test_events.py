@@ -153,7 +153,7 @@ def test_a_call_that_nobody_will_answer_has_a_result_that_says_so() -> None:
             "name": "look",
             "result": None,
             "status": "abandoned",
-            "error": "The run ended before this call was answered.",
+            "error": "The run stopped before this tool returned.",
         },
     )
 

@@ -76,7 +76,7 @@ def _rank(case: Case, other: AnyDatabase, fields: list[str]) -> tuple[int, int, 
     return (-special if missing else 0, -covering, place)
 
 
-def mended_query(case: Case, numbers: Numbers) -> Iterator[Action]:
+def repaired_query(case: Case, numbers: Numbers) -> Iterator[Action]:
     """The query with its faults corrected; shown as what it was and what it becomes."""
     years = sorted(year for year in (case.query.since, case.query.until) if year is not None)
     ordered = len(years) == 2

@@ -17,13 +17,13 @@ from .failure import Action, FailureType, Remedies
 from .proposals import (
     elsewhere,
     halved,
-    mended_query,
     narrowed,
     offline,
     one_meaning,
     open_elsewhere,
     plain_words,
     relaxed_years,
+    repaired_query,
     respelt,
     retry,
     short_run,
@@ -40,7 +40,7 @@ _PROPOSALS: Mapping[FailureType, tuple[Proposal, ...]] = {
     "timeout": (halved, elsewhere, offline, parts),
     "rate_limited": (retry, elsewhere, offline, parts),
     "auth_failed": (elsewhere, offline, parts),
-    "malformed_query": (mended_query, plain_words, elsewhere, offline, parts),
+    "malformed_query": (repaired_query, plain_words, elsewhere, offline, parts),
     "service_error": (retry, elsewhere, offline, parts),
     "empty_results": (
         without_filter,
