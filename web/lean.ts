@@ -18,18 +18,20 @@ const EXPORTED = /^export (?:async )?(?:function|const) (\w+)|^export \{ \w+ as 
 
 type Stand = { of: RegExp; code: (file: string) => string };
 
+/** Packages of which the graph needs less than diagrams do, by their names. */
+const FOR_GRAPH: Record<string, string> = {
+  'd3-transition': "import { selection } from 'd3-selection'; selection.prototype.interrupt ??= function () { return this; }; export const interrupt = () => undefined;",
+  'd3-interpolate': 'export const interpolate = (from, to) => () => to; export { interpolate as interpolateZoom };',
+};
+const GRAPH = '\0graph:';
+const OF_GRAPH = /[\\/](?:d3-zoom|@xyflow)[\\/]/;
+
 const STANDS: readonly Stand[] = [
   { of: /zod[\\/]v4[\\/]core[\\/](?:to-json-schema|json-schema-processors)\.js$/, code: empty },
   { of: /zod[\\/]v4[\\/]locales[\\/]en\.js$/, code: () => 'export default () => ({});' },
   { of: /mdast-util-to-markdown[\\/]index\.js$/, code: () => 'export const defaultHandlers = {}; export const toMarkdown = () => undefined;' },
   { of: /markdown-table[\\/]index\.js$/, code: () => 'export const markdownTable = () => undefined;' },
   { of: /property-information[\\/]lib[\\/]svg\.js$/, code: () => "export const svg = { property: {}, normal: {}, space: 'svg' };" },
-  {
-    of: /d3-transition[\\/]dist[\\/]d3-transition\.mjs$/,
-    code: () =>
-      "import { selection } from 'd3-selection'; selection.prototype.interrupt = function () { return this; }; export const interrupt = () => undefined;",
-  },
-  { of: /d3-interpolate[\\/]dist[\\/]d3-interpolate\.mjs$/, code: () => 'export const interpolate = (from, to) => () => to; export { interpolate as interpolateZoom };' },
   { of: /@ungap[\\/]structured-clone[\\/]esm[\\/]index\.js$/, code: () => 'export default structuredClone;' },
 ];
 
@@ -52,7 +54,8 @@ export function lean(): Plugin {
   return {
     name: 'lean',
     enforce: 'pre',
-    load: (id) => STANDS.find(({ of }) => of.test(id))?.code(id) ?? null,
+    resolveId: (source, importer) => (importer && OF_GRAPH.test(importer) && Object.hasOwn(FOR_GRAPH, source) ? `${GRAPH}${source}` : null),
+    load: (id) => (id.startsWith(GRAPH) ? FOR_GRAPH[id.slice(GRAPH.length)]! : (STANDS.find(({ of }) => of.test(id))?.code(id) ?? null)),
     transform(code, id) {
       const never = NEVER.find(({ of }) => of.test(id));
       if (!never) return null;
@@ -65,10 +68,13 @@ export function lean(): Plugin {
 /** What needs a server has no place in a file that has none: chats, the list of apps, signing in. */
 const SERVED = /[\\/]src[\\/](?:workspace[\\/]ChatPage|home[\\/]Home|compare[\\/]ComparePage|voice[\\/]VoiceBar|app[\\/](?:SignIn|Account))\.tsx$/;
 
+/** Diagrams are in such a file as pictures: what draws them is larger than all the rest. */
+const DRAWS = /[\\/]src[\\/]chat[\\/]markdown[\\/]drawDiagram\.ts$/;
+
 export function alone(): Plugin {
   return {
     name: 'alone',
     enforce: 'pre',
-    load: (id) => (SERVED.test(id) ? 'export default () => null;' : null),
+    load: (id) => (SERVED.test(id) ? 'export default () => null;' : DRAWS.test(id) ? 'export const drawDiagram = async () => null;' : null),
   };
 }

@@ -2,10 +2,11 @@
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
 import { client } from './client.ts';
+import { diagrams } from './diagrams.ts';
 import { lean, PURE } from './lean.ts';
 
 export default defineConfig({
-  plugins: [react(), lean()],
+  plugins: [react(), lean(), diagrams()],
   resolve: client,
   // Relative, so that the same build works under any path prefix and from a disk.
   base: './',

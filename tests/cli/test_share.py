@@ -103,7 +103,7 @@ def test_the_built_page_is_made_safe_to_inline(tmp_path: Path) -> None:
     (tmp_path / "page.js").write_text('a="</script><!--\u2028"', encoding="utf-8")
     (tmp_path / "page.css").write_text("a::after { content: '</style>' }", encoding="utf-8")
     page = read_page(tmp_path)
-    assert page.script == 'a="<\\/script><\\!--\\u2028"'
+    assert page.script == 'a="<\\/script>\\x3c!--\\u2028"'
     assert page.style == "a::after { content: '<\\/style>' }"
 
 

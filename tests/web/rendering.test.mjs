@@ -1,7 +1,13 @@
-// What an answer's Markdown becomes in a real browser, under the page's policy: colours, formulas, footnotes, pictures.
+// What an answer's Markdown becomes in a real browser, under the page's policy: colours, formulas, footnotes, pictures,
+// diagrams; in a shared file as well.
 import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { checkAccess, close, launch, open, SERVER } from './browser.mjs';
+import { pathToFileURL } from 'node:url';
+import { checkAccess, close, launch, open, SERVER, until } from './browser.mjs';
+import { BROKEN, DIAGRAMS, HOSTILE } from './diagrams.mjs';
 
 const PIXEL = 'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
@@ -32,13 +38,21 @@ Raw <b>HTML</b>, \\[not math\\], $\\href{javascript:alert(1)}{x}$ and $\\frac{a$
 The last paragraph.
 `;
 
+const fenced = (source) => `\`\`\`mermaid\n${source}\n\`\`\`\n`;
+const NOT_DRAWN = 'This diagram could not be drawn.';
+
 let browser;
 let run;
+let folder;
 before(async () => {
   browser = await launch();
+  folder = await mkdtemp(path.join(tmpdir(), 'prism-rendering-'));
   run = await upload(ANSWER);
 });
-after(() => browser.close());
+after(async () => {
+  await browser.close();
+  await rm(folder, { recursive: true });
+});
 
 /** Upload a run in which an agent says something. */
 async function upload(text) {
@@ -70,3 +84,56 @@ for (const dark of [false, true]) {
     await close(page);
   });
 }
+
+/** Wait until so many diagrams are pictures, and so many are not; return the pictures. */
+async function settledDiagrams(page, drawn, broken) {
+  const log = page.getByRole('log');
+  await until(async () => (await log.locator('.diagram img').count()) === drawn && (await log.getByText(NOT_DRAWN).count()) === broken, `${drawn} pictures and ${broken} sources`);
+  return log.locator('.diagram img');
+}
+
+test('diagrams are pictures, with their source at hand, and go with a shared file', async () => {
+  const all = Object.values(DIAGRAMS);
+  const nested = '- in a list\n\n  ```mermaid\n  flowchart LR\n    X --> Y\n  ```\n';
+  const diagrams = await upload(`${all.map(fenced).join('\n')}\n${nested}\n\`\`\`html\n<!-- a comment --><p>x</p>\n\`\`\`\n`);
+  const page = await open(browser, `#/run/${diagrams}`, { dark: true, acceptDownloads: true });
+  const images = await settledDiagrams(page, all.length + 1, 0);
+  for (const image of await images.all()) assert.ok(await image.evaluate((shown) => shown.complete && shown.naturalWidth > 50 && shown.naturalHeight > 50));
+  await checkAccess(page);
+  const first = page.locator('.diagram').first();
+  await first.getByRole('button', { name: 'Copy the source' }).click();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), all[0]);
+  await first.getByRole('button', { name: 'Source', exact: true }).press('Enter');
+  await first.getByText('A[Start] -->|a label|').waitFor();
+  await page.getByRole('button', { name: 'Share' }).click();
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Share as one HTML file' }).click()]);
+  const file = path.join(folder, 'diagrams.html');
+  await download.saveAs(file);
+  await close(page);
+
+  const alone = await (await browser.newContext({ offline: true })).newPage();
+  const troubles = [];
+  alone.on('console', (message) => message.type() === 'error' && troubles.push(message.text()));
+  await alone.goto(pathToFileURL(file).href);
+  const shown = await settledDiagrams(alone, all.length + 1, 0);
+  assert.ok(await shown.last().evaluate((image) => image.complete && image.naturalWidth > 50));
+  await alone.locator('.code .hljs-comment', { hasText: '<!-- a comment -->' }).waitFor();
+  await alone.context().close();
+  assert.deepEqual(troubles, []);
+});
+
+test('what is broken, hostile or endless is shown as it was written, and does nothing', async () => {
+  const long = `\`\`\`js\n${'const a = 1;\n'.repeat(80_000)}\`\`\``;
+  const run = await upload([...BROKEN, ...HOSTILE].map(fenced).concat(long, '```python\ndef no_end():').join('\n\n'));
+  const page = await open(browser, `#/run/${run}`);
+  const log = page.getByRole('log');
+  await log.getByText('no_end').waitFor();
+  await until(async () => (await log.locator('.diagram img').count()) + (await log.getByText(NOT_DRAWN).count()) === BROKEN.length + HOSTILE.length, 'each is drawn or not');
+  assert.ok((await log.getByText(NOT_DRAWN).count()) >= BROKEN.length);
+  for (const picture of await log.locator('.diagram img').evaluateAll((all) => all.map(({ src }) => decodeURIComponent(src)))) {
+    assert.doesNotMatch(picture, /<script|<image|<foreignObject|<a |href="[^#]|url\((?!["']?#)|\son\w+="/i);
+  }
+  assert.deepEqual(await page.evaluate(() => [globalThis.ran, getComputedStyle(document.body).display, document.adoptedStyleSheets.length]), [undefined, 'block', 0]);
+  await log.getByRole('button', { name: /Show all 8/ }).waitFor();
+  await close(page);
+});

@@ -205,7 +205,8 @@ def _data_block(value: Any) -> str:
 def _in_script(text: str) -> str:
     """Return a script without what the HTML parser would take for its end, or for a comment."""
     text = re.sub(r"</(script)", r"<\\/\1", text.replace("\r\n", "\n"), flags=re.IGNORECASE)
-    return _without_line_ends(text.replace("<!--", "<\\!--"))
+    # In a string, a template and any regular expression this is the same character.
+    return _without_line_ends(text.replace("<!--", "\\x3c!--"))
 
 
 def _in_style(text: str) -> str:

@@ -1,13 +1,13 @@
 /** Everything that can be taken away from a run: a link, a command, a file. */
 import { useId, useRef, type ReactNode } from 'react';
 import { address, path } from '../app/serverUrl';
-import { hasToken } from '../app/identity';
+import { call, hasToken } from '../app/identity';
 import { formatRoute, HOME, linkTo } from '../app/route';
 import { ticketed } from '../app/downloadTicket';
 import { Icon, type IconName } from '../ui/Icon';
 import { copyText } from '../ui/clipboard';
 
-type Item = { icon: IconName; word: string } & ({ copy: () => string } | { link: string } | { href: string; download?: string } | { save: () => string; name: string; type: string });
+type Item = { icon: IconName; word: string } & ({ copy: () => string } | { link: string } | { href: string; download?: string; edit?: (text: string) => Promise<string> } | { save: () => string; name: string; type: string });
 
 type Props = { run: string | null; app: string; items: readonly Item[] };
 
@@ -22,7 +22,7 @@ export function ShareMenu({ run, app, items }: Props) {
     all.push({ icon: 'branch', word: 'Compare with another run…', link: linkTo({ kind: 'compare', a: run, b: null }) });
     if (app) all.push({ icon: 'check', word: 'Add to an eval set…', link: formatRoute({ ...HOME, place: { kind: 'evals', app }, options: { run } }) });
     all.push({ icon: 'download', word: 'Recording (JSON lines)', href: address(path('api', 'runs', run, 'recording')), download: `${run}.jsonl` });
-    all.push({ icon: 'upload', word: 'Share as one HTML file', href: address(path('api', 'runs', run, 'share')), download: `${run}.html` });
+    all.push({ icon: 'upload', word: 'Share as one HTML file', href: address(path('api', 'runs', run, 'share')), download: `${run}.html`, edit: withDiagrams });
   }
   const place = (button: HTMLElement) => {
     const { bottom, right } = button.getBoundingClientRect();
@@ -52,7 +52,7 @@ function Entry({ item }: { item: Item }): ReactNode {
   if ('link' in item) return <a href={item.link}>{face}</a>;
   if ('href' in item) {
     return (
-      <a href={item.href} download={item.download} onClick={(event) => hasToken() && void saveOwned(event, item.href, item.download)}>
+      <a href={item.href} download={item.download} onClick={(event) => (item.edit ? void saveEdited(event, item) : hasToken() && void saveOwned(event, item.href, item.download))}>
         {face}
       </a>
     );
@@ -66,6 +66,22 @@ function Entry({ item }: { item: Item }): ReactNode {
       {face}
     </button>
   );
+}
+
+async function withDiagrams(file: string): Promise<string> {
+  return (await import('./shareDiagrams')).withDiagrams(file);
+}
+
+/** Save a file as this page completes it; where that fails, as the server has it. */
+async function saveEdited(event: { preventDefault(): void }, { href, download = '', edit }: { href: string; download?: string; edit?: (text: string) => Promise<string> }): Promise<void> {
+  event.preventDefault();
+  try {
+    const answer = await call(href);
+    if (!answer.ok || !edit) throw new Error(`The file could not be loaded (${answer.status}).`);
+    saveText(await edit(await answer.text()), download, 'text/html');
+  } catch {
+    await saveOwned(event, href, download); // The browser says what is wrong with it, if anything is.
+  }
 }
 
 /** Save what only its owner may have: the browser fetches it by itself, with a ticket. */

@@ -3,11 +3,12 @@ import { memo, Suspense, useMemo, useRef, type ReactNode } from 'react';
 import { lazyWithRetry } from '../../app/lazyWithRetry';
 import { useTail } from '../../ui/progressiveRender';
 import { Code } from './Code';
+import { Diagram } from './Diagram';
 import { takeImages } from './dataImages';
 import { footnotes, type Footnote } from './footnotes';
 import { Footnotes } from './Footnotes';
 import { Guarded } from './Guarded';
-import { OpenBlock } from './OpenBlock';
+import { GrowingText, OpenBlock } from './OpenBlock';
 import { cut, definitions, fenced, used, type Block, type Cut } from './blocks';
 
 const Rendered = lazyWithRetry(() => import('./Rendered'));
@@ -36,12 +37,14 @@ export const Prose = memo(function Prose({ text, live }: { text: string; live: b
   const numbers = useMemo(() => numbersOf(notes), [notes]);
   const open = live ? now.blocks.at(-1) : undefined;
   return (
-    <div className="prose">
-      {shelves(now.blocks).map((blocks) => (
-        <Shelf key={blocks[0]!.start} blocks={blocks} from={from} links={links} notes={numbers} open={blocks.at(-1) === open} />
-      ))}
-      {notes.length > 0 && <Footnotes notes={notes} draw={(note) => <Parsed text={sourceOf({ start: 0, text: note }, links)} notes={numbers} />} />}
-    </div>
+    <GrowingText value={live}>
+      <div className="prose">
+        {shelves(now.blocks).map((blocks) => (
+          <Shelf key={blocks[0]!.start} blocks={blocks} from={from} links={links} notes={numbers} open={blocks.at(-1) === open} />
+        ))}
+        {notes.length > 0 && <Footnotes notes={notes} draw={(note) => <Parsed text={sourceOf({ start: 0, text: note }, links)} notes={numbers} />} />}
+      </div>
+    </GrowingText>
   );
 });
 
@@ -96,6 +99,7 @@ const Growing = memo(function Growing({ text, notes, open }: { text: string; not
   if (isDue) parsed.current = text;
   const rest = text.slice(parsed.current.length);
   const code = fenced(text);
+  if (code && !open && isDiagram(code.language)) return <Diagram source={code.code.trimEnd()} />;
   if (code) return <Code language={code.language} live={open} code={open ? code.code : code.code.replace(/\n$/, '')} />;
   return (
     <OpenBlock value={open}>
@@ -117,6 +121,11 @@ const Parsed = memo(function Parsed({ text, notes }: { text: string; notes: stri
     </Guarded>
   );
 });
+
+/** Tell whether a fence names a diagram. */
+export function isDiagram(language: string): boolean {
+  return /^\{?mermaid\b/i.test(language);
+}
 
 function Plain({ children }: { children: ReactNode }) {
   return <p className="plain">{children}</p>;

@@ -8,6 +8,7 @@ import { CITED } from '../citations';
 import { Marker } from './Marker';
 import { MARKER } from './markers';
 import { Code } from './Code';
+import { Diagram } from './Diagram';
 import { DATA_IMAGE } from './dataImages';
 import { FOOTNOTE, FootnoteNumber } from './Footnotes';
 import { Formula } from './Formula';
@@ -45,7 +46,8 @@ const COMPONENTS: Components = {
   pre: ({ children }) => {
     const code = (children as { props?: { className?: string; children?: unknown } } | null)?.props;
     const language = /language-(\S+)/.exec(code?.className ?? '')?.[1] ?? '';
-    return <Code language={language} code={String(code?.children ?? '').replace(/\n$/, '')} />;
+    const source = String(code?.children ?? '').replace(/\n$/, '');
+    return language.toLowerCase() === 'mermaid' ? <Diagram source={source} /> : <Code language={language} code={source} />;
   },
   table: ({ children }) => (
     <div className="table" tabIndex={0} role="group" aria-label="Table">

@@ -19,6 +19,8 @@ const TEXTS = [
   '~~~~\n```\n\n~~~\n~~~~\n\nafter the other code',
   '\n\n\nblank lines first\n\n\n\nand between them',
   '| a | b |\n|---|---|\n| 1 | 2 |\n\nafter the table\r\n\r\nwindows line ends here',
+  'a line above:\n```js\ncode\n\nmore\n```\nand a line below\n~~~\nagain\n~~~\n\nend',
+  '- a list\n```\ncode\n```\n  indented\n\n- b\n  ```\n  in the list\n  ```\n  more',
   '',
 ];
 
@@ -37,6 +39,13 @@ test.each(TEXTS)('%j cut letter by letter is cut as a whole', (text) => {
 test('lists and fences stay whole', () => {
   expect(cut('- a\n\n- b\n\n  more of b\n\nafter the list').blocks).toHaveLength(2);
   expect(cut('```\na\n\n\nb\n```\n\nafter the code').blocks).toHaveLength(2);
+});
+
+test('code at the margin is a block of its own, whatever is around it', () => {
+  const texts = (text: string) => cut(text).blocks.map((block) => block.text);
+  expect(texts('above:\n```js\na\n```\nbelow')).toEqual(['above:\n', '```js\na\n```\n', 'below']);
+  expect(texts('```\na\n```\n\nend')).toEqual(['```\na\n```\n\n', 'end']);
+  expect(texts('- a\n  ```\n  b\n  ```\n  c')).toHaveLength(1);
 });
 
 test('only the open block of a long answer is scanned again', () => {

@@ -2,8 +2,8 @@
  * Cuts Markdown into blocks that can be parsed one by one. Only the last of them can still grow, so an answer of any
  * length costs no more per token than its open block.
  *
- * A cut is made at a blank line after which something new begins at the margin, outside of a fence. Indented text stays
- * with what it belongs to. What is long without a blank line is cut as well, where that shows least: a list between two
+ * A cut is made at a blank line after which something new begins at the margin, outside of a fence, and before and after
+ * a fence at the margin: code is a block of its own, which needs no parser. Indented text stays with what it belongs to. What is long without a blank line is cut as well, where that shows least: a list between two
  * items, a table between two rows (its head is put before each piece), a paragraph between two sentences.
  * Link definitions reach over blocks, so each block is given those that it uses.
  */
@@ -17,6 +17,7 @@ export type Block = {
 };
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
+const FENCE_AT_MARGIN = /^(?:`{3}|~{3})/;
 const ITEM = /^ {0,3}(?:[-*+]|\d{1,9}[.)])(?:\s|$)/;
 const ITEM_AT_MARGIN = /^(?:[-*+]|\d{1,9}[.)])\s/;
 const INDENTED = /^(?: {2,}|\t)/;
@@ -41,7 +42,10 @@ const NOTHING: Cut = { blocks: [], length: 0 };
 export function cut(text: string, before: Cut = NOTHING): Cut {
   const open = text.length >= before.length ? before.blocks.at(-1) : undefined;
   const known = open ? before.blocks.slice(0, -1) : [];
-  return { blocks: [...known, ...new Scan(text, open?.start ?? 0, open?.head ?? '').blocks()], length: text.length };
+  const found = new Scan(text, open?.start ?? 0, open?.head ?? '').blocks();
+  // Whoever draws blocks tells by the object that one has not changed.
+  if (open && found[0]?.text === open.text) found[0] = open;
+  return { blocks: [...known, ...found], length: text.length };
 }
 
 /** One way through a text, line by line. */
@@ -50,6 +54,8 @@ class Scan {
   private fence = '';
   private kind: 'list' | 'paragraph' | 'other' = 'other';
   private blank = false;
+  /** The block is a fence that is closed. */
+  private closed = false;
   private before = '';
 
   constructor(
@@ -74,15 +80,19 @@ class Scan {
   /** Take one line; return where to go on. */
   private take(line: string, at: number, next: number, isWhole: boolean): number {
     if (this.fence) {
-      if (closes(line, this.fence)) this.fence = '';
+      if (closes(line, this.fence)) {
+        this.fence = '';
+        this.closed = FENCE_AT_MARGIN.test(this.text.slice(this.start, this.start + 3));
+      }
       return next;
     }
     if (line.trim() === '') {
       this.blank = at > this.start;
       return next;
     }
-    // A line that has only begun may still turn out to belong to the list before it.
-    if (this.blank && (isWhole || line.length > 12) && this.beginsAnew(line)) this.end(at, '');
+    if (this.closed || (at > this.start && FENCE_AT_MARGIN.test(line))) this.end(at, '');
+    // A line that has only begun may still turn out to belong to what is before it.
+    else if (this.blank && (isWhole || line.length > 12 || (this.kind !== 'list' && !/^\s/.test(line))) && this.beginsAnew(line)) this.end(at, '');
     else if (at - this.start >= LONG && this.isSeam(line)) this.end(at, this.head);
     if (at === this.start && !this.isRest) this.kind = ITEM.test(line) ? 'list' : SPECIAL.test(line) || FENCE.test(line) ? 'other' : 'paragraph';
     if (!this.head && isWhole && this.isHead(line)) this.head = this.text.slice(this.start, next);
@@ -123,6 +133,7 @@ class Scan {
     this.start = at;
     this.head = head;
     this.isRest = head !== '';
+    this.closed = false;
     this.before = '';
   }
 

@@ -34,7 +34,8 @@ type Node = { type: string; value?: string; properties?: { className?: unknown }
 
 /** Return code as tokens that join to it; null for a language that is not known here. */
 export function highlight(code: string, language: string): Token[] | null {
-  const name = language.toLowerCase();
+  // Behind the name may stand a file's name, or lines to mark.
+  const name = language.toLowerCase().split(/[\s:{,]/)[0]!;
   if (!lowlight.registered(name)) return null;
   const tokens: Token[] = [];
   flatten(lowlight.highlight(name, code) as Node, '', tokens);

@@ -11,10 +11,9 @@ export function useTokens(code: string, language: string): readonly Token[] | nu
   useEffect(() => {
     if (!language || code.length > MOST) return;
     let isWanted = true;
-    void import('./highlight').then(
-      ({ highlight }) => isWanted && setFound({ code, tokens: highlight(code, language) }),
-      () => undefined, // The server is away: the code is there, without colours.
-    );
+    void import('./highlight')
+      .then(({ highlight }) => isWanted && setFound({ code, tokens: highlight(code, language) }))
+      .catch(() => undefined); // The server is away, or a grammar fails: the code is there, without colours.
     return () => void (isWanted = false);
   }, [code, language]);
   return language && found?.code === code ? found.tokens : null;
