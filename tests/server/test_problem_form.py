@@ -80,7 +80,7 @@ WRONG = [
     Wrong("another origin", 403, "--", request={"headers": {"origin": "http://evil.example"}}),
     Wrong("another host", 403, "Host", request={"headers": {"host": "evil.example"}}),
     Wrong("no app", 404, "no app", "/api/chat/other", request=BODY),
-    Wrong("no route", 404, "Not Found", "/api/chat/a/b/c/d", "GET"),
+    Wrong("no route", 404, "must remove the prefix", "/api/chat/a/b/c/d", "GET"),
     Wrong("no method", 405, "Method Not Allowed", method="PUT"),
     Wrong(
         "no JSON",

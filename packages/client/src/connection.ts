@@ -92,5 +92,6 @@ export async function json<Value>(connection: Server, url: string, method = 'GET
 
 /** Return a text that nobody else has. `crypto.randomUUID` exists on secure pages only. */
 export function uniqueKey(): string {
+  if (!('crypto' in globalThis)) throw new Error('This Node is too old for @adk-prism/client, which needs 20.19 or newer.');
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -155,13 +155,22 @@ def _is_of_adk(connection: HTTPConnection) -> bool:
     return any(str(tag).startswith(ADK_TAG) for tag in tags)
 
 
+_NO_ROUTE = (
+    "Not Found: there is no such route; GET /docs lists the routes. If a proxy serves this server below a path"
+    " prefix, it must remove the prefix."
+)
+"""For Starlette's own 404: a path that no route has is mostly one with the prefix of a proxy."""
+
+
 def _of_http(error: HTTPException) -> Problem:
-    title = HTTPStatus(error.status_code).phrase.capitalize()
+    status = HTTPStatus(error.status_code)
+    title = status.phrase.capitalize()
+    is_route_unknown = status == HTTPStatus.NOT_FOUND and error.detail == status.phrase
     return Problem(
         type=TYPE_PREFIX + title.lower().replace(" ", "-"),
         title=title,
         status=error.status_code,
-        detail=str(error.detail),
+        detail=_NO_ROUTE if is_route_unknown else str(error.detail),
     )
 
 
