@@ -156,8 +156,8 @@ def _is_of_adk(connection: HTTPConnection) -> bool:
 
 
 _NO_ROUTE = (
-    "Not Found: there is no such route; GET /docs lists the routes. If a proxy serves this server below a path"
-    " prefix, it must remove the prefix."
+    "Not Found: there is no such route; GET /docs lists the routes. If a proxy serves this server below"
+    " a path prefix, it must remove the prefix."
 )
 """For Starlette's own 404: a path that no route has is mostly one with the prefix of a proxy."""
 
