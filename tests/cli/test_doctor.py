@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from adk_prism.cli import FAILURE, USAGE, main
+from adk_prism.cli import FAILURE, main
 from adk_prism.source.adk import capabilities, telemetry
 from adk_prism.version import ADK_RANGE, VERSION
 
@@ -60,11 +60,3 @@ def test_an_unsupported_adk(tmp_path: Path) -> None:
     (line,) = done.stderr.splitlines()
     assert "google-adk 1.18.0 is installed" in line
     assert f"pip install 'google-adk{ADK_RANGE}'" in line
-
-
-def test_a_url_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", "http://localhost:8000"]) == USAGE
-    err = capsys.readouterr().err
-    assert err.startswith(
-        "adk-prism: checking a URL is not in this version; run `adk-prism doctor`"
-    )

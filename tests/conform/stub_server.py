@@ -89,7 +89,8 @@ async def serving(handler: Handler) -> AsyncIterator[str]:
         open_now.add(task)
         task.add_done_callback(open_now.discard)
         try:
-            with suppress(ConnectionError, asyncio.IncompleteReadError):
+            # Cancelled at the end: asyncio's own callback would log it.
+            with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 await _answer(handler, reader, writer)
         finally:
             writer.close()

@@ -1,5 +1,7 @@
 """`adk-prism doctor`: the versions that are installed, the range that is supported, and what works.
 
+With a URL it looks at that server instead (`doctor_url`).
+
 Exit 1 if google-adk is outside the supported range. A capability that is off is not a failure: the
 table says what adk-prism does without it.
 """
@@ -9,25 +11,31 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 
-from adk_prism.cli import fail
-from adk_prism.errors import NotBuilt
+from adk_prism.cli import fail, words
 from adk_prism.installation import packages
 from adk_prism.version import adk_problem
 
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("url", nargs="?", metavar="URL", help="not in this version")
+    parser.add_argument("url", nargs="?", metavar="URL", help=words.DOCTOR_URL)
+    parser.add_argument("--origin", default="", metavar="ORIGIN", help=words.DOCTOR_ORIGIN)
+    parser.add_argument("--idle", type=float, metavar="S", help=words.DOCTOR_IDLE)
+    parser.add_argument("--token-file", metavar="FILE", help=words.DOCTOR_TOKEN_FILE)
+    token = words.TOKEN.format(variable="ADK_PRISM_TOKEN")
+    parser.add_argument("--token", metavar="TOKEN", help=token)
+    parser.add_argument(
+        "--header", action="append", default=[], metavar="NAME=VALUE", help=words.CONFORM_HEADER
+    )
 
 
 def execute(args: argparse.Namespace) -> int:
     """Print the tables. Return 1 for a google-adk that is not supported."""
     if args.url:
-        raise NotBuilt(
-            "checking a URL is not in this version; run `adk-prism doctor` without one to check "
-            "what is installed."
-        )
-    print(_table(("package", "installed", "supported"), _packages()))
+        from adk_prism.cli import doctor_url  # It needs more than the versions do.
+
+        return doctor_url.execute(args)
+    print(_table(words.DOCTOR_PACKAGES, _packages()))
     problem = adk_problem()
     if problem:
         return fail(problem)
@@ -36,20 +44,20 @@ def execute(args: argparse.Namespace) -> int:
 
     results = probe_all()
     rows = [
-        (each.capability.name, "on" if each.is_on else "off", each.capability.summary)
+        (each.capability.name, words.DOCTOR_STATES[each.is_on], each.capability.summary)
         for each in results
     ]
     print()
-    print(_table(("capability", "", "what it is for"), rows))
+    print(_table(words.DOCTOR_CAPABILITIES, rows))
     for each in results:
         if not each.is_on:
-            print(f"\n{each.capability.name} is off: {each.problem}")
-            print(f"Without it: {each.capability.without}.")
+            name, without = each.capability.name, each.capability.without
+            print(words.DOCTOR_OFF.format(name=name, problem=each.problem, without=without))
     return 0
 
 
 def _packages() -> list[tuple[str, str, str]]:
-    return [(each.name, each.installed or "not installed", each.supported) for each in packages()]
+    return [(each.name, each.installed or words.DOCTOR_ABSENT, each.supported) for each in packages()]
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from secrets import token_bytes
 from typing import Any, Literal
 
 import httpx
@@ -85,15 +87,31 @@ class Exchange:
         request = self._http.build_request(
             method, url, json=json, content=content, headers=dict(headers or {})
         )
-        try:
-            response = await self._http.send(request, stream=True)
-        except httpx.HTTPError as error:
-            why = "timed out" if isinstance(error, httpx.TimeoutException) else "no answer"
-            raise CannotTry(f"{shown_url(url)}: {why} ({type(error).__name__}).") from None
+        response = await self._open(request)
         try:
             return await _Reading(response, leave).read(self._timeout)
         finally:
             await response.aclose()
+
+    async def upgrade(self, url: str) -> int:
+        """Ask for a WebSocket, and leave it at once; return the status. Raise `CannotTry`."""
+        headers = {
+            "connection": "Upgrade",
+            "upgrade": "websocket",
+            "sec-websocket-version": "13",
+            "sec-websocket-key": b64encode(token_bytes(16)).decode(),
+        }
+        response = await self._open(self._http.build_request("GET", url, headers=headers))
+        await response.aclose()
+        return response.status_code
+
+    async def _open(self, request: httpx.Request) -> httpx.Response:
+        try:
+            return await self._http.send(request, stream=True)
+        except httpx.HTTPError as error:
+            why = "timed out" if isinstance(error, httpx.TimeoutException) else "no answer"
+            told = f"{shown_url(str(request.url))}: {why} ({type(error).__name__})."
+            raise CannotTry(told) from None
 
 
 class _Reading:
@@ -148,10 +166,12 @@ class _Reading:
 
 @asynccontextmanager
 async def connected(
-    url: str, headers: Mapping[str, str], seconds: float
+    url: str, headers: Mapping[str, str], seconds: float, auth: httpx.Auth | None = None
 ) -> AsyncIterator[Exchange]:
     """Yield an exchange with a server: it sends `headers` with every request and follows no redirect."""
     is_secure = url.startswith("https:")  # Without TLS, reading all root certificates is only slow.
     limits = httpx.Timeout(seconds, connect=min(seconds, 10.0))
-    async with httpx.AsyncClient(headers=dict(headers), timeout=limits, verify=is_secure) as http:
+    async with httpx.AsyncClient(
+        headers=dict(headers), timeout=limits, verify=is_secure, auth=auth
+    ) as http:
         yield Exchange(http, seconds)

@@ -1,0 +1,50 @@
+"""`adk-prism doctor URL`: looks at a running server through whatever is in between."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from urllib.parse import urlsplit
+
+import httpx
+
+from adk_prism.cli import FAILURE
+from adk_prism.cli.conform import read_header
+from adk_prism.conform.connection import Doctor, Finding, Place
+from adk_prism.conform.exchange import connected
+from adk_prism.console.token import find_token
+from adk_prism.errors import UsageError
+
+PATIENCE = 150.0
+"""Seconds for one answer: more than the longest silence that is tried."""
+LONGEST_SILENCE = 120.0
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Print what was found, a line each. Return 1 if there is a problem."""
+    if args.idle is not None and not 0 <= args.idle <= LONGEST_SILENCE:
+        raise UsageError(
+            f"--idle must be from 0 to {LONGEST_SILENCE:g} seconds, got {args.idle:g}."
+        )
+    if args.origin and urlsplit(args.origin).scheme not in ("http", "https"):
+        raise UsageError("--origin must be the origin of a page, e.g. https://app.example.com.")
+    findings = asyncio.run(_look(args))
+    for each in findings:
+        sys.stdout.write(_line(each))
+    return FAILURE if any(each.verdict == "problem" for each in findings) else 0
+
+
+async def _look(args: argparse.Namespace) -> list[Finding]:
+    auth: httpx.Auth | None = find_token(args.token, args.token_file, os.environ)
+    headers = dict(map(read_header, args.header))
+    place = Place(url=args.url, origin=args.origin.rstrip("/"), silence=args.idle)
+    async with connected(args.url, headers, PATIENCE, auth) as exchange:
+        return await Doctor(place, exchange).look()
+
+
+def _line(finding: Finding) -> str:
+    remedy = f" Remedy: {finding.remedy}" if finding.remedy else ""
+    text = f"{finding.verdict:10} {finding.name:10} {finding.text.removesuffix('.')}.{remedy}"
+    return "".join(c if c.isprintable() else " " for c in text) + "\n"
