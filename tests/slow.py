@@ -18,6 +18,7 @@ SLOW_PATHS: dict[str, str] = {
     "tests/chaos": "kills, stops and pauses of replicas",
     "tests/clients": "the TypeScript client, compiled, in Node",
     "tests/cluster": "replicas with Redis and PostgreSQL, several processes for each test",
+    "tests/conform/test_doctor_url.py": "a real server behind proxies that misbehave",
     "tests/conform/test_servers.py": "our server and ADK's, a protocol at a time",
     "tests/console/test_command.py": "a process for each test",
     "tests/console/test_lost.py": "servers that stop and come back",

@@ -79,11 +79,8 @@ async def test_what_a_proxy_does(server: Server, name: str) -> None:
         assert remedy in found[key].partition("Remedy: ")[2]
 
 
-async def test_what_hides_the_rest(server: Server) -> None:
-    """A stream that is held back leaves the later ones untried; another page may not call."""
-    async with proxying(server.port, Faults(holds=True)) as url:
-        found = await looked(url)
-    assert found["idle"].verdict == found["address"].verdict == "not tried"
+async def test_a_page_that_may_not_call(server: Server) -> None:
+    """The option that allows it is named."""
     found = await looked(server.url, origin="https://elsewhere.example")
     assert problems(found)["CORS"].endswith("serve --allow-origin https://elsewhere.example")
 

@@ -48,6 +48,7 @@ OTHERS = {
 READ_ONLY = {
     "conform": "tests/conform",
     "console": "tests/console",
+    "doctor": "tests/conform",
     "eval": "tests/evaluation",
     "export": "tests/cli",
     "rerun": "tests/cli",

@@ -57,7 +57,9 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _packages() -> list[tuple[str, str, str]]:
-    return [(each.name, each.installed or words.DOCTOR_ABSENT, each.supported) for each in packages()]
+    return [
+        (each.name, each.installed or words.DOCTOR_ABSENT, each.supported) for each in packages()
+    ]
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from adk_prism.cli import FAILURE
+from adk_prism.cli import FAILURE, words
 from adk_prism.cli.conform import read_header
 from adk_prism.conform.connection import Doctor, Finding, Place
 from adk_prism.conform.exchange import connected
@@ -25,11 +25,9 @@ LONGEST_SILENCE = 120.0
 def execute(args: argparse.Namespace) -> int:
     """Print what was found, a line each. Return 1 if there is a problem."""
     if args.idle is not None and not 0 <= args.idle <= LONGEST_SILENCE:
-        raise UsageError(
-            f"--idle must be from 0 to {LONGEST_SILENCE:g} seconds, got {args.idle:g}."
-        )
+        raise UsageError(words.BAD_IDLE.format(most=LONGEST_SILENCE, given=args.idle))
     if args.origin and urlsplit(args.origin).scheme not in ("http", "https"):
-        raise UsageError("--origin must be the origin of a page, e.g. https://app.example.com.")
+        raise UsageError(words.BAD_PAGE_ORIGIN)
     findings = asyncio.run(_look(args))
     for each in findings:
         sys.stdout.write(_line(each))
@@ -45,6 +43,7 @@ async def _look(args: argparse.Namespace) -> list[Finding]:
 
 
 def _line(finding: Finding) -> str:
-    remedy = f" Remedy: {finding.remedy}" if finding.remedy else ""
-    text = f"{finding.verdict:10} {finding.name:10} {finding.text.removesuffix('.')}.{remedy}"
+    text = f"{finding.verdict:10} {finding.name:10} {finding.text.removesuffix('.')}."
+    if finding.remedy:
+        text += words.DOCTOR_REMEDY.format(remedy=finding.remedy)
     return "".join(c if c.isprintable() else " " for c in text) + "\n"

@@ -425,3 +425,24 @@ CONFORM_NEEDS_URL = "conform needs the URL of a server; see adk-prism conform --
 BAD_TIMEOUT = "--timeout must be from 0 to 3600 seconds, got {given:g}."
 BAD_ASCII_HEADER = "--header must be NAME=VALUE, in printable ASCII."
 NOT_TRIED = "could not be tried: {why}"
+
+# ---------------------------------------------------------------------- doctor
+
+DOCTOR_URL = (
+    "a running server, looked at from here instead: buffering, CORS, prefix, sockets and more"
+)
+DOCTOR_ORIGIN = (
+    "origin of a page that calls the server from elsewhere, e.g. https://app.example.com"
+)
+DOCTOR_IDLE = (
+    "seconds of silence to try, 0 for none; default: a second more than the server's keep-alive"
+)
+DOCTOR_TOKEN_FILE = "file with your access token for the server"
+BAD_IDLE = "--idle must be from 0 to {most:g} seconds, got {given:g}."
+BAD_PAGE_ORIGIN = "--origin must be the origin of a page, e.g. https://app.example.com."
+DOCTOR_REMEDY = " Remedy: {remedy}"
+DOCTOR_PACKAGES = ("package", "installed", "supported")
+DOCTOR_CAPABILITIES = ("capability", "", "what it is for")
+DOCTOR_STATES = {True: "on", False: "off"}
+DOCTOR_ABSENT = "not installed"
+DOCTOR_OFF = "\n{name} is off: {problem}\nWithout it: {without}."

@@ -180,22 +180,17 @@ class Doctor:
         for _ in range(ATTEMPTS):
             answer = await self._check(accept_encoding="gzip, br, deflate")
             if not self._is_checkable("streams", answer):
-                return
+                return None
+            self._about = read_json(answer.frames[0].data)
+            encoding = answer.headers.get("content-encoding", "")
+            if encoding:
+                text = f"a proxy compresses streams ({encoding})"
+                return self._problem("streams", text, remedies.COMPRESSION)
             sent, came = _spread(answer)
             if came >= sent / 2:
-                break
-        else:
-            text = f"events that the server sent over {sent:.1f} s came within {came:.1f} s"
-            self._problem("streams", f"a proxy holds streams back: {text}", remedies.BUFFERING)
-            return
-        self._about = read_json(answer.frames[0].data)
-        encoding = answer.headers.get("content-encoding", "")
-        if encoding:
-            self._problem(
-                "streams", f"a proxy compresses streams ({encoding})", remedies.COMPRESSION
-            )
-        else:
-            self._ok("streams", "events come as they are sent")
+                return self._ok("streams", "events come as they are sent")
+        text = f"events that the server sent over {sent:.1f} s came within {came:.1f} s"
+        return self._problem("streams", f"a proxy holds streams back: {text}", remedies.BUFFERING)
 
     def _is_checkable(self, name: str, answer: Answer) -> bool:
         if answer.status == 404:
