@@ -32,7 +32,7 @@ CLEAN_ENV := env $(addprefix -u ,$(HIDDEN))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help serve test test-all test-versions test-remotes test-examples test-matrix check format bench docs lock lock-examples dist cluster clean
+.PHONY: help serve test test-all test-versions test-remotes test-examples test-matrix check format bench docs lock lock-examples dist wheels cluster clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,7 +85,10 @@ docs: $(VENV)/.installed $(VENV)/docs/.installed  ## build the documentation sit
 	$(VENV)/docs/bin/zensical build --strict --clean --config-file build/mkdocs.yml
 	$(BIN)/python -m website.links build/site
 
-dist: $(VENV)/.installed $(PAGE)  ## build the sdists and wheels of adk-prism and adk-prism-apps into dist/
+dist: wheels $(VENV)/.installed-test $(VENV)/dist/.installed  ## build the sdists and wheels into dist/, and install them as a stranger would
+	$(CLEAN_ENV) $(BIN)/python -m pytest -n 0 tests/distribution.py $(ARGS)
+
+wheels: $(VENV)/.installed $(PAGE)
 	rm -rf dist
 	ADK_PRISM_PAGE=prebuilt $(BIN)/python -m hatchling build
 	cd apps && $(CURDIR)/$(BIN)/python -m hatchling build --directory ../dist
@@ -119,6 +122,8 @@ lock: $(VENV)/.installed-lock  ## resolve all locks anew
 	$(COMPILE) --group docs --constraint requirements/test.txt --constraint requirements/eval.txt --output-file requirements/docs.txt
 	$(COMPILE) --group redis-server --no-deps --output-file requirements/redis-server.txt
 	$(COMPILE) --group lock --output-file requirements/lock.txt
+	$(COMPILE) --group dist --constraint requirements/bench.txt --constraint requirements/eval.txt --constraint requirements/docs.txt --output-file requirements/dist.txt
+	$(COMPILE) pyproject.toml $(subst --extra console ,,$(EXTRAS)) --constraint requirements/serve.txt --output-file requirements/image.txt
 	$(MAKE) $(VENV)/.installed-test
 	rm -rf $(foreach folder,$(NODE) $(WEB) $(KIT) $(CLIENT),$(folder)/package-lock.json $(folder)/node_modules)
 	cd $(NODE) && $(NPM) install --package-lock-only
@@ -189,10 +194,16 @@ $(BENCH)/.installed: requirements/bench.txt pyproject.toml apps/pyproject.toml |
 
 # The wheel, with what it needs and nothing of this checkout: what an operator installs.
 $(VENV)/cluster/.installed: requirements/serve.txt $(PAGE) $(shell find src apps -name '*.py') | $(VENV)/.made
-	$(MAKE) dist
+	$(MAKE) wheels
 	$(BIN)/python -m venv $(VENV)/cluster
 	$(VENV)/cluster/bin/python $(INSTALL) --require-hashes --requirement $<
 	$(VENV)/cluster/bin/python $(INSTALL) --force-reinstall dist/*.whl
+	@touch $@
+
+# Schemas and a linter, for `make dist`.
+$(VENV)/dist/.installed: requirements/dist.txt | $(VENV)/.made
+	$(BIN)/python -m venv $(VENV)/dist
+	$(VENV)/dist/bin/python $(INSTALL) --require-hashes --requirement $<
 	@touch $@
 
 $(VENV)/.installed-lock: requirements/lock.txt | $(VENV)/.made

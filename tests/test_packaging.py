@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trove_classifiers
 
 ROOT = Path(__file__).parent.parent
 PYTHON_LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
@@ -77,12 +78,25 @@ def test_npm_lock_is_complete_and_names_no_registry(lock: Path) -> None:
     assert wanted - names == set()
 
 
-def _wheel(project: Path, into: Path) -> set[str]:
-    """Build a project's wheel and return the names of the files in it, its metadata apart."""
+PERMISSIVE = {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "Unlicense"}
+"""Licences whose texts are all that they ask for."""
+
+
+def _wheel(project: Path, into: Path) -> Path:
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
     prebuilt = {**os.environ, "ADK_PRISM_PAGE": "prebuilt"}  # by `make test`
     subprocess.run([*build, "--directory", str(into)], cwd=project, env=prebuilt, check=True)
     [wheel] = into.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _wheel(ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+def _held(wheel: Path) -> set[str]:
+    """Return the names of the files in a wheel, its metadata apart."""
     with zipfile.ZipFile(wheel) as archive:
         return {name for name in archive.namelist() if ".dist-info/" not in name}
 
@@ -95,9 +109,9 @@ def _files(source: Path, package: str) -> set[str]:
     }
 
 
-def test_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
+def test_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     """A user who installs the wheel has the types marker, the tour and the page, and no other app."""
-    shipped = _wheel(ROOT, tmp_path)
+    shipped = _held(wheel)
     assert shipped == _files(ROOT / "src", "adk_prism")
     page = {
         f"adk_prism/web/dist/{name}" for name in ("index.html", "share/page.js", "share/page.css")
@@ -109,9 +123,45 @@ def test_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
     }
 
 
+def test_wheel_says_what_the_page_bundles(wheel: Path) -> None:
+    """In the place for bills of materials: packages of the page's lock, with licences that allow it."""
+    with zipfile.ZipFile(wheel) as archive:
+        [bill] = [name for name in archive.namelist() if "/sboms/" in name]
+        components = json.loads(archive.read(bill))["components"]
+        notices = archive.read("adk_prism/web/dist/licenses.txt").decode()
+    locked = {
+        (path.rpartition("node_modules/")[2], entry["version"])
+        for path, entry in npm_packages(ROOT / "web" / "package-lock.json")
+    }
+    named = {(one["name"], one["version"]) for one in components}
+    assert {"ai", "react"} <= {name for name, _ in named}
+    assert named <= locked
+    for one in components:
+        [found] = one["licenses"]
+        allowed = found.get("license", {}).get("id") or found["expression"]
+        assert set(re.findall(r"[\w.-]+", allowed)) - {"OR", "AND"} <= PERMISSIVE, one["name"]
+        assert f"{one['name']} {one['version']} ({allowed})" in notices
+
+
+@pytest.mark.parametrize("project", [ROOT, ROOT / "apps"], ids=["adk-prism", "adk-prism-apps"])
+def test_what_an_index_shows_is_true(project: Path) -> None:
+    """Classifiers that exist, of the Pythons that it allows; the marker of its types; its licence."""
+    told = tomllib.loads((project / "pyproject.toml").read_text())["project"]
+    classifiers = set(told["classifiers"])
+    assert classifiers <= set(trove_classifiers.classifiers)
+    minors = [int(found) for found in re.findall(r":: 3\.(\d+)", "\n".join(sorted(classifiers)))]
+    assert minors == list(range(minors[0], minors[0] + len(minors)))
+    assert told["requires-python"] == f">=3.{minors[0]}"
+    assert "Typing :: Typed" in classifiers
+    assert [*project.glob("*/py.typed"), *project.glob("src/*/py.typed")]
+    assert told["license"] == "Apache-2.0"
+    assert "Apache License" in (project / told["license-files"][0]).read_text()
+    assert all(url.startswith("https://") for url in told["urls"].values())
+
+
 def test_wheel_of_the_apps(tmp_path: Path) -> None:
     """It holds the agent folders with their data; its version is that of the package."""
-    shipped = _wheel(ROOT / "apps", tmp_path)
+    shipped = _held(_wheel(ROOT / "apps", tmp_path))
     assert shipped == _files(ROOT / "apps", "adk_prism_apps")
     agents = {f"adk_prism_apps/{app}/agent.py" for app in ("recovery", "research")}
     assert {"adk_prism_apps/py.typed"} | agents <= shipped

@@ -1,12 +1,13 @@
 /** Builds the page into the Python package, which serves it and ships it in the wheel. */
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
+import { bundled } from './bundled.ts';
 import { client } from './client.ts';
 import { diagrams } from './diagrams.ts';
 import { lean, PURE } from './lean.ts';
 
 export default defineConfig({
-  plugins: [react(), lean(), diagrams()],
+  plugins: [react(), lean(), diagrams(), bundled()],
   resolve: client,
   // Relative, so that the same build works under any path prefix and from a disk.
   base: './',

@@ -18,7 +18,7 @@ export type UsableApp = {
   agents: string[] | null;
   models: string[] | null;
   offline: boolean | null;
-  /** It can be talked to. */
+  /** It can be talked to. Null also for an app on another server, which does not tell. */
   live: boolean | null;
   bundled: boolean;
   /** How often the server imported it again, because its code had changed. */
@@ -106,6 +106,10 @@ export function isUsable(app: AppEntry | undefined): app is UsableApp {
 /** Return what an app is called: by itself, or its name made readable. */
 export function titleOf(app: AppEntry): string {
   return (isUsable(app) && app.title) || readable(app.name);
+
+/** Tell whether to offer the voice: also where only trying tells. */
+export function mayTalk(app: UsableApp): boolean {
+  return app.live ?? app.models !== null;
 }
 
 /** Return what is known of an app; null if it cannot be used. */

@@ -5,7 +5,7 @@ import { Failure } from '../app/Failure';
 import { Empty } from '../ui/Empty';
 import { Traceback } from '../ui/Traceback';
 import { Icon } from '../ui/Icon';
-import { isUsable, useApp, useCatalogue, useLoaded } from '../app/catalogue';
+import { isUsable, mayTalk, useApp, useCatalogue, useLoaded } from '../app/catalogue';
 import { lazyWithRetry } from '../app/lazyWithRetry';
 import { Composer } from './Composer';
 import type { Conversation } from './conversation';
@@ -44,7 +44,7 @@ export function ChatView(props: Props) {
   const app = useApp(conversation.where.app);
   useLoaded(app);
   const isBusy = status === 'submitted' || status === 'streaming';
-  const talk = app?.live && voice === 'off' ? () => setVoice('loading') : null;
+  const talk = app && mayTalk(app) && voice === 'off' ? () => setVoice('loading') : null;
   // What is typed in the moment before the voice is there belongs to it: it stays in the field until then.
   const send: Props['onSend'] = async (text, files) => voice !== 'loading' && onSend(text, files);
   return (

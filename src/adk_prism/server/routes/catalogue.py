@@ -268,9 +268,16 @@ def _read(app: ServedApp) -> dict[str, Any]:
         "agents": [agent.name for agent in agents],
         "models": sorted({agent.model for agent in agents if agent.model}),
         "offline": app.root is not None and _is_offline(app.root),
-        "live": "live" not in app.lacks,
+        "live": _can_be_live(app),
         "lacks": dict(app.lacks),
     }
+
+
+def _can_be_live(app: ServedApp) -> bool | None:
+    """Return whether an app has a live mode; None for one elsewhere, whose server does not tell."""
+    if "live" in app.lacks:
+        return False
+    return None if app.root is None else True
 
 
 def _without_evaluations(active: dict[Origin, float]) -> dict[Origin, float]:
