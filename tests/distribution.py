@@ -56,17 +56,15 @@ class Stranger:
     """Somebody with an empty environment and a home of their own, who is not root and has no Node."""
 
     folder: Path
+    bin: Path
+    """Of the environment, beside which there is nothing but a shell."""
     user: int | None
-
-    @property
-    def bin(self) -> Path:
-        return self.folder / "venv" / "bin"
 
     def environment(self, **more: str) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if _WAY_OUT.match(name)}
         return {
             **kept,
-            "PATH": str(self.bin),
+            "PATH": f"{self.bin}{os.pathsep}{self.folder / 'tools'}",
             "HOME": str(self.folder),
             "TMPDIR": str(self.folder),
             **more,
@@ -123,17 +121,25 @@ def stranger(user: int) -> Iterator[Stranger]:
         python = python_for(user if is_root else None)
         subprocess.run([python, "-m", "venv", folder / "venv"], check=True)
         shutil.copytree(DIST, folder / "dist")
+        (folder / "tools").mkdir()
+        (folder / "tools" / "sh").symlink_to("/bin/sh")  # npm runs scripts with it
         if is_root:
             for path in (folder, *folder.rglob("*")):
                 os.lchown(path, user, user)
-        yield Stranger(folder, user if is_root else None)
+        yield Stranger(folder, folder / "venv" / "bin", user if is_root else None)
 
 
 @pytest.fixture(scope="module")
-def somebody() -> Iterator[Stranger]:
+def newcomer() -> Iterator[Stranger]:
     with stranger(NOBODY) as found:
-        found.pip("install", "--quiet", "--find-links", "dist", "adk-prism")
         yield found
+
+
+@pytest.fixture(scope="module")
+def somebody(newcomer: Stranger) -> Stranger:
+    """The same, who has installed the wheel."""
+    newcomer.pip("install", "--quiet", "--find-links", "dist", "adk-prism")
+    return newcomer
 
 
 @contextmanager
@@ -166,7 +172,7 @@ def names(http: httpx.Client, **headers: str) -> set[str]:
 
 def test_the_wheel_is_served_without_node(somebody: Stranger) -> None:
     """It has its version, the tour, and the page with all that it names."""
-    assert shutil.which("node", path=str(somebody.bin)) is None
+    assert shutil.which("node", path=somebody.environment()["PATH"]) is None
     [wheel] = DIST.glob("adk_prism-*.whl")
     assert wheel.name.split("-")[1] in somebody.run(somebody.bin / "adk-prism", "--version")
     with served(somebody) as http:
@@ -196,11 +202,11 @@ def files_of(wheel: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("package", ["adk_prism", "adk_prism_apps"])
-def test_a_source_distribution_gives_the_same_wheel(somebody: Stranger, package: str) -> None:
+def test_a_source_distribution_gives_the_same_wheel(newcomer: Stranger, package: str) -> None:
     """Without Node: the page is in it."""
-    [source] = (somebody.folder / "dist").glob(f"{package}-*.tar.gz")
-    somebody.pip("wheel", "--quiet", "--no-deps", "--wheel-dir", f"again-{package}", source)
-    [again] = (somebody.folder / f"again-{package}").glob("*.whl")
+    [source] = (newcomer.folder / "dist").glob(f"{package}-*.tar.gz")
+    newcomer.pip("wheel", "--quiet", "--no-deps", "--wheel-dir", f"again-{package}", source)
+    [again] = (newcomer.folder / f"again-{package}").glob("*.whl")
     [built] = DIST.glob(f"{package}-*.whl")
     assert files_of(again) == files_of(built)
 
@@ -213,9 +219,9 @@ def test_a_source_distribution_has_the_sources_of_the_page() -> None:
     assert not {name for name in held if "node_modules" in name}
 
 
-def test_a_read_only_checkout_is_installed(somebody: Stranger) -> None:
-    """By somebody who may not write to it: the page is built elsewhere."""
-    checkout = somebody.folder / "checkout"
+def test_a_read_only_checkout_is_installed(newcomer: Stranger) -> None:
+    """By newcomer who may not write to it: the page is built elsewhere."""
+    checkout = newcomer.folder / "checkout"
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
     for name in filter(None, listed.stdout.decode().split("\0")):
         target = checkout / name
@@ -223,10 +229,10 @@ def test_a_read_only_checkout_is_installed(somebody: Stranger) -> None:
         shutil.copy(ROOT / name, target, follow_symlinks=False)
     try:
         _set_writable(checkout, False)
-        somebody.pip("wheel", "--quiet", "--no-deps", "--wheel-dir", "from-checkout", checkout)
+        newcomer.pip("wheel", "--quiet", "--no-deps", "--wheel-dir", "from-checkout", checkout)
     finally:
         _set_writable(checkout, True)
-    [again] = (somebody.folder / "from-checkout").glob("*.whl")
+    [again] = (newcomer.folder / "from-checkout").glob("*.whl")
     [built] = DIST.glob("adk_prism-*.whl")
     assert files_of(again) == files_of(built)
 
@@ -252,30 +258,24 @@ def instructions() -> Instructions:
     return found[last:]
 
 
-def test_the_image_as_its_user() -> None:
+def test_the_image_as_its_user(somebody: Stranger) -> None:
     """Nothing but the data folder can be written; the image's health check finds the server well."""
     found = dict(instructions())
     assert found["USER"] == f"{PRISM}:{PRISM}"
     variables = dict(word.split("=", 1) for word in shlex.split(found["ENV"]))
-    with stranger(PRISM) as prism:
-        prism.pip("install", "--quiet", "--find-links", "dist", "adk-prism")
-        agents, data = prism.folder / "agents", prism.folder / "data"
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        folder = Path(name)
+        agents, data, tokens = (folder / each for each in ("agents", "data", "tokens.json"))
         shutil.copytree(ROOT / "src" / "adk_prism" / "apps" / "tour", agents / "tour")
-        tokens = prism.folder / "tokens.json"
         tokens.write_text(json.dumps({"a-token-that-is-long-enough": "ann"}))
         data.mkdir()
-        os.chown(data, *([PRISM, PRISM] if prism.user else [-1, -1]))
-        places = {
-            "/agents": agents,
-            "/data": data,
-            "/run/secrets": prism.folder,
-            "/opt": prism.folder,
-        }
-        moved = {name: _moved(value, places) for name, value in variables.items() if name != "PATH"}
-        with (
-            _all_read_only_but(prism.folder, data),
-            served(prism, TMPDIR=str(data), **moved) as http,
-        ):
+        user = None if somebody.user is None else PRISM
+        if user:
+            os.chown(data, user, user)
+        prism = Stranger(folder, somebody.bin, user)
+        places = {"/agents": agents, "/data": data, "/run/secrets": folder}
+        moved = {word: _moved(value, places) for word, value in variables.items() if word != "PATH"}
+        with _read_only(folder, agents), served(prism, TMPDIR=str(data), **moved) as http:
             assert http.get("/api/apps").status_code == 401
             assert names(http, authorization="Bearer a-token-that-is-long-enough") == {"tour"}
             assert http.get("/ready").status_code == 200
@@ -292,17 +292,14 @@ def _moved(value: str, places: dict[str, Path]) -> str:
 
 
 @contextmanager
-def _all_read_only_but(folder: Path, data: Path) -> Iterator[None]:
-    held = [path for path in folder.iterdir() if path != data]
-    for path in held:
-        _set_writable(path, False)
+def _read_only(folder: Path, agents: Path) -> Iterator[None]:
+    _set_writable(agents, False)
     folder.chmod(0o555)
     try:
         yield
     finally:
         folder.chmod(0o755)
-        for path in held:
-            _set_writable(path, True)
+        _set_writable(agents, True)
 
 
 # --- what others would refuse

@@ -27,6 +27,7 @@ from adk_prism.models import ScriptedModel, say
 LANGUAGES = {
     "": "no code: a tree of files, a drawing",
     "bash": "tests/documentation/test_shell_blocks.py",
+    "dockerfile": "not run: each block says so",
     "html": "tests/documentation/test_script_blocks.py",
     "js": "tests/documentation/test_script_blocks.py",
     "json": "tests/documentation/test_blocks.py",
@@ -46,7 +47,8 @@ def test_something_is_done_about_every_language() -> None:
     assert {block.language for block in blocks()} <= set(LANGUAGES)
     for file in (*LANGUAGES.values(), *ELSEWHERE.values()):
         assert not file.startswith("tests/") or (ROOT / file).is_file()
-    assert all(not block.is_run for block in blocks("nginx"))
+    for language in ("dockerfile", "nginx"):
+        assert all(not block.is_run for block in blocks(language))
 
 
 def test_who_is_not_run_says_why() -> None:

@@ -106,6 +106,7 @@ export function isUsable(app: AppEntry | undefined): app is UsableApp {
 /** Return what an app is called: by itself, or its name made readable. */
 export function titleOf(app: AppEntry): string {
   return (isUsable(app) && app.title) || readable(app.name);
+}
 
 /** Tell whether to offer the voice: also where only trying tells. */
 export function mayTalk(app: UsableApp): boolean {
