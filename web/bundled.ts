@@ -31,7 +31,9 @@ function readPackage(folder: string): Bundled {
   const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf-8')) as Record<string, string>;
   const texts = readdirSync(folder).filter((file) => LICENSE.test(file)).sort();
   const text = texts.map((file) => readFileSync(join(folder, file), 'utf-8').trim()).join('\n\n');
-  return { folder, name: name ?? '', version: version ?? '', license: license ?? '', text: text || readme(folder), sha512: hashOf(folder) };
+  // One that names none may well have the text of one.
+  const known = license ?? (/^\s*(?:The )?MIT License/i.test(text) ? 'MIT' : '');
+  return { folder, name: name ?? '', version: version ?? '', license: known, text: text || readme(folder), sha512: hashOf(folder) };
 }
 
 /** Some have their licence at the end of their README. */
