@@ -1,7 +1,7 @@
 // Home and the shell: apps that start with Enter, recordings, keys, themes, narrow screens.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { ask, checkAccess, close, launch, open, settled, SERVER, until } from './browser.mjs';
+import { ask, checkAccess, close, launch, open, say, settled, SERVER, until } from './browser.mjs';
 
 let browser;
 before(async () => (browser = await launch()));
@@ -192,6 +192,23 @@ test('the reader who scrolls up is left alone and told what is new', async () =>
   await settled(page);
   const left = await page.locator('.log').evaluate((log) => log.scrollHeight - log.scrollTop - log.clientHeight);
   assert.ok(left < 50, `the end is ${left} px away`);
+  await close(page);
+});
+
+test('an answer that is longer than the screen is shown from its beginning when it is complete', async () => {
+  const page = await open(browser, '', { width: 1280, height: 500 });
+  const log = page.locator('.log');
+  const top = () => log.evaluate((list) => [...list.querySelectorAll('[data-answer]')].at(-1).getBoundingClientRect().top - list.getBoundingClientRect().top);
+  const begins = () => until(async () => Math.abs((await top()) - 12) < 3, 'the answer is not shown from its beginning');
+  await ask(page, 'long 600');
+  await begins();
+  await page.getByRole('button', { name: 'Jump to latest' }).waitFor();
+  await page.reload();
+  await log.locator('[data-answer]').waitFor();
+  await begins();
+  await say(page, 'tool'); // A short answer: the end.
+  await settled(page);
+  await until(() => log.evaluate((list) => list.scrollHeight - list.scrollTop - list.clientHeight < 50), 'the end is not shown');
   await close(page);
 });
 

@@ -21,7 +21,7 @@ const AT_ONCE = 8; // Messages of a long chat that are drawn in one go.
 
 export function MessageList({ messages, live, saying = '', stopped, empty, children }: Props) {
   const count = useMemo(() => messages.reduce((sum, message) => sum + message.parts.length, 0), [messages]);
-  const { list, isFollowing, news, toEnd } = useAutoScroll(count);
+  const { list, isFollowing, news, toEnd } = useAutoScroll(count, live || saying !== '');
   const answers = messages.filter((message) => message.role === 'user').length;
   const isAnswered = useMemo(() => {
     const ids = answeredRequests(messages);

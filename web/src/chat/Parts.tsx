@@ -86,7 +86,7 @@ export function Items({ items, level, context }: ItemsProps) {
     const isNew = author !== '' && author !== speaker && level === 0;
     if (isNew) speaker = author;
     return (
-      <div className="part" key={item.index} data-part={item.part.type}>
+      <div className="part" key={item.index} data-part={item.part.type} data-answer={(!context.shared.fromUser && item.index === context.answer) || undefined}>
         {isNew && (
           <p className="speaker">
             <Icon name="agent" /> {readable(author)}

@@ -1,4 +1,7 @@
-/** Keeps a growing list at its end, until the reader scrolls up; then counts what they have not seen. */
+/**
+ * Keeps a growing list at its end, until the reader scrolls up; then counts what they have not seen. An answer that is
+ * complete, and longer than the screen, is shown from its beginning.
+ */
 import { useCallback, useEffect, useLayoutEffect, useRef, useState, type RefObject } from 'react';
 
 /** Pixels from the end that still count as the end. */
@@ -12,23 +15,39 @@ export type Follow = {
   toEnd(): void;
 };
 
-export function useAutoScroll(count: number): Follow {
+/** What stays in sight while the list grows: its end, the beginning of the answer, or what the reader went to. */
+type Pin = 'end' | 'answer' | 'reader';
+
+/** `isGrowing` says that the last message is not complete. */
+export function useAutoScroll(count: number, isGrowing: boolean): Follow {
   const list = useRef<HTMLDivElement>(null);
-  const pinned = useRef(true);
+  const pin = useRef<Pin>('end');
+  /** Where this scrolled to by itself. */
+  const put = useRef(-1);
   const [isFollowing, setFollowing] = useState(true);
   const [seen, setSeen] = useState(count);
 
-  const toEnd = useCallback(() => {
+  const hold = useCallback(() => {
     const element = list.current;
-    if (!element) return;
-    pinned.current = true;
-    setFollowing(true);
-    element.scrollTop = element.scrollHeight;
+    if (!element || pin.current === 'reader') return;
+    const answer = pin.current === 'answer' ? answerTop(element) : null;
+    element.scrollTop = answer ?? element.scrollHeight;
+    put.current = element.scrollTop;
+    setFollowing(element.scrollHeight - element.scrollTop - element.clientHeight < NEAR);
   }, []);
+  const toEnd = useCallback(() => {
+    pin.current = 'end';
+    hold();
+  }, [hold]);
 
   useLayoutEffect(() => {
-    if (pinned.current) setSeen(count);
+    if (pin.current !== 'reader') setSeen(count);
   }, [count]);
+  useLayoutEffect(() => {
+    if (pin.current === 'reader') return;
+    pin.current = isGrowing ? 'end' : 'answer';
+    hold();
+  }, [isGrowing, hold]);
 
   useEffect(() => {
     const element = list.current;
@@ -37,18 +56,18 @@ export function useAutoScroll(count: number): Follow {
     const onScroll = () => {
       // Growth moves the end away from a reader who did not move: only a scroll of their own unpins.
       const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;
-      if (!atEnd && element.scrollHeight !== height) return;
-      pinned.current = atEnd;
+      if (Math.abs(element.scrollTop - put.current) <= 1 || (!atEnd && element.scrollHeight !== height)) return;
+      pin.current = atEnd ? 'end' : 'reader';
       setFollowing(atEnd);
     };
     const onUnpin = (event: WheelEvent) => {
       if (event.deltaY < 0 && element.scrollTop > 0) {
-        pinned.current = false;
+        pin.current = 'reader';
         setFollowing(false);
       }
     };
     const grown = new ResizeObserver(() => {
-      if (pinned.current) element.scrollTop = element.scrollHeight;
+      hold();
       height = element.scrollHeight;
     });
     if (element.firstElementChild) grown.observe(element.firstElementChild);
@@ -60,7 +79,19 @@ export function useAutoScroll(count: number): Follow {
       element.removeEventListener('scroll', onScroll);
       element.removeEventListener('wheel', onUnpin);
     };
-  }, []);
+  }, [hold]);
 
   return { list, isFollowing, news: isFollowing ? 0 : Math.max(0, count - seen), toEnd };
+}
+
+const ABOVE = 12; // Pixels above an answer.
+const ASKS = '.ask, .request-form'; // What waits for the reader stands at the end.
+
+/** Return where the last answer begins, if it is longer than what can be seen of the list; null where the end is better. */
+function answerTop(list: HTMLElement): number | null {
+  const message = [...list.querySelectorAll<HTMLElement>('.message')].at(-1);
+  const answer = message?.querySelector<HTMLElement>('[data-answer]');
+  if (!message || !answer || message.querySelector(ASKS)) return null;
+  const top = answer.getBoundingClientRect().top - list.getBoundingClientRect().top + list.scrollTop - ABOVE;
+  return list.scrollHeight - top > list.clientHeight ? Math.max(0, top) : null;
 }

@@ -1,4 +1,5 @@
 /** One button for each panel: tabs where there is room for one thing at a time, else switches. */
+import { useEffect, useRef } from 'react';
 import type { PanelSpec } from '../panels/panel';
 
 type Props = {
@@ -22,8 +23,13 @@ export function PanelBar({ panels, open, onPick, onChat }: Props) {
 }
 
 function Tab({ title, keys, isOpen, onPick }: { title: string; keys?: string; isOpen: boolean; onPick: () => void }) {
+  const tab = useRef<HTMLButtonElement>(null);
+  // Where tabs are scrolled, the one that is open is seen.
+  useEffect(() => {
+    if (isOpen) tab.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [isOpen]);
   return (
-    <button type="button" className="tab" aria-pressed={isOpen} title={keys ? `${title} (${keys})` : title} onClick={onPick}>
+    <button ref={tab} type="button" className="tab" aria-pressed={isOpen} title={keys ? `${title} (${keys})` : title} onClick={onPick}>
       {title}
     </button>
   );

@@ -23,6 +23,7 @@ import { NodeView, type NodeViewType } from './NodeView';
 const MOST_VERTICES = 300; // More can neither be laid out in a frame nor read.
 const MOST_LINKS = 400; // What a layout costs grows faster than they do.
 const LEAST_ZOOM = 0.68; // Below, the names are smaller than one can read.
+const WHOLE_ZOOM = 0.55; // So small the whole is still better than a part of it.
 const CONTROLS = 44; // At the bottom, the buttons that zoom: nothing is laid out below them.
 const FEW = 36; // An app with so few parts is drawn whole.
 const NODE_TYPES = { vertex: NodeView };
@@ -159,7 +160,8 @@ function showing(view: Viewport, place: Place | undefined, width: number, height
 /** Where one looks at first: at the whole in the middle, or, where that could not be read, at its beginning. */
 function viewportFor(layout: Layout, width: number, height: number): Viewport {
   const tall = layout.direction === 'lines' ? 1 : height / layout.height; // Lines are scrolled, not shrunk.
-  const zoom = Math.max(LEAST_ZOOM, Math.min(1, width / layout.width, tall));
+  const fit = Math.min(1, width / layout.width, tall);
+  const zoom = fit >= WHOLE_ZOOM ? fit : LEAST_ZOOM;
   const rest = { x: width - layout.width * zoom, y: height - layout.height * zoom };
   const [first] = [...layout.places.values()];
   const begin = { x: (first?.x ?? 0) * zoom, y: (first?.y ?? 0) * zoom };

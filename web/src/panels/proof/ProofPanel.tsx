@@ -121,7 +121,7 @@ function Sentence({ section }: { section: Section }) {
     <span className="sentence">
       <span>
         <b>{section.title}</b>
-        {section.sentence}
+        {section.sentence.replaceAll(' %', '\u00a0%')}
       </span>
       <Confidence confidence={section.confidence} level="" />
     </span>
