@@ -1,5 +1,5 @@
 /** What a sub-agent did, in one line: open while it works, asks or has failed, and where its words are the answer. */
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { Icon, type IconName } from '../ui/Icon';
 import type { Kind } from '../ui/Kind';
 import { duration, plural, readable } from '../ui/format';
@@ -8,6 +8,7 @@ import { grouped, type Calls, type Group } from './groups';
 import { answersOf, isOpenCall, isTool, type Part } from './message';
 import { Items } from './Parts';
 import type { PartProps } from './PartView';
+import { useNodeTime } from './nodeTimes';
 import { agentNode, callNode, secondsOf, useRun } from './RunContext';
 
 /** What every part of a message is shown with. */
@@ -18,6 +19,8 @@ export type GroupContext = {
   answer: number;
   shared: Omit<PartProps, 'part' | 'isThinking'>;
   isThinking: boolean;
+  /** The runs that the message is of, as far as it says. */
+  runs: readonly string[];
 };
 
 type Standing = { word: string; kind: Kind; icon: IconName };
@@ -67,12 +70,16 @@ function insideOf(group: Group, { calls }: GroupContext, level: number) {
 /** How many tools it called, how sure it is, and how long it took. */
 function Facts({ group, context, isOver }: { group: Group; context: GroupContext; isOver: boolean }) {
   const film = useRun();
+  const line = useRef<HTMLSpanElement>(null);
   const tools = group.parts.filter(({ part }) => isTool(part) && part !== group.call);
   const failed = group.parts.filter(({ part }) => part !== group.call && (part.type === 'data-error' || (isTool(part) && part.state === 'output-error'))).length;
   const sure = confidenceOf(group, context.parts);
-  const seconds = secondsOf(group.call ? callNode(film, group.call.toolCallId) : agentNode(film, group.path, group.branch));
+  const shown = secondsOf(group.call ? callNode(film, group.call.toolCallId) : agentNode(film, group.path, group.branch));
+  const wanted = { call: group.call?.toolCallId ?? null, path: group.path, branch: group.branch };
+  const asked = useNodeTime(context.runs, wanted, line, isOver && shown === null && !context.shared.live);
+  const seconds = shown ?? asked;
   const facts = [tools.length > 0 && plural(tools.length, 'tool'), failed > 0 && `${failed} failed`, sure, isOver && seconds !== null && duration(seconds)];
-  return <span className="group-facts">{facts.filter(Boolean).join(' · ')}</span>;
+  return <span className="group-facts" ref={line}>{facts.filter(Boolean).join(' · ')}</span>;
 }
 
 function confidenceOf({ call, name }: Group, parts: readonly Part[]): string {

@@ -32,9 +32,14 @@ export function Parts({ parts, message, live, last, fromUser, isAnswered }: Part
   const placed = parts.flatMap((part, index): Placed[] => (part.type === 'step-start' || (!withDetails && isDetail(part, live)) ? [] : [{ part, index }]));
   const calls = new Calls(parts);
   const answer = answerIndex(parts);
-  const context: GroupContext = { parts, calls, answer, shared, isThinking: withDetails };
+  const { derived, runId } = message.metadata ?? {};
+  // A message of several runs is named after its first one.
+  const runs = derived || !runId ? [] : [...new Set(RUN.test(message.id) ? [message.id, runId] : [runId])];
+  const context: GroupContext = { parts, calls, answer, shared, isThinking: withDetails, runs };
   return <Items items={fromUser ? placed.map((one) => ({ kind: 'part', ...one })) : grouped(placed, calls)} level={0} context={context} />;
 }
+
+const RUN = /^run-[0-9a-f]{24}$/;
 
 /** Return how to put numbers of sources behind the words that rest on them. */
 function useMarks(message: Message, parts: readonly Part[], live: boolean): PartProps['marked'] {
