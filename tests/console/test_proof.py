@@ -46,7 +46,7 @@ def test_the_weakest_section_comes_first() -> None:
         "Sections, weakest first",
         "  Tree counter rests on 1 source; confidence 25%.",
         "  Sure one rests on 2 sources; confidence 100%.",
-        "  Silent one names no source; no confidence stated.",
+        "  Silent one has no recorded source; no confidence stated.",
         "  1. A report",
     ]
     assert lines[9] == "How it was worked out: section"

@@ -28,7 +28,7 @@ export default function ProofPanel({ film, at, selected, select, seek }: PanelPr
           <Empty title="The run has not finished at this point">The confidence of the whole answer appears when the run ends. Sections appear as they are answered.</Empty>
         )}
         <Sections sections={sections} selected={selected} select={select} seek={seek} />
-        {answer && (
+        {answer && (answer.citations.length > 0 || !!answer.uncited?.length || !!answer.disagreements?.length) && (
           <section className="section" aria-label="Sources">
             <Disagreements proof={answer} />
             <Unsourced proof={answer} open />
@@ -59,7 +59,8 @@ function citedOf(selected: string | null): number | null {
 function Whole({ answer, sections }: { answer: ShownProof; sections: readonly Section[] }) {
   const weakest = sections[0];
   const own = weakest?.proof ? raisesOf(weakest.proof) : [];
-  const raises = own.length ? own : raisesOf(answer);
+  const isStated = answer.confidence !== null || !!answer.level || sections.length > 0;
+  const raises = own.length || !isStated ? own : raisesOf(answer);
   return (
     <section className="section" aria-label="The whole answer">
       <Confidence confidence={answer.confidence} level={answer.level} large />

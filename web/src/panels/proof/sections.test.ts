@@ -26,11 +26,11 @@ test('the weakest section comes first; one without a confidence comes last', () 
     specialist('nearly', { confidence: 0.9999, citations: [SOURCE] }),
   ]);
   expect(found).toEqual([
-    'None names no source; confidence 0 %.',
+    'None has no recorded source; confidence 0 %.',
     'Trail closures rest on two sources; confidence 76 %.',
     'Nearly rests on one source; confidence over 99 %.',
     'Sure rests on one source; confidence 100 %.',
-    'In prose names no source; confidence low.',
+    'In prose has no recorded source; confidence low.',
     'Silent rests on two sources; states no confidence.',
   ]);
 });
@@ -41,15 +41,15 @@ test('a section has the title that the answer gives it, where a score says so', 
     factors: [{ name: 'cruiser', cursor: 1, why: 'Timber: the lowest of its findings.' }],
     readings: [{ value: 0.6, text: '', origin: 'parsed', cursor: 1, section: 'Timber (synthetic)' }],
   };
-  expect(told([specialist('cruiser', { confidence: 0.6 })], answer)).toEqual(['Timber (synthetic) names no source; confidence 60 %.']);
+  expect(told([specialist('cruiser', { confidence: 0.6 })], answer)).toEqual(['Timber (synthetic) has no recorded source; confidence 60 %.']);
 });
 
 describe('the whole answer', () => {
   test.each<[string, Partial<Proof>, string]>([
-    ['nothing', {}, 'The answer does not say how sure it is. It names no source.'],
+    ['nothing', {}, 'The answer does not say how sure it is. No source is recorded for it.'],
     ['words', { level: 'medium', origin: 'parsed', citations: [SOURCE] }, 'Stated by the answer itself. It rests on one source.'],
-    ['nothing at all', { confidence: 0 }, 'Calculated by the agent’s tools. It names no source.'],
-    ['figures without a source', { confidence: 1, uncited: [{ text: '1' }] }, 'Calculated by the agent’s tools. It names no source. 1 statement with figures has no source.'],
+    ['nothing at all', { confidence: 0 }, 'Calculated by the agent’s tools. No source is recorded for it.'],
+    ['figures without a source', { confidence: 1, uncited: [{ text: '1' }] }, 'Calculated by the agent’s tools. No source is recorded for it. 1 statement with figures has no source.'],
   ])('%s', (_, about, sentences) => {
     expect(wholeSentences({ ...EMPTY, ...about }, []).join(' ')).toBe(sentences);
   });

@@ -76,8 +76,8 @@ function leastOf({ value, low }: Reading): number | null {
 }
 
 function sourced(title: string, count: number): string {
-  const verb = isPlural(title) ? { rest: 'rest', name: 'name' } : { rest: 'rests', name: 'names' };
-  return count ? `${verb.rest} on ${sourceCount(count)}` : `${verb.name} no source`;
+  const verb = isPlural(title) ? { rest: 'rest', have: 'have' } : { rest: 'rests', have: 'has' };
+  return count ? `${verb.rest} on ${sourceCount(count)}` : `${verb.have} no recorded source`;
 }
 
 function sureness(title: string, confidence: number | null, level: string): string {
@@ -105,7 +105,7 @@ export function wholeSentences(answer: Proof, sections: readonly Section[]): str
   return [
     ...(isWeakest ? [`The answer is as sure as its weakest section, ${weakest.title}.`] : []),
     confidence !== null || level ? from : 'The answer does not say how sure it is.',
-    citations.length ? `It rests on ${sourceCount(citations.length)}.` : 'It names no source.',
+    citations.length ? `It rests on ${sourceCount(citations.length)}.` : 'No source is recorded for it.',
     ...(uncited.length ? [`${plural(uncited.length, 'statement')} with figures ${uncited.length === 1 ? 'has' : 'have'} no source.`] : []),
   ];
 }
