@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, get_origin
 
 import adk_prism
 from website.markdown import code, plain, table
 
-INHERITED = (Exception, object)
+EMPTY = inspect.Parameter.empty
+KEYWORD, VARIABLE = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL
+LONGEST = 90
+"""Characters of a signature in one line."""
 
 
 def python_api() -> str:
@@ -55,15 +59,55 @@ def _section(name: str, thing: Any, level: str = "##") -> str:
 
 
 def _signature(name: str, thing: Any) -> str:
-    if not callable(thing) or name == "Settings":
+    """Return how something is called; a class with fields has a table of them instead."""
+    if not callable(thing) or _has_fields(thing) or get_origin(thing) is not None:
         return ""
     try:
-        return f"```python\n{name}{inspect.signature(thing)}\n```"
+        return f"```python\n{_call(name, inspect.signature(thing))}\n```"
     except (TypeError, ValueError):
         return ""
 
 
+def _call(name: str, found: inspect.Signature, longest: int = LONGEST) -> str:
+    """Return a signature without quotes and modules, one parameter a line where it is long."""
+    given = [each for each in found.parameters.values() if each.name != "self"]
+    words = [str(_shown(each)) for each in given]
+    kinds = [each.kind for each in given]
+    if KEYWORD in kinds and VARIABLE not in kinds:
+        words.insert(kinds.index(KEYWORD), "*")
+    answer = "" if found.return_annotation is EMPTY else f" -> {_bare(found.return_annotation)}"
+    line = f"{name}({', '.join(words)}){answer}"
+    if len(line) <= longest:
+        return line
+    return f"{name}(\n    " + ",\n    ".join(words) + f",\n){answer}"
+
+
+def _bare(annotation: Any) -> str:
+    """Return a type as it is written, without the modules of its names."""
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return re.sub(r"\b[a-z_]\w*(?:\.[a-z_]\w*)*\.(?=[A-Z])", "", text)
+
+
+def _shown(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Return a parameter whose type and default are written as text, and not as text in quotes."""
+    if parameter.annotation is not EMPTY:
+        parameter = parameter.replace(annotation=_Written(_bare(parameter.annotation)))
+    if " at 0x" in repr(parameter.default):  # a function, whose address says nothing
+        parameter = parameter.replace(default=_Written("..."))
+    return parameter
+
+
+@dataclass(frozen=True)
+class _Written:
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
 def _doc(thing: Any) -> str:
+    if get_origin(thing) is not None:
+        return f"Type: {code(_bare(str(thing)))}."
     if isinstance(thing, str | int | tuple | frozenset | dict):
         return f"Value: {code(repr(thing)[:80])}."
     return plain(inspect.getdoc(thing) or "") if not _borrowed(thing) else ""
@@ -78,10 +122,24 @@ def _borrowed(thing: Any) -> bool:
 def _fields(thing: type) -> str:
     if thing.__name__ == "Settings":
         return "Its fields are [the settings](settings.md)."
-    if not is_dataclass(thing):
+    if not _has_fields(thing):
         return ""
-    rows = [[code(each.name), code(str(each.type))] for each in fields(thing)]
-    return table(["field", "type"], rows)
+    rows = [[code(name), code(_bare(kind))] for name, kind in _types(thing).items()]
+    return table(["field", "type"], rows) if rows else ""
+
+
+def _has_fields(thing: Any) -> bool:
+    return is_dataclass(thing) or hasattr(thing, "__struct_fields__")
+
+
+def _types(thing: type) -> dict[str, Any]:
+    """Return the types of the fields, inherited ones first."""
+    struct = getattr(thing, "__struct_fields__", None)
+    names = [each.name for each in fields(thing)] if struct is None else struct  # type: ignore[arg-type]
+    written: dict[str, Any] = {}
+    for base in reversed(thing.__mro__):
+        written |= getattr(base, "__annotations__", {})
+    return {name: written.get(name, "") for name in names}
 
 
 def _methods(thing: type) -> Iterator[str]:
@@ -90,5 +148,5 @@ def _methods(thing: type) -> Iterator[str]:
             continue
         text = inspect.getdoc(each)
         if text and not isinstance(each, type):
-            shown = f"{name}{inspect.signature(each)}" if callable(each) else name
+            shown = _call(name, inspect.signature(each), longest=10_000) if callable(each) else name
             yield f"- `{shown}`: {plain(' '.join(text.split()))}"

@@ -111,8 +111,11 @@ def _flat(given: list[Any]) -> Iterator[Any]:
         if isinstance(each, Route | WebSocketRoute):
             yield each
         else:
-            yield from _flat(getattr(each, "routes", None) or [])
+            router = getattr(each, "original_router", each)
+            yield from _flat(getattr(router, "routes", None) or [])
 
 
 def _first_line(endpoint: Any) -> str:
-    return (inspect.getdoc(endpoint) or "").partition("\n\n")[0]
+    """Return what a socket is for: its own text, or that of its module."""
+    text = inspect.getdoc(endpoint) or inspect.getdoc(inspect.getmodule(endpoint)) or ""
+    return text.partition("\n\n")[0]

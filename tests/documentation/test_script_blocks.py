@@ -36,7 +36,8 @@ declare const PrismChatTransport: typeof import('@adk-prism/client/ai').PrismCha
 declare const sendWhenAnswered: typeof import('@adk-prism/client/ai').sendWhenAnswered;
 declare const Chat: typeof import('@ai-sdk/react').Chat;
 declare const useChat: typeof import('@ai-sdk/react').useChat;
-declare const useMemo: typeof import('react').useMemo;
+declare const useMemo: typeof import('react').useMemo, useState: typeof import('react').useState;
+type PrismUIMessage = import('@adk-prism/client/ai').PrismUIMessage;
 declare const WebSocketChatTransport: any;
 declare const PrismAgent: any, prismThreadList: any;
 declare const useAISDKRuntime: any, useAuiState: any, useInterrupt: any, useRemoteThreadListRuntime: any;

@@ -36,8 +36,8 @@ def test_every_link_and_anchor_leads_somewhere(site: Path) -> None:
         ("commands", "--fail-on"),
         ("settings", "ADK_PRISM_ALLOW_ORIGIN"),
         ("http", "/api/runs/{run}/feedback"),
-        ("http", "WS /api/live/{app_name}"),
-        ("python", "client_tool(name"),
+        ("http", "WS /api/live/{"),
+        ("python", "Return an ADK tool that the client runs."),
     ],
 )
 def test_the_references_come_from_the_code(site: Path, page: str, says: str) -> None:
