@@ -201,7 +201,7 @@ def test_terminal(example: Path, open_server: Server) -> None:
         run(*nowhere, cwd=example, typed="text\n")
 
 
-@of("vite-react", "assistant-ui", "vue", "svelte", "live-voice")
+@of("vite-react", "assistant-ui", "vue", "svelte", "copilotkit", "live-voice")
 def test_page(example: Path, open_server: Server) -> None:
     """It is built with Vite, served, and used in a browser."""
     run("npm", "run", "build", cwd=example, VITE_SERVER=open_server.url)

@@ -5,7 +5,7 @@ import { after } from 'node:test';
 import { launch, PATIENCE, until } from '../../web/browser.mjs';
 
 /** A picture of one pixel. */
-const PIXEL = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
+export const PIXEL = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
 /** What the tour says once its call is approved and the page has run its tool. */
 export const ANSWERED = /Your device: .*Lisbon.*The invoice was sent/;
 
