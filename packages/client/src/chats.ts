@@ -17,7 +17,13 @@ export type Chat = {
 };
 
 /** A moment of a run; `session` is that of the run, or of the fork that begins there. */
-export type ForkPoint = { session: string; run: string; at: number };
+export type ForkPoint = {
+  session: string;
+  run: string;
+  at: number;
+  /** The run was run again, with changes. */
+  rerun?: boolean;
+};
 
 /** What the server tells of a conversation, with any app. Times are in seconds since 1970. */
 export type Conversation = {

@@ -2,6 +2,7 @@
 import { createContext, useContext, useSyncExternalStore } from 'react';
 import type { Conversation } from './conversation';
 import type { RejectedAnswer } from './rejectedAnswers';
+import type { Versions } from './versions';
 
 export type ChatActions = {
   app: string;
@@ -11,6 +12,12 @@ export type ChatActions = {
   conversation: Conversation | null;
   /** The conversation goes on by voice: what was said aloud is not said again, and calls wait while it is said. */
   isTalking?: boolean;
+  /** An answer is on its way. */
+  isBusy?: boolean;
+  /** Answers that have other versions. */
+  versions?: Versions;
+  /** The message that is the answer of a run, where a run is shown and not its conversation. */
+  answer?: { message: string; run: string };
   /** Why nothing can be answered. */
   reason: string;
   /** Show the entry of a run that a piece came from. */

@@ -2,6 +2,7 @@
 import type { ChatStatus, FileUIPart } from 'ai';
 import { Suspense, useState, useSyncExternalStore } from 'react';
 import { Failure } from '../app/Failure';
+import { explain } from '../app/problem';
 import { Empty } from '../ui/Empty';
 import { Traceback } from '../ui/Traceback';
 import { Icon } from '../ui/Icon';
@@ -27,6 +28,8 @@ type Props = {
   status: ChatStatus | 'past';
   isLive: boolean;
   failure: string;
+  /** The messages are an earlier version of the conversation. */
+  isEarlier: boolean;
   link: ConnectionState;
   blocked: string;
   /** Key of what is being typed. */
@@ -56,6 +59,7 @@ export function ChatView(props: Props) {
           </p>
         )}
         {!isBusy && status !== 'past' && <WaitingPlan message={messages.at(-1)} />}
+        {props.isEarlier && <EarlierVersion conversation={conversation} />}
         <Trouble {...props} />
         <Unloadable app={conversation.where.app} />
       </MessageList>
@@ -67,6 +71,22 @@ export function ChatView(props: Props) {
         </Failure>
       )}
       <Composer app={conversation.where.app} chat={draft} isBusy={isBusy} blocked={blocked} onSend={send} onStop={onStop} onTalk={talk} />
+    </div>
+  );
+}
+
+/** Says what a message would follow, and leads back. */
+function EarlierVersion({ conversation }: { conversation: Conversation }) {
+  const [problem, setProblem] = useState('');
+  return (
+    <div className="notice" data-kind="neutral" role="status">
+      <Icon name="clock" />
+      <span>{problem || 'This is an earlier version. If you send a message, the conversation continues from here.'}</span>
+      <span className="actions">
+        <button type="button" className="button" onClick={() => void conversation.lookAt('').catch((error: unknown) => setProblem(explain(error)))}>
+          Show the current version
+        </button>
+      </span>
     </div>
   );
 }

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { explain } from '../app/problem';
 import { Icon } from '../ui/Icon';
 import { useActions } from './ChatContext';
-import { useFeedback } from './feedback';
+import { useFeedback, useRunFeedback, type GivenAndGive } from './feedback';
 import type { Message } from './message';
 
 const THUMBS = [
@@ -11,8 +11,25 @@ const THUMBS = [
   { score: -1, icon: 'thumbDown', label: 'Bad answer' },
 ] as const;
 
-export function FeedbackButtons({ message }: { message: Message }) {
-  const [given, give] = useFeedback(useActions(), message);
+/** Where an answer of a run that the server keeps is shown. */
+export function Feedback({ message }: { message: Message }) {
+  const { conversation, answer } = useActions();
+  const isKept = message.metadata?.runId !== undefined && message.metadata.derived !== true;
+  if (answer?.message === message.id) return <RunFeedback run={answer.run} />;
+  return conversation || isKept ? message.metadata?.derived !== true && <ChatFeedback message={message} /> : null;
+}
+
+function ChatFeedback({ message }: { message: Message }) {
+  return <FeedbackButtons feedback={useFeedback(useActions(), message)} />;
+}
+
+/** Whoever may not say anything about a run, such as a guest, is not asked. */
+function RunFeedback({ run }: { run: string }) {
+  const feedback = useRunFeedback(run);
+  return feedback && <FeedbackButtons feedback={feedback} />;
+}
+
+function FeedbackButtons({ feedback: [given, give] }: { feedback: GivenAndGive }) {
   const [note, setNote] = useState<string | null>(null);
   const [problem, setProblem] = useState('');
   const send = async (score: number | null, comment = '') => {

@@ -7,7 +7,7 @@ import { KindChip } from '../ui/Kind';
 import { plural } from '../ui/format';
 import { useActions } from './ChatContext';
 import { markdownOf } from './export';
-import { FeedbackButtons } from './FeedbackButtons';
+import { Feedback } from './FeedbackButtons';
 import { finishWords } from './finishReason';
 import { isEmptyAnswer, standing, textOf, type Message } from './message';
 import { MessageCost } from './MessageCost';
@@ -16,6 +16,7 @@ import { Ending, Sound } from './parts/Notes';
 import { useRun } from './RunContext';
 import { Sources } from './parts/Sources';
 import { sourcesOf } from './sources';
+import { VersionPicker } from './VersionPicker';
 
 type Props = {
   message: Message;
@@ -55,7 +56,7 @@ function UserMessage({ message, isAnswered }: Props) {
             <button type="button" className="button" data-look="quiet" onClick={() => setDraft(null)}>
               Cancel
             </button>
-            <span className="quiet">Later messages will be removed.</span>
+            <span className="quiet">Later messages are kept as an earlier version.</span>
           </div>
         </div>
       )}
@@ -96,13 +97,14 @@ function Footer({ message, last }: { message: Message; last: boolean }) {
   return (
     <footer className="message-foot">
       <div className="message-actions">
+        <VersionPicker message={message.id} />
         <Copy text={() => markdownOf([message])} label="Copy as Markdown" />
         {conversation && !isTalking && (
           <button type="button" className="button" data-look="quiet" data-square="" title={last ? 'Regenerate (r)' : 'Regenerate from here'} aria-label="Regenerate" onClick={() => conversation.regenerate(message.id)}>
             <Icon name="retry" />
           </button>
         )}
-        {conversation && message.metadata?.derived !== true && <FeedbackButtons message={message} />}
+        <Feedback message={message} />
         {runId && (
           <a className="button" data-look="quiet" href={linkTo({ kind: 'run', run: runId })} title="Open this run">
             <Icon name="clock" /> Run

@@ -16,6 +16,7 @@ import { RejectedAnswers } from './rejectedAnswers';
 import { AudioCache } from './audioCache';
 import { connectionOf, type Where } from './requests';
 import { isLost, PageTransport } from './transport';
+import { loadVersion } from './versions';
 
 const CONNECTED: ConnectionState = { kind: 'connected' };
 
@@ -174,6 +175,14 @@ export class Conversation {
   async regenerate(messageId?: string): Promise<void> {
     if (this.live) return;
     await this.chat.regenerate({ messageId });
+  }
+
+  /** Show the conversation that an answer is in, which may be an earlier version; without one, the chat as it is. */
+  async lookAt(messageId: string): Promise<void> {
+    const told = await loadVersion(this.where, messageId);
+    if (this.isBusy || this.live || this.closed) return;
+    this.refusals.forgetAll();
+    this.chat.messages = told;
   }
 
   /** Try again what failed: send the message that did not arrive, or ask for the answer anew. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { curlOf, markdownOf } from './export';
+import { fileName, curlOf, markdownOf } from './export';
 import type { Message } from './message';
 
 const MESSAGE: Message = {
@@ -20,4 +20,10 @@ test('Markdown holds everything, fenced safely', () => {
 
 test('a command survives quotes', () => {
   expect(curlOf({ app: 'tour', session: 's', user: 'user' }, "isn't")).toContain(`isn'\\''t`);
+});
+
+test('a file is named after the conversation', () => {
+  expect(fileName('Wälder / Brände: was tun?', 's1')).toBe('Wälder Brände was tun');
+  expect(fileName('../..', 's1')).toBe('s1');
+  expect(fileName('x'.repeat(200), 's1')).toHaveLength(80);
 });

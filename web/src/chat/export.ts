@@ -72,3 +72,9 @@ export function curlOf(where: Where, text: string): string {
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
+
+/** Return a title as the name of a file, without what a file system refuses. */
+export function fileName(title: string, otherwise: string): string {
+  const words = title.replace(/[\\/:*?"<>|\p{C}\s]+/gu, ' ');
+  return [...words].slice(0, 80).join('').replace(/^[ .]+|[ .]+$/g, '') || otherwise;
+}

@@ -1,6 +1,8 @@
 /** What a person thinks of the answers of a conversation: read once, and kept on the server. */
 import { loadFeedback, sendFeedback, type GivenFeedback } from '@adk-prism/client';
 import { useEffect, useState } from 'react';
+import { getJson, postJson } from '../app/request';
+import { path } from '../app/serverUrl';
 import type { Message } from './message';
 import { connectionOf, type Where } from './requests';
 
@@ -8,7 +10,27 @@ export type Feedback = GivenFeedback;
 
 const known = new Map<string, Promise<Map<string, Feedback>>>();
 
-export function useFeedback({ app, user, session }: Where, message: Message): [Feedback | null, (score: number | null, comment?: string) => Promise<void>] {
+export type GivenAndGive = [Feedback | null, (score: number | null, comment?: string) => Promise<void>];
+
+/** Of a run alone: its answer has no message of a chat. Null until the server has said what there is. */
+export function useRunFeedback(run: string): GivenAndGive | null {
+  const [known, setKnown] = useState<{ given: Feedback | null } | null>(null);
+  useEffect(() => {
+    const leaving = new AbortController();
+    getJson<Feedback[]>(path('api', 'runs', run, 'feedback'), leaving.signal).then(
+      (all) => setKnown({ given: all[0] ?? null }),
+      () => {}, // Not for this reader.
+    );
+    return () => leaving.abort();
+  }, [run]);
+  const give = async (score: number | null, comment = '') => {
+    const kept = await postJson<{ messageId: string }>(path('api', 'runs', run, 'feedback'), { score, comment });
+    setKnown({ given: score === null ? null : { messageId: kept.messageId, score, comment } });
+  };
+  return known && [known.given, give];
+}
+
+export function useFeedback({ app, user, session }: Where, message: Message): GivenAndGive {
   const [given, setGiven] = useState<Feedback | null>(null);
   useEffect(() => {
     let isLeft = false;

@@ -25,7 +25,7 @@ export function DropZone() {
     try {
       const body = await load();
       setState({ kind: 'sending', name, bytes: body.size });
-      await openRecording(body);
+      await openRecording(name, body);
       refresh();
     } catch (error) {
       setState({ kind: 'failed', name, reason: explain(error) });

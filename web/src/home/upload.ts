@@ -2,7 +2,7 @@
 import { postBytes } from '../app/request';
 import { go, HOME } from '../app/route';
 
-export async function openRecording(body: Blob): Promise<void> {
-  const { run } = await postBytes<{ run: string }>('api/recordings', body);
+export async function openRecording(name: string, body: Blob): Promise<void> {
+  const { run } = await postBytes<{ run: string }>(`api/recordings?${new URLSearchParams({ name })}`, body);
   go({ ...HOME, place: { kind: 'run', run } });
 }

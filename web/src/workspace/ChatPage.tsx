@@ -10,13 +10,14 @@ import { linkTo, useRoute } from '../app/route';
 import { ChatContext, type ChatActions } from '../chat/ChatContext';
 import { ChatView } from '../chat/ChatView';
 import { Conversation } from '../chat/conversation';
-import { curlOf, markdownOf } from '../chat/export';
+import { curlOf, fileName, markdownOf } from '../chat/export';
 import { draftKey, restoreUnsent } from '../chat/draft';
 import { textOf, type Message } from '../chat/message';
 import { messagesOf } from '../chat/filmMessages';
 import { connectionOf, type Where } from '../chat/requests';
 import { copyMessages } from '../chat/copyMessages';
 import { isLost } from '../chat/transport';
+import { isEarlier, useVersions } from '../chat/versions';
 import { conversationAt } from '../film/conversation';
 import { useFilm, useFilms } from '../film/useFilm';
 import { Icon } from '../ui/Icon';
@@ -111,6 +112,7 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
     if (!isBusy) refresh();
   }, [isBusy, isTalking, refresh]);
 
+  const versions = useVersions(where, isBusy || isTalking, messages.at(-1)?.id ?? '');
   const stopped = useStopped(where, isBusy || isTalking ? 0 : messages.length);
   const runs = useMessageRuns(where, useMemo(() => lastAnswer(messages), [messages]));
   const spoken = runs.at(-1) ?? null;
@@ -140,11 +142,13 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
       ...where,
       conversation: blocked ? null : conversation,
       isTalking,
+      isBusy,
+      versions,
       reason: blocked,
       seek: playhead.seek,
       openPanel: (panel, selected) => move(selected === undefined ? { panel } : { panel, selected }, 'replace'),
     }),
-    [where, conversation, isTalking, blocked, playhead.seek, move],
+    [where, conversation, isTalking, isBusy, versions, blocked, playhead.seek, move],
   );
   const say = useMemo(
     () => (blocked || isBusy || isTalking ? undefined : (text: string, stateDelta?: Record<string, unknown>) => conversation.say(text, [], stateDelta)),
@@ -168,7 +172,7 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
           <>
             <RunPicker runs={runs} run={run} pick={(one) => move({ at: null, options: { ...options, run: one === spoken ? '' : one } }, 'replace')} />
             <Forks options={where.user === 'user' ? {} : { user: where.user }} lineage={lineage} />
-            <ShareMenu run={run} app={where.app} items={exports(where, messages)} />
+            <ShareMenu run={run} app={where.app} items={exports(where, title, messages)} />
           </>
         }
         state={filmState}
@@ -187,6 +191,7 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
             status={playhead.isPast ? 'past' : status}
             isLive={playhead.isPast || isBusy}
             failure={playhead.isPast ? '' : failure}
+            isEarlier={!isBusy && isEarlier(messages, versions)}
             link={link}
             blocked={blocked}
             draft={draftKey(where)}
@@ -219,12 +224,13 @@ function lastAnswer(messages: readonly Message[]): Message | undefined {
   return messages.findLast((message) => message.metadata?.runId);
 }
 
-function exports(where: Where, messages: readonly Message[]): ShareItem[] {
+function exports(where: Where, title: string, messages: readonly Message[]): ShareItem[] {
+  const name = fileName(title, where.session);
   const lastText = () => textOf(messages.findLast((message) => message.role === 'user') ?? { id: '', role: 'user', parts: [] }) || 'Hello';
   return [
     { icon: 'code', word: 'Copy as curl', copy: () => curlOf(where, lastText()) },
     { icon: 'copy', word: 'Copy the conversation as Markdown', copy: () => markdownOf(messages) },
-    { icon: 'download', word: 'Conversation (Markdown)', save: () => markdownOf(messages), name: `${where.session}.md`, type: 'text/markdown' },
-    { icon: 'download', word: 'Conversation (JSON)', save: () => JSON.stringify(messages, null, 2), name: `${where.session}.json`, type: 'application/json' },
+    { icon: 'download', word: 'Conversation (Markdown)', save: () => markdownOf(messages), name: `${name}.md`, type: 'text/markdown' },
+    { icon: 'download', word: 'Conversation (JSON)', save: () => JSON.stringify(messages, null, 2), name: `${name}.json`, type: 'application/json' },
   ];
 }

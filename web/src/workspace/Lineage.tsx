@@ -1,4 +1,5 @@
 /** Links between a conversation and its forks. */
+import { useCatalogue } from '../app/catalogue';
 import { formatRoute, HOME } from '../app/route';
 import { Icon } from '../ui/Icon';
 import type { Lineage } from './useLineage';
@@ -7,12 +8,14 @@ const LONGEST = 40;
 
 /** The link to the moment from which a conversation was forked. */
 export function ForkedFrom({ lineage }: { lineage: Lineage | null }) {
+  const { conversations } = useCatalogue();
   const point = lineage?.forkedFrom;
   if (!lineage || !point) return null;
-  const title = lineage.said.slice(0, LONGEST) || 'a run';
+  const origin = conversations?.find(({ session }) => session === point.session);
+  const title = (origin?.title || lineage.said).slice(0, LONGEST) || 'a run';
   return (
     <a className="chip" data-kind="neutral" title="Open the original at this event" href={formatRoute({ ...HOME, place: { kind: 'run', run: point.run }, at: point.at })}>
-      <Icon name="branch" /> Fork of {title} at event {point.at}
+      <Icon name="branch" /> {point.rerun ? `Rerun of ${title}` : `Fork of ${title} at event ${point.at}`}
     </a>
   );
 }

@@ -14,7 +14,7 @@ import { Empty } from '../ui/Empty';
 import { Icon } from '../ui/Icon';
 import { Continue } from './Continue';
 import { Heading } from './Heading';
-import { Forks } from './Lineage';
+import { ForkedFrom, Forks } from './Lineage';
 import { usePlayhead } from './playhead';
 import { RunPicker } from './RunPicker';
 import { ShareMenu, type ShareItem } from './ShareMenu';
@@ -39,20 +39,24 @@ export default function RunPage({ run }: { run: string }) {
       user: film?.user ?? 'user',
       session: film?.session ?? '',
       conversation: null,
+      answer: isRated(film, live) ? { message: own.findLast(({ role }) => role === 'assistant')?.id ?? '', run } : undefined,
       reason: 'This run is read-only. Open its conversation to continue.',
       seek: playhead.seek,
       openPanel: (panel, selected) => move(selected === undefined ? { panel } : { panel, selected }, 'replace'),
     }),
-    [film?.app, film?.user, film?.session, playhead.seek, move],
+    [film, live, own, run, playhead.seek, move],
   );
   const lineage = useLineage(film?.app ?? '', film?.session ?? '');
   if (!film && error) return <Missing run={run} reason={error} />;
   const first = messages[0];
+  const said = first?.role === 'user' ? textOf(first).slice(0, 120) : '';
+  // A recording is called as its file was, or as its user named it.
+  const title = (film?.session.startsWith(RECORDING) && lineage?.title) || said;
   const items: ShareItem[] = [{ icon: 'copy', word: 'Copy the conversation as Markdown', copy: () => markdownOf(messages) }];
   return (
     <ChatContext value={actions}>
       <Workspace
-        heading={<Heading app={film?.app ?? 'Run'} title={first?.role === 'user' ? textOf(first).slice(0, 120) : ''} run={run} />}
+        heading={<Heading app={film?.app ?? 'Run'} title={title} run={run} origin={<ForkedFrom lineage={lineage} />} />}
         actions={
           shared() ? null : (
             <>
@@ -79,6 +83,11 @@ export default function RunPage({ run }: { run: string }) {
       />
     </ChatContext>
   );
+}
+
+/** A run that is over, and that the server keeps: one that is read from ADK's session has nothing to keep it with. */
+function isRated(film: Film | null, live: boolean): boolean {
+  return film !== null && !live && !shared() && !film.run.startsWith('session-');
 }
 
 function OnlyLooking({ film, at, live, children }: { film: Film; at: number; live: boolean; children: ReactNode }) {

@@ -4,7 +4,7 @@ import { useCatalogue, type ConversationEntry } from '../app/catalogue';
 import { getJson } from '../app/request';
 import { shared } from '../film/sharedFile';
 
-export type Lineage = Pick<ConversationEntry, 'said' | 'forkedFrom' | 'forks'>;
+export type Lineage = Pick<ConversationEntry, 'title' | 'said' | 'forkedFrom' | 'forks'>;
 
 /** Return it as soon as it is known; of a conversation that is not among the latest, the server is asked. */
 export function useLineage(app: string, session: string): Lineage | null {
