@@ -29,7 +29,7 @@ test('an answer is regenerated, the first one is looked at and gone on from', as
   assert.equal(await page.locator('.versions').count(), 0);
   const first = await idOf(answers().first());
   await say(page, 'tool');
-  await settled(page);
+  await answers().nth(1).locator('.message-foot').waitFor();
   await answers().first().getByRole('button', { name: 'Regenerate' }).click();
   await version('2/2').waitFor();
   assert.equal(await answers().count(), 1);

@@ -91,7 +91,7 @@ function AssistantMessage({ message, live, last, stopped = false, isAnswered }: 
 }
 
 function Footer({ message, last }: { message: Message; last: boolean }) {
-  const { conversation, isTalking } = useActions();
+  const { conversation, isTalking, isBusy } = useActions();
   const { usage, modelVersion, adkFinishReason, finishMessage, runId } = message.metadata ?? {};
   const finish = finishWords(adkFinishReason);
   return (
@@ -100,7 +100,7 @@ function Footer({ message, last }: { message: Message; last: boolean }) {
         <VersionPicker message={message.id} />
         <Copy text={() => markdownOf([message])} label="Copy as Markdown" />
         {conversation && !isTalking && (
-          <button type="button" className="button" data-look="quiet" data-square="" title={last ? 'Regenerate (r)' : 'Regenerate from here'} aria-label="Regenerate" onClick={() => conversation.regenerate(message.id)}>
+          <button type="button" className="button" data-look="quiet" data-square="" title={last ? 'Regenerate (r)' : 'Regenerate from here'} aria-label="Regenerate" disabled={isBusy} onClick={() => conversation.regenerate(message.id)}>
             <Icon name="retry" />
           </button>
         )}
