@@ -27,7 +27,7 @@ test('messages, the conversation, nodes and runs have costs', async () => {
   await found.getByRole('columnheader', { name: 'Cost' }).waitFor();
   assert.equal(await found.getByRole('row').count(), 3);
   await page.getByLabel('Cost', { exact: true }).fill('1000');
-  await page.getByText('No run fits.').waitFor();
+  await page.getByText('No matching runs.').waitFor();
   await page.getByLabel('Cost', { exact: true }).fill('dear');
   await page.getByText(/`cost` must be a number/).waitFor();
   await close(page);

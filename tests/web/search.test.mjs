@@ -27,7 +27,7 @@ test('a run is searched for, opened at the first match, and gone through', async
   await page.getByRole('searchbox', { name: 'Text' }).fill(tool);
   await page.getByLabel('Tool', { exact: true }).fill(tool);
   await page.getByLabel('Error', { exact: true }).fill('nothing');
-  await page.getByText('No run fits.').waitFor();
+  await page.getByText('No matching runs.').waitFor();
   await page.getByLabel('Error', { exact: true }).fill('');
   const result = page.getByRole('region', { name: 'Runs' }).locator(`a[href*="/run/${run}?"]`);
   await result.waitFor();

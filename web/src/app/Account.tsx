@@ -2,6 +2,7 @@
 import { useId } from 'react';
 import { Icon } from '../ui/Icon';
 import { ask, hasToken, signOut, type Identity } from './identity';
+import * as words from '../words/app';
 import './identity.css';
 
 export default function Account({ identity }: { identity: Identity }) {
@@ -11,7 +12,7 @@ export default function Account({ identity }: { identity: Identity }) {
     const start = () => void ask().then((isSignedIn) => isSignedIn && location.reload());
     return (
       <button type="button" className="button" onClick={start}>
-        <Icon name="key" /> Sign in
+        <Icon name="key" /> {words.signIn}
       </button>
     );
   }
@@ -25,19 +26,19 @@ export default function Account({ identity }: { identity: Identity }) {
   // Whoever came in by a proxy leaves by it.
   if (!hasToken()) {
     return (
-      <span className="account" title={`Signed in as ${user}`}>
+      <span className="account" title={words.signedInAs(user)}>
         {face}
       </span>
     );
   }
   return (
     <>
-      <button type="button" className="button account" data-look="quiet" popoverTarget={id} aria-label={`Signed in as ${user}`}>
+      <button type="button" className="button account" data-look="quiet" popoverTarget={id} aria-label={words.signedInAs(user)}>
         {face}
       </button>
-      <div id={id} className="menu account-menu" popover="auto" role="group" aria-label="Account">
+      <div id={id} className="menu account-menu" popover="auto" role="group" aria-label={words.account}>
         <button type="button" onClick={signOut}>
-          <Icon name="cross" /> Sign out
+          <Icon name="cross" /> {words.signOut}
         </button>
       </div>
     </>

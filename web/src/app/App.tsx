@@ -10,6 +10,7 @@ import { Rail } from './Rail';
 import { go, HOME, useRoute } from './route';
 import { useTheme } from './theme';
 import { TopBar } from './TopBar';
+import * as words from '../words/app';
 import './app.css';
 
 const KeysDialog = lazyWithRetry(() => import('./KeysDialog'));
@@ -43,14 +44,14 @@ function ServedApp() {
     <CatalogueContext value={catalogue}>
       <div className="app" data-place={place.kind}>
         <a className="skip" href="#main" onClick={skip}>
-          Skip to content
+          {words.skipToContent}
         </a>
         <TopBar theme={theme} onTheme={nextTheme} onHelp={() => setHelp(true)} onRail={() => setRail(!isRail)}>
           <Suspense>{needsAccount(identity) && <Account identity={identity} />}</Suspense>
         </TopBar>
         <Rail isOpen={isRail} onClose={() => setRail(false)} />
         <main id="main" tabIndex={-1}>
-          <Failure what="This page" key={keyOf(place)}>
+          <Failure what={words.thisPage} key={keyOf(place)}>
             <Suspense fallback={<div className="skeleton page-skeleton" />}>
               <Content />
             </Suspense>

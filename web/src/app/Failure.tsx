@@ -3,6 +3,7 @@ import { Component, type ReactNode } from 'react';
 import { Icon } from '../ui/Icon';
 import { isServed } from './lazyWithRetry';
 import { explain, isUnreached } from './problem';
+import * as words from '../words/app';
 
 type Props = { what: string; children: ReactNode };
 type State = { error: unknown };
@@ -26,11 +27,11 @@ export class Failure extends Component<Props, State> {
       <div className="notice" data-kind="error" role="alert">
         <Icon name="error" />
         <span>
-          {this.props.what} could not be shown: {explain(this.state.error)}
+          {words.couldNotBeShown(this.props.what, explain(this.state.error))}
         </span>
         <span className="actions">
           <button type="button" className="button" onClick={() => void this.retry()}>
-            Try again
+            {words.tryAgain}
           </button>
         </span>
       </div>

@@ -3,17 +3,18 @@ import { useEffect, useRef } from 'react';
 import { PANELS } from '../panels';
 import { Icon } from '../ui/Icon';
 import { KEY_MAP } from './keys';
+import * as words from '../words/app';
 
 export default function KeysDialog({ onClose }: { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
-  const rows = [...KEY_MAP, ...PANELS.filter((panel) => panel.key).map((panel) => [panel.key, `open the ${panel.title} panel`] as const)];
+  const rows = [...KEY_MAP, ...PANELS.filter((panel) => panel.key).map((panel) => [panel.key, words.openThePanel(panel.title)] as const)];
   return (
-    <dialog className="dialog" ref={dialog} onClose={onClose} aria-label="Keyboard shortcuts" onClick={(event) => event.target === dialog.current && onClose()}>
+    <dialog className="dialog" ref={dialog} onClose={onClose} aria-label={words.keyboardShortcuts} onClick={(event) => event.target === dialog.current && onClose()}>
       <header className="panel-header">
-        <h2>Keyboard shortcuts</h2>
+        <h2>{words.keyboardShortcuts}</h2>
         <div className="actions">
-          <button type="button" className="button" data-look="quiet" data-square="" aria-label="Close" onClick={onClose}>
+          <button type="button" className="button" data-look="quiet" data-square="" aria-label={words.close} onClick={onClose}>
             <Icon name="cross" />
           </button>
         </div>

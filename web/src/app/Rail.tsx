@@ -4,22 +4,23 @@ import { isUsable, useCatalogue } from './catalogue';
 import { startChat } from './newChat';
 import { RailConversations } from './RailConversations';
 import { linkTo } from './route';
+import * as words from '../words/app';
 
 export function Rail({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const { apps } = useCatalogue();
   return (
-    <nav className="rail" aria-label="Apps and conversations" data-open={isOpen || undefined} onClick={(event) => event.target instanceof Element && event.target.closest('a, button:not([data-keep])') && onClose()}>
+    <nav className="rail" aria-label={words.appsAndConversations} data-open={isOpen || undefined} onClick={(event) => event.target instanceof Element && event.target.closest('a, button:not([data-keep])') && onClose()}>
       <a className="rail-item" href={linkTo({ kind: 'home' })}>
-        <Icon name="home" /> Home
+        <Icon name="home" /> {words.home}
       </a>
       <a className="rail-item" href={linkTo({ kind: 'search' })}>
-        <Icon name="search" /> Search runs
+        <Icon name="search" /> {words.searchRuns}
       </a>
-      <h2>New chat</h2>
+      <h2>{words.newChat}</h2>
       <ul>
         {apps?.map((app) => (
           <li key={app.name}>
-            <button type="button" className="rail-item" disabled={!isUsable(app)} title={app.error ?? app.problem ?? `New chat with ${app.name}`} onClick={() => startChat(app.name)}>
+            <button type="button" className="rail-item" disabled={!isUsable(app)} title={app.error ?? app.problem ?? words.newChatWith(app.name)} onClick={() => startChat(app.name)}>
               <Icon name={isUsable(app) ? 'plus' : 'error'} />
               <span>{app.name}</span>
             </button>

@@ -9,6 +9,7 @@ import * as actions from './conversationActions';
 import { grouped, matching } from './conversationList';
 import { explain } from './problem';
 import { currentRoute, formatRoute, go, HOME, linkTo, useRoute } from './route';
+import * as words from '../words/app';
 
 /** Entries that are drawn at first, and whenever the end of the list comes into view. */
 const AT_ONCE = 60;
@@ -50,19 +51,19 @@ export function RailConversations() {
   };
   if (!conversations) return null;
   const [recordings, chats] = [found.slice(0, shown).filter((entry) => entry.uploaded), found.slice(0, shown).filter((entry) => !entry.uploaded)];
-  const groups = [...grouped(chats, Date.now()), { title: 'Recordings', entries: recordings }].filter(({ entries }) => entries.length > 0);
+  const groups = [...grouped(chats, Date.now()), { title: words.recordings, entries: recordings }].filter(({ entries }) => entries.length > 0);
   return (
     <>
       {(conversations.length >= SEARCHED_FROM || text) && (
-        <input type="search" className="field rail-search" aria-label="Search conversations" placeholder="Search conversations" value={text} onFocus={loadAll} onChange={(event) => (setText(event.target.value), setShown(AT_ONCE))} />
+        <input type="search" className="field rail-search" aria-label={words.searchConversations} placeholder={words.searchConversations} value={text} onFocus={loadAll} onChange={(event) => (setText(event.target.value), setShown(AT_ONCE))} />
       )}
       {gone && (
         <div className="rail-notice" role="status">
-          <span>Deleted “{nameOf(gone)}”.</span>
+          <span>{words.deleted(nameOf(gone))}</span>
           <button type="button" className="button" data-keep="" onClick={() => void undo(gone)}>
-            Undo
+            {words.undo}
           </button>
-          <button type="button" className="button" data-look="quiet" data-square="" data-keep="" aria-label="Dismiss" onClick={() => setGone(null)}>
+          <button type="button" className="button" data-look="quiet" data-square="" data-keep="" aria-label={words.dismiss} onClick={() => setGone(null)}>
             <Icon name="cross" />
           </button>
         </div>
@@ -72,7 +73,7 @@ export function RailConversations() {
           {problem}
         </p>
       )}
-      {wanted && found.length === 0 && <p className="rail-notice">No conversation has these words.</p>}
+      {wanted && found.length === 0 && <p className="rail-notice">{words.noConversationHasTheseWords}</p>}
       {groups.map(({ title, entries }) => (
         <section key={title} aria-label={title}>
           <h2>{title}</h2>
@@ -101,11 +102,11 @@ function ListEnd({ onSeen }: { onSeen: () => void }) {
 }
 
 const FACES: Record<string, { icon: IconName; kind: Kind; word: string }> = {
-  failed: { icon: 'error', kind: 'error', word: 'Failed' },
-  waiting: { icon: 'approval', kind: 'approval', word: 'Waiting for you' },
-  cancelled: { icon: 'stop', kind: 'neutral', word: 'Stopped' },
-  incomplete: { icon: 'error', kind: 'error', word: 'Incomplete' },
-  running: { icon: 'play', kind: 'text', word: 'Running' },
+  failed: { icon: 'error', kind: 'error', word: words.failed },
+  waiting: { icon: 'approval', kind: 'approval', word: words.waitingForYou },
+  cancelled: { icon: 'stop', kind: 'neutral', word: words.stopped },
+  incomplete: { icon: 'error', kind: 'error', word: words.incomplete },
+  running: { icon: 'play', kind: 'text', word: words.running },
 };
 
 /** Where a conversation is opened: a chat of this server, or a recording as the run that it is. */
@@ -137,7 +138,7 @@ const Entry = memo(function Entry({ entry, isHere, change, remove }: EntryProps)
   if (name !== null) {
     return (
       <li>
-        <input className="field rail-name" autoFocus maxLength={120} aria-label="Name of the conversation" value={name} onFocus={(event) => event.target.select()} onChange={(event) => setName(event.target.value)} onBlur={save} onKeyDown={(event) => (event.key === 'Enter' ? save() : event.key === 'Escape' && setName(null))} />
+        <input className="field rail-name" autoFocus maxLength={120} aria-label={words.nameOfTheConversation} value={name} onFocus={(event) => event.target.select()} onChange={(event) => setName(event.target.value)} onBlur={save} onKeyDown={(event) => (event.key === 'Enter' ? save() : event.key === 'Escape' && setName(null))} />
       </li>
     );
   }
@@ -158,9 +159,9 @@ const Entry = memo(function Entry({ entry, isHere, change, remove }: EntryProps)
         </span>
       </a>
       <span className="rail-actions">
-        <Action icon="edit" label="Rename" about={title} onClick={() => setName(nameOf(entry))} />
-        <Action icon="pin" label="Pin" about={title} pressed={entry.pinned} onClick={() => change(entry, { pinned: !entry.pinned })} />
-        <Action icon="trash" label="Delete" about={title} onClick={() => remove(entry)} />
+        <Action icon="edit" label={words.rename} about={title} onClick={() => setName(nameOf(entry))} />
+        <Action icon="pin" label={words.pin} about={title} pressed={entry.pinned} onClick={() => change(entry, { pinned: !entry.pinned })} />
+        <Action icon="trash" label={words.deleteLabel} about={title} onClick={() => remove(entry)} />
       </span>
     </li>
   );

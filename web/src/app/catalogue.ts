@@ -4,6 +4,7 @@ import { createContext, useCallback, useContext, useEffect, useMemo, useRef, use
 import { explain } from './problem';
 import { getJson, SERVER } from './request';
 import { readable } from '../ui/format';
+import * as words from '../words/app';
 
 export type Prompt = { prompt: string; shows: string };
 
@@ -143,6 +144,6 @@ export function useLoaded(app: UsableApp | null): void {
 /** Say which model an app asks; empty while that is not known. */
 export function modelWords(app: UsableApp): string {
   if (app.models === null) return '';
-  if (app.offline) return 'Demo model (offline)';
-  return app.models.join(', ') || 'No model';
+  if (app.offline) return words.demoModelOffline;
+  return app.models.join(', ') || words.noModel;
 }

@@ -1,5 +1,6 @@
 /** The list of conversations in order: those that fit a search, pinned ones first, then by the day they were active. */
 import type { ConversationEntry } from './catalogue';
+import * as wording from '../words/app';
 
 export type Group = { title: string; entries: ConversationEntry[] };
 
@@ -20,7 +21,7 @@ export function grouped(entries: readonly ConversationEntry[], now: number): Gro
   const today = new Date(now).setHours(0, 0, 0, 0);
   const groups = new Map<string, ConversationEntry[]>();
   for (const entry of entries) {
-    const title = entry.pinned ? 'Pinned' : dayOf(entry.active * 1000, today);
+    const title = entry.pinned ? wording.pinned : dayOf(entry.active * 1000, today);
     const group = groups.get(title) ?? [];
     group.push(entry);
     groups.set(title, group);
@@ -29,8 +30,8 @@ export function grouped(entries: readonly ConversationEntry[], now: number): Gro
 }
 
 function dayOf(at: number, today: number): string {
-  if (at >= today) return 'Today';
-  if (at >= today - DAY) return 'Yesterday';
+  if (at >= today) return wording.today;
+  if (at >= today - DAY) return wording.yesterday;
   if (at >= today - 7 * DAY) return 'Last 7 days';
-  return 'Older';
+  return wording.older;
 }

@@ -1,6 +1,7 @@
 /** Keys of the page. They work wherever nothing is being typed. */
 import { useEffect, useRef } from 'react';
 import { PANELS } from '../panels';
+import * as words from '../words/app';
 
 export type KeyAction = 'help' | 'home' | 'write' | 'stop' | 'regenerate' | 'details' | 'end';
 
@@ -16,23 +17,23 @@ const KEYS: Readonly<Record<string, KeyAction>> = {
 
 /** What the dialog of keys shows, beside those of the panels. */
 export const KEY_MAP: readonly [keys: string, does: string][] = [
-  ['?', 'keyboard shortcuts'],
+  ['?', words.showKeyboardShortcuts],
   ['h', 'home'],
   ['/', 'write a message'],
-  ['↵  ⇧↵', 'send; new line'],
-  ['Esc', 'stop the run or the voice; leave a text field'],
-  ['r', 'regenerate the answer'],
-  ['d', 'show or hide thoughts and state changes'],
-  ['e', 'go to the latest event'],
-  ['← →', 'previous or next step: a stretch of text is one'],
-  ['Alt← Alt→', 'previous or next event'],
-  ['⇧← ⇧→', 'previous or next node'],
-  ['Space', 'play or pause; in voice chat: hold to talk'],
-  ['f', 'next failure'],
-  ['n N', 'next or previous match of Find in run'],
-  ['p', 'next call of the same node'],
-  ['[ ]', 'begin or end a range at the playhead; Esc clears it'],
-  ['o s m c', 'answer the search plan: OK, short run, modify, cancel'],
+  ['↵  ⇧↵', words.sendNewLine],
+  [words.esc, words.stopTheRun],
+  ['r', words.regenerateTheAnswer],
+  ['d', words.showOrHideThoughts],
+  ['e', words.goToTheLatestEvent],
+  ['← →', words.previousOrNextStep],
+  ['Alt← Alt→', words.previousOrNextEvent],
+  ['⇧← ⇧→', words.previousOrNextNode],
+  [words.space, words.playOrPauseInVoice],
+  ['f', words.nextFailure],
+  ['n N', words.nextOrPreviousMatch],
+  ['p', words.nextCallOfTheSame],
+  ['[ ]', words.beginOrEndARange],
+  ['o s m c', words.answerTheSearchPlanOk],
 ];
 
 const TYPING = 'input:not([type=range]), textarea, select, [contenteditable]:not([contenteditable=false])';

@@ -1,6 +1,7 @@
 /** What the server says when it refuses (application/problem+json), as an error to show. */
 
 import { PrismError as Problem, refusal as problemOf } from '@adk-prism/client';
+import * as words from '../words/app';
 
 export { Problem, problemOf };
 
@@ -13,7 +14,7 @@ export function isUnreached(error: unknown): boolean {
 
 /** Say what went wrong, in a sentence, whatever was thrown. */
 export function explain(error: unknown): string {
-  if (error instanceof Problem) return error.status === 401 ? 'You are not signed in.' : error.message;
-  if (isUnreached(error)) return 'The server cannot be reached.';
+  if (error instanceof Problem) return error.status === 401 ? words.notSignedIn : error.message;
+  if (isUnreached(error)) return words.serverCannotBeReached;
   return error instanceof Error ? error.message : String(error);
 }

@@ -15,6 +15,7 @@ import { readDraft } from './draft';
 import { MessageList } from './MessageList';
 import type { Message } from './message';
 import { asksForPlan, useWaitingPlan } from './waitingPlan';
+import * as words from '../words/chat';
 import './chat.css';
 
 const PlanRequest = lazyWithRetry(() => import('./parts/PlanRequest'));
@@ -55,7 +56,7 @@ export function ChatView(props: Props) {
       <MessageList messages={messages} stopped={props.stopped} live={isLive} saying={status === 'past' ? '' : saying} empty={<Beginning app={conversation.where.app} onSend={onSend} onTalk={blocked ? null : talk} />}>
         {status === 'submitted' && (
           <p className="waiting" role="status">
-            <span className="pulse" aria-hidden="true" /> Waiting for the agent…
+            <span className="pulse" aria-hidden="true" /> {words.waitingForTheAgent}
           </p>
         )}
         {!isBusy && status !== 'past' && <WaitingPlan message={messages.at(-1)} />}
@@ -64,7 +65,7 @@ export function ChatView(props: Props) {
         <Unloadable app={conversation.where.app} />
       </MessageList>
       {voice !== 'off' && (
-        <Failure what="Voice chat">
+        <Failure what={words.voiceChat}>
           <Suspense fallback={null}>
             <VoiceBar conversation={conversation} isOffline={app?.offline ?? false} onBegin={() => setVoice('shown')} onClose={() => setVoice('off')} />
           </Suspense>
@@ -81,10 +82,10 @@ function EarlierVersion({ conversation }: { conversation: Conversation }) {
   return (
     <div className="notice" data-kind="neutral" role="status">
       <Icon name="clock" />
-      <span>{problem || 'This is an earlier version. If you send a message, the conversation continues from here.'}</span>
+      <span>{problem || words.earlierVersionIfYouSend}</span>
       <span className="actions">
         <button type="button" className="button" onClick={() => void conversation.lookAt('').catch((error: unknown) => setProblem(explain(error)))}>
-          Show the current version
+          {words.showTheCurrentVersion}
         </button>
       </span>
     </div>
@@ -96,10 +97,10 @@ function WaitingPlan({ message }: { message: Message | undefined }) {
   const plan = useWaitingPlan();
   if (!plan || message?.role !== 'assistant' || asksForPlan(plan, message)) return null;
   return (
-    <div role="group" className="request" data-kind="approval" aria-label="Search plan">
+    <div role="group" className="request" data-kind="approval" aria-label={words.searchPlan}>
       <p className="request-head">
         <Icon name="approval" />
-        <strong>Run this search?</strong>
+        <strong>{words.runThisSearch}</strong>
         <code>{String(plan.query ?? '')}</code>
       </p>
       <Suspense>
@@ -120,7 +121,7 @@ function Unloadable({ app }: { app: string }) {
       <span>{entry.error ?? entry.problem}</span>
       <span className="actions">
         <button type="button" className="button" onClick={() => load(app)}>
-          Try again
+          {words.tryAgain}
         </button>
       </span>
     </div>
@@ -132,10 +133,10 @@ function Trouble({ link, failure, onRetry, onStartOver, draft }: Props) {
     return (
       <div className="notice" data-kind="error" role="alert">
         <Icon name="error" />
-        <span>This session was deleted. Its messages are only left on this page.</span>
+        <span>{words.sessionWasDeletedItsMessages}</span>
         <span className="actions">
           <button type="button" className="button" onClick={() => onStartOver(readDraft(draft))}>
-            Start a new chat
+            {words.startANewChat}
           </button>
         </span>
       </div>
@@ -145,7 +146,7 @@ function Trouble({ link, failure, onRetry, onStartOver, draft }: Props) {
     return (
       <div className="notice" data-kind="approval" role="status">
         <Icon name="retry" />
-        <span>Connection lost. The run continues on the server. Reconnecting…</span>
+        <span>{words.connectionLostTheRunContinues}</span>
       </div>
     );
   }
@@ -153,11 +154,11 @@ function Trouble({ link, failure, onRetry, onStartOver, draft }: Props) {
     return (
       <div className="notice" data-kind="approval" role="alert">
         <Icon name="error" />
-        <span>Your answer was not accepted: {link.reason} The conversation was reloaded from the server.</span>
+        <span>{words.answerWasNotAccepted(link.reason)}</span>
       </div>
     );
   }
-  const reason = link.kind === 'unsent' ? 'Your message was not sent: the server could not be reached.' : failure;
+  const reason = link.kind === 'unsent' ? words.messageWasNotSent : failure;
   if (!reason) return null;
   return (
     <div className="notice" data-kind="error" role="alert">
@@ -168,7 +169,7 @@ function Trouble({ link, failure, onRetry, onStartOver, draft }: Props) {
       </span>
       <span className="actions">
         <button type="button" className="button" onClick={onRetry}>
-          <Icon name="retry" /> Try again
+          <Icon name="retry" /> {words.tryAgain}
         </button>
       </span>
     </div>
@@ -181,8 +182,8 @@ const SHOWN = 8;
 function Beginning({ app, onSend, onTalk }: { app: string; onSend: Props['onSend']; onTalk: (() => void) | null }) {
   const prompts = useApp(app)?.prompts ?? [];
   return (
-    <Empty title={`New chat with ${app}`}>
-      <p>Send a message to start.</p>
+    <Empty title={words.newChatWith(app)}>
+      <p>{words.sendAMessageToStart}</p>
       <ul className="prompts">
         {prompts.slice(0, SHOWN).map((prompt) => (
           <li key={prompt.prompt}>
@@ -194,7 +195,7 @@ function Beginning({ app, onSend, onTalk }: { app: string; onSend: Props['onSend
       </ul>
       {onTalk && (
         <button type="button" className="button" onClick={onTalk}>
-          <Icon name="mic" /> Talk to {app}
+          <Icon name="mic" /> {words.talkTo(app)}
         </button>
       )}
     </Empty>

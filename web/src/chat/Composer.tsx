@@ -4,6 +4,8 @@ import { useEffect, useLayoutEffect, useRef, useState, type ClipboardEvent, type
 import { Icon } from '../ui/Icon';
 import { filePart } from './filePart';
 import { keepDraft, readDraft } from './draft';
+import * as words from '../words/chat';
+import * as wording from '../words/chat';
 
 type Props = {
   app: string;
@@ -65,7 +67,7 @@ export function Composer({ app, chat, isBusy, blocked, onSend, onStop, onTalk }:
   return (
     <form
       className="composer"
-      aria-label="Your message"
+      aria-label={words.yourMessage}
       onSubmit={(event) => {
         event.preventDefault();
         void submit();
@@ -74,43 +76,43 @@ export function Composer({ app, chat, isBusy, blocked, onSend, onStop, onTalk }:
       onDrop={onDrop}
     >
       {files.length > 0 && (
-        <ul className="attachments" aria-label="Attached files">
+        <ul className="attachments" aria-label={words.attachedFiles}>
           {files.map((file, index) => (
             <li key={index}>
               {file.mediaType.startsWith('image/') ? <img src={file.url} alt="" /> : <Icon name="attach" />}
               <span>{file.filename ?? file.mediaType}</span>
-              <button type="button" className="button" data-look="quiet" data-square="" aria-label={`Remove ${file.filename ?? 'the file'}`} onClick={() => setFiles(files.filter((other) => other !== file))}>
+              <button type="button" className="button" data-look="quiet" data-square="" aria-label={words.remove(file.filename ?? wording.theFile)} onClick={() => setFiles(files.filter((other) => other !== file))}>
                 <Icon name="cross" />
               </button>
             </li>
           ))}
         </ul>
       )}
-      <textarea ref={field} id="composer" rows={1} value={text} placeholder={blocked || `Message ${app}…`} aria-label="Message" aria-describedby={blocked ? 'composer-blocked' : undefined} disabled={!!blocked} onChange={(event) => setText(event.target.value)} onKeyDown={onKeyDown} onPaste={onPaste} />
+      <textarea ref={field} id="composer" rows={1} value={text} placeholder={blocked || words.messageTo(app)} aria-label={words.messageField} aria-describedby={blocked ? 'composer-blocked' : undefined} disabled={!!blocked} onChange={(event) => setText(event.target.value)} onKeyDown={onKeyDown} onPaste={onPaste} />
       {blocked && (
         <span id="composer-blocked" className="visually-hidden">
           {blocked}
         </span>
       )}
       <div className="composer-row">
-        <button type="button" className="button" data-look="quiet" data-square="" title="Attach files" aria-label="Attach files" disabled={!!blocked} onClick={() => picker.current?.click()}>
+        <button type="button" className="button" data-look="quiet" data-square="" title={words.attachFiles} aria-label={words.attachFiles} disabled={!!blocked} onClick={() => picker.current?.click()}>
           <Icon name="attach" />
         </button>
-        <input ref={picker} type="file" multiple hidden aria-label="Files to attach" onChange={(event) => void add(event.target.files).then(() => (event.target.value = ''))} />
+        <input ref={picker} type="file" multiple hidden aria-label={words.filesToAttach} onChange={(event) => void add(event.target.files).then(() => (event.target.value = ''))} />
         <span className="hint">
-          <kbd>/</kbd> focus <kbd>↵</kbd> send <kbd>⇧↵</kbd> new line
+          <kbd>/</kbd> {words.keyFocuses} <kbd>↵</kbd> {words.keySends} <kbd>⇧↵</kbd> {words.keyBreaks}
         </span>
         {onTalk && (
-          <button type="button" className="button" data-look="quiet" data-square="" title="Talk" aria-label="Talk" disabled={!!blocked || isBusy} onClick={onTalk}>
+          <button type="button" className="button" data-look="quiet" data-square="" title={words.talk} aria-label={words.talk} disabled={!!blocked || isBusy} onClick={onTalk}>
             <Icon name="mic" />
           </button>
         )}
         {isBusy ? (
-          <button type="button" className="button" onClick={onStop} title="Stop (Esc)">
-            <Icon name="stop" /> Stop
+          <button type="button" className="button" onClick={onStop} title={words.stopEsc}>
+            <Icon name="stop" /> {words.stop}
           </button>
         ) : (
-          <button className="button" data-look="primary" data-square="" disabled={!canSend} title={blocked || 'Send'} aria-label="Send">
+          <button className="button" data-look="primary" data-square="" disabled={!canSend} title={blocked || words.sendButton} aria-label={words.sendButton}>
             <Icon name="send" />
           </button>
         )}

@@ -5,10 +5,11 @@ import { Icon } from '../ui/Icon';
 import { useActions } from './ChatContext';
 import { useFeedback, useRunFeedback, type GivenAndGive } from './feedback';
 import type { Message } from './message';
+import * as words from '../words/chat';
 
 const THUMBS = [
-  { score: 1, icon: 'thumbUp', label: 'Good answer' },
-  { score: -1, icon: 'thumbDown', label: 'Bad answer' },
+  { score: 1, icon: 'thumbUp', label: words.goodAnswer },
+  { score: -1, icon: 'thumbDown', label: words.badAnswer },
 ] as const;
 
 /** Where an answer of a run that the server keeps is shown. */
@@ -53,7 +54,7 @@ function FeedbackButtons({ feedback: [given, give] }: { feedback: GivenAndGive }
       })}
       {given && (
         <button type="button" className="button" data-look="quiet" aria-expanded={note !== null} onClick={() => setNote(note === null ? given.comment : null)}>
-          {given.comment ? 'Your note' : 'Add a note'}
+          {given.comment ? words.yourNote : words.addANote}
         </button>
       )}
       {given && note !== null && (
@@ -64,15 +65,15 @@ function FeedbackButtons({ feedback: [given, give] }: { feedback: GivenAndGive }
             void send(given.score, note.trim());
           }}
         >
-          <textarea className="field" autoFocus rows={2} maxLength={2000} aria-label="What was good or bad about this answer?" placeholder="What was good or bad?" value={note} onChange={(event) => setNote(event.target.value)} onKeyDown={(event) => event.key === 'Escape' && setNote(null)} />
+          <textarea className="field" autoFocus rows={2} maxLength={2000} aria-label={words.whatWasGoodOrBad} placeholder={words.notePlaceholder} value={note} onChange={(event) => setNote(event.target.value)} onKeyDown={(event) => event.key === 'Escape' && setNote(null)} />
           <button type="submit" className="button" data-look="primary">
-            Save note
+            {words.saveNote}
           </button>
         </form>
       )}
       {problem && (
         <span className="feedback-problem" role="alert">
-          Not saved: {problem}
+          {words.notSaved(problem)}
         </span>
       )}
     </>

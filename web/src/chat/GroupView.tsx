@@ -10,6 +10,7 @@ import { Items } from './Parts';
 import type { PartProps } from './PartView';
 import { useNodeTime } from './nodeTimes';
 import { agentNode, callNode, secondsOf, useRun } from './RunContext';
+import * as wording from '../words/chat';
 
 /** What every part of a message is shown with. */
 export type GroupContext = {
@@ -25,11 +26,11 @@ export type GroupContext = {
 
 type Standing = { word: string; kind: Kind; icon: IconName };
 
-const WORKS: Standing = { word: 'Working', kind: 'tool', icon: 'agent' };
-const ASKS: Standing = { word: 'Waiting for you', kind: 'approval', icon: 'approval' };
+const WORKS: Standing = { word: wording.working, kind: 'tool', icon: 'agent' };
+const ASKS: Standing = { word: wording.waitingForYou, kind: 'approval', icon: 'approval' };
 /** Its call is open: another call, or another run, has to come first. */
-const WAITS: Standing = { word: 'Waiting', kind: 'neutral', icon: 'clock' };
-const FAILED: Standing = { word: 'Failed', kind: 'error', icon: 'error' };
+const WAITS: Standing = { word: wording.waiting, kind: 'neutral', icon: 'clock' };
+const FAILED: Standing = { word: wording.failed, kind: 'error', icon: 'error' };
 const DONE: Standing = { word: '', kind: 'neutral', icon: 'check' };
 
 export function GroupView({ group, level, context }: { group: Group; level: number; context: GroupContext }) {
@@ -78,7 +79,7 @@ function Facts({ group, context, isOver }: { group: Group; context: GroupContext
   const wanted = { call: group.call?.toolCallId ?? null, path: group.path, branch: group.branch };
   const asked = useNodeTime(context.runs, wanted, line, isOver && shown === null && !context.shared.live);
   const seconds = shown ?? asked;
-  const facts = [tools.length > 0 && plural(tools.length, 'tool'), failed > 0 && `${failed} failed`, sure, isOver && seconds !== null && duration(seconds)];
+  const facts = [tools.length > 0 && plural(tools.length, 'tool'), failed > 0 && wording.countFailed(failed), sure, isOver && seconds !== null && duration(seconds)];
   return <span className="group-facts" ref={line}>{facts.filter(Boolean).join(' · ')}</span>;
 }
 
@@ -87,7 +88,7 @@ function confidenceOf({ call, name }: Group, parts: readonly Part[]): string {
   const proof = proofs.find(({ subject }) => call && subject.calls?.includes(call.toolCallId)) ?? (call ? undefined : proofs.find(({ subject }) => subject.kind === 'specialist' && subject.name === name));
   if (!proof) return '';
   const words = confidenceWords(proof);
-  return proof.confidence === null && words ? `confidence ${words}` : words;
+  return proof.confidence === null && words ? wording.confidence(words) : words;
 }
 
 function standingOf({ call, parts }: Group, context: GroupContext): Standing {

@@ -5,6 +5,7 @@ import { Icon } from '../ui/Icon';
 import { useAutoScroll } from './useAutoScroll';
 import { answeredRequests, type Message } from './message';
 import { MessageView } from './MessageView';
+import * as words from '../words/chat';
 
 type Props = {
   messages: readonly Message[];
@@ -32,7 +33,7 @@ export function MessageList({ messages, live, saying = '', stopped, empty, child
   const first = useTail(messages.length, AT_ONCE);
   return (
     <div className="log-frame">
-      <div className="log" role="log" aria-label="Conversation" aria-busy={live || saying !== ''} tabIndex={0} ref={list}>
+      <div className="log" role="log" aria-label={words.conversation} aria-busy={live || saying !== ''} tabIndex={0} ref={list}>
         <div className="log-inner">
           {messages.length === 0 && empty}
           {messages.map((message, index) => index >= first && (
@@ -43,7 +44,7 @@ export function MessageList({ messages, live, saying = '', stopped, empty, child
       </div>
       {!isFollowing && (
         <button type="button" className="button to-end" onClick={toEnd}>
-          <Icon name="down" /> {news > 0 ? `${news} new` : 'Jump to latest'}
+          <Icon name="down" /> {news > 0 ? words.newMessages(news) : words.jumpToLatest}
         </button>
       )}
     </div>

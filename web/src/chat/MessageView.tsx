@@ -17,6 +17,7 @@ import { useRun } from './RunContext';
 import { Sources } from './parts/Sources';
 import { sourcesOf } from './sources';
 import { VersionPicker } from './VersionPicker';
+import * as words from '../words/chat';
 
 type Props = {
   message: Message;
@@ -41,30 +42,30 @@ function UserMessage({ message, isAnswered }: Props) {
     setDraft(null);
   };
   return (
-    <article className="message" data-role="user" data-message={message.id} aria-label="You">
+    <article className="message" data-role="user" data-message={message.id} aria-label={words.you}>
       {draft === null ? (
         <div className="bubble">
           <Parts parts={message.parts} live={false} last={false} fromUser message={message} isAnswered={isAnswered} />
         </div>
       ) : (
         <div className="edit">
-          <textarea className="field" autoFocus rows={3} aria-label="Edit your message" value={draft} onChange={(event) => setDraft(event.target.value)} onKeyDown={(event) => event.key === 'Escape' && setDraft(null)} />
+          <textarea className="field" autoFocus rows={3} aria-label={words.editYourMessage} value={draft} onChange={(event) => setDraft(event.target.value)} onKeyDown={(event) => event.key === 'Escape' && setDraft(null)} />
           <div className="row">
             <button type="button" className="button" data-look="primary" onClick={save}>
-              Resend
+              {words.resend}
             </button>
             <button type="button" className="button" data-look="quiet" onClick={() => setDraft(null)}>
-              Cancel
+              {words.cancel}
             </button>
-            <span className="quiet">Later messages are kept as an earlier version.</span>
+            <span className="quiet">{words.laterMessagesAreKept}</span>
           </div>
         </div>
       )}
       {draft === null && text && (
         <div className="message-actions">
-          <Copy text={text} label="Copy message" />
+          <Copy text={text} label={words.copyMessage} />
           {conversation && !isTalking && (
-            <button type="button" className="button" data-look="quiet" data-square="" title="Edit" aria-label="Edit message" onClick={() => setDraft(text)}>
+            <button type="button" className="button" data-look="quiet" data-square="" title={words.edit} aria-label={words.editMessage} onClick={() => setDraft(text)}>
               <Icon name="edit" />
             </button>
           )}
@@ -80,7 +81,7 @@ function AssistantMessage({ message, live, last, stopped = false, isAnswered }: 
   const { metadata } = message;
   const sound = conversation?.sounds.of(message.id) ?? [];
   return (
-    <article className="message" data-role="assistant" data-message={message.id} aria-label="Agent">
+    <article className="message" data-role="assistant" data-message={message.id} aria-label={words.agent}>
       <Parts parts={standing(message)} live={live} last={last || isTalking} fromUser={false} message={message} isAnswered={isAnswered} />
       {(sound.length > 0 || metadata?.audio) && <Sound pieces={live ? [] : sound} audio={metadata?.audio} load={async () => (await import('./fetchAudio')).fetchAudio(metadata?.runId ?? '', message.id)} />}
       <Sources sources={sources} />
@@ -98,16 +99,16 @@ function Footer({ message, last }: { message: Message; last: boolean }) {
     <footer className="message-foot">
       <div className="message-actions">
         <VersionPicker message={message.id} />
-        <Copy text={() => markdownOf([message])} label="Copy as Markdown" />
+        <Copy text={() => markdownOf([message])} label={words.copyAsMarkdown} />
         {conversation && !isTalking && (
-          <button type="button" className="button" data-look="quiet" data-square="" title={last ? 'Regenerate (r)' : 'Regenerate from here'} aria-label="Regenerate" disabled={isBusy} onClick={() => conversation.regenerate(message.id)}>
+          <button type="button" className="button" data-look="quiet" data-square="" title={last ? words.regenerateR : words.regenerateFromHere} aria-label={words.regenerate} disabled={isBusy} onClick={() => conversation.regenerate(message.id)}>
             <Icon name="retry" />
           </button>
         )}
         <Feedback message={message} />
         {runId && (
-          <a className="button" data-look="quiet" href={linkTo({ kind: 'run', run: runId })} title="Open this run">
-            <Icon name="clock" /> Run
+          <a className="button" data-look="quiet" href={linkTo({ kind: 'run', run: runId })} title={words.openThisRun}>
+            <Icon name="clock" /> {words.run}
           </a>
         )}
       </div>
@@ -139,8 +140,8 @@ function ModelCalls({ run }: { run: string }) {
     openPanel('model');
   };
   return (
-    <a href={linkTo({ kind: 'run', run }, 'model')} title="See what was sent to the model" onClick={show}>
-      Model calls
+    <a href={linkTo({ kind: 'run', run }, 'model')} title={words.seeWhatWasSent} onClick={show}>
+      {words.modelCalls}
     </a>
   );
 }
@@ -151,7 +152,7 @@ function usageTitle(usage: NonNullable<Message['metadata']>['usage']): string {
     ['out', usage?.outputTokens],
     ['reasoning', usage?.reasoningTokens],
     ['cached', usage?.cachedInputTokens],
-    ['model calls', usage?.modelCalls?.length],
+    [words.modelCallsNoun, usage?.modelCalls?.length],
   ] as const;
   return counts.flatMap(([name, count]) => (count === undefined ? [] : [`${name} ${count}`])).join(' · ');
 }

@@ -9,6 +9,7 @@ import { Reasoning } from './parts/Reasoning';
 import { Text } from './parts/Text';
 import type { RequestState } from './parts/ClosedRequest';
 import { Tool } from './parts/Tool';
+import * as words from '../words/chat';
 
 // Forms are seldom: whoever meets none does not load them.
 const CredentialRequest = lazyWithRetry(() => import('./parts/CredentialRequest'));
@@ -62,15 +63,15 @@ export function PartView(props: PartProps): ReactElement | null {
     case 'data-credential-request':
       return asked(<CredentialRequest id={part.data.id} request={part.data.request} state={stateOf(part.data, props)} />);
     case 'data-input-response':
-      return <Notes.ResponseNote word="Answer" data={part.data} />;
+      return <Notes.ResponseNote word={words.answer} data={part.data} />;
     case 'data-credential-response':
-      return <Notes.ResponseNote word="Signed in" data={{ id: part.data.id, response: 'not shown' }} />;
+      return <Notes.ResponseNote word={words.signedIn} data={{ id: part.data.id, response: words.notShown }} />;
     case 'data-rewound': // those messages are no longer shown
       return null;
     case 'data-warning':
       return <Notes.WarningNote data={part.data} />;
     case 'data-confirmation-response':
-      return <Notes.ResponseNote word="Approved with" data={{ id: part.data.approvalId, response: part.data.payload }} />;
+      return <Notes.ResponseNote word={words.approvedWith} data={{ id: part.data.approvalId, response: part.data.payload }} />;
     case 'data-approval-response': // dialect 5, which this page does not speak
       return null;
     case 'data-approval-request':
@@ -116,7 +117,7 @@ function asked(form: ReactElement): ReactElement {
 /** A part that cannot be shown leaves the others, and the composer, alone. */
 function ContainedPart(props: PartProps) {
   return (
-    <Failure what="This part">
+    <Failure what={words.thisPart}>
       <PartView {...props} />
     </Failure>
   );

@@ -12,6 +12,7 @@ import { PROSE_AT_ONCE } from './markdown/Prose';
 import { authorOf, notesKey, notesOnCalls, type Message, type Part } from './message';
 import { MemoPart, type PartProps } from './PartView';
 import { chunkNumbers, sourcesOf } from './sources';
+import * as words from '../words/chat';
 
 type PartsProps = {
   parts: readonly Part[];
@@ -104,7 +105,7 @@ export function Items({ items, level, context }: ItemsProps) {
   if (!earlier) return views;
   return [
     <button key="earlier" type="button" className="button" data-look="quiet" onClick={() => setShown(shown + PARTS_SHOWN * 5)}>
-      <Icon name="more" /> {plural(earlier, 'earlier part')}
+      <Icon name="more" /> {plural(earlier, words.earlierPart)}
     </button>,
     ...views,
   ];

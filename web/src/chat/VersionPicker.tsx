@@ -3,13 +3,14 @@ import { useState } from 'react';
 import { explain } from '../app/problem';
 import { Icon } from '../ui/Icon';
 import { useActions } from './ChatContext';
+import * as words from '../words/chat';
 
 /** Pictures that are waited for: the messages of the other version are drawn in one of the next. */
 const PATIENCE = 30;
 
 /** Another version is another message: its picker takes the focus, so that the keyboard goes on from there. */
 function keepFocus(message: string, by: -1 | 1, tries = PATIENCE): void {
-  const buttons = [...document.querySelectorAll<HTMLButtonElement>(`[data-message="${CSS.escape(message)}"] .versions button`)];
+  const buttons = [...document.querySelectorAll<HTMLButtonElement>(words.dataMessageVersionsButton(CSS.escape(message)))];
   const wanted = by < 0 ? buttons : buttons.toReversed();
   const found = wanted.find((button) => !button.disabled);
   if (found) found.focus();
@@ -40,16 +41,16 @@ export function VersionPicker({ message }: { message: string }) {
     );
   };
   return (
-    <span className="versions" role="group" aria-label="Versions of this answer">
-      {step(-1, 'Previous version')}
+    <span className="versions" role="group" aria-label={words.versionsOfThisAnswer}>
+      {step(-1, words.previousVersion)}
       <span aria-live="polite">
-        <span className="visually-hidden">Version </span>
+        <span className="visually-hidden">{words.version} </span>
         {at + 1}/{all.length}
       </span>
-      {step(1, 'Next version')}
+      {step(1, words.nextVersion)}
       {problem && (
         <span className="feedback-problem" role="alert">
-          Could not load this version: {problem}
+          {words.couldNotLoadThisVersion(problem)}
         </span>
       )}
     </span>

@@ -1,4 +1,5 @@
 /** Tools that the browser itself can run, by name. Any other is answered by the person. */
+import * as words from '../words/chat';
 
 export type ClientTool = {
   /** What the button says that runs it. */
@@ -7,7 +8,7 @@ export type ClientTool = {
 };
 
 export const CLIENT_TOOLS: Readonly<Record<string, ClientTool>> = {
-  get_location: { action: 'Share this device’s location', run: location },
+  get_location: { action: words.shareThisDevicesLocation, run: location },
 };
 
 /** Degrees are rounded for a city: about a kilometre. */
@@ -16,7 +17,7 @@ const CITY_DIGITS = 2;
 async function location(input: unknown): Promise<unknown> {
   const exact = (input as { accuracy?: unknown } | null)?.accuracy === 'exact';
   const { coords } = await new Promise<GeolocationPosition>((resolve, reject) => {
-    if (!('geolocation' in navigator)) reject(new Error('This browser cannot provide a location.'));
+    if (!('geolocation' in navigator)) reject(new Error(words.browserCannotProvideALocation));
     else navigator.geolocation.getCurrentPosition(resolve, (error) => reject(new Error(error.message)), { enableHighAccuracy: exact, timeout: 15_000 });
   });
   const digits = exact ? 6 : CITY_DIGITS;

@@ -1,4 +1,5 @@
 /** ADK's sign-in requests: where the person signs in, and the answer that ADK's auth handling expects. */
+import * as words from '../words/chat';
 
 type Tree = Record<string, unknown>;
 
@@ -15,11 +16,11 @@ export function signIn(request: unknown): SignIn {
   const credential = tree(config.exchangedAuthCredential ?? config.rawAuthCredential);
   const address = tree(credential.oauth2).authUri;
   const safe = typeof address === 'string' && /^https?:\/\//i.test(address) && URL.canParse(address) ? address : '';
-  return { config, address: safe, prompt: safe ? 'Redirect URL' : promptFor(credential) };
+  return { config, address: safe, prompt: safe ? words.redirectUrl : promptFor(credential) };
 }
 
 function promptFor(credential: Tree): string {
-  return credential.authType === 'apiKey' ? 'API key' : 'Token or key';
+  return credential.authType === 'apiKey' ? words.apiKey : words.tokenOrKey;
 }
 
 /** Return the request's own config with what the person brought back. */

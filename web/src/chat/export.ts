@@ -5,6 +5,7 @@ import { hasToken } from '../app/identity';
 import { safeLink } from '../panels/safeLink';
 import { isTool, standing, toolName, type Message, type Part } from './message';
 import { connectionOf, type Where } from './requests';
+import * as wording from '../words/chat';
 
 export function markdownOf(messages: readonly Message[]): string {
   return messages.map(messageMarkdown).filter(Boolean).join('\n\n---\n\n').concat('\n');
@@ -12,7 +13,7 @@ export function markdownOf(messages: readonly Message[]): string {
 
 function messageMarkdown(message: Message): string {
   const parts = standing(message).map(partMarkdown).filter(Boolean);
-  return [`**${message.role === 'user' ? 'You' : 'Agent'}**`, ...parts].join('\n\n');
+  return [`**${message.role === 'user' ? wording.you : wording.agent}**`, ...parts].join('\n\n');
 }
 
 function partMarkdown(part: Part): string {
@@ -34,7 +35,7 @@ function partMarkdown(part: Part): string {
     case 'source-document':
       return `- ${part.title}`;
     case 'file':
-      return part.url.startsWith('data:') ? `(file: ${part.filename ?? part.mediaType})` : linked(part.filename ?? part.mediaType, part.url);
+      return part.url.startsWith('data:') ? wording.file(part.filename ?? part.mediaType) : linked(part.filename ?? part.mediaType, part.url);
     case 'data-executable-code':
       return fenced((part.data.language ?? '').toLowerCase(), part.data.code ?? '');
     case 'data-code-execution-result':

@@ -5,6 +5,7 @@ import { fileAddress } from '../film/files';
 import { speakerPlace } from '../film/speakers';
 import type { DynamicToolUIPart } from 'ai';
 import { isTool, type Message, type Part, type ToolPart } from './message';
+import * as wording from '../words/chat';
 
 /** What is said no more comes as the same object each time, and so does its part: it is not drawn again. */
 const known = new WeakMap<Said, { part: Part | null }>();
@@ -111,7 +112,7 @@ function call(item: Said): Part {
     case 'failed':
       return { ...facts, state: 'output-error', errorText: text(item.error) };
     case 'abandoned':
-      return { ...facts, state: 'output-error', errorText: 'The run stopped before this tool returned.' };
+      return { ...facts, state: 'output-error', errorText: wording.runStoppedBeforeThisTool };
     case 'denied':
       return { ...facts, state: 'output-denied', approval: { id: '', approved: false, reason: text(item.reason) } };
     case 'awaiting approval':
@@ -123,8 +124,8 @@ function call(item: Said): Part {
 
 /** The end is told where it is not the one that everybody expects. */
 function end(item: Said): Part | null {
-  if (item.outcome === 'failed') return broken(text(item.code) || 'failed', text(item.text) || 'The run failed.');
-  if (item.outcome === 'incomplete') return broken('incomplete', 'The recording is incomplete: it ends before the run does.');
+  if (item.outcome === 'failed') return broken(text(item.code) || 'failed', text(item.text) || wording.runFailed);
+  if (item.outcome === 'incomplete') return broken('incomplete', wording.recordingIsIncompleteItEnds);
   return item.outcome === 'cancelled' ? { type: 'data-interrupted', data: { author: '' } } : null;
 }
 

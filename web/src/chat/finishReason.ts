@@ -1,18 +1,19 @@
 /** Why a model stopped, in words; nothing where it simply was done. */
 import type { Kind } from '../ui/Kind';
+import * as words from '../words/chat';
 
 const WORDS: Readonly<Record<string, string>> = {
-  MAX_TOKENS: 'cut off at the token limit',
-  CONTINUATION: 'to be continued',
-  SAFETY: 'stopped by a safety filter',
-  RECITATION: 'stopped: recitation',
-  LANGUAGE: 'stopped: language',
-  BLOCKLIST: 'stopped by a blocklist',
-  PROHIBITED_CONTENT: 'stopped: prohibited content',
-  SPII: 'stopped: personal data',
-  MALFORMED_FUNCTION_CALL: 'malformed tool call',
-  UNEXPECTED_TOOL_CALL: 'unexpected tool call',
-  TOO_MANY_TOOL_CALLS: 'too many tool calls',
+  MAX_TOKENS: words.cutOffAtTheToken,
+  CONTINUATION: words.beContinued,
+  SAFETY: words.stoppedByASafetyFilter,
+  RECITATION: words.stoppedRecitation,
+  LANGUAGE: words.stoppedLanguage,
+  BLOCKLIST: words.stoppedByABlocklist,
+  PROHIBITED_CONTENT: words.stoppedProhibitedContent,
+  SPII: words.stoppedPersonalData,
+  MALFORMED_FUNCTION_CALL: words.malformedToolCall,
+  UNEXPECTED_TOOL_CALL: words.unexpectedToolCall,
+  TOO_MANY_TOOL_CALLS: words.tooManyToolCalls,
 };
 
 const FINE: ReadonlySet<string> = new Set(['STOP', 'FINISH_REASON_UNSPECIFIED']);

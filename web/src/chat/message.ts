@@ -2,6 +2,7 @@
 import { standing, type PrismUIMessage } from '@adk-prism/client/ai';
 import type { DynamicToolUIPart, ToolUIPart } from 'ai';
 import type { Schema } from './answerSchema';
+import * as wording from '../words/chat';
 
 export { standing };
 export type Message = PrismUIMessage;
@@ -76,11 +77,11 @@ type Open = { words: string; branch: string; call: string };
 function openThing(part: Part, notes: (call: string) => CallNotes): Open[] {
   if (isTool(part)) {
     if (!isOpenCall(part, notes)) return [];
-    const what = part.state === 'approval-requested' ? 'approval' : 'the result';
-    return [{ words: `${what} of ${toolName(part)}`, branch: branchOf(part), call: part.toolCallId }];
+    const what = part.state === 'approval-requested' ? 'approval' : wording.theResult;
+    return [{ words: wording.partOf(what, toolName(part)), branch: branchOf(part), call: part.toolCallId }];
   }
-  if (part.type === 'data-credential-request' && !part.data.status) return [{ words: 'your sign-in', branch: '', call: part.data.toolCallId ?? '' }];
-  if (part.type === 'data-input-request' && !part.data.status) return [{ words: 'your answer', branch: '', call: '' }];
+  if (part.type === 'data-credential-request' && !part.data.status) return [{ words: wording.signIn, branch: '', call: part.data.toolCallId ?? '' }];
+  if (part.type === 'data-input-request' && !part.data.status) return [{ words: wording.yourAnswer, branch: '', call: '' }];
   return [];
 }
 

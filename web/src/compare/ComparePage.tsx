@@ -15,6 +15,7 @@ import { costWords } from '../ui/tokens';
 import { differing, middle, type ComparedRun, type Comparison } from './comparison';
 import { RunChoice } from './RunChoice';
 import { StepRow } from './StepRow';
+import * as words from '../words/compare';
 import './compare.css';
 
 type State = { kind: 'loading' } | { kind: 'failed'; reason: string } | { kind: 'ready'; compared: Comparison };
@@ -42,13 +43,13 @@ function TwoRuns({ a, b }: { a: string; b: string }) {
     case 'failed':
       return (
         <div className="unopened">
-          <h1>Compare</h1>
+          <h1>{words.compare}</h1>
           <div className="notice" data-kind="error" role="alert">
             <Icon name="error" />
-            <span>Could not compare these runs: {state.reason}</span>
+            <span>{words.couldNotCompareTheseRuns(state.reason)}</span>
             <span className="actions">
               <a className="button" href={linkTo({ kind: 'compare', a, b: null })}>
-                Choose another run
+                {words.chooseAnotherRun}
               </a>
             </span>
           </div>
@@ -64,27 +65,27 @@ function Compared({ compared }: { compared: Comparison }) {
   return (
     <div className="compare">
       <header className="compare-head">
-        <h1>Compare</h1>
+        <h1>{words.compare}</h1>
         {compared.same ? (
           <KindChip kind="state" icon="check">
-            The runs are the same
+            {words.runsAreTheSame}
           </KindChip>
         ) : (
           compared.differs.map((aspect) => (
             <KindChip key={aspect} kind="approval" icon="neutral">
-              Different {aspect}
+              {words.different(aspect)}
             </KindChip>
           ))
         )}
         <span className="actions">
-          <Copy text={() => `adk-prism compare ${a.run} ${b.run} --url ${address('')}`} label="Copy the command that compares these runs">
-            Command
+          <Copy text={() => `adk-prism compare ${a.run} ${b.run} --url ${address('')}`} label={words.copyTheCommandThatCompares}>
+            {words.command}
           </Copy>
           <a className="button" data-look="quiet" href={linkTo({ kind: 'compare', a: b.run, b: a.run })}>
-            Swap
+            {words.swap}
           </a>
           <a className="button" data-look="quiet" href={linkTo({ kind: 'compare', a: a.run, b: null })}>
-            Another run…
+            {words.anotherRun}
           </a>
         </span>
       </header>
@@ -93,19 +94,19 @@ function Compared({ compared }: { compared: Comparison }) {
         <About run={b} word="B" />
       </div>
       <section aria-labelledby="compare-answer">
-        <h2 id="compare-answer">Answer</h2>
+        <h2 id="compare-answer">{words.answer}</h2>
         <Answer a={answer.a} b={answer.b} />
       </section>
       <Steps compared={compared} />
       <section aria-labelledby="compare-state">
-        <h2 id="compare-state">State at the end</h2>
-        {state.length === 0 && <p className="quiet">The same in both.</p>}
+        <h2 id="compare-state">{words.stateAtTheEnd}</h2>
+        {state.length === 0 && <p className="quiet">{words.sameInBoth}</p>}
         {state.map((row) => (
           <div key={row.key} className="compare-key" data-change={row.change}>
             <code>{row.key}</code>
             <div className="compare-pair">
-              <div>{row.change === 'added' ? <span className="quiet">not there</span> : <Json value={row.a} />}</div>
-              <div>{row.change === 'removed' ? <span className="quiet">not there</span> : <Json value={row.b} />}</div>
+              <div>{row.change === 'added' ? <span className="quiet">{words.notThere}</span> : <Json value={row.a} />}</div>
+              <div>{row.change === 'removed' ? <span className="quiet">{words.notThere}</span> : <Json value={row.b} />}</div>
             </div>
           </div>
         ))}
@@ -119,11 +120,11 @@ function About({ run, word }: { run: ComparedRun; word: string }) {
   return (
     <div className="compare-run">
       <strong>{word}</strong> <a href={linkTo({ kind: 'run', run: run.run })}>{shorten(run.run, 28)}</a>
-      <p>{run.message || <span className="quiet">No message</span>}</p>
+      <p>{run.message || <span className="quiet">{words.noMessage}</span>}</p>
       <p className="quiet">
-        {run.app} · {run.outcome ?? 'running'}
+        {run.app} · {run.outcome ?? words.runningState}
         {run.code && ` (${run.code})`} · {duration(run.seconds)}
-        {total !== undefined && ` · ${total} tokens`}
+        {total !== undefined && ` · ${words.tokens(total)}`}
         {run.failures > 0 && ` · ${plural(run.failures, 'failure')}`}
         {run.cost !== undefined && ` · ${costWords(run.cost)}`}
         {run.started !== null && (
@@ -144,7 +145,7 @@ function Answer({ a, b }: { a: string; b: string }) {
       {pieces.before}
       {changed && <mark>{changed}</mark>}
       {pieces.after}
-      {pieces.before + changed + pieces.after === '' && <span className="quiet">No answer</span>}
+      {pieces.before + changed + pieces.after === '' && <span className="quiet">{words.noAnswer}</span>}
     </div>
   );
   return (
@@ -162,17 +163,17 @@ function Steps({ compared }: { compared: Comparison }) {
   const rows = isAll ? compared.steps : changed;
   return (
     <section aria-labelledby="compare-steps">
-      <h2 id="compare-steps">Steps</h2>
+      <h2 id="compare-steps">{words.steps}</h2>
       <label className="compare-all">
-        <input type="checkbox" checked={!isAll} onChange={(event) => setAll(!event.currentTarget.checked)} /> Only what differs
+        <input type="checkbox" checked={!isAll} onChange={(event) => setAll(!event.currentTarget.checked)} /> {words.onlyWhatDiffers}
       </label>
-      {rows.length === 0 && <p className="quiet">{isAll ? 'Neither run did anything.' : 'All steps are the same.'}</p>}
+      {rows.length === 0 && <p className="quiet">{isAll ? words.neitherRunDidAnything : words.allStepsAreTheSame}</p>}
       {rows.slice(0, count).map((step, index) => (
         <StepRow key={index} step={step} a={compared.a.run} b={compared.b.run} />
       ))}
       {rows.length > count && (
         <button type="button" className="button" onClick={() => setCount(count + ROWS_SHOWN)}>
-          {rows.length - count} more
+          {rows.length - count} {words.more}
         </button>
       )}
     </section>

@@ -6,6 +6,7 @@ import { go, HOME, linkTo } from '../app/route';
 import { path } from '../app/serverUrl';
 import type { AgentDetail } from '../film/agentDetails';
 import { Icon } from '../ui/Icon';
+import * as words from '../words/compare';
 
 type Again = { runs: string[]; recorded: string[]; warnings: string[] };
 type State = { kind: 'ready' } | { kind: 'running' } | { kind: 'failed'; reason: string } | { kind: 'done'; run: string; other: string; warnings: string[] };
@@ -38,16 +39,16 @@ export function RunAgain({ run }: { run: string }) {
 
   return (
     <form onSubmit={submit} className="compare-again" aria-labelledby="run-again">
-      <h2 id="run-again">Run again</h2>
+      <h2 id="run-again">{words.runAgain}</h2>
       <p className="quiet">
-        Answers the message again in a new session, with the app as it is now. This calls the model. Tools are answered from the recording; a call that was not recorded fails.
+        {words.answersTheMessageAgain}
       </p>
       <label>
-        Model <input className="field" name="model" placeholder={[...agents.values()].find((each) => each.model)?.model || "each agent's own"} />
+        {words.model} <input className="field" name="model" placeholder={[...agents.values()].find((each) => each.model)?.model || words.eachAgentsOwn} />
       </label>
       {agents.size > 0 && (
         <label>
-          Instruction of{' '}
+          {words.instructionOf} 
           <select
             className="field"
             value={agent}
@@ -56,19 +57,19 @@ export function RunAgain({ run }: { run: string }) {
               setText(agents.get(event.target.value)?.instruction ?? '');
             }}
           >
-            <option value="">no agent</option>
+            <option value="">{words.noAgent}</option>
             {[...agents.keys()].map((name) => (
               <option key={name}>{name}</option>
             ))}
           </select>
         </label>
       )}
-      {agent && <textarea className="field mono" rows={8} aria-label={`Instruction of ${agent}`} value={text} onChange={(event) => setText(event.target.value)} />}
+      {agent && <textarea className="field mono" rows={8} aria-label={words.instructionOfAgent(agent)} value={text} onChange={(event) => setText(event.target.value)} />}
       <label className="compare-all">
-        <input type="checkbox" name="live" /> Call the tools: whatever they do, they do again
+        <input type="checkbox" name="live" /> {words.callTheToolsWhateverThey}
       </label>
       <button type="submit" className="button" data-look="primary" disabled={state.kind === 'running'}>
-        {state.kind === 'running' ? 'Running…' : 'Run again and compare'}
+        {state.kind === 'running' ? words.runningNow : words.runAgainAndCompare}
       </button>
       <Outcome state={state} />
     </form>
@@ -92,7 +93,7 @@ function Outcome({ state }: { state: State }) {
         ))}
       </ul>
       <a className="button" href={linkTo({ kind: 'compare', a: state.run, b: state.other })}>
-        Compare
+        {words.compare}
       </a>
     </div>
   );

@@ -7,6 +7,7 @@ import { duration } from '../ui/format';
 import { shorten } from '../ui/Id';
 import { Time } from '../ui/Time';
 import { RunAgain } from './RunAgain';
+import * as words from '../words/compare';
 
 type Listed = { run: string; app: string; title: string; outcome: string | null; started: number; duration: number };
 
@@ -27,13 +28,13 @@ export function RunChoice({ run }: { run: string }) {
   };
   return (
     <div className="compare">
-      <h1>Compare {shorten(run, 28)} with…</h1>
+      <h1>{words.compareWith(shorten(run, 28))}</h1>
       <RunAgain run={run} />
-      <h2>Another run</h2>
+      <h2>{words.anotherRunTitle}</h2>
       <form onSubmit={choose} className="compare-choice">
-        <input className="field" name="run" placeholder="Run id" aria-label="Run id" />
+        <input className="field" name="run" placeholder={words.runId} aria-label={words.runId} />
         <button type="submit" className="button">
-          Compare
+          {words.compare}
         </button>
       </form>
       {problem && <p role="alert">{problem}</p>}
@@ -45,12 +46,12 @@ export function RunChoice({ run }: { run: string }) {
             <li key={each.run}>
               <a href={linkTo({ kind: 'compare', a: run, b: each.run })}>{each.title || shorten(each.run, 28)}</a>{' '}
               <span className="quiet">
-                {each.app} · {each.outcome ?? 'running'} · {duration(each.duration)} · <Time at={each.started} />
+                {each.app} · {each.outcome ?? words.runningState} · {duration(each.duration)} · <Time at={each.started} />
               </span>
             </li>
           ))}
       </ul>
-      {runs?.length === 0 && <p className="quiet">There is no other run yet.</p>}
+      {runs?.length === 0 && <p className="quiet">{words.thereIsNoOtherRun}</p>}
     </div>
   );
 }

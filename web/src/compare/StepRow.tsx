@@ -4,8 +4,9 @@ import { Details } from '../ui/Details';
 import { Json } from '../ui/Json';
 import { duration } from '../ui/format';
 import type { Change, Side, Step } from './comparison';
+import * as words from '../words/compare';
 
-const WORDS: Record<Change, string> = { same: 'same', changed: 'changed', moved: 'moved', added: 'only in B', removed: 'only in A' };
+const WORDS: Record<Change, string> = { same: 'same', changed: 'changed', moved: 'moved', added: words.onlyInB, removed: words.onlyInA };
 
 type Props = { step: Step; a: string; b: string };
 
@@ -38,13 +39,13 @@ const VALUES = ['input', 'output'] as const;
 type SideProps = { side: Side | undefined; run: string; differs: readonly string[]; request: Record<string, unknown> | undefined };
 
 function OneSide({ side, run, differs, request }: SideProps) {
-  if (!side) return <div className="quiet">Not in this run</div>;
+  if (!side) return <div className="quiet">{words.notInThisRun}</div>;
   const marked = (name: string) => (differs.includes(name) ? '' : undefined);
   return (
     <div>
       <p data-differs={marked('status')}>
         {side.name}: {side.status}
-        {side.error && ` (${side.error})`} · <a href={formatRoute({ ...HOME, place: { kind: 'run', run }, at: side.cursor })}>event {side.cursor}</a>
+        {side.error && ` (${side.error})`} · <a href={formatRoute({ ...HOME, place: { kind: 'run', run }, at: side.cursor })}>{words.event(side.cursor)}</a>
       </p>
       {side.text && (
         <div className="compare-text" data-differs={marked('text')}>

@@ -3,18 +3,19 @@ import { linkTo } from '../app/route';
 import { shorten } from '../ui/Id';
 import { KindChip } from '../ui/Kind';
 import { scoreWords, VERDICTS, type Case, type Metric } from './evals';
+import * as words from '../words/evals';
 
 export function CaseTable({ cases }: { cases: readonly Case[] }) {
   return (
-    <div className="table" role="region" aria-label="Cases" tabIndex={0}>
+    <div className="table" role="region" aria-label={words.cases} tabIndex={0}>
       <table className="recent">
         <thead>
           <tr>
-            <th scope="col">Verdict</th>
-            <th scope="col">Case</th>
-            <th scope="col">Metrics</th>
-            <th scope="col">Run</th>
-            <th scope="col">Compare</th>
+            <th scope="col">{words.verdict}</th>
+            <th scope="col">{words.caseLabel}</th>
+            <th scope="col">{words.metrics}</th>
+            <th scope="col">{words.run}</th>
+            <th scope="col">{words.compare}</th>
           </tr>
         </thead>
         <tbody>
@@ -52,9 +53,9 @@ function Row({ evaluated }: { evaluated: Case }) {
             {shorten(run)}
           </a>
         ))}
-        {!last && <span className="quiet">not in the log</span>}
+        {!last && <span className="quiet">{words.notInTheLog}</span>}
       </td>
-      <td>{last && evaluated.expectedRun ? <a href={linkTo({ kind: 'compare', a: evaluated.expectedRun, b: last })}>with the expected run</a> : '–'}</td>
+      <td>{last && evaluated.expectedRun ? <a href={linkTo({ kind: 'compare', a: evaluated.expectedRun, b: last })}>{words.expectedRun}</a> : '–'}</td>
     </tr>
   );
 }
@@ -64,7 +65,7 @@ function Score({ metric }: { metric: Metric }) {
     <li data-verdict={metric.verdict} title={metric.reason || undefined}>
       {metric.name} <strong>{scoreWords(metric)}</strong>
       {metric.verdict === 'failed' && ' ✗'}
-      {metric.verdict === 'not evaluated' && ` not evaluated${metric.reason ? `: ${metric.reason}` : ''}`}
+      {metric.verdict === 'not evaluated' && ` ${words.notEvaluatedWhy(metric.reason ? `: ${metric.reason}` : '')}`}
     </li>
   );
 }

@@ -11,6 +11,7 @@ import { Time } from '../ui/Time';
 import { plural } from '../ui/format';
 import { CaseTable } from './CaseTable';
 import { addRun, evaluate, loadEvals, loadResult, SET_NAME, type Case, type Evals, type EvalSet, type Evaluation, type Result } from './evals';
+import * as words from '../words/evals';
 import '../home/home.css';
 import './evals.css';
 
@@ -30,7 +31,7 @@ export default function EvalsPage({ app }: { app: string }) {
   };
   return (
     <div className="home evals">
-      <h1>Eval sets of {app}</h1>
+      <h1>{words.evalSetsOf(app)}</h1>
       {options.run && <AddRun app={app} run={options.run} sets={evals?.sets ?? []} onAdded={() => (move({ options: {} }, 'replace'), reload())} />}
       {[problem, refused].map(
         (text) =>
@@ -41,11 +42,11 @@ export default function EvalsPage({ app }: { app: string }) {
           ),
       )}
       {evals?.sets.length === 0 && (
-        <Empty title="No eval sets yet">Open a run that was right, and choose Share, Add to an eval set. Files named *.evalset.json beside the agent appear here, too.</Empty>
+        <Empty title={words.noEvalSetsYet}>{words.openARun}</Empty>
       )}
       {evals && evals.sets.length > 0 && (
         <section aria-labelledby="eval-sets-title">
-          <h2 id="eval-sets-title">Sets</h2>
+          <h2 id="eval-sets-title">{words.sets}</h2>
           <ul className="cards">
             {evals.sets.map((set) => (
               <SetCard key={set.id} set={set} isStarting={starting === set.id} onRun={() => start(set.id)} />
@@ -56,7 +57,7 @@ export default function EvalsPage({ app }: { app: string }) {
       {evals?.evaluations.map((evaluation) => <Running key={evaluation.id} evaluation={evaluation} />)}
       {evals && evals.results.length > 0 && (
         <section aria-labelledby="eval-results">
-          <h2 id="eval-results">Results</h2>
+          <h2 id="eval-results">{words.results}</h2>
           {evals.results.map((result, index) => (
             <StoredResult key={result.id} app={app} result={result} isOpen={index === 0} />
           ))}
@@ -97,19 +98,19 @@ function AddRun({ app, run, sets, onAdded }: { app: string; run: string; sets: r
   };
   return (
     <form className="card" onSubmit={submit}>
-      <h2>Add a conversation</h2>
+      <h2>{words.addAConversation}</h2>
       <p>
-        The conversation up to <a href={linkTo({ kind: 'run', run })}>{shorten(run, 24)}</a> becomes a case: its messages, tool calls and answers are what is expected from now on.
+        {words.conversationUpTo} <a href={linkTo({ kind: 'run', run })}>{shorten(run, 24)}</a> {words.becomesACaseItsMessages}
       </p>
       <div className="card-form">
-        <input className="field" aria-label="Eval set" placeholder="Eval set: an existing or a new name" list="eval-sets" required pattern={SET_NAME} title="Letters, digits and _" autoFocus value={name} onChange={(event) => setName(event.currentTarget.value)} />
+        <input className="field" aria-label={words.evalSet} placeholder={words.evalSetAnExisting} list="eval-sets" required pattern={SET_NAME} title={words.lettersDigitsAnd} autoFocus value={name} onChange={(event) => setName(event.currentTarget.value)} />
         <datalist id="eval-sets">
           {sets.map(({ id }) => (
             <option key={id} value={id} />
           ))}
         </datalist>
         <button className="button" data-look="primary">
-          Add
+          {words.add}
         </button>
       </div>
       {problem && (
@@ -140,7 +141,7 @@ function SetCard({ set, isStarting, onRun }: { set: EvalSet; isStarting: boolean
           </Details>
           <div>
             <button type="button" className="button" data-look="primary" disabled={set.cases.length === 0 || isStarting} onClick={onRun}>
-              <Icon name="play" /> {isStarting ? 'Starting…' : 'Evaluate'}
+              <Icon name="play" /> {isStarting ? words.starting : words.evaluate}
             </button>
           </div>
         </>
@@ -164,7 +165,7 @@ function Running({ evaluation }: { evaluation: Evaluation }) {
       const begun = evaluation.cases.filter(({ runs }) => runs.length > 0).length;
       return (
         <div className="notice" role="status">
-          <Icon name="play" /> Evaluating {evaluation.evalSetId}: {begun} of {plural(evaluation.cases.length, 'case')} started
+          <Icon name="play" /> {words.evaluatingOfStarted(evaluation.evalSetId, begun, plural(evaluation.cases.length, 'case'))}
           <span className="actions">
             {evaluation.cases.flatMap(({ runs }) => runs.slice(-1)).map((run) => (
               <a key={run} href={linkTo({ kind: 'run', run })}>
@@ -187,7 +188,7 @@ function StoredResult({ app, result, isOpen }: { app: string; result: Result; is
       summary={
         <>
           <KindChip kind={isPassed ? 'state' : 'error'} icon={isPassed ? 'check' : 'error'}>
-            {result.passed} of {result.count} passed
+            {words.ofPassed(result.passed, result.count)}
           </KindChip>{' '}
           {result.evalSetId} · <Time at={result.time} />
         </>

@@ -3,6 +3,7 @@ import { getJson, postJson } from '../app/request';
 import { path } from '../app/serverUrl';
 import type { Kind } from '../ui/Kind';
 import type { IconName } from '../ui/Icon';
+import * as words from '../words/evals';
 
 export type Verdict = 'passed' | 'failed' | 'not evaluated' | 'informational';
 
@@ -23,9 +24,9 @@ export type Evaluation = { id: string; evalSetId: string } & (
 export type Evals = { sets: EvalSet[]; results: Result[]; evaluations: Evaluation[] };
 
 export const VERDICTS: Record<Verdict, { kind: Kind; icon: IconName; word: string }> = {
-  passed: { kind: 'state', icon: 'check', word: 'Passed' },
-  failed: { kind: 'error', icon: 'error', word: 'Failed' },
-  'not evaluated': { kind: 'neutral', icon: 'neutral', word: 'Not evaluated' },
+  passed: { kind: 'state', icon: 'check', word: words.passed },
+  failed: { kind: 'error', icon: 'error', word: words.failed },
+  'not evaluated': { kind: 'neutral', icon: 'neutral', word: words.notEvaluatedVerdict },
   informational: { kind: 'neutral', icon: 'neutral', word: '' },
 };
 

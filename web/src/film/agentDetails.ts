@@ -7,6 +7,7 @@ import type { Json } from './document';
 import type { Film } from './film';
 import { isImported } from './isImported';
 import { shared } from './sharedFile';
+import * as words from '../words/film';
 
 /** A declaration; one that could not be read has a problem. */
 export type AgentTool = { name: string; description?: string; problem?: string; [field: string]: Json | undefined };
@@ -20,7 +21,7 @@ export function useAgentDetails(film: Film): AgentDetails | null {
   const { app } = film;
   const [loaded, setLoaded] = useState<(AgentDetails & { app: string }) | null>(null);
   // An app of that name here need not be the one that ran there.
-  const why = shared() ? 'This file does not contain the app.' : isImported(film) ? 'The run was recorded elsewhere: its app is not known here.' : '';
+  const why = shared() ? words.fileDoesNotContain : isImported(film) ? words.runWasRecordedElsewhere : '';
   useEffect(() => {
     if (why) return;
     const leaving = new AbortController();
@@ -35,5 +36,5 @@ export function useAgentDetails(film: Film): AgentDetails | null {
 }
 
 function whyNot(error: unknown): string {
-  return error instanceof Problem && error.message.includes('administrators') ? 'Only administrators can see instructions and tools.' : explain(error);
+  return error instanceof Problem && error.message.includes('administrators') ? words.onlyAdministratorsCanSeeInstructions : explain(error);
 }

@@ -5,6 +5,7 @@ import { explain } from '../app/problem';
 import { getJson } from '../app/request';
 import type { Json } from './document';
 import { shared } from './sharedFile';
+import * as words from '../words/film';
 
 export type Frame = { position: string; event?: string; data: Json };
 export type ShownFact = { fact: string; is: { [field: string]: Json } };
@@ -57,7 +58,7 @@ export function useEntryDetail(run: string, at: number): EntryDetailState {
 
 function embeddedAt(closeup: EntryDetail | undefined): EntryDetailState {
   if (closeup) return { kind: 'there', closeup };
-  return { kind: 'missing', why: 'This file contains only part of a long run. Open the run on its server to see this event.' };
+  return { kind: 'missing', why: words.fileContainsOnlyPart };
 }
 
 function keep(id: string, closeup: EntryDetail): void {

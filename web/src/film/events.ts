@@ -4,6 +4,8 @@ import { isText, type SaidItem } from './conversation';
 import type { Json, Outcome } from './document';
 import { once, type Film } from './film';
 import { endOf } from './timeline';
+import * as words from '../words/film';
+import * as wording from '../words/film';
 
 export type EventInfo = { kind: Kind; what: string; failed: boolean };
 
@@ -23,7 +25,7 @@ const RANK: Record<Kind, number> = {
 const PLAIN: EventInfo = { kind: 'neutral', what: 'event', failed: false };
 
 /** What is said of the entry that began with the user's words. */
-export const USER_SPOKE = 'user message';
+export const USER_SPOKE = words.userMessage;
 
 const BROKEN = new Set<Outcome>(['failed', 'incomplete']);
 
@@ -38,7 +40,7 @@ export const eventsOf = once((film: Film): readonly EventInfo[] => {
     if (known === PLAIN || RANK[kind] > RANK[known.kind]) infos[cursor] = { kind, what, failed };
     else if (failed !== known.failed) infos[cursor] = { ...known, failed };
   };
-  note(1, 'neutral', 'run started');
+  note(1, 'neutral', words.runStarted);
   noteNodes(film, note);
   film.items.said.forEach((item) => (isText(item) ? noteText : item.is.kind === 'call' ? noteCall : noteOther)(item, note));
   for (const { is, marks } of film.items.keys) {
@@ -47,41 +49,41 @@ export const eventsOf = once((film: Film): readonly EventInfo[] => {
     }
   }
   for (const { marks } of film.items.proofs) {
-    for (const [cursor, proof] of marks) note(cursor, 'proof', `proof of ${proof.subject?.name ?? 'the answer'}`);
+    for (const [cursor, proof] of marks) note(cursor, 'proof', words.proofOf(String(proof.subject?.name ?? wording.theAnswer)));
   }
-  for (const { since, is } of film.items.sources) note(since, 'proof', `source ${is.title || is.uri}`);
-  for (const { since, is } of film.items.calls ?? []) note(since, 'neutral', `${is.agent || 'agent'} called ${is.model}`);
-  if (film.ended) note(film.ended.cursor, BROKEN.has(film.ended.outcome) ? 'error' : 'neutral', `run ${film.ended.outcome}`);
+  for (const { since, is } of film.items.sources) note(since, 'proof', words.source(String(is.title || is.uri)));
+  for (const { since, is } of film.items.calls ?? []) note(since, 'neutral', words.called(String(is.agent || 'agent'), String(is.model)));
+  if (film.ended) note(film.ended.cursor, BROKEN.has(film.ended.outcome) ? 'error' : 'neutral', words.run(String(film.ended.outcome)));
   return infos;
 });
 
 function noteNodes(film: Film, note: Note): void {
   for (const node of film.items.nodes) {
-    note(node.since, 'neutral', `${node.is.name} started`);
+    note(node.since, 'neutral', words.started(String(node.is.name)));
     const end = endOf(node);
     if (end) note(end.cursor, end.status === 'failed' ? 'error' : 'neutral', `${node.is.name} ${ENDS[end.status] ?? end.status}`);
   }
 }
 
-const ENDS: Record<string, string> = { finished: 'finished', waiting: 'is waiting' };
+const ENDS: Record<string, string> = { finished: 'finished', waiting: words.isWaiting };
 
 function noteText({ is, marks }: SaidItem, note: Note): void {
   const reasoning = is.kind === 'reasoning';
-  const what = `${is.speaker ?? 'agent'} ${reasoning ? 'is thinking' : 'wrote text'}`;
+  const what = `${is.speaker ?? 'agent'} ${reasoning ? words.isThinking : words.wroteText}`;
   for (const [cursor, piece] of marks) if (typeof piece === 'string') note(cursor, reasoning ? 'reasoning' : 'text', what);
 }
 
 const CALLS: Record<string, { kind: Kind; verb: string }> = {
   answered: { kind: 'tool', verb: 'returned' },
   failed: { kind: 'error', verb: 'failed' },
-  denied: { kind: 'approval', verb: 'was denied' },
-  abandoned: { kind: 'tool', verb: 'did not return' },
-  'awaiting approval': { kind: 'approval', verb: 'needs approval' },
+  denied: { kind: 'approval', verb: words.wasDenied },
+  abandoned: { kind: 'tool', verb: words.didNotReturn },
+  'awaiting approval': { kind: 'approval', verb: words.needsApproval },
 };
 
 function noteCall({ is, since, marks }: SaidItem, note: Note): void {
   const name = String(is.name);
-  if (!is.earlier) note(since, 'tool', `${is.speaker ?? 'agent'} called ${name}`);
+  if (!is.earlier) note(since, 'tool', words.called(String(is.speaker ?? 'agent'), String(name)));
   for (const [cursor, news] of marks) {
     const became = CALLS[String((news as { [key: string]: Json }).status)];
     if (became) note(cursor, became.kind, `${name} ${became.verb}`);
@@ -90,11 +92,11 @@ function noteCall({ is, since, marks }: SaidItem, note: Note): void {
 
 const OTHERS: Record<string, (item: SaidItem) => { kind: Kind; what: string }> = {
   user: () => ({ kind: 'text', what: USER_SPOKE }),
-  file: ({ is }) => ({ kind: 'media', what: `file ${is.mediaType ?? ''}` }),
-  error: ({ is }) => ({ kind: 'error', what: `${is.speaker ?? 'agent'} failed: ${is.code ?? 'error'}` }),
-  transfer: ({ is }) => ({ kind: 'neutral', what: `transfer to ${is.to}` }),
+  file: ({ is }) => ({ kind: 'media', what: words.file(String(is.mediaType ?? '')) }),
+  error: ({ is }) => ({ kind: 'error', what: words.failed(String(is.speaker ?? 'agent'), String(is.code ?? 'error')) }),
+  transfer: ({ is }) => ({ kind: 'neutral', what: words.transferTo(String(is.to)) }),
   'credential request': () => ({ kind: 'approval', what: 'needs a credential' }),
-  'input request': () => ({ kind: 'approval', what: 'needs input' }),
+  'input request': () => ({ kind: 'approval', what: words.needsInput }),
 };
 
 function noteOther(item: SaidItem, note: Note): void {

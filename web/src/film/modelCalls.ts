@@ -5,6 +5,7 @@ import { getJson } from '../app/request';
 import { path } from '../app/serverUrl';
 import type { Json } from './document';
 import { shared } from './sharedFile';
+import * as words from '../words/film';
 
 export type Content = { role?: string; parts?: { [kind: string]: Json }[] };
 export type ModelRequest = {
@@ -44,7 +45,7 @@ export function useModelCall(run: string, cursor: number | null, which: 'this' |
       try {
         const [call] = await getJson<ModelCall[]>(`${path('api', 'runs', run)}/model-calls?cursor=${cursor}${which === 'previous' ? '&previous=true' : ''}`, leaving.signal);
         if (call) keep(id, call);
-        setLoaded({ id, state: call ? LOADING : { kind: 'missing', why: 'It is not in the log any more.' } });
+        setLoaded({ id, state: call ? LOADING : { kind: 'missing', why: words.notInTheLogAny } });
       } catch (error) {
         if (!leaving.signal.aborted) setLoaded({ id, state: { kind: 'missing', why: whyNot(error) } });
       }
@@ -55,12 +56,12 @@ export function useModelCall(run: string, cursor: number | null, which: 'this' |
   if (cursor === null) return null;
   const call = (which === 'this' && shared()?.modelCalls?.find((each) => each.cursor === cursor)) || known.get(id);
   if (call) return { kind: 'there', call };
-  if (shared()) return { kind: 'missing', why: 'This file does not contain what was sent to the model.' };
+  if (shared()) return { kind: 'missing', why: words.fileDoesNotContainWhat };
   return loaded.id === id ? loaded.state : LOADING;
 }
 
 function whyNot(error: unknown): string {
-  return error instanceof Problem && error.status === 403 ? 'Only administrators can see what was sent to the model.' : explain(error);
+  return error instanceof Problem && error.status === 403 ? words.onlyAdministratorsCanSeeWhat : explain(error);
 }
 
 function keep(id: string, call: ModelCall): void {

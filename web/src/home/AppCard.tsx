@@ -7,6 +7,7 @@ import { Icon } from '../ui/Icon';
 import { KindChip } from '../ui/Kind';
 import { Traceback } from '../ui/Traceback';
 import { plural, readable } from '../ui/format';
+import * as words from '../words/home';
 
 /** Prompts shown at first; the rest on demand. */
 const SHOWN = 5;
@@ -29,11 +30,11 @@ function FailedApp({ name, error }: { name: string; error: string }) {
   return (
     <li className="card" data-kind="error">
       <h3>
-        <span title={name}>{readable(name)}</span> <KindChip kind="error">Failed to load</KindChip>
+        <span title={name}>{readable(name)}</span> <KindChip kind="error">{words.failedToLoad}</KindChip>
       </h3>
       <p>{error}</p>
       <Traceback text={error} />
-      <p className="quiet">See the server log for details. The app is loaded again when its files change.</p>
+      <p className="quiet">{words.seeTheServerLog}</p>
     </li>
   );
 }
@@ -42,7 +43,7 @@ function UnusableApp({ name, problem }: { name: string; problem: string }) {
   return (
     <li className="card" data-kind="neutral" aria-disabled="true">
       <h3>
-        {name} <KindChip kind="neutral">Not an app</KindChip>
+        {name} <KindChip kind="neutral">{words.notAnApp}</KindChip>
       </h3>
       <p>{problem}</p>
     </li>
@@ -74,24 +75,24 @@ function WorkingApp({ app, isFirst }: { app: UsableApp; isFirst: boolean }) {
             {modelWords(app)}
           </KindChip>
         )}
-        {app.bundled && <span className="quiet">Example</span>}
+        {app.bundled && <span className="quiet">{words.example}</span>}
       </h3>
-      <p>{app.description || 'ADK app'}</p>
+      <p>{app.description || words.adkApp}</p>
       <p className="quiet">
-        {app.agents ? plural(app.agents.length, 'agent') : 'Loads when first used'}
-        {app.changed && ' · files changed, loads again when used next'}
-        {app.live && ' · text and voice'}
+        {app.agents ? plural(app.agents.length, 'agent') : words.loadsWhenFirstUsed}
+        {app.changed && ` · ${words.filesChangedLoadsAgain}`}
+        {app.live && ` · ${words.textAndVoice}`}
         {' · '}
-        <a href={linkTo({ kind: 'evals', app: app.name })}>Eval sets</a>
+        <a href={linkTo({ kind: 'evals', app: app.name })}>{words.evalSets}</a>
       </p>
       <form className="card-form" onSubmit={submit}>
-        <textarea ref={field} className="field" rows={rowsOf(text)} aria-label={`First message to ${titleOf(app)}`} placeholder="First message" value={text} onChange={(event) => setText(event.target.value)} onFocus={(event) => event.target.select()} onKeyDown={onKeyDown} />
-        <button className="button" data-look="primary" title="Start (Enter)">
-          Start <Icon name="chevron" />
+        <textarea ref={field} className="field" rows={rowsOf(text)} aria-label={words.firstMessageTo(titleOf(app))} placeholder={words.firstMessage} value={text} onChange={(event) => setText(event.target.value)} onFocus={(event) => event.target.select()} onKeyDown={onKeyDown} />
+        <button className="button" data-look="primary" title={words.startEnter}>
+          {words.start} <Icon name="chevron" />
         </button>
       </form>
       {shown.length > 1 && (
-        <ul className="prompts" aria-label={`Prompts for ${titleOf(app)}`}>
+        <ul className="prompts" aria-label={words.promptsFor(titleOf(app))}>
           {shown.map((prompt) => (
             <li key={prompt.prompt}>
               <button type="button" title={prompt.shows} onClick={() => startChat(app.name, prompt.prompt)}>
@@ -102,7 +103,7 @@ function WorkingApp({ app, isFirst }: { app: UsableApp; isFirst: boolean }) {
           {app.prompts.length > SHOWN && (
             <li>
               <button type="button" data-more="" aria-expanded={isAll} onClick={() => setAll(!isAll)}>
-                {isAll ? 'fewer' : `${app.prompts.length - SHOWN} more`}
+                {isAll ? words.fewer : words.more(app.prompts.length - SHOWN)}
               </button>
             </li>
           )}

@@ -4,6 +4,7 @@ import { isUsable, useCatalogue } from '../app/catalogue';
 import { getJson } from '../app/request';
 import { Copy } from '../ui/Copy';
 import { addressesOf, COMMAND, snippetsOf, type Snippet } from './connect';
+import * as words from '../words/home';
 
 export default function Connect() {
   const { apps } = useCatalogue();
@@ -14,11 +15,11 @@ export default function Connect() {
   return (
     <div className="connect">
       <p>
-        Serve a folder of ADK agents: <Line text={COMMAND} label="Copy the command" />
+        {words.serveAFolderOfAdk} <Line text={COMMAND} label={words.copyTheCommand} />
       </p>
       {names.length > 1 && (
         <p>
-          <label htmlFor={id}>App </label>
+          <label htmlFor={id}>{words.app} </label>
           <select id={id} className="field" value={app} onChange={(event) => setPicked(event.target.value)}>
             {names.map((name) => (
               <option key={name}>{name}</option>
@@ -31,7 +32,7 @@ export default function Connect() {
           <div key={what}>
             <dt>{what}</dt>
             <dd>
-              <Line text={url} label={`Copy the address for ${what}`} />
+              <Line text={url} label={words.copyTheAddressFor(what)} />
             </dd>
           </div>
         ))}
@@ -60,9 +61,9 @@ function SnippetView({ snippet: { name, about, code } }: { snippet: Snippet }) {
         <span>
           <strong>{name}</strong> {about}
         </span>
-        <Copy text={code} label={`Copy the ${name} snippet`} />
+        <Copy text={code} label={words.copyTheSnippet(name)} />
       </figcaption>
-      <pre tabIndex={0} aria-label={`Code, ${name}`}>
+      <pre tabIndex={0} aria-label={words.code(name)}>
         <code>{code}</code>
       </pre>
     </figure>
@@ -81,7 +82,7 @@ function Versions() {
   if (!found) return null;
   return (
     <p className="quiet">
-      adk-prism {found.adkPrism} · google-adk {found.version} · Python {found.language_version}. For details, run <code>adk-prism doctor</code>.
+      {words.versionsLine(found.adkPrism ?? '', found.version ?? '', found.language_version ?? '')} <code>adk-prism doctor</code>.
     </p>
   );
 }

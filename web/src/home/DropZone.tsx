@@ -6,13 +6,14 @@ import { Icon } from '../ui/Icon';
 import { size } from '../ui/format';
 import type { SampleName } from './samples';
 import { openRecording } from './upload';
+import * as words from '../words/home';
 
 type State = { kind: 'idle' } | { kind: 'sending'; name: string; bytes: number } | { kind: 'failed'; name: string; reason: string };
 
 const SAMPLES: Record<SampleName, string> = {
-  specialists: 'Three specialists in parallel',
-  recovered: 'A failed step and its retry',
-  'agent-tool': 'An agent inside a tool',
+  specialists: words.threeSpecialistsInParallel,
+  recovered: words.failedStepAndItsRetry,
+  'agent-tool': words.agentInsideATool,
 };
 
 export function DropZone() {
@@ -51,24 +52,24 @@ export function DropZone() {
     >
       <Icon name="upload" />
       <p>
-        Drop a file here: an adk-prism recording, ADK events as JSON lines, saved <code>/run_sse</code> output, or a session as JSON.
+        {words.dropAFileHere} <code>/run_sse</code> {words.outputOrASession}
       </p>
       <button type="button" className="button" disabled={state.kind === 'sending'} onClick={() => picker.current?.click()}>
-        Choose a file
+        {words.chooseAFile}
       </button>
-      <input ref={picker} type="file" hidden aria-label="Recording to upload" onChange={(event) => upload(event.target.files?.[0])} />
-      <ul className="prompts" aria-label="Example recordings">
+      <input ref={picker} type="file" hidden aria-label={words.recordingToUpload} onChange={(event) => upload(event.target.files?.[0])} />
+      <ul className="prompts" aria-label={words.exampleRecordings}>
         {(Object.keys(SAMPLES) as SampleName[]).map((name) => (
           <li key={name}>
-            <button type="button" title="Example recording of the tour app" disabled={state.kind === 'sending'} onClick={() => void sample(name)}>
+            <button type="button" title={words.exampleRecordingOfTheTour} disabled={state.kind === 'sending'} onClick={() => void sample(name)}>
               {SAMPLES[name]}
             </button>
           </li>
         ))}
       </ul>
       <p role="status" className="drop-state" data-kind={state.kind === 'failed' ? 'error' : 'neutral'}>
-        {state.kind === 'sending' && `Opening ${state.name}, ${size(state.bytes)}…`}
-        {state.kind === 'failed' && `Could not open ${state.name}: ${state.reason}`}
+        {state.kind === 'sending' && words.opening(state.name, size(state.bytes))}
+        {state.kind === 'failed' && words.couldNotOpen(state.name, state.reason)}
       </p>
     </div>
   );

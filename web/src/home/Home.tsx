@@ -12,6 +12,7 @@ import { Time } from '../ui/Time';
 import { AppCard } from './AppCard';
 import { OUTCOMES } from './outcomes';
 import { DropZone } from './DropZone';
+import * as words from '../words/home';
 import './home.css';
 
 // Whoever only chats does not load it.
@@ -31,39 +32,39 @@ export default function Home() {
   }, [refresh]);
   return (
     <div className="home">
-      <h1>See everything your agents did</h1>
-      <p className="lead">Chat with an agent, then replay any moment.</p>
+      <h1>{words.seeEverythingYourAgentsDid}</h1>
+      <p className="lead">{words.chatWithAnAgentThen}</p>
       {problem && (
         <div className="notice" data-kind="error" role="alert">
           <Icon name="error" /> {problem}
           <span className="actions">
             <button type="button" className="button" onClick={refresh}>
-              Try again
+              {words.tryAgain}
             </button>
           </span>
         </div>
       )}
       <section aria-labelledby="apps">
-        <h2 id="apps">Apps</h2>
+        <h2 id="apps">{words.apps}</h2>
         {!apps && !problem && <div className="skeleton card-skeleton" />}
         <ul className="cards">
           {apps?.map((app, index) => (
             <AppCard key={app.name} app={app} isFirst={index === firstWorking(apps)} />
           ))}
         </ul>
-        {apps?.length === 0 && <p className="quiet">No apps found. Start the server with a folder of ADK apps: adk-prism serve path/to/agents</p>}
+        {apps?.length === 0 && <p className="quiet">{words.noAppsFoundStart}</p>}
       </section>
       <section aria-labelledby="recent">
-        <h2 id="recent">Recent</h2>
+        <h2 id="recent">{words.recent}</h2>
         <Recent entries={conversations?.slice(0, SHOWN) ?? []} apps={apps ?? []} />
       </section>
       <section aria-labelledby="recordings">
-        <h2 id="recordings">Open a recording</h2>
+        <h2 id="recordings">{words.openARecording}</h2>
         <DropZone />
       </section>
       <section aria-labelledby="connect">
-        <h2 id="connect">Connect your agent</h2>
-        <Details className="connect-fold" summary="Command, addresses and code for useChat, AG-UI and curl">
+        <h2 id="connect">{words.connectYourAgent}</h2>
+        <Details className="connect-fold" summary={words.commandAddressesAndCode}>
           {() => (
             <Suspense fallback={<div className="skeleton card-skeleton" />}>
               <Connect />
@@ -72,8 +73,8 @@ export default function Home() {
         </Details>
       </section>
       <section aria-labelledby="server">
-        <h2 id="server">About this server</h2>
-        <Details className="connect-fold" summary="Models, storage, versions and capabilities">
+        <h2 id="server">{words.aboutThisServer}</h2>
+        <Details className="connect-fold" summary={words.modelsStorageVersionsAndCapabilities}>
           {() => (
             <Suspense fallback={<div className="skeleton card-skeleton" />}>
               <ServerInfo />
@@ -91,19 +92,19 @@ function firstWorking(apps: readonly AppEntry[]): number {
 
 function Recent({ entries, apps }: { entries: readonly ConversationEntry[]; apps: readonly AppEntry[] }) {
   const titles = new Map(apps.map((app) => [app.name, titleOf(app)]));
-  if (entries.length === 0) return <p className="quiet">Your conversations and recordings will appear here.</p>;
+  if (entries.length === 0) return <p className="quiet">{words.conversationsAndRecordingsWillAppear}</p>;
   return (
-    <div className="table" role="region" aria-label="Recent conversations" tabIndex={0}>
+    <div className="table" role="region" aria-label={words.recentConversations} tabIndex={0}>
       <table className="recent">
         <thead>
           <tr>
-            <th scope="col">Conversation</th>
-            <th scope="col">App</th>
-            <th scope="col">Last run</th>
+            <th scope="col">{words.conversation}</th>
+            <th scope="col">{words.app}</th>
+            <th scope="col">{words.lastRun}</th>
             <th scope="col" className="number">
-              Runs
+              {words.runs}
             </th>
-            <th scope="col">Active</th>
+            <th scope="col">{words.active}</th>
           </tr>
         </thead>
         <tbody>
@@ -111,7 +112,7 @@ function Recent({ entries, apps }: { entries: readonly ConversationEntry[]; apps
             <tr key={`${entry.app}/${entry.user}/${entry.session}`}>
               <td>
                 <a href={addressOf(entry)}>{entry.title || shorten(entry.session, 28)}</a>
-                {entry.uploaded && <span className="quiet"> recording</span>}
+                {entry.uploaded && <span className="quiet"> {words.recording}</span>}
               </td>
               <td title={entry.app}>{titles.get(entry.app) ?? readable(entry.app)}</td>
               <td>

@@ -6,6 +6,8 @@ import { getJson } from '../app/request';
 import { KindChip } from '../ui/Kind';
 import { number, plural, size } from '../ui/format';
 import { ageWords, packageWords, placeWords, type Setup } from './setup';
+import * as words from '../words/home';
+import * as wording from '../words/home';
 
 type State = { kind: 'loading' } | { kind: 'failed'; reason: string } | { kind: 'known'; setup: Setup };
 
@@ -22,7 +24,7 @@ export default function ServerInfo() {
   }, []);
   return (
     <div className="connect">
-      <h3>Apps</h3>
+      <h3>{words.apps}</h3>
       <dl>
         {apps?.map((app) => (
           <div key={app.name}>
@@ -32,7 +34,7 @@ export default function ServerInfo() {
         ))}
       </dl>
       {state.kind === 'loading' && <div className="skeleton card-skeleton" />}
-      {state.kind === 'failed' && <p className="quiet">Storage, versions and capabilities are not available to you: {state.reason}</p>}
+      {state.kind === 'failed' && <p className="quiet">{words.storageVersionsAndCapabilities(state.reason)}</p>}
       {state.kind === 'known' && <Known setup={state.setup} />}
     </div>
   );
@@ -42,12 +44,12 @@ function Known({ setup }: { setup: Setup }) {
   const { log, places } = setup;
   return (
     <>
-      <h3>Storage</h3>
+      <h3>{words.storage}</h3>
       <dl>
         <div>
-          <dt>Run log</dt>
+          <dt>{words.runLog}</dt>
           <dd>
-            <code>{log.place}</code> · {plural(log.runs, 'run')}, {size(log.bytes)}. Runs are kept for {ageWords(log.maxAge)}, up to {size(log.maxBytes)}.
+            <code>{log.place}</code> · {words.logSize(plural(log.runs, 'run'), size(log.bytes), ageWords(log.maxAge), size(log.maxBytes))}
           </dd>
         </div>
         {(['sessions', 'artifacts', 'memory'] as const).map((name) => (
@@ -57,13 +59,13 @@ function Known({ setup }: { setup: Setup }) {
           </div>
         ))}
         <div>
-          <dt>Reloading</dt>
-          <dd>{setup.reloads ? 'On: an app is loaded again when its files change.' : 'Off: restart the server after a change. Turn it on with --reload.'}</dd>
+          <dt>{words.reloading}</dt>
+          <dd>{setup.reloads ? words.appIsLoadedAgain : words.offRestartTheServerAfter}</dd>
         </div>
       </dl>
-      <h3>Versions</h3>
+      <h3>{words.versions}</h3>
       <p className="quiet">{setup.packages.filter((each) => each.installed).map(packageWords).join(' · ')}</p>
-      <h3>Capabilities</h3>
+      <h3>{words.capabilities}</h3>
       <Capabilities setup={setup} />
     </>
   );
@@ -71,12 +73,12 @@ function Known({ setup }: { setup: Setup }) {
 
 function Capabilities({ setup: { capabilities } }: { setup: Setup }) {
   const off = capabilities.filter((each) => !each.on);
-  if (off.length === 0) return <p className="quiet">All {number(capabilities.length)} work with the installed versions.</p>;
+  if (off.length === 0) return <p className="quiet">{words.allWorkWithTheInstalled(number(capabilities.length))}</p>;
   return (
     <ul>
       {off.map((each) => (
         <li key={each.name}>
-          <KindChip kind="error">Off</KindChip> {each.name}: {each.summary}. {each.problem} Without it: {each.without}.
+          <KindChip kind="error">{words.off}</KindChip> {words.capabilityOff(each.name, each.summary, each.problem, each.without)}
         </li>
       ))}
     </ul>
@@ -85,8 +87,8 @@ function Capabilities({ setup: { capabilities } }: { setup: Setup }) {
 
 /** Say which models an app uses, and whether it is loaded. */
 function appWords(app: AppEntry): string {
-  if (!isUsable(app)) return app.error !== undefined ? `Failed to load: ${app.error}` : app.problem;
-  if (app.models === null) return 'Not loaded yet. It loads when first used.';
-  const reloaded = app.reloads ? `, reloaded ${app.reloads === 1 ? 'once' : `${number(app.reloads)} times`}` : '';
-  return `${modelWords(app)} · ${app.changed ? 'files changed, loads again when used next' : 'loaded'}${reloaded}`;
+  if (!isUsable(app)) return app.error !== undefined ? words.failedToLoadWhy(app.error) : app.problem;
+  if (app.models === null) return words.notLoadedYetItLoads;
+  const reloaded = app.reloads ? words.reloaded(app.reloads === 1 ? 'once' : wording.countTimes(number(app.reloads))) : '';
+  return `${modelWords(app)} · ${app.changed ? words.filesChangedLoadsAgain : 'loaded'}${reloaded}`;
 }

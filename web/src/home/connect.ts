@@ -1,6 +1,7 @@
 /** How other programs talk to an app of this server: addresses, and code that can be copied, with this server's address. */
 import { address, path } from '../app/serverUrl';
 import { curlOf } from '../chat/export';
+import * as words from '../words/home';
 
 export type Snippet = { name: string; about: string; language: string; code: string };
 
@@ -10,10 +11,10 @@ export const COMMAND = 'adk-prism serve path/to/agents';
 /** Return the addresses of an app, each with what speaks to it. */
 export function addressesOf(app: string): [what: string, url: string][] {
   return [
-    ['AI SDK (useChat)', address(path('api', 'chat', app))],
+    [words.aiSdkUsechat, address(path('api', 'chat', app))],
     ['AG-UI', address(path('api', 'ag-ui', app))],
     ['CopilotKit', address('api/copilotkit')],
-    ['ADK (run_sse)', address('run_sse')],
+    [words.adkRunSse, address('run_sse')],
     ['OpenAPI', address('docs')],
   ];
 }
@@ -22,7 +23,7 @@ export function snippetsOf(app: string): Snippet[] {
   return [
     {
       name: 'useChat',
-      about: 'React, with the AI SDK: npm install ai @ai-sdk/react',
+      about: words.reactWithTheAiSdk,
       language: 'tsx',
       code: `import { useChat } from '@ai-sdk/react';
 import { DefaultChatTransport } from 'ai';
@@ -33,7 +34,7 @@ const { messages, sendMessage } = useChat({
     },
     {
       name: 'AG-UI',
-      about: 'Any AG-UI client: npm install @ag-ui/client',
+      about: words.anyAgUiClientNpm,
       language: 'ts',
       code: `import { HttpAgent } from '@ag-ui/client';
 
@@ -43,7 +44,7 @@ await agent.runAgent();`,
     },
     {
       name: 'curl',
-      about: 'A stream on the command line',
+      about: words.streamOnTheCommandLine,
       language: 'sh',
       code: curlOf({ app, session: 'my-chat', user: 'user' }, 'Hello'),
     },

@@ -1,5 +1,6 @@
 /** How a server is set up, as `GET /api/setup` answers. */
 import { duration, plural } from '../ui/format';
+import * as words from '../words/home';
 
 export type Package = { name: string; installed: string; supported: string };
 
@@ -18,7 +19,7 @@ export type Setup = {
 
 /** Say which version of a package is installed. */
 export function packageWords({ name, installed, supported }: Package): string {
-  return `${name} ${installed}${supported && ` (supported: ${supported})`}`;
+  return `${name} ${installed}${supported && ` ${words.supported(supported)}`}`;
 }
 
 const DAY = 86_400;
@@ -31,6 +32,6 @@ export function ageWords(seconds: number): string {
 /** Say where sessions, artifacts or memory are. */
 export function placeWords(setup: Setup, name: keyof Setup['places'], place: string): string {
   if (place) return place;
-  if (name === 'memory') return 'In this process; lost when it stops';
-  return setup.localStorage ? 'In the .adk folder of each app' : `In ${setup.dataDir}`;
+  if (name === 'memory') return words.processLostWhenItStops;
+  return setup.localStorage ? words.adkFolderOfEachApp : words.inFolder(setup.dataDir);
 }

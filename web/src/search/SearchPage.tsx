@@ -9,6 +9,7 @@ import { Time } from '../ui/Time';
 import { duration, number, plural } from '../ui/format';
 import { costNumber } from '../ui/tokens';
 import { FILTERS, fieldsOf, linkToFound, search, type Fields, type FoundRun } from './search';
+import * as words from '../words/search';
 import '../home/home.css';
 import './search.css';
 
@@ -24,14 +25,14 @@ export default function SearchPage() {
   const change = (name: string, value: string) => move({ options: { ...options, [name]: value } }, 'replace');
   return (
     <div className="home search-page">
-      <h1>Search runs</h1>
+      <h1>{words.searchRuns}</h1>
       <search>
-        <input type="search" className="field" autoFocus aria-label="Text" placeholder="Words in messages, tool calls and errors" value={fields.text ?? ''} onChange={(event) => change('text', event.currentTarget.value)} />
+        <input type="search" className="field" autoFocus aria-label={words.text} placeholder={words.wordsInMessagesToolCalls} value={fields.text ?? ''} onChange={(event) => change('text', event.currentTarget.value)} />
         <div className="filters">
           <label>
-            Outcome
+            {words.outcome}
             <select className="field" value={fields.outcome ?? ''} onChange={(event) => change('outcome', event.currentTarget.value)}>
-              <option value="">any</option>
+              <option value="">{words.any}</option>
               {Object.entries(OUTCOMES).map(([name, { word }]) => name !== 'running' && <option key={name} value={name}>{word}</option>)}
             </select>
           </label>
@@ -49,13 +50,13 @@ export default function SearchPage() {
         </div>
       )}
       <p className="quiet" role="status">
-        {state.isLoading ? 'Searching…' : state.runs.length === 0 ? 'No run fits.' : `${plural(state.runs.length, 'run')}${state.next ? ' and more' : ''}`}
-        {state.isPartial && ' Some runs could not be searched: they are not indexed yet, or too old.'}
+        {state.isLoading ? words.searching : state.runs.length === 0 ? words.noRunFits : `${plural(state.runs.length, 'run')}${state.next ? ` ${words.andMore}` : ''}`}
+        {state.isPartial && ` ${words.someRunsCouldNot}`}
       </p>
       {state.runs.length > 0 && <Results runs={state.runs} fields={fields} />}
       {state.next && (
         <button type="button" className="button" onClick={more}>
-          Show more
+          {words.showMore}
         </button>
       )}
     </div>
@@ -91,26 +92,26 @@ function useSearch(fields: Fields): { state: State; more(): void } {
 function Results({ runs, fields }: { runs: readonly FoundRun[]; fields: Fields }) {
   const hasCosts = runs.some(({ cost }) => cost !== undefined);
   return (
-    <div className="table" role="region" aria-label="Runs" tabIndex={0}>
+    <div className="table" role="region" aria-label={words.runs} tabIndex={0}>
       <table className="recent">
         <thead>
           <tr>
-            <th scope="col">Message</th>
-            <th scope="col">App</th>
-            <th scope="col">Outcome</th>
+            <th scope="col">{words.message}</th>
+            <th scope="col">{words.app}</th>
+            <th scope="col">{words.outcome}</th>
             <th scope="col" className="number">
-              Tokens
+              {words.tokens}
             </th>
             {hasCosts && (
               <th scope="col" className="number">
-                Cost
+                {words.cost}
               </th>
             )}
             <th scope="col" className="number">
-              Duration
+              {words.duration}
             </th>
-            <th scope="col">Started</th>
-            <th scope="col">Compare</th>
+            <th scope="col">{words.started}</th>
+            <th scope="col">{words.compare}</th>
           </tr>
         </thead>
         <tbody>
@@ -143,8 +144,8 @@ function Result({ found, fields }: { found: FoundRun; fields: Fields }) {
         <Time at={found.started} />
       </td>
       <td>
-        <a href={linkTo({ kind: 'compare', a: found.run, b: null })} aria-label={`Compare ${found.title || found.run} with another run`}>
-          with…
+        <a href={linkTo({ kind: 'compare', a: found.run, b: null })} aria-label={words.compareWithAnotherRun(found.title || found.run)}>
+          {words.compareWith}
         </a>
       </td>
     </tr>

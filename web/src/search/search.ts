@@ -4,6 +4,7 @@ import { call } from '../app/identity';
 import { problemOf } from '../app/problem';
 import { HOME, formatRoute } from '../app/route';
 import type { Outcome } from '../film/document';
+import * as words from '../words/search';
 
 export type Fields = Readonly<Record<string, string>>;
 
@@ -30,18 +31,18 @@ export type Page = { runs: FoundRun[]; next: string | null; isPartial: boolean }
 
 /** The fields beside the text, with what is shown for each. */
 export const FILTERS: readonly (readonly [name: string, label: string, hint: string])[] = [
-  ['tool', 'Tool', 'search_*'],
-  ['agent', 'Agent', ''],
-  ['model', 'Model', 'gemini*'],
-  ['error', 'Error', 'ValueError, or *'],
-  ['state', 'State key', ''],
-  ['feedback', 'Feedback', 'up, down, any, none'],
-  ['app', 'App', ''],
-  ['minTokens', 'Tokens from', '10000'],
-  ['cost', 'Cost', '0.1..0.5'],
-  ['minDuration', 'Seconds from', '30'],
-  ['since', 'Since', 'date'],
-  ['until', 'Until', 'date'],
+  ['tool', words.tool, 'search_*'],
+  ['agent', words.agent, ''],
+  ['model', words.model, 'gemini*'],
+  ['error', words.error, words.errorExample],
+  ['state', words.stateKey, ''],
+  ['feedback', words.feedback, words.upDownAnyNone],
+  ['app', words.app, ''],
+  ['minTokens', words.tokensFrom, '10000'],
+  ['cost', words.cost, '0.1..0.5'],
+  ['minDuration', words.secondsFrom, '30'],
+  ['since', words.since, 'date'],
+  ['until', words.until, 'date'],
 ];
 
 const NAMES = ['text', 'outcome', 'maxTokens', 'maxDuration', ...FILTERS.map(([name]) => name)];

@@ -2,6 +2,7 @@
 import { useEffect, useState, type ReactNode } from 'react';
 import { copyText } from './clipboard';
 import { Icon } from './Icon';
+import * as words from '../words/ui';
 
 const SHOWN_MS = 1200;
 
@@ -18,7 +19,7 @@ export function Copy({ text, label, children }: Props) {
     const done = await copyText(typeof text === 'function' ? text() : text);
     setResult(done ? 'copied' : 'failed');
   };
-  const said = { none: label, copied: 'Copied', failed: 'Could not copy' }[result];
+  const said = { none: label, copied: words.copied, failed: words.couldNotCopy }[result];
   return (
     <button type="button" className="button" data-look="quiet" data-square={children ? undefined : ''} title={said} aria-label={children ? label : said} onClick={copy}>
       <Icon name={result === 'copied' ? 'check' : result === 'failed' ? 'cross' : 'copy'} />

@@ -1,6 +1,7 @@
 /** An id, shortened in the middle; a click copies the whole. */
 import { useState } from 'react';
 import { copyText } from './clipboard';
+import * as words from '../words/ui';
 
 const LONGEST = 16;
 
@@ -14,7 +15,7 @@ export function Id({ id, longest }: { id: string; longest?: number }) {
   const [copied, setCopied] = useState(false);
   const copy = async () => setCopied(await copyText(id));
   return (
-    <button type="button" className="id" title={copied ? 'Copied' : `Copy ${id}`} onClick={copy} onBlur={() => setCopied(false)}>
+    <button type="button" className="id" title={copied ? words.copied : words.copy(id)} onClick={copy} onBlur={() => setCopied(false)}>
       {shorten(id, longest)}
     </button>
   );

@@ -1,6 +1,7 @@
 /** JSON that folds by depth and says how large each fold is. Bounded: long lists and texts open in pieces. */
 import { memo, useState, type ReactNode } from 'react';
 import { plural, size } from './format';
+import * as wording from '../words/ui';
 
 const ITEMS_SHOWN = 100; // More of them at once makes the browser, and the reader, slow.
 const CHARS_SHOWN = 2000;
@@ -72,7 +73,7 @@ function Leaf({ value }: { value: unknown }) {
       {`"${cut ? value.slice(0, CHARS_SHOWN) : value}"`}
       {cut && (
         <button type="button" className="more" onClick={() => setWhole(true)}>
-          all {size(value.length)}
+          {wording.all(size(value.length))}
         </button>
       )}
     </span>

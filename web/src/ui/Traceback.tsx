@@ -3,6 +3,7 @@ import { useEffect, useState } from 'react';
 import { getJson } from '../app/request';
 import { shared } from '../film/sharedFile';
 import { Details } from './Details';
+import * as words from '../words/ui';
 
 type Trace = { text: string; place: string; source: string; traceback: string };
 
@@ -30,7 +31,7 @@ export function Traceback({ text }: { text: string }) {
   }, [reference]);
   if (!trace) return null;
   return (
-    <Details className="traceback" summary={trace.place ? <><code>{trace.place}</code> <code>{trace.source}</code></> : 'Traceback'}>
+    <Details className="traceback" summary={trace.place ? <><code>{trace.place}</code> <code>{trace.source}</code></> : words.traceback}>
       {() => <pre>{trace.traceback}</pre>}
     </Details>
   );

@@ -1,14 +1,15 @@
 /** Times and amounts in words: with their unit, short, and the same everywhere. */
+import * as wording from '../words/ui';
 
 /** Say a duration: `340 ms`, `6.2 s`, `2 min 05 s`, `3 h 12 min`. */
 export function duration(seconds: number): string {
   if (!Number.isFinite(seconds)) return '–';
   if (seconds < 0) return `−${duration(-seconds)}`;
-  if (seconds < 0.9995) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 0.9995) return wording.ms(Math.round(seconds * 1000));
   if (seconds < 59.95) return `${seconds.toFixed(1)} s`;
   const whole = Math.round(seconds);
-  if (whole < 3600) return `${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
-  return `${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
+  if (whole < 3600) return wording.minS(Math.floor(whole / 60), two(whole % 60));
+  return wording.hMin(Math.floor(whole / 3600), two(Math.floor((whole % 3600) / 60)));
 }
 
 function two(value: number): string {
@@ -18,8 +19,8 @@ function two(value: number): string {
 /** Say how long ago something was, coarsely. */
 export function ago(then: number, now: number): string {
   const seconds = Math.max(0, now - then);
-  if (seconds < 45) return 'just now';
-  if (seconds < 3600) return `${Math.max(1, Math.round(seconds / 60))} min ago`;
+  if (seconds < 45) return wording.justNow;
+  if (seconds < 3600) return wording.minAgo(Math.max(1, Math.round(seconds / 60)));
   if (seconds < 86_400) return `${Math.round(seconds / 3600)} h ago`;
   return new Date(then * 1000).toLocaleDateString(undefined, { day: 'numeric', month: 'short', year: 'numeric' });
 }

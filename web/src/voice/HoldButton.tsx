@@ -5,6 +5,7 @@
 import { useEffect, useRef } from 'react';
 import { Icon } from '../ui/Icon';
 import type { Voice } from './voice';
+import * as words from '../words/voice';
 
 /** Where Space means something already. */
 const TAKEN = 'input, textarea, select, button, a, summary, audio, video, [contenteditable], dialog';
@@ -51,7 +52,7 @@ export function HoldButton({ voice, isOn, isReady }: { voice: Voice; isOn: boole
       data-look="primary"
       aria-pressed={isOn}
       disabled={!isReady}
-      title="Hold to talk (Space)"
+      title={words.holdToTalkSpace}
       onPointerDown={(event) => {
         event.currentTarget.setPointerCapture(event.pointerId);
         voice.press();
@@ -63,7 +64,7 @@ export function HoldButton({ voice, isOn, isReady }: { voice: Voice; isOn: boole
         if (event.detail === 0) (isOn ? voice.release : voice.press)();
       }}
     >
-      <Icon name="mic" /> {isOn ? 'Release to send' : 'Hold to talk'}
+      <Icon name="mic" /> {isOn ? words.releaseToSend : words.holdToTalk}
     </button>
   );
 }

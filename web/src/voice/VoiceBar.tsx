@@ -7,6 +7,7 @@ import { HoldButton } from './HoldButton';
 import { Meter } from './Meter';
 import { Voice } from './voice';
 import { statusText } from './statusText';
+import * as wording from '../words/voice';
 import './voice.css';
 
 type Props = { conversation: Conversation; isOffline: boolean; onBegin(): void; onClose(): void };
@@ -38,20 +39,20 @@ function Bar({ voice, isOffline, onClose }: BarProps) {
     document.getElementById('composer')?.focus();
   };
   return (
-    <section ref={bar} className="voice" aria-label="Voice" tabIndex={-1} data-kind={words.kind}>
+    <section ref={bar} className="voice" aria-label={wording.voice} tabIndex={-1} data-kind={words.kind}>
       <div className="voice-row">
         <Icon name={words.icon} />
         <strong>{words.text}</strong>
         {!isOver && <Meter voice={voice} />}
         <span className="voice-side">
           {status.connection.kind === 'open' && (
-            <select className="field" aria-label="Microphone mode" value={status.mode} onChange={(event) => void voice.setMode(event.target.value as Mode)}>
-              <option value="hold">Push to talk</option>
-              <option value="open">Open microphone</option>
+            <select className="field" aria-label={wording.microphoneMode} value={status.mode} onChange={(event) => void voice.setMode(event.target.value as Mode)}>
+              <option value="hold">{wording.pushToTalk}</option>
+              <option value="open">{wording.openMicrophone}</option>
             </select>
           )}
           <button type="button" className="button" data-look="quiet" onClick={() => void end()}>
-            <Icon name="cross" /> {isOver ? 'Close' : 'End'}
+            <Icon name="cross" /> {isOver ? wording.close : wording.end}
           </button>
         </span>
       </div>
@@ -73,12 +74,12 @@ function Actions({ voice, status }: { voice: Voice; status: LiveState }) {
         <HoldButton voice={voice} isOn={mic.kind === 'on'} isReady={isReady} />
       ) : (
         <button type="button" className="button talk" data-look="primary" disabled={!isReady} onClick={mic.kind === 'on' ? voice.mute : voice.press}>
-          <Icon name={mic.kind === 'off' ? 'mic' : 'pause'} /> {mic.kind === 'off' ? 'Unmute' : 'Mute'}
+          <Icon name={mic.kind === 'off' ? 'mic' : 'pause'} /> {mic.kind === 'off' ? wording.unmute : wording.mute}
         </button>
       )}
       {/* Never disabled: the focus would be lost with the press, and Firefox gives a disabled button no keys. */}
-      <button type="button" className="button" aria-disabled={!(isSpeaking || isBusy)} title="Interrupt (Esc)" onClick={voice.interrupt}>
-        <Icon name="stop" /> Interrupt
+      <button type="button" className="button" aria-disabled={!(isSpeaking || isBusy)} title={wording.interruptEsc} onClick={voice.interrupt}>
+        <Icon name="stop" /> {wording.interrupt}
       </button>
     </div>
   );
@@ -90,13 +91,13 @@ function Notes({ voice, status, isOffline }: { voice: Voice; status: LiveState; 
     <>
       {mic.kind === 'none' && (
         <p className="voice-row" role="alert">
-          <span>{mic.reason} You can type instead.</span>
+          <span>{wording.canTypeInstead(mic.reason)}</span>
           <button type="button" className="button" onClick={() => void voice.listen()}>
-            <Icon name="retry" /> Try again
+            <Icon name="retry" /> {wording.tryAgain}
           </button>
         </p>
       )}
-      {!Voice.isAudible && <p>You can read the agent’s answers but not hear them: browsers play streamed audio only on https pages and localhost.</p>}
+      {!Voice.isAudible && <p>{wording.canReadTheAgentsAnswers}</p>}
       {problem && (
         <p className="failure" role="alert">
           {problem}
@@ -104,10 +105,10 @@ function Notes({ voice, status, isOffline }: { voice: Voice; status: LiveState; 
       )}
       {isNew && mode === 'hold' && mic.kind === 'off' && (
         <p className="quiet">
-          Hold <kbd>Space</kbd> or the button while you speak; <kbd>Esc</kbd> interrupts the agent.
+          {wording.hold} <kbd>Space</kbd> {wording.buttonWhileYouSpeak} <kbd>Esc</kbd> {wording.interruptsTheAgent}
         </p>
       )}
-      {isNew && isOffline && <p className="quiet">The demo model does not understand speech: it reports how long and how high a sound was, and answers in tones.</p>}
+      {isNew && isOffline && <p className="quiet">{wording.demoModelDoesNotUnderstand}</p>}
     </>
   );
 }

@@ -30,6 +30,7 @@ import { useLineage } from './useLineage';
 import { useStopped } from './useStopped';
 import { useMessageRuns } from './useMessageRuns';
 import { Workspace } from './Workspace';
+import * as words from '../words/workspace';
 
 type Loaded = { kind: 'loading' } | { kind: 'failed'; reason: string } | { kind: 'ready'; conversation: Conversation };
 
@@ -80,13 +81,13 @@ function Unopened({ where, reason }: { where: Where; reason: string }) {
       <h1>{where.app}</h1>
       <div className="notice" data-kind="error" role="alert">
         <Icon name="error" />
-        <span>Could not open this chat: {reason}</span>
+        <span>{words.couldNotOpenThisChat(reason)}</span>
         <span className="actions">
           <button type="button" className="button" onClick={() => location.reload()}>
-            Try again
+            {words.tryAgain}
           </button>
           <a className="button" href={linkTo({ kind: 'home' })}>
-            Back to Home
+            {words.backToHome}
           </a>
         </span>
       </div>
@@ -136,7 +137,7 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
     return [...answered, ...messagesOf(...tellings, { run: film.run, said: conversationAt(film, saidAt), film })];
   }, [messages, runs, film, films, playhead.isPast, saidAt]);
 
-  const blocked = playhead.isPast ? 'Return to the latest event to reply.' : link.kind === 'gone' ? 'This session was deleted.' : '';
+  const blocked = playhead.isPast ? words.returnToTheLatestEvent : link.kind === 'gone' ? words.sessionWasDeleted : '';
   const actions = useMemo<ChatActions>(
     () => ({
       ...where,
@@ -163,7 +164,7 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
   const failure = error && !isLost(error) ? explain(error) : isBusy ? '' : (messages.at(-1)?.metadata?.failure ?? '');
   const isDerived = lastAnswer(messages)?.metadata?.derived ?? false;
   const listed = conversations?.find(({ app, session }) => app === where.app && session === where.session);
-  const title = listed?.title || (messages[0] ? textOf(messages[0]).slice(0, 120) : 'New chat');
+  const title = listed?.title || (messages[0] ? textOf(messages[0]).slice(0, 120) : words.newChat);
   return (
     <ChatContext value={actions}>
       <Workspace
@@ -177,12 +178,12 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
         }
         state={filmState}
         playhead={playhead}
-        part={runs.length > 1 && runs.includes(run ?? '') ? `run ${runs.indexOf(run ?? '') + 1} of ${runs.length} of this answer` : ''}
+        part={runs.length > 1 && runs.includes(run ?? '') ? words.runOfOfThisAnswer(runs.indexOf(run ?? '') + 1, runs.length) : ''}
         app={where.app}
         session={where.session}
         say={say}
         follow={follow}
-        empty={isDerived ? 'This server did not record this conversation: it is read from the ADK session. New messages are recorded.' : 'Nothing yet. Send a message first.'}
+        empty={isDerived ? words.serverDidNotRecord : words.nothingYetSendAMessage}
         chat={
           <ChatView
             conversation={conversation}
@@ -228,9 +229,9 @@ function exports(where: Where, title: string, messages: readonly Message[]): Sha
   const name = fileName(title, where.session);
   const lastText = () => textOf(messages.findLast((message) => message.role === 'user') ?? { id: '', role: 'user', parts: [] }) || 'Hello';
   return [
-    { icon: 'code', word: 'Copy as curl', copy: () => curlOf(where, lastText()) },
-    { icon: 'copy', word: 'Copy the conversation as Markdown', copy: () => markdownOf(messages) },
-    { icon: 'download', word: 'Conversation (Markdown)', save: () => markdownOf(messages), name: `${name}.md`, type: 'text/markdown' },
-    { icon: 'download', word: 'Conversation (JSON)', save: () => JSON.stringify(messages, null, 2), name: `${name}.json`, type: 'application/json' },
+    { icon: 'code', word: words.copyAsCurl, copy: () => curlOf(where, lastText()) },
+    { icon: 'copy', word: words.copyTheConversationAsMarkdown, copy: () => markdownOf(messages) },
+    { icon: 'download', word: words.conversationMarkdown, save: () => markdownOf(messages), name: `${name}.md`, type: 'text/markdown' },
+    { icon: 'download', word: words.conversationJson, save: () => JSON.stringify(messages, null, 2), name: `${name}.json`, type: 'application/json' },
   ];
 }

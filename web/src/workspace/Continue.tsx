@@ -6,6 +6,7 @@ import { postJson } from '../app/request';
 import { go, HOME } from '../app/route';
 import { path } from '../app/serverUrl';
 import type { Film } from '../film/film';
+import * as words from '../words/workspace';
 
 type Made = { run: string; app: string; user: string; session: string };
 
@@ -28,23 +29,23 @@ export function Continue({ film, at }: { film: Film; at: number }) {
     }
   };
   if (!apps) return null;
-  if (!names.length) return <span className="muted">This server has no app that could continue it.</span>;
+  if (!names.length) return <span className="muted">{words.serverHasNoApp}</span>;
   return (
     <span className="continue">
       {problem && <span role="alert">{problem}</span>}
       {!isServed && (
         <>
-          <span className="muted">{film.captured ? 'It does not say which app it is of.' : `This server has no app “${film.app}”.`}</span>
-          <select className="field" aria-label="App that continues it" value={chosen} onChange={(event) => setChosen(event.target.value)}>
-            <option value="">Choose an app</option>
+          <span className="muted">{film.captured ? words.doesNotSayWhichApp : words.noSuchApp(film.app)}</span>
+          <select className="field" aria-label={words.appThatContinuesIt} value={chosen} onChange={(event) => setChosen(event.target.value)}>
+            <option value="">{words.chooseAnApp}</option>
             {names.map((name) => (
               <option key={name}>{name}</option>
             ))}
           </select>
         </>
       )}
-      <button type="button" className="button" disabled={!app || isSending} title="A new session with what was said up to this event. No tool runs, and nothing that was asked is asked again." onClick={begin}>
-        Continue in a chat
+      <button type="button" className="button" disabled={!app || isSending} title={words.newSessionWithWhat} onClick={begin}>
+        {words.continueInAChat}
       </button>
     </span>
   );

@@ -1,14 +1,16 @@
 /** Shows or hides how answers came about: thoughts, and changes of the state. */
 import { useKeys } from '../app/keys';
 import { showDetails, useDetails } from '../chat/details';
+import * as words from '../words/workspace';
+import * as wording from '../words/workspace';
 
 export function DetailsSwitch() {
   const isShown = useDetails();
   const turn = () => showDetails(!isShown);
   useKeys({ details: turn });
   return (
-    <button type="button" className="button" data-look="quiet" aria-pressed={isShown} title={`${isShown ? 'Hide' : 'Show'} thoughts and state changes (d)`} onClick={turn}>
-      Details
+    <button type="button" className="button" data-look="quiet" aria-pressed={isShown} title={words.thoughtsAndStateChangesD(isShown ? wording.hide : wording.show)} onClick={turn}>
+      {words.details}
     </button>
   );
 }

@@ -3,6 +3,7 @@ import { useState, type ReactNode } from 'react';
 import { isUsable, modelWords, useCatalogue } from '../app/catalogue';
 import { Id } from '../ui/Id';
 import { KindChip } from '../ui/Kind';
+import * as words from '../words/workspace';
 
 type Props = {
   app: string;
@@ -29,12 +30,12 @@ export function Heading({ app, title, run, isDerived = false, origin }: Props) {
       {isUsable(entry) && <Reloaded key={app} reloads={entry.reloads} />}
       {entry?.error !== undefined && (
         <KindChip kind="error" icon="error" title={entry.error}>
-          App does not load
+          {words.appDoesNotLoad}
         </KindChip>
       )}
       {isDerived && (
-        <KindChip kind="neutral" icon="clock" title="Read from the ADK session: streaming and timing details are not available.">
-          Not recorded
+        <KindChip kind="neutral" icon="clock" title={words.readFromTheAdkSession}>
+          {words.notRecorded}
         </KindChip>
       )}
       {origin}
@@ -52,8 +53,8 @@ function Reloaded({ reloads }: { reloads: number }) {
   if (highest === first) return null;
   return (
     <span role="status">
-      <KindChip kind="state" icon="retry" title="The files of the app have changed. New messages are answered by the new code.">
-        App reloaded
+      <KindChip kind="state" icon="retry" title={words.filesOfTheApp}>
+        {words.appReloaded}
       </KindChip>
     </span>
   );

@@ -3,6 +3,7 @@ import { useCatalogue } from '../app/catalogue';
 import { formatRoute, HOME } from '../app/route';
 import { Icon } from '../ui/Icon';
 import type { Lineage } from './useLineage';
+import * as words from '../words/workspace';
 
 const LONGEST = 40;
 
@@ -14,8 +15,8 @@ export function ForkedFrom({ lineage }: { lineage: Lineage | null }) {
   const origin = conversations?.find(({ session }) => session === point.session);
   const title = (origin?.title || lineage.said).slice(0, LONGEST) || 'a run';
   return (
-    <a className="chip" data-kind="neutral" title="Open the original at this event" href={formatRoute({ ...HOME, place: { kind: 'run', run: point.run }, at: point.at })}>
-      <Icon name="branch" /> {point.rerun ? `Rerun of ${title}` : `Fork of ${title} at event ${point.at}`}
+    <a className="chip" data-kind="neutral" title={words.openTheOriginal} href={formatRoute({ ...HOME, place: { kind: 'run', run: point.run }, at: point.at })}>
+      <Icon name="branch" /> {point.rerun ? words.rerunOf(title) : words.forkOfAtEvent(title, point.at)}
     </a>
   );
 }
@@ -26,13 +27,13 @@ export function Forks({ options, lineage }: { options: Record<string, string>; l
   return (
     <details className="forks">
       <summary className="button" data-look="quiet">
-        <Icon name="branch" /> {lineage.forks.length === 1 ? '1 fork' : `${lineage.forks.length} forks`}
+        <Icon name="branch" /> {lineage.forks.length === 1 ? words.oneFork : words.forks(lineage.forks.length)}
       </summary>
       <ul className="menu">
         {lineage.forks.toReversed().map(({ app, session, at }) => (
           <li key={session}>
             <a href={formatRoute({ ...HOME, place: { kind: 'chat', app, session }, options })}>
-              Fork at event {at}
+              {words.forkAtEvent(at)}
             </a>
           </li>
         ))}

@@ -1,6 +1,7 @@
 /** One button for each panel: tabs where there is room for one thing at a time, else switches. */
 import { useEffect, useRef } from 'react';
 import type { PanelSpec } from '../panels/panel';
+import * as words from '../words/workspace';
 
 type Props = {
   panels: readonly PanelSpec[];
@@ -13,8 +14,8 @@ type Props = {
 
 export function PanelBar({ panels, open, onPick, onChat }: Props) {
   return (
-    <nav className="tabs" aria-label="Panels" data-alone={onChat ? '' : undefined}>
-      {onChat && <Tab title="Chat" isOpen={open.length === 0} onPick={onChat} />}
+    <nav className="tabs" aria-label={words.panels} data-alone={onChat ? '' : undefined}>
+      {onChat && <Tab title={words.chat} isOpen={open.length === 0} onPick={onChat} />}
       {panels.map((panel) => (
         <Tab key={panel.name} title={panel.title} keys={panel.key} isOpen={open.includes(panel.name)} onPick={() => onPick(panel)} />
       ))}

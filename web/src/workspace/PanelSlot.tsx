@@ -3,6 +3,7 @@ import { useRef, type CSSProperties, type KeyboardEvent, type PointerEvent, type
 import { useSize } from '../panels/useSize';
 import { Icon } from '../ui/Icon';
 import { usePanelWidth } from './panelWidth';
+import * as words from '../words/workspace';
 
 const LEAST = 280;
 /** Whoever makes it narrower than this wants it gone. */
@@ -41,24 +42,24 @@ export function PanelSlot({ place, title, onClose, children }: Props) {
     act();
   };
   return (
-    <aside className="slot" data-place={place} aria-label={`${title} panel`} ref={slot} style={width === null ? undefined : ({ '--width': `${width}px` } as CSSProperties)}>
+    <aside className="slot" data-place={place} aria-label={words.panel(title)} ref={slot} style={width === null ? undefined : ({ '--width': `${width}px` } as CSSProperties)}>
       <div
         className="slot-edge"
         role="separator"
         aria-orientation="vertical"
-        aria-label={`Width of ${title}`}
+        aria-label={words.widthOf(title)}
         aria-valuenow={Math.round(measured)}
         aria-valuemin={LEAST}
         aria-valuemax={Math.max(LEAST, Math.round(measured), most())}
         tabIndex={0}
-        title="Drag to resize. Double-click or 0: usual width. Enter: close"
+        title={words.dragToResizeDoubleClick}
         onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
         onPointerMove={drag}
         onDoubleClick={() => setWidth(null)}
         onKeyDown={press}
       />
       {children}
-      <button type="button" className="button slot-close" data-look="quiet" data-square="" title={`Close ${title}`} aria-label={`Close ${title}`} onClick={onClose}>
+      <button type="button" className="button slot-close" data-look="quiet" data-square="" title={words.close(title)} aria-label={words.close(title)} onClick={onClose}>
         <Icon name="cross" />
       </button>
     </aside>

@@ -21,6 +21,7 @@ import { ShareMenu, type ShareItem } from './ShareMenu';
 import { useLineage } from './useLineage';
 import { RECORDING, useRecordedSession } from './useRecordedSession';
 import { Workspace } from './Workspace';
+import * as words from '../words/workspace';
 import '../chat/chat.css';
 
 export default function RunPage({ run }: { run: string }) {
@@ -40,7 +41,7 @@ export default function RunPage({ run }: { run: string }) {
       session: film?.session ?? '',
       conversation: null,
       answer: isRated(film, live) ? { message: own.findLast(({ role }) => role === 'assistant')?.id ?? '', run } : undefined,
-      reason: 'This run is read-only. Open its conversation to continue.',
+      reason: words.runIsReadOnlyOpen,
       seek: playhead.seek,
       openPanel: (panel, selected) => move(selected === undefined ? { panel } : { panel, selected }, 'replace'),
     }),
@@ -52,11 +53,11 @@ export default function RunPage({ run }: { run: string }) {
   const said = first?.role === 'user' ? textOf(first).slice(0, 120) : '';
   // A recording is called as its file was, or as its user named it.
   const title = (film?.session.startsWith(RECORDING) && lineage?.title) || said;
-  const items: ShareItem[] = [{ icon: 'copy', word: 'Copy the conversation as Markdown', copy: () => markdownOf(messages) }];
+  const items: ShareItem[] = [{ icon: 'copy', word: words.copyTheConversationAsMarkdown, copy: () => markdownOf(messages) }];
   return (
     <ChatContext value={actions}>
       <Workspace
-        heading={<Heading app={film?.app ?? 'Run'} title={title} run={run} origin={<ForkedFrom lineage={lineage} />} />}
+        heading={<Heading app={film?.app ?? words.run} title={title} run={run} origin={<ForkedFrom lineage={lineage} />} />}
         actions={
           shared() ? null : (
             <>
@@ -69,10 +70,10 @@ export default function RunPage({ run }: { run: string }) {
         playhead={playhead}
         app={film?.app ?? ''}
         session={film?.session ?? ''}
-        empty="Loading the run…"
+        empty={words.loadingTheRun}
         chat={
           <div className="chat">
-            <MessageList messages={messages} live={live || playhead.isPast} empty={<Empty title="No messages yet">Messages of this run appear here.</Empty>} />
+            <MessageList messages={messages} live={live || playhead.isPast} empty={<Empty title={words.noMessagesYet}>{words.messagesOfThisRunAppear}</Empty>} />
             {film && (
               <OnlyLooking film={film} at={playhead.at} live={live}>
                 <RunPicker what="session" runs={runs} run={run} pick={(one) => move({ place: { kind: 'run', run: one }, at: null })} />
@@ -96,11 +97,11 @@ function OnlyLooking({ film, at, live, children }: { film: Film; at: number; liv
   return (
     <div className="looking">
       <Icon name="clock" />
-      <span>{isChat ? 'Read-only run' : 'Read-only recording'}</span>
+      <span>{isChat ? words.readOnlyRun : words.readOnlyRecording}</span>
       {children}
       {isChat && (
         <a className="button" href={formatRoute({ ...HOME, place: { kind: 'chat', app: film.app, session: film.session }, options })}>
-          Open the conversation
+          {words.openTheConversation}
         </a>
       )}
       {!isChat && !shared() && !live && <Continue film={film} at={at} />}
@@ -111,14 +112,14 @@ function OnlyLooking({ film, at, live, children }: { film: Film; at: number; liv
 function Missing({ run, reason }: { run: string; reason: string }) {
   return (
     <div className="unopened">
-      <h1>Run {run}</h1>
+      <h1>{words.runNamed(run)}</h1>
       <div className="notice" data-kind="error" role="alert">
         <Icon name="error" />
-        <span>Could not open this run: {reason}</span>
+        <span>{words.couldNotOpenThisRun(reason)}</span>
         {!shared() && (
           <span className="actions">
             <a className="button" href={linkTo({ kind: 'home' })}>
-              Back to Home
+              {words.backToHome}
             </a>
           </span>
         )}

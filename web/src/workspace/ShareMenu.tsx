@@ -6,6 +6,7 @@ import { formatRoute, HOME, linkTo } from '../app/route';
 import { ticketed } from '../app/downloadTicket';
 import { Icon, type IconName } from '../ui/Icon';
 import { copyText } from '../ui/clipboard';
+import * as words from '../words/workspace';
 
 type Item = { icon: IconName; word: string } & ({ copy: () => string } | { link: string } | { href: string; download?: string; edit?: (text: string) => Promise<string> } | { save: () => string; name: string; type: string });
 
@@ -16,13 +17,13 @@ export type ShareItem = Item;
 export function ShareMenu({ run, app, items }: Props) {
   const id = useId();
   const menu = useRef<HTMLDivElement>(null);
-  const all: Item[] = [{ icon: 'share', word: 'Copy a link to this moment', copy: () => location.href }, ...items];
+  const all: Item[] = [{ icon: 'share', word: words.copyALink, copy: () => location.href }, ...items];
   if (run) {
-    all.push({ icon: 'play', word: 'Run again…', link: linkTo({ kind: 'compare', a: run, b: null }) });
-    all.push({ icon: 'branch', word: 'Compare with another run…', link: linkTo({ kind: 'compare', a: run, b: null }) });
-    if (app) all.push({ icon: 'check', word: 'Add to an eval set…', link: formatRoute({ ...HOME, place: { kind: 'evals', app }, options: { run } }) });
-    all.push({ icon: 'download', word: 'Recording (JSON lines)', href: address(path('api', 'runs', run, 'recording')), download: `${run}.jsonl` });
-    all.push({ icon: 'upload', word: 'Share as one HTML file', href: address(path('api', 'runs', run, 'share')), download: `${run}.html`, edit: withDiagrams });
+    all.push({ icon: 'play', word: words.runAgain, link: linkTo({ kind: 'compare', a: run, b: null }) });
+    all.push({ icon: 'branch', word: words.compareWithAnotherRun, link: linkTo({ kind: 'compare', a: run, b: null }) });
+    if (app) all.push({ icon: 'check', word: words.addToAnEvalSet, link: formatRoute({ ...HOME, place: { kind: 'evals', app }, options: { run } }) });
+    all.push({ icon: 'download', word: words.recordingJsonLines, href: address(path('api', 'runs', run, 'recording')), download: `${run}.jsonl` });
+    all.push({ icon: 'upload', word: words.shareAsOneHtmlFile, href: address(path('api', 'runs', run, 'share')), download: `${run}.html`, edit: withDiagrams });
   }
   const place = (button: HTMLElement) => {
     const { bottom, right } = button.getBoundingClientRect();
@@ -31,10 +32,10 @@ export function ShareMenu({ run, app, items }: Props) {
   };
   return (
     <>
-      <button type="button" className="button" data-look="quiet" popoverTarget={id} title="Share and export" onClick={(event) => place(event.currentTarget)}>
-        <Icon name="share" /> Share
+      <button type="button" className="button" data-look="quiet" popoverTarget={id} title={words.shareAndExport} onClick={(event) => place(event.currentTarget)}>
+        <Icon name="share" /> {words.share}
       </button>
-      <div id={id} ref={menu} className="menu" popover="auto" role="group" aria-label="Share and export" onClick={() => menu.current?.hidePopover()}>
+      <div id={id} ref={menu} className="menu" popover="auto" role="group" aria-label={words.shareAndExport} onClick={() => menu.current?.hidePopover()}>
         {all.map((item) => (
           <Entry key={item.word} item={item} />
         ))}
@@ -77,7 +78,7 @@ async function saveEdited(event: { preventDefault(): void }, { href, download = 
   event.preventDefault();
   try {
     const answer = await call(href);
-    if (!answer.ok || !edit) throw new Error(`The file could not be loaded (${answer.status}).`);
+    if (!answer.ok || !edit) throw new Error(words.fileCouldNotBeLoaded(answer.status));
     saveText(await edit(await answer.text()), download, 'text/html');
   } catch {
     await saveOwned(event, href, download); // The browser says what is wrong with it, if anything is.

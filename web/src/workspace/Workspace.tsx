@@ -16,6 +16,7 @@ import { PanelSlot } from './PanelSlot';
 import type { Playhead } from './playhead';
 import { useSuggestedPanel } from './suggestedPanel';
 import { useRoom } from './useRoom';
+import * as words from '../words/workspace';
 import './work.css';
 
 type Props = {
@@ -83,8 +84,8 @@ export function Workspace({ heading, actions, state, playhead, part = '', app, s
       {isAlone && <PanelBar panels={PANELS} open={focus === CHAT_ALONE ? [] : [focus]} onPick={pick} onChat={() => move({ panel: CHAT_ALONE }, 'replace')} />}
       <Notices playhead={playhead} last={film?.last} part={part} error={film ? error : null} />
       <div className="work-body" hidden={isAlone && focus !== CHAT_ALONE && shown.length === 0}>
-        <section className="pane chat-pane" aria-label="Chat" hidden={isAlone && focus !== CHAT_ALONE}>
-          <h2 className="visually-hidden">Chat</h2>
+        <section className="pane chat-pane" aria-label={words.chat} hidden={isAlone && focus !== CHAT_ALONE}>
+          <h2 className="visually-hidden">{words.chat}</h2>
           <RunContext value={film}>{chat}</RunContext>
         </section>
         {shown.map((panel) =>
@@ -121,12 +122,12 @@ function Notices({ playhead, last, part, error }: NoticesProps) {
         <div className="notice past" data-kind="approval" role="status">
           <Icon name="clock" />
           <span>
-            Viewing the past: event {playhead.at} of {last}
+            {words.viewingThePastEvent} {playhead.at} {words.ofWord} {last}
             {part && `, ${part}`}.
           </span>
           <span className="actions">
             <button type="button" className="button" onClick={playhead.toEnd}>
-              Back to latest <kbd>e</kbd>
+              {words.backToLatest} <kbd>e</kbd>
             </button>
           </span>
         </div>

@@ -2,6 +2,7 @@
 import { DIAGRAMS_BLOCK, drawing, keyOf } from '../chat/markdown/drawings';
 import { conversationAt } from '../film/conversation';
 import { BLOCK, type Shared } from '../film/sharedFile';
+import * as words from '../words/workspace';
 
 /** Diagrams of one file. */
 const MOST = 100;
@@ -15,7 +16,7 @@ export function diagramsIn(text: string): string[] {
 
 /** Return a shared file with pictures of its diagrams; without any, as it was. */
 export async function withDiagrams(file: string): Promise<string> {
-  const opening = `<script type="application/json" id="${BLOCK}">`;
+  const opening = words.scriptTypeApplicationJsonId(BLOCK);
   const begin = file.indexOf(opening) + opening.length;
   const end = file.indexOf('</script>', begin);
   if (begin < opening.length || end < 0) return file;
@@ -29,5 +30,5 @@ export async function withDiagrams(file: string): Promise<string> {
   if (Object.keys(pictures).length === 0) return file;
   const data = JSON.stringify(pictures).replaceAll('<', '\\u003c').replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
   const after = end + '</script>'.length;
-  return `${file.slice(0, after)}\n<script type="application/json" id="${DIAGRAMS_BLOCK}">${data}</script>${file.slice(after)}`;
+  return words.scriptTypeApplicationJsonIdScript(file.slice(0, after), DIAGRAMS_BLOCK, data, file.slice(after));
 }

@@ -3,6 +3,7 @@ import { memo, useState, type ReactNode } from 'react';
 import { Copy } from '../../ui/Copy';
 import { plural } from '../../ui/format';
 import { useTokens } from './useTokens';
+import * as words from '../../words/chat';
 import './code.css';
 
 const LINES = 60;
@@ -25,16 +26,16 @@ export const Code = memo(function Code({ language, code, live = false, remark }:
   return (
     <figure className="code">
       <figcaption>
-        <span>{language || 'code'}</span>
+        <span>{language || words.codeWord}</span>
         {remark}
-        <Copy text={code} label="Copy the code" />
+        <Copy text={code} label={words.copyTheCode} />
       </figcaption>
-      <pre tabIndex={0} aria-label={language ? `Code, ${language}` : 'Code'}>
+      <pre tabIndex={0} aria-label={language ? words.codeIn(language) : words.codeBlock}>
         <code>{coloured ? <span className="piece">{coloured.map(({ kind, text }, index) => (kind ? <span key={index} className={kind}>{text}</span> : text))}</span> : shown.map((piece, index) => <Piece key={index} text={piece} />)}</code>
       </pre>
       {isFolded && (
         <button type="button" className="button code-more" data-look="quiet" onClick={() => setWhole(true)}>
-          Show all {plural(code.split('\n').length, 'line')}
+          {words.showAll(plural(code.split('\n').length, 'line'))}
         </button>
       )}
     </figure>

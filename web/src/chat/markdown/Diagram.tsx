@@ -4,6 +4,7 @@ import { Copy } from '../../ui/Copy';
 import { Code } from './Code';
 import { drawing, type Drawing } from './drawings';
 import { GrowingText } from './OpenBlock';
+import * as words from '../../words/chat';
 import './diagram.css';
 
 export function Diagram({ source }: { source: string }) {
@@ -21,19 +22,19 @@ export function Diagram({ source }: { source: string }) {
   return (
     <figure className="code diagram">
       <figcaption>
-        <span>diagram</span>
+        <span>{words.diagram}</span>
         <button type="button" className="button" data-look="quiet" aria-pressed={isSource} onClick={() => setSource(!isSource)}>
-          Source
+          {words.source}
         </button>
-        <Copy text={source} label="Copy the source" />
+        <Copy text={source} label={words.copyTheSource} />
       </figcaption>
       {isSource ? (
-        <pre tabIndex={0} aria-label="Source of the diagram">
+        <pre tabIndex={0} aria-label={words.sourceOfTheDiagram}>
           <code>{source}</code>
         </pre>
       ) : (
-        <div className="diagram-view" tabIndex={0} role="group" aria-label="Diagram">
-          <img src={`data:image/svg+xml,${encodeURIComponent(found.picture)}`} alt={`Diagram: ${source.trim().split('\n')[0]!.slice(0, 80)}`} />
+        <div className="diagram-view" tabIndex={0} role="group" aria-label={words.diagramTitle}>
+          <img src={`data:image/svg+xml,${encodeURIComponent(found.picture)}`} alt={words.diagramOf(source.trim().split('\n')[0]!.slice(0, 80))} />
         </div>
       )}
     </figure>

@@ -1,6 +1,7 @@
 /** A formula: drawn when its block is complete; until then, and where it cannot be drawn, its source. */
 import { useContext, useEffect, useRef, useState } from 'react';
 import { OpenBlock } from './OpenBlock';
+import * as words from '../../words/chat';
 import './formula.css';
 
 type Props = { tex: string; source: string; isDisplay: boolean };
@@ -18,11 +19,11 @@ export function Formula({ tex, source, isDisplay }: Props) {
     );
     return () => void (isWanted = false);
   }, [tex, isDisplay, isOpen]);
-  const access = isDisplay ? { tabIndex: 0, role: 'group', 'aria-label': 'Formula' } : {};
+  const access = isDisplay ? { tabIndex: 0, role: 'group', 'aria-label': words.formula } : {};
   return (
     <span className="formula" data-display={isDisplay || undefined} {...access}>
       <span ref={place} hidden={drawn !== 'yes'} />
-      {drawn !== 'yes' && <code title={drawn === 'no' ? 'This formula could not be drawn.' : undefined}>{source}</code>}
+      {drawn !== 'yes' && <code title={drawn === 'no' ? words.formulaCouldNotBeDrawn : undefined}>{source}</code>}
     </span>
   );
 }

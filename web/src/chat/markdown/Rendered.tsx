@@ -14,17 +14,18 @@ import { FOOTNOTE, FootnoteNumber } from './Footnotes';
 import { Formula } from './Formula';
 import { takeFormulas } from './formulas';
 import { footnotesAsNumbers, htmlAsText, SCHEMA, signsAsFormulas } from './plugins';
+import * as words from '../../words/chat';
 
 /** The pictures of a block. */
 const Images = createContext<readonly string[]>([]);
 
 function Picture({ src, alt }: { src: string; alt: string | undefined }) {
   const data = useContext(Images)[Number(src.slice(DATA_IMAGE.length))];
-  if (src.startsWith(DATA_IMAGE) && data) return <img src={data} alt={alt || 'Image of this message'} />;
+  if (src.startsWith(DATA_IMAGE) && data) return <img src={data} alt={alt || words.imageOfThisMessage} />;
   // A picture from elsewhere would tell its host who reads this.
   return (
     <a href={src || undefined} target="_blank" rel="noopener noreferrer nofollow">
-      image: {alt || 'untitled'}
+      {words.image} {alt || words.untitled}
     </a>
   );
 }
@@ -50,7 +51,7 @@ const COMPONENTS: Components = {
     return language.toLowerCase() === 'mermaid' ? <Diagram source={source} /> : <Code language={language} code={source} />;
   },
   table: ({ children }) => (
-    <div className="table" tabIndex={0} role="group" aria-label="Table">
+    <div className="table" tabIndex={0} role="group" aria-label={words.table}>
       <table>{children}</table>
     </div>
   ),

@@ -2,6 +2,7 @@
 import mermaid from 'mermaid';
 import { release } from './diagramStyles';
 import { pictureOf } from './diagramPicture';
+import * as words from '../../words/chat';
 
 /** What an author may not change: a diagram's own settings would reach the page, or take its time. */
 const OURS = ['secure', 'securityLevel', 'startOnLoad', 'maxTextSize', 'maxEdges', 'suppressErrorRendering', 'htmlLabels', 'fontFamily', 'altFontFamily', 'themeCSS', 'themeVariables', 'theme', 'look', 'layout', 'dompurifyConfig', 'logLevel', 'flowchart', 'sequence', 'gantt', 'journey', 'timeline', 'class', 'state', 'er'];
@@ -25,7 +26,7 @@ mermaid.initialize({
   class: { layout: 'dagre' },
   look: 'classic',
   theme: 'neutral',
-  fontFamily: 'system-ui, sans-serif',
+  fontFamily: words.systemUiSansSerif,
 });
 
 let count = 0;

@@ -1,5 +1,6 @@
 /** Pictures of diagrams, by their sources: each is drawn once. A shared file has those that it was written with. */
 import { BLOCK } from '../../film/sharedFile';
+import * as words from '../../words/chat';
 
 /** A picture, as SVG; or why there is none. */
 export type Drawing = { picture: string } | { picture: null; why: string };
@@ -31,15 +32,15 @@ async function draw(source: string): Promise<Drawing> {
   if (inFile) {
     const key = keyOf(source);
     const picture = Object.hasOwn(inFile, key) ? inFile[key]! : '';
-    return picture.startsWith('<svg') ? { picture } : { picture: null, why: 'This file does not contain the picture of this diagram.' };
+    return picture.startsWith('<svg') ? { picture } : { picture: null, why: words.fileDoesNotContain };
   }
   try {
     const { drawDiagram } = await import('./drawDiagram');
     const picture = await drawDiagram(source);
-    return picture ? { picture } : { picture: null, why: 'This diagram could not be drawn.' };
+    return picture ? { picture } : { picture: null, why: words.diagramCouldNotBeDrawn };
   } catch {
     known.delete(source); // The server is away: it is tried again when the diagram is shown again.
-    return { picture: null, why: 'Diagrams could not be loaded.' };
+    return { picture: null, why: words.diagramsCouldNotBeLoaded };
   }
 }
 

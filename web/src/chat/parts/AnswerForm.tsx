@@ -3,6 +3,7 @@ import { useEffect, useId, useState, type FormEvent, type ReactNode } from 'reac
 import { fieldsOf, inputOf, readForm, readText, textsOf, type Schema } from '../answerSchema';
 import { useActions } from '../ChatContext';
 import type { RejectedAnswer } from '../rejectedAnswers';
+import * as words from '../../words/chat';
 
 type Props = {
   schema: Schema | undefined;
@@ -16,7 +17,7 @@ type Props = {
   onAnswer: (response: unknown) => void;
 };
 
-export default function AnswerForm({ schema, sample, refusal, word = 'Answer', children, onAnswer }: Props) {
+export default function AnswerForm({ schema, sample, refusal, word = words.answer, children, onAnswer }: Props) {
   const { conversation, reason } = useActions();
   const fields = fieldsOf(schema);
   const isSampled = sample !== undefined;
@@ -63,7 +64,7 @@ function FormField({ name, schema, required, text, onChange }: FieldProps) {
       <label htmlFor={id}>{schema.title || name}</label>
       {kind === 'choice' ? (
         <select id={id} className="field" required={required} value={text} onChange={(event) => onChange(event.target.value)}>
-          <option value="">Choose…</option>
+          <option value="">{words.choose}</option>
           {schema.enum?.map((choice) => <option key={String(choice)}>{String(choice)}</option>)}
         </select>
       ) : kind === 'checkbox' ? (

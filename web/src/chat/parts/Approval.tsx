@@ -6,6 +6,7 @@ import { Json } from '../../ui/Json';
 import { useActions, useRejectedAnswer } from '../ChatContext';
 import type { CallNotes } from '../message';
 import { isPlanned, useWaitingPlan } from '../waitingPlan';
+import * as words from '../../words/chat';
 
 // Few tools want more than yes or no.
 const AnswerForm = lazyWithRetry(() => import('./AnswerForm'));
@@ -33,20 +34,20 @@ export default function Approval({ approval, notes, tool, input }: Props) {
   const isOff = !conversation || isSent;
   const approve = (
     <>
-      <Icon name="check" /> Approve
+      <Icon name="check" /> {words.approve}
     </>
   );
   const deny = (
     <button type="button" className="button" disabled={isOff} title={blocked} onClick={() => (isDenying ? decide(false) : setDenying(true))}>
-      <Icon name="cross" /> {isDenying ? 'Deny' : 'Deny…'}
+      <Icon name="cross" /> {isDenying ? words.deny : words.denyWithReason}
     </button>
   );
   const isPlan = isPlanned(useWaitingPlan(), input);
   const hint = notes.hint || approval.requestReason;
   const wants = notes.schema !== undefined && notes.schema !== null;
   return (
-    <div className="ask" ref={card} tabIndex={-1} role="group" aria-label={`Approve ${tool}?`}>
-      <p>{hint || (isPlan ? 'Run this search?' : `Allow ${tool} to run?`)}</p>
+    <div className="ask" ref={card} tabIndex={-1} role="group" aria-label={words.approveTool(tool)}>
+      <p>{hint || (isPlan ? words.runThisSearch : words.allowToRun(tool))}</p>
       {!wants && notes.payload !== undefined && notes.payload !== null && <Json value={notes.payload} name="payload" open={2} />}
       {refusal && !wants && (
         <p className="failure" role="alert">
@@ -59,11 +60,11 @@ export default function Approval({ approval, notes, tool, input }: Props) {
         </Suspense>
       ) : isDenying ? (
         <>
-          <input className="field" autoFocus placeholder="Reason (optional)" aria-label="Reason for denying" value={reason} onChange={(event) => setReason(event.target.value)} onKeyDown={(event) => event.key === 'Enter' && decide(false)} />
+          <input className="field" autoFocus placeholder={words.reasonOptional} aria-label={words.reasonForDenying} value={reason} onChange={(event) => setReason(event.target.value)} onKeyDown={(event) => event.key === 'Enter' && decide(false)} />
           <div className="row">
             {deny}
             <button type="button" className="button" data-look="quiet" onClick={() => setDenying(false)}>
-              Back
+              {words.back}
             </button>
           </div>
         </>

@@ -2,13 +2,14 @@
 import { Icon, type IconName } from '../../ui/Icon';
 import { useRejectedAnswer } from '../ChatContext';
 import { Json } from '../../ui/Json';
+import * as wording from '../../words/chat';
 
 export type RequestState = 'open' | 'answered' | 'expired' | 'left';
 
 const WORDS: Record<Exclude<RequestState, 'open'>, string> = {
-  answered: 'Answered.',
-  expired: 'This request has expired.',
-  left: 'The conversation has continued without it.',
+  answered: wording.answered,
+  expired: wording.requestHasExpired,
+  left: wording.conversationHasContinuedWithoutIt,
 };
 
 type Props = { id: string; icon: IconName; words: string; state: Exclude<RequestState, 'open'>; details?: unknown };
@@ -24,12 +25,12 @@ export function ClosedRequest({ id, icon, words, state, details }: Props) {
       </p>
       {refusal && (
         <p className="failure" role="alert">
-          Your answer was not accepted: {refusal.reason}
+          {wording.answerRefused(refusal.reason)}
         </p>
       )}
       {details !== undefined && details !== null && (
         <details>
-          <summary className="quiet">Details</summary>
+          <summary className="quiet">{wording.details}</summary>
           <Json value={details} open={2} />
         </details>
       )}

@@ -5,6 +5,7 @@ import { Json } from '../../ui/Json';
 import { useActions, useRejectedAnswer } from '../ChatContext';
 import { signedIn, signIn } from '../credential';
 import { ClosedRequest, type RequestState } from './ClosedRequest';
+import * as words from '../../words/chat';
 
 type Props = { id: string; request: unknown; state: RequestState };
 
@@ -20,19 +21,19 @@ export default function CredentialRequest({ id, request, state }: Props) {
     setSent(true);
     void conversation?.answerRequest('credential', id, signedIn(asked, text.trim()));
   };
-  if (state !== 'open') return <ClosedRequest id={id} icon="key" words="A tool asked you to sign in" state={state} details={request} />;
+  if (state !== 'open') return <ClosedRequest id={id} icon="key" words={words.toolAskedYouToSign} state={state} details={request} />;
   return (
-    <div role="group" className="request" data-kind="approval" aria-label="The agent asks you to sign in">
+    <div role="group" className="request" data-kind="approval" aria-label={words.agentAsksYouToSign}>
       <p className="request-head">
         <Icon name="key" />
-        <strong>A tool needs you to sign in</strong>
+        <strong>{words.toolNeedsYouToSign}</strong>
       </p>
       {asked.address && (
         <p>
           <a href={asked.address} target="_blank" rel="noopener noreferrer">
-            Sign in at {new URL(asked.address).host}
+            {words.signInAt(new URL(asked.address).host)}
           </a>
-          , then paste the URL that you are redirected to.
+          {words.thenPasteTheUrl}
         </p>
       )}
       {refusal && (
@@ -43,11 +44,11 @@ export default function CredentialRequest({ id, request, state }: Props) {
       <form className="request-form" onSubmit={submit}>
         <input className="field" required autoComplete="off" type={asked.address ? 'text' : 'password'} aria-label={asked.prompt} placeholder={asked.prompt} value={text} onChange={(event) => setText(event.target.value)} />
         <button className="button" data-look="primary" disabled={!conversation || isSent} title={reason}>
-          Continue
+          {words.continueLabel}
         </button>
       </form>
       <details>
-        <summary className="quiet">Details</summary>
+        <summary className="quiet">{words.details}</summary>
         <Json value={request} open={2} />
       </details>
     </div>

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { useAuthorizedUrl } from '../../app/authorizedMedia';
 import { Icon } from '../../ui/Icon';
 import { KindChip } from '../../ui/Kind';
+import * as words from '../../words/chat';
 
 type Props = { url: string; mediaType: string; filename?: string };
 
@@ -15,14 +16,14 @@ export function File({ url, mediaType, filename }: Props) {
   const kind = isBroken ? 'broken' : mediaType.split('/')[0];
   return (
     <figure className="file" data-kind="media">
-      {loaded && kind === 'image' && <img src={loaded} alt={filename || 'Image of this message'} onError={onError} />}
+      {loaded && kind === 'image' && <img src={loaded} alt={filename || words.imageOfThisMessage} onError={onError} />}
       {loaded && kind === 'audio' && <audio src={loaded} controls preload="metadata" aria-label={name} onError={onError} />}
       {loaded && kind === 'video' && <video src={loaded} controls preload="metadata" aria-label={name} onError={onError} />}
       <figcaption>
         <KindChip kind="media">{name}</KindChip>
-        {isBroken && <span className="quiet">No preview available.</span>}
+        {isBroken && <span className="quiet">{words.noPreviewAvailable}</span>}
         <a className="button" data-look="quiet" href={loaded || undefined} download={filename || `file.${mediaType.split(/[/+;]/)[1] ?? 'bin'}`}>
-          <Icon name="download" /> Save
+          <Icon name="download" /> {words.save}
         </a>
       </figcaption>
     </figure>
@@ -36,7 +37,7 @@ function Elsewhere({ url, name }: { url: string; name: string }) {
       <KindChip kind="media">{name}</KindChip>
       {isWeb ? (
         <a href={url} target="_blank" rel="noopener noreferrer nofollow">
-          <Icon name="link" /> on {new URL(url).host}
+          <Icon name="link" /> {words.onHost(new URL(url).host)}
         </a>
       ) : (
         <code>{url.slice(0, 200)}</code>

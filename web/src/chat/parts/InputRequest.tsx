@@ -6,6 +6,7 @@ import { Json } from '../../ui/Json';
 import type { Schema } from '../answerSchema';
 import { useActions, useRejectedAnswer } from '../ChatContext';
 import { ClosedRequest, type RequestState } from './ClosedRequest';
+import * as words from '../../words/chat';
 
 // Few are ever asked.
 const AnswerForm = lazyWithRetry(() => import('./AnswerForm'));
@@ -19,12 +20,12 @@ export default function InputRequest({ id, request, state }: Props) {
   const { conversation } = useActions();
   const refusal = useRejectedAnswer(id);
   const answer = (response: unknown) => void conversation?.answerRequest('input', id, response);
-  if (state !== 'open') return <ClosedRequest id={id} icon="input" words={asked.message || 'The agent asked for your input.'} state={state} details={asked.payload} />;
+  if (state !== 'open') return <ClosedRequest id={id} icon="input" words={asked.message || words.agentAskedForYourInput} state={state} details={asked.payload} />;
   return (
-    <div role="group" className="request" data-kind="approval" aria-label="The agent needs your input">
+    <div role="group" className="request" data-kind="approval" aria-label={words.agentNeedsYourInput}>
       <p className="request-head">
         <Icon name="input" />
-        <strong>{asked.message || 'The agent needs your input.'}</strong>
+        <strong>{asked.message || words.inputNeeded}</strong>
       </p>
       {asked.payload !== undefined && asked.payload !== null && <Json value={asked.payload} name="about" open={2} />}
       <Suspense>

@@ -13,6 +13,8 @@ import { confidenceWords } from '../confidence';
 import { Code } from '../markdown/Code';
 import type { PrismDataParts, PrismProof } from '@adk-prism/client/ai';
 import { bytesOf, wav } from '../audioCache';
+import * as words from '../../words/chat';
+import * as wording from '../../words/chat';
 
 type NoteProps = { kind: Kind; icon?: IconName; word: string; children?: ReactNode; details?: unknown };
 
@@ -37,8 +39,8 @@ function Note({ kind, icon, word, children, details }: NoteProps) {
 export function StateNote({ data }: { data: PrismDataParts['state'] }) {
   const keys = Object.keys(data);
   return (
-    <Note kind="state" word="State" details={data}>
-      <span className="quiet">{keys.length > 4 ? `${keys.slice(0, 4).join(', ')} and ${keys.length - 4} more` : keys.join(', ')}</span>
+    <Note kind="state" word={words.state} details={data}>
+      <span className="quiet">{keys.length > 4 ? words.someAndMore(keys.slice(0, 4).join(', '), keys.length - 4) : keys.join(', ')}</span>
     </Note>
   );
 }
@@ -55,11 +57,11 @@ export function ArtifactNote({ data }: { data: PrismDataParts['artifact'] }) {
     }
   };
   return (
-    <Note kind="media" icon="download" word="Artifact">
+    <Note kind="media" icon="download" word={words.artifact}>
       <span>{data.filename}</span>
-      <span className="quiet">version {data.version}</span>
+      <span className="quiet">{words.version2(data.version)}</span>
       <button type="button" className="button" data-look="quiet" onClick={save}>
-        <Icon name="download" /> Save
+        <Icon name="download" /> {words.save}
       </button>
       {problem && <span className="failure">{problem}</span>}
     </Note>
@@ -79,9 +81,9 @@ function saveFile(name: string, part: ArtifactJson): void {
 
 export function TransferNote({ data }: { data: PrismDataParts['transfer'] }) {
   return (
-    <Note kind="neutral" icon="branch" word="Transfer">
+    <Note kind="neutral" icon="branch" word={words.transfer}>
       <span>
-        to <strong>{data.to}</strong>
+        {words.toWord} <strong>{data.to}</strong>
       </span>
       {data.reason && <span className="quiet">{data.reason}</span>}
     </Note>
@@ -104,7 +106,7 @@ export function preview(value: unknown): string {
 
 export function OutputNote({ data }: { data: PrismDataParts['output'] }) {
   return (
-    <Note kind="neutral" icon="chevron" word="Output" details={data.output}>
+    <Note kind="neutral" icon="chevron" word={words.output} details={data.output}>
       <strong>{readable(nodeName(data))}</strong>
       <span className="quiet preview">{preview(data.output)}</span>
     </Note>
@@ -114,7 +116,7 @@ export function OutputNote({ data }: { data: PrismDataParts['output'] }) {
 /** How an approval stands, where no call's card tells it: in live runs of older clients. */
 export function ApprovalNote({ data }: { data: PrismDataParts['approval-request'] }) {
   return (
-    <Note kind="approval" word={`Approval ${data.state}`}>
+    <Note kind="approval" word={words.approvalState(data.state)}>
       {data.reason && <span className="quiet">{data.reason}</span>}
     </Note>
   );
@@ -123,8 +125,8 @@ export function ApprovalNote({ data }: { data: PrismDataParts['approval-request'
 export function ErrorNote({ data }: { data: PrismDataParts['error'] }) {
   return (
     <>
-      <Note kind="error" word={data.code || 'Error'}>
-        <span>{data.message || 'A step failed; the run continued.'}</span>
+      <Note kind="error" word={data.code || words.error}>
+        <span>{data.message || words.stepFailedTheRunContinued}</span>
         {(data.author || data.path) && <span className="quiet">{readable(nodeName({ ...data, output: null }))}</span>}
       </Note>
       <Traceback text={data.message ?? ''} />
@@ -137,16 +139,16 @@ export function Ending({ stopped, empty }: { stopped: boolean; empty: boolean })
   if (stopped) return <Stopped />;
   if (!empty) return null;
   return (
-    <Note kind="neutral" icon="neutral" word="Empty">
-      <span className="quiet">The agent ended without an answer.</span>
+    <Note kind="neutral" icon="neutral" word={words.empty}>
+      <span className="quiet">{words.agentEndedWithoutAnAnswer}</span>
     </Note>
   );
 }
 
 function Stopped() {
   return (
-    <Note kind="neutral" icon="stop" word="Stopped">
-      <span className="quiet">This answer was stopped before its end.</span>
+    <Note kind="neutral" icon="stop" word={words.stopped}>
+      <span className="quiet">{words.answerWasStoppedBefore}</span>
     </Note>
   );
 }
@@ -154,15 +156,15 @@ function Stopped() {
 export function InterruptedNote({ data }: { data: PrismDataParts['interrupted'] }) {
   if (!data.author) return <Stopped />;
   return (
-    <Note kind="neutral" icon="stop" word="Interrupted">
-      <span className="quiet">{`${data.author} was interrupted`}</span>
+    <Note kind="neutral" icon="stop" word={words.interrupted}>
+      <span className="quiet">{words.wasInterrupted(data.author)}</span>
     </Note>
   );
 }
 
 export function WarningNote({ data }: { data: PrismDataParts['warning'] }) {
   return (
-    <Note kind="neutral" icon="help" word="Warning">
+    <Note kind="neutral" icon="help" word={words.warning}>
       <span className="quiet">{data.message}</span>
     </Note>
   );
@@ -171,10 +173,10 @@ export function WarningNote({ data }: { data: PrismDataParts['warning'] }) {
 export function TakeoverNote({ data }: { data: PrismDataParts['prism-takeover'] }) {
   const doubtful = data.inDoubt?.length ?? 0;
   return (
-    <Note kind="neutral" icon="retry" word="Resumed">
+    <Note kind="neutral" icon="retry" word={words.resumed}>
       <span className="quiet">
-        after a server restart.
-        {doubtful > 0 && ` ${doubtful === 1 ? 'One tool call' : `${doubtful} tool calls`} may have run already.`}
+        {words.afterAServerRestart}
+        {doubtful > 0 && ` ${words.mayHaveRunAlready(doubtful === 1 ? wording.oneToolCall : wording.toolCalls(doubtful))}`}
       </span>
     </Note>
   );
@@ -182,7 +184,7 @@ export function TakeoverNote({ data }: { data: PrismDataParts['prism-takeover'] 
 
 export function TranscriptNote({ data }: { data: PrismDataParts['input-transcription'] }) {
   return (
-    <Note kind="media" icon="user" word="You said">
+    <Note kind="media" icon="user" word={words.youSaid}>
       <q>{data.text}</q>
       {!data.final && <span className="quiet">…</span>}
     </Note>
@@ -198,7 +200,7 @@ export function CodeResultNote({ data }: { data: PrismDataParts['code-execution-
   return (
     <div className="code-result" data-kind={isFine ? 'tool' : 'error'}>
       <KindChip kind={isFine ? 'tool' : 'error'} icon={isFine ? 'check' : 'error'}>
-        {isFine ? 'Result' : (data.outcome ?? 'failed').replace('OUTCOME_', '').toLowerCase().replaceAll('_', ' ')}
+        {isFine ? words.result : (data.outcome ?? 'failed').replace('OUTCOME_', '').toLowerCase().replaceAll('_', ' ')}
       </KindChip>
       <pre>{data.output}</pre>
     </div>
@@ -209,7 +211,7 @@ export function CodeResultNote({ data }: { data: PrismDataParts['code-execution-
 export function ProofNote({ data }: { data: PrismProof }) {
   const { openPanel } = useActions();
   const confidence = confidenceWords(data);
-  const stated = [confidence && `Confidence ${confidence}`, data.citations.length > 0 && plural(data.citations.length, 'source')].filter(Boolean);
+  const stated = [confidence && words.confidenceOf(confidence), data.citations.length > 0 && plural(data.citations.length, 'source')].filter(Boolean);
   if (stated.length === 0) return null;
   const who = data.subject.kind === 'answer' ? '' : `${readable(data.subject.name)}: `;
   return (
@@ -229,7 +231,7 @@ export function ResponseNote({ word, data }: { word: string; data: { id: string;
 
 export function UnrecognisedNote({ data }: { data: PrismDataParts['unrecognised'] }) {
   return (
-    <Note kind="neutral" word="Unknown" details={data.raw}>
+    <Note kind="neutral" word={words.unknown} details={data.raw}>
       <span className="quiet">{data.kind}</span>
     </Note>
   );
@@ -239,7 +241,7 @@ export function UnrecognisedNote({ data }: { data: PrismDataParts['unrecognised'
 export function UnknownPart({ part }: { part: { type: string } }) {
   return (
     <Note kind="neutral" word={part.type} details={part}>
-      <span className="quiet">not supported by this page</span>
+      <span className="quiet">{words.notSupportedByThisPage}</span>
     </Note>
   );
 }
@@ -252,21 +254,21 @@ export function Sound({ pieces, audio, load }: { pieces: readonly PrismDataParts
   const count = known.length;
   const url = useMemo(() => (count > 0 ? URL.createObjectURL(wav(known)) : ''), [known, count]);
   useEffect(() => () => URL.revokeObjectURL(url), [url]);
-  const take = (found: readonly PrismDataParts['pcm'][]) => (found.length > 0 ? setLoaded(found) : setProblem('The server has no audio of this message.'));
+  const take = (found: readonly PrismDataParts['pcm'][]) => (found.length > 0 ? setLoaded(found) : setProblem(words.serverHasNoAudio));
   const fetchIt = () => load().then(take, (error: unknown) => setProblem(explain(error)));
   return (
     <div className="file" data-kind="media">
-      {url && <audio controls src={url} aria-label="Audio of this message" />}
+      {url && <audio controls src={url} aria-label={words.audioOfThisMessage} />}
       <p className="note">
-        <KindChip kind="media">Audio</KindChip>
+        <KindChip kind="media">{words.audio}</KindChip>
         {audio && (
           <span className="quiet">
-            {duration(audio.duration)} · {audio.sampleRate / 1000} kHz · {size(audio.bytes)}
+            {duration(audio.duration)} · {audio.sampleRate / 1000} {words.kilohertz} · {size(audio.bytes)}
           </span>
         )}
         {!url && (
           <button type="button" className="button" data-look="quiet" onClick={fetchIt}>
-            <Icon name="play" /> Load
+            <Icon name="play" /> {words.load}
           </button>
         )}
         {problem && <span className="failure">{problem}</span>}

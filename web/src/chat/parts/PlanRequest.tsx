@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { boxDelta } from '../../panels/grounding/updateState';
 import { answerOf, PlanAnswers, type Decision } from '../../panels/grounding/PlanAnswers';
 import { useActions } from '../ChatContext';
+import * as words from '../../words/chat';
 
 export default function PlanRequest() {
   const { conversation, reason } = useActions();
@@ -12,6 +13,6 @@ export default function PlanRequest() {
     setSent(true);
     if (!(await conversation?.say(said, [], boxDelta(values)))) setSent(false);
   };
-  const off = isSent ? 'Sending…' : conversation ? null : reason || 'This run is read-only.';
+  const off = isSent ? words.sending : conversation ? null : reason || words.runIsReadOnly;
   return <PlanAnswers first off={off} decide={(decision, more) => void decide(decision, more)} />;
 }

@@ -2,12 +2,13 @@
 import { KindChip } from '../../ui/Kind';
 import { Icon } from '../../ui/Icon';
 import type { NumberedSource } from '../sources';
+import * as words from '../../words/chat';
 
 export function Sources({ sources }: { sources: readonly NumberedSource[] }) {
   if (sources.length === 0) return null;
   return (
-    <div role="group" className="sources" data-kind="proof" aria-label="Sources">
-      <KindChip kind="proof">Sources</KindChip>
+    <div role="group" className="sources" data-kind="proof" aria-label={words.sources}>
+      <KindChip kind="proof">{words.sources}</KindChip>
       <ol>
         {sources.map((source) => (
           <li key={source.number} data-source={source.number} tabIndex={-1}>

@@ -9,6 +9,7 @@ import { Traceback } from '../../ui/Traceback';
 import { useActions, useRejectedAnswer } from '../ChatContext';
 import { callNode, useRun } from '../RunContext';
 import { toolName, type CallNotes, type ToolPart } from '../message';
+import * as wording from '../../words/chat';
 
 // Few calls are answered by hand, or need an approval.
 const LazyToolResultForm = lazyWithRetry(() => import('./ToolResultForm'));
@@ -25,13 +26,13 @@ function ToolResultForm(props: ComponentProps<typeof LazyToolResultForm>) {
 type Face = { word: string; kind: Kind; icon: IconName; busy?: boolean };
 
 const FACES: Record<ToolPart['state'], Face> = {
-  'input-streaming': { word: 'Preparing input', kind: 'tool', icon: 'tool', busy: true },
-  'input-available': { word: 'Running', kind: 'tool', icon: 'tool', busy: true },
-  'approval-requested': { word: 'Needs your approval', kind: 'approval', icon: 'approval' },
-  'approval-responded': { word: 'Answered', kind: 'approval', icon: 'approval' },
-  'output-available': { word: 'Done', kind: 'tool', icon: 'check' },
-  'output-error': { word: 'Failed', kind: 'error', icon: 'error' },
-  'output-denied': { word: 'Denied', kind: 'approval', icon: 'cross' },
+  'input-streaming': { word: wording.preparingInput, kind: 'tool', icon: 'tool', busy: true },
+  'input-available': { word: wording.running, kind: 'tool', icon: 'tool', busy: true },
+  'approval-requested': { word: wording.needsYourApproval, kind: 'approval', icon: 'approval' },
+  'approval-responded': { word: wording.answeredState, kind: 'approval', icon: 'approval' },
+  'output-available': { word: wording.done, kind: 'tool', icon: 'check' },
+  'output-error': { word: wording.failed, kind: 'error', icon: 'error' },
+  'output-denied': { word: wording.denied, kind: 'approval', icon: 'cross' },
 };
 
 type Props = { part: ToolPart; notes: CallNotes; live: boolean; last: boolean };
@@ -50,7 +51,7 @@ export function Tool({ part, notes, live, last }: Props) {
   const isOpen = choice ?? (waits || asks || refusal !== null || part.state === 'output-error' || part.state === 'input-streaming');
   const name = toolName(part);
   return (
-    <div className="tool" role="group" data-kind={face.kind} data-state={part.state} data-expired={isExpired || undefined} aria-label={`Tool ${name}: ${face.word}`}>
+    <div className="tool" role="group" data-kind={face.kind} data-state={part.state} data-expired={isExpired || undefined} aria-label={wording.tool(name, face.word)}>
       <button type="button" className="tool-head" aria-expanded={isOpen} onClick={() => setChoice(!isOpen)}>
         <Icon name={face.icon} />
         <strong>{part.title || name}</strong>
@@ -58,7 +59,7 @@ export function Tool({ part, notes, live, last }: Props) {
         <span className="tool-state" data-busy={face.busy && live ? '' : undefined}>
           {face.word}
         </span>
-        {part.providerExecuted && <span className="quiet">by the provider</span>}
+        {part.providerExecuted && <span className="quiet">{wording.theProvider}</span>}
       </button>
       {isOpen && (
         <div className="tool-body">
@@ -66,7 +67,7 @@ export function Tool({ part, notes, live, last }: Props) {
           {part.state === 'output-available' && <Field name={part.preliminary ? 'Result so far' : 'Result'} value={part.output} />}
           {part.state === 'output-error' && <p className="failure">{part.errorText}</p>}
           {part.state === 'output-error' && <Traceback text={part.errorText} />}
-          {isExpired ? <p className="quiet">{part.approval?.reason || 'This request has expired.'}</p> : part.approval && <Decision {...part.approval} />}
+          {isExpired ? <p className="quiet">{part.approval?.reason || wording.requestHasExpired}</p> : part.approval && <Decision {...part.approval} />}
           {asks && (
             <Suspense>
               <Approval approval={part.approval} notes={notes} tool={name} input={part.input} />
@@ -74,14 +75,14 @@ export function Tool({ part, notes, live, last }: Props) {
           )}
           {refusal && !asks && (
             <p className="failure" role="alert">
-              Your answer was not accepted: {refusal.reason}
+              {wording.answerRefused(refusal.reason)}
             </p>
           )}
           <EventOf call={part.toolCallId} />
           {waits && <ToolResultForm tool={name} call={part.toolCallId} input={part.input} />}
           {part.state === 'output-available' && notes.longRunning && (
             <details>
-              <summary className="quiet">{notes.answered ? 'Send another result' : 'Send the final result'}</summary>
+              <summary className="quiet">{notes.answered ? wording.sendAnotherResult : wording.sendTheFinalResult}</summary>
               <ToolResultForm tool={name} call={part.toolCallId} input={part.input} isGrowing={live && !isTalking} />
             </details>
           )}
@@ -102,36 +103,36 @@ function EventOf({ call }: { call: string }) {
   };
   return (
     <button type="button" className="link quiet" onClick={show}>
-      Show event {node.since}
+      {wording.showEvent(node.since)}
     </button>
   );
 }
 
-const EXPIRED: Face = { word: 'Expired', kind: 'neutral', icon: 'clock' };
+const EXPIRED: Face = { word: wording.expired, kind: 'neutral', icon: 'clock' };
 
 function faceOf(part: ToolPart, notes: CallNotes, { live, last, waits }: { live: boolean; last: boolean; waits: boolean }): Face {
   const face = FACES[part.state];
-  if (waits) return { word: 'Waiting for you', kind: 'approval', icon: 'input' };
-  if (notes.longRunning && !notes.answered && part.state === 'output-available') return { word: 'Pending', kind: 'approval', icon: 'clock' };
+  if (waits) return { word: wording.waitingForYou, kind: 'approval', icon: 'input' };
+  if (notes.longRunning && !notes.answered && part.state === 'output-available') return { word: wording.pending, kind: 'approval', icon: 'clock' };
   if (part.state === 'input-available' && !live) return { word: waitingWord(notes, last), kind: 'neutral', icon: 'clock' };
-  if (part.state === 'input-streaming' && !live) return { word: 'Interrupted', kind: 'neutral', icon: 'cross' };
+  if (part.state === 'input-streaming' && !live) return { word: wording.interrupted, kind: 'neutral', icon: 'cross' };
   if (part.state === 'approval-responded') {
-    return { ...face, word: part.approval.approved ? 'Approved' : 'Denied', icon: part.approval.approved ? 'check' : 'cross' };
+    return { ...face, word: part.approval.approved ? wording.approved : wording.denied, icon: part.approval.approved ? 'check' : 'cross' };
   }
   return face;
 }
 
 /** What a call waits for that the server runs. */
 function waitingWord({ awaits }: CallNotes, last: boolean): string {
-  if (!last) return 'Not answered';
-  return awaits ? `Waiting for ${awaits}` : 'Waiting';
+  if (!last) return wording.notAnswered;
+  return awaits ? wording.waitingFor(awaits) : wording.waiting;
 }
 
 function Decision({ approved, reason }: { approved?: boolean; reason?: string }) {
   if (approved === undefined) return null;
   return (
     <p className="quiet">
-      {approved ? 'You approved this call' : 'You denied this call'}
+      {approved ? wording.approvedThisCall : wording.deniedThisCall}
       {reason ? `: ${reason}` : '.'}
     </p>
   );
@@ -143,7 +144,7 @@ function Field({ name, value }: { name: string; value: unknown }) {
     <div className="field-row">
       <div className="field-name">
         {name}
-        <Copy text={() => JSON.stringify(value, null, 2)} label={`Copy the ${name.toLowerCase()}`} />
+        <Copy text={() => JSON.stringify(value, null, 2)} label={wording.copyThe(name.toLowerCase())} />
       </div>
       <Json value={value} open={2} />
     </div>

@@ -4,6 +4,7 @@ import { explain } from '../../app/problem';
 import { CLIENT_TOOLS } from '../clientTools';
 import { useActions } from '../ChatContext';
 import { readAnswer } from '../answerSchema';
+import * as words from '../../words/chat';
 
 type Props = {
   tool: string;
@@ -33,21 +34,21 @@ export default function ToolResultForm({ tool, call, input, isGrowing = false }:
   };
   const run = () => give(async () => conversation?.answerCall(tool, call, await runner?.run(input)));
   return (
-    <div className="ask" role="group" aria-label={`Answer ${tool}`}>
-      <p>This tool runs in your browser. Enter its result to continue.</p>
+    <div className="ask" role="group" aria-label={words.answerTool(tool)}>
+      <p>{words.toolRunsInYourBrowser}</p>
       {problem && <p className="failure">{problem}</p>}
       {runner && (
         <button type="button" className="button" data-look="primary" disabled={isOff} title={reason} onClick={run}>
           {runner.action}
         </button>
       )}
-      <textarea className="field" rows={2} aria-label={`Result of ${tool}`} placeholder="Result: text or JSON" value={text} disabled={isOff} onChange={(event) => setText(event.target.value)} />
+      <textarea className="field" rows={2} aria-label={words.resultOf(tool)} placeholder={words.resultTextOrJson} value={text} disabled={isOff} onChange={(event) => setText(event.target.value)} />
       <div className="row">
         <button type="button" className="button" disabled={isOff || !text.trim()} title={reason} onClick={() => give(async () => conversation?.answerCall(tool, call, readAnswer(text)))}>
-          Send result
+          {words.sendResult}
         </button>
-        <button type="button" className="button" data-look="quiet" disabled={isOff} title={reason} onClick={() => give(async () => conversation?.failCall(tool, call, problem || text.trim() || 'The user did not provide a result.'))}>
-          Report an error
+        <button type="button" className="button" data-look="quiet" disabled={isOff} title={reason} onClick={() => give(async () => conversation?.failCall(tool, call, problem || text.trim() || words.userDidNotProvide))}>
+          {words.reportAnError}
         </button>
       </div>
     </div>

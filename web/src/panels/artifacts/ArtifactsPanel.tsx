@@ -16,6 +16,7 @@ import './artifacts.css';
 import { namesOf, savedContent, storedContent, versionsOf, type Owner } from './content';
 import { Memories } from './Memories';
 import { Preview } from './Preview';
+import * as words from '../../words/artifacts';
 
 const SHOWN = 100; // Artifacts, and versions of one: the newest.
 
@@ -23,10 +24,10 @@ export default function ArtifactsPanel({ film, at, seek }: PanelProps) {
   const saved = artifactsAt(film, at);
   const isElsewhere = shared() !== null || isImported(film);
   return (
-    <section className="panel artifacts-panel" aria-label="Artifacts">
-      <PanelHeader title="Artifacts" count={saved.length || undefined} />
-      <div className="body" tabIndex={0} role="region" aria-label="Artifacts and memories">
-        {saved.length === 0 && <Empty title="No artifacts at this event">Files that agents and tools save in this run appear here, with every version.</Empty>}
+    <section className="panel artifacts-panel" aria-label={words.artifacts}>
+      <PanelHeader title={words.artifacts} count={saved.length || undefined} />
+      <div className="body" tabIndex={0} role="region" aria-label={words.artifactsAndMemories}>
+        {saved.length === 0 && <Empty title={words.noArtifactsAtThisEvent}>{words.filesThatAgentsAndTools}</Empty>}
         {saved.slice(-SHOWN).map((artifact) => (
           <Artifact key={artifact.name} film={film} artifact={artifact} seek={seek} />
         ))}
@@ -51,14 +52,14 @@ function Artifact({ film, artifact: { name, versions }, seek }: { film: Film; ar
             key={`${version.since} ${version.part}`}
             summary={
               <>
-                version {version.version} <span className="muted">{[version.author && `by ${version.author}`, clockTime(film, version.since)].filter(Boolean).join(', ')}</span>
+                {words.version(version.version)} <span className="muted">{[version.author && words.byAuthor(version.author), clockTime(film, version.since)].filter(Boolean).join(', ')}</span>
               </>
             }
           >
             {() => (
               <>
                 <p className="muted">
-                  Saved at <EventLink cursor={version.since} seek={seek} />
+                  {words.savedAt} <EventLink cursor={version.since} seek={seek} />
                 </p>
                 <Preview name={name} load={(signal) => savedContent(film.run, version, signal)} />
               </>
@@ -70,7 +71,7 @@ function Artifact({ film, artifact: { name, versions }, seek }: { film: Film; ar
 }
 
 function scopeOf(name: string): string {
-  return name.startsWith('user:') ? 'all sessions of the user' : 'this session';
+  return name.startsWith('user:') ? words.allSessionsOfTheUser : words.thisSession;
 }
 
 /** What other runs of the session, or of the user, have saved: as it is today. */
@@ -89,7 +90,7 @@ function OfSession({ film }: { film: Film }) {
   return (
     <section className="section">
       <h3>
-        From other runs <span className="count">{plural(others.length, 'artifact')}, as of today</span>
+        {words.otherRuns} <span className="count">{words.countOfToday(plural(others.length, 'artifact'))}</span>
       </h3>
       {others.slice(0, SHOWN).map((name) => (
         <Details key={name} summary={name}>
@@ -107,13 +108,13 @@ function Versions({ owner, name }: { owner: Owner; name: string }) {
     versionsOf(owner, name, leaving.signal).then(setVersions, () => leaving.signal.aborted || setVersions([]));
     return () => leaving.abort();
   }, []);
-  if (versions === null) return <div className="skeleton" role="status" aria-label="Loading the versions" />;
-  if (!versions.length) return <p className="muted">It is not there any more.</p>;
+  if (versions === null) return <div className="skeleton" role="status" aria-label={words.loadingTheVersions} />;
+  if (!versions.length) return <p className="muted">{words.notThereAnyMore}</p>;
   return versions
     .toSorted((a, b) => b - a)
     .slice(0, SHOWN)
     .map((version) => (
-      <Details key={version} summary={`version ${version}`}>
+      <Details key={version} summary={words.version(version)}>
         {() => <Preview name={name} load={(signal) => storedContent(owner, name, version, signal)} />}
       </Details>
     ));

@@ -8,6 +8,7 @@ import type { Json as JsonValue } from '../../film/document';
 import type { Film } from '../../film/film';
 import { Json } from '../../ui/Json';
 import { EventLink } from '../EventLink';
+import * as words from '../../words/artifacts';
 
 const LOADS = 'load_memory'; // ADK's own tool.
 
@@ -32,11 +33,11 @@ export function Memories({ film, at, seek, isElsewhere }: Props) {
   if (isElsewhere && !loads.length) return null;
   return (
     <section className="section memories">
-      <h3>Memory</h3>
+      <h3>{words.memory}</h3>
       {loads.map((load) => (
         <div key={load.since}>
           <span className="muted">
-            Loaded at <EventLink cursor={load.since} seek={seek} />
+            {words.loadedAt} <EventLink cursor={load.since} seek={seek} />
           </span>
           <Json name="query" value={load.input} open={1} />
           {load.output !== undefined && <Entries memories={memoriesOf(load.output)} />}
@@ -44,9 +45,9 @@ export function Memories({ film, at, seek, isElsewhere }: Props) {
       ))}
       {!isElsewhere && (
         <form className="search-memory" role="search" onSubmit={search}>
-          <input type="search" className="field" aria-label="Search the memories of this user" placeholder="Search what the app remembers" maxLength={1000} value={query} onChange={(event) => setQuery(event.target.value)} />
+          <input type="search" className="field" aria-label={words.searchTheMemories} placeholder={words.searchWhatTheAppRemembers} maxLength={1000} value={query} onChange={(event) => setQuery(event.target.value)} />
           <button type="submit" className="button">
-            Search
+            {words.search}
           </button>
         </form>
       )}
@@ -68,7 +69,7 @@ function memoriesOf(output: JsonValue): Memory[] {
 const SHOWN = 100;
 
 function Entries({ memories }: { memories: Memory[] }) {
-  if (!memories.length) return <p className="muted">Nothing was found.</p>;
+  if (!memories.length) return <p className="muted">{words.nothingWasFound}</p>;
   return (
     <ul>
       {memories.slice(0, SHOWN).map((memory, index) => (

@@ -5,6 +5,7 @@ import { Icon } from '../../ui/Icon';
 import { Json } from '../../ui/Json';
 import { size } from '../../ui/format';
 import { shownAs } from './content';
+import * as words from '../../words/artifacts';
 
 type Props = { name: string; load(signal: AbortSignal): Promise<Blob> };
 type Loaded = { kind: 'loading' } | { kind: 'missing'; why: string } | { kind: 'there'; blob: Blob; text: string };
@@ -21,15 +22,15 @@ export function Preview({ name, load }: Props) {
     return () => leaving.abort();
     // Made anew for each version.
   }, []);
-  if (loaded.kind === 'loading') return <div className="skeleton" role="status" aria-label="Loading the artifact" />;
-  if (loaded.kind === 'missing') return <p className="muted">Not available: {loaded.why}</p>;
+  if (loaded.kind === 'loading') return <div className="skeleton" role="status" aria-label={words.loadingTheArtifact} />;
+  if (loaded.kind === 'missing') return <p className="muted">{words.notAvailable(loaded.why)}</p>;
   const { blob, text } = loaded;
   return (
     <figure className="preview">
       <Content name={name} blob={blob} text={text} />
       <figcaption>
         <span className="muted">
-          {blob.type || 'unknown type'}, {size(blob.size)}
+          {blob.type || words.unknownType}, {size(blob.size)}
         </span>
         <Save name={name} blob={blob} />
       </figcaption>
@@ -47,7 +48,7 @@ async function read(load: Props['load'], signal: AbortSignal): Promise<Loaded> {
 function Content({ name, blob, text }: { name: string; blob: Blob; text: string }) {
   const shown = shownAs(blob.type);
   const url = useObjectUrl(shown === 'image' || shown === 'audio' ? blob : null);
-  if (shown === 'none') return <p className="muted">No preview for this type.</p>;
+  if (shown === 'none') return <p className="muted">{words.noPreviewForThisType}</p>;
   if (shown === 'image') return url && <img src={url} alt={name} />;
   if (shown === 'audio') return url && <audio src={url} controls aria-label={name} />;
   const value = shown === 'json' ? parsed(text) : undefined;
@@ -57,7 +58,7 @@ function Content({ name, blob, text }: { name: string; blob: Blob; text: string 
       <pre tabIndex={0} aria-label={name}>
         {text.slice(0, CHARACTERS)}
       </pre>
-      {(text.length > CHARACTERS || blob.size > CHARACTERS * 4) && <p className="muted">The beginning is shown; the download has all of it.</p>}
+      {(text.length > CHARACTERS || blob.size > CHARACTERS * 4) && <p className="muted">{words.beginningIsShownTheDownload}</p>}
     </>
   );
 }
@@ -76,7 +77,7 @@ function Save({ name, blob }: { name: string; blob: Blob }) {
   const url = useObjectUrl(plain);
   return (
     <a className="button" data-look="quiet" href={url || undefined} download={name.replace(/^user:/, '').split('/').at(-1) || 'artifact'}>
-      <Icon name="download" /> Save
+      <Icon name="download" /> {words.save}
     </a>
   );
 }

@@ -5,10 +5,11 @@ import { getJson } from '../../app/request';
 import { address, path } from '../../app/serverUrl';
 import type { ArtifactVersion } from '../../film/artifacts';
 import { shared } from '../../film/sharedFile';
+import * as words from '../../words/artifacts';
 
 /** Of a saved version, by its place in the run's log: the rules for files of runs hold. */
 export async function savedContent(run: string, { since, part }: ArtifactVersion, signal: AbortSignal): Promise<Blob> {
-  if (shared()) throw new Error('This file does not contain the artifact.');
+  if (shared()) throw new Error(words.fileDoesNotContain);
   const response = await call(address(path('api', 'runs', run, 'files', String(since), part)), { signal });
   if (!response.ok) throw await problemOf(response);
   return response.blob();
@@ -33,7 +34,7 @@ export function versionsOf(owner: Owner, name: string, signal: AbortSignal): Pro
 /** Of any version in the session's store. */
 export async function storedContent(owner: Owner, name: string, version: number, signal: AbortSignal): Promise<Blob> {
   const { text, inlineData } = await getJson<Part>(`${addressOf(owner, name)}/versions/${version}`, signal);
-  if (inlineData?.data === undefined && text === undefined) throw new Error('This version only refers to a file elsewhere.');
+  if (inlineData?.data === undefined && text === undefined) throw new Error(words.versionOnlyRefers);
   if (inlineData?.data === undefined) return new Blob([text ?? ''], { type: 'text/plain' });
   const bytes = Uint8Array.from(atob(inlineData.data.replaceAll('-', '+').replaceAll('_', '/')), (char) => char.charCodeAt(0));
   return new Blob([bytes], { type: inlineData.mimeType ?? '' });

@@ -14,12 +14,13 @@ import type { PanelProps } from '../panel';
 import '../panels.css';
 import './event.css';
 import { kindOfFact } from './factKinds';
+import * as words from '../../words/event';
 
 const PROTOCOLS: Record<string, string> = {
   adk: 'ADK',
-  'ai-sdk 6': 'AI SDK 6',
-  'ai-sdk 7': 'AI SDK 7',
-  studio: 'Studio',
+  'ai-sdk 6': words.aiSdk6,
+  'ai-sdk 7': words.aiSdk7,
+  studio: words.studio,
   'ag-ui 0.0.59': 'AG-UI 0.0.59',
   'ag-ui 1.0': 'AG-UI 1.0',
 };
@@ -28,11 +29,11 @@ export default function EventPanel({ film, at }: PanelProps) {
   const state = useEntryDetail(film.run, at);
   const info = eventsOf(film)[at];
   return (
-    <section className="panel event-panel" aria-label="Event">
-      <PanelHeader title="Event" count={`${at} of ${film.last}`}>
-        {state.kind === 'there' && <Copy label="Copy as JSON" text={() => JSON.stringify(state.closeup, null, 2)} />}
+    <section className="panel event-panel" aria-label={words.event}>
+      <PanelHeader title={words.event} count={words.atOf(at, film.last)}>
+        {state.kind === 'there' && <Copy label={words.copyAsJson} text={() => JSON.stringify(state.closeup, null, 2)} />}
       </PanelHeader>
-      <div className="body" tabIndex={0} role="region" aria-label={`Event ${at}`}>
+      <div className="body" tabIndex={0} role="region" aria-label={words.eventNumber(at)}>
         <div className="section summary">
           {info && <KindChip kind={info.kind}>{info.what}</KindChip>}
           <span className="muted" title={clockTime(film, at)}>
@@ -41,8 +42,8 @@ export default function EventPanel({ film, at }: PanelProps) {
           {state.kind === 'there' && <span className="muted">{state.closeup.type}</span>}
         </div>
         {state.kind === 'there' && <Entry closeup={state.closeup} />}
-        {state.kind === 'loading' && <div className="skeleton" role="status" aria-label="Loading the event" />}
-        {state.kind === 'missing' && <Empty title="This event is not available">{state.why}</Empty>}
+        {state.kind === 'loading' && <div className="skeleton" role="status" aria-label={words.loadingTheEvent} />}
+        {state.kind === 'missing' && <Empty title={words.eventIsNotAvailable}>{state.why}</Empty>}
       </div>
     </section>
   );
@@ -54,7 +55,7 @@ function Entry({ closeup }: { closeup: EntryDetail }) {
       <Traceback text={errorText(closeup)} />
       <section className="section">
         <h3>
-          Facts <span className="count">what it means</span>
+          {words.facts} <span className="count">{words.whatItMeans}</span>
         </h3>
         {closeup.facts.length ? (
           <ol className="facts">
@@ -63,13 +64,13 @@ function Entry({ closeup }: { closeup: EntryDetail }) {
             ))}
           </ol>
         ) : (
-          <p className="muted">No facts for this event.</p>
+          <p className="muted">{words.noFactsForThisEvent}</p>
         )}
       </section>
       <Frames frames={closeup.frames} />
       <section className="section">
         <h3>
-          Record <span className="count">{closeup.type}, as recorded</span>
+          {words.record} <span className="count">{words.asRecorded(closeup.type)}</span>
         </h3>
         <Json value={closeup.record} open={2} />
       </section>
@@ -80,7 +81,7 @@ function Entry({ closeup }: { closeup: EntryDetail }) {
 /** The text with the reference of an error: of an event, or of the run's end. */
 function errorText({ record }: EntryDetail): string {
   const { errorMessage, correlation } = (record ?? {}) as { errorMessage?: unknown; correlation?: unknown };
-  return typeof errorMessage === 'string' ? errorMessage : `Reference: ${String(correlation)}.`;
+  return typeof errorMessage === 'string' ? errorMessage : words.reference(String(correlation));
 }
 
 function FactRow({ fact }: { fact: ShownFact }) {
@@ -104,9 +105,9 @@ function Frames({ frames }: { frames: Record<string, Frame[]> }) {
   return (
     <section className="section">
       <h3>
-        Frames <span className="count">what each protocol sends</span>
+        {words.frames} <span className="count">{words.whatEachProtocolSends}</span>
       </h3>
-      <div className="protocols" role="group" aria-label="Protocols">
+      <div className="protocols" role="group" aria-label={words.protocols}>
         {names.map((name) => (
           <button key={name} type="button" className="button" data-look="quiet" aria-pressed={!hidden.has(name)} onClick={() => toggle(name)}>
             {PROTOCOLS[name] ?? name} <span className="muted">{frames[name]!.length}</span>
@@ -119,18 +120,18 @@ function Frames({ frames }: { frames: Record<string, Frame[]> }) {
             <h4>
               {PROTOCOLS[name] ?? name}
               <span className="muted">{plural(frames[name]!.length, 'frame')}</span>
-              {frames[name]!.length > 0 && <Copy label={`Copy the ${PROTOCOLS[name] ?? name} frames`} text={() => frames[name]!.map(({ data }) => JSON.stringify(data)).join('\n')} />}
+              {frames[name]!.length > 0 && <Copy label={words.copyTheFrames(PROTOCOLS[name] ?? name)} text={() => frames[name]!.map(({ data }) => JSON.stringify(data)).join('\n')} />}
             </h4>
             {frames[name]!.map((frame) => (
               <div key={frame.position} className="frame">
                 <span className="muted">
-                  id {frame.position}
-                  {frame.event ? ` · event ${frame.event}` : ''}
+                  {words.id} {frame.position}
+                  {frame.event ? ` · ${words.eventName(frame.event)}` : ''}
                 </span>
                 <Json value={frame.data} open={1} />
               </div>
             ))}
-            {frames[name]!.length === 0 && <p className="muted">No frames for this event</p>}
+            {frames[name]!.length === 0 && <p className="muted">{words.noFramesForThisEvent}</p>}
           </div>
         ))}
       </div>

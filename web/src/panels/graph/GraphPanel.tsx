@@ -19,6 +19,7 @@ import { layoutFor, type Labels, type Layout, type Place } from './layout';
 import { EdgeView, type EdgeViewType } from './EdgeView';
 import { NodeDetails } from './NodeDetails';
 import { NodeView, type NodeViewType } from './NodeView';
+import * as words from '../../words/graph';
 
 const MOST_VERTICES = 300; // More can neither be laid out in a frame nor read.
 const MOST_LINKS = 400; // What a layout costs grows faster than they do.
@@ -45,28 +46,28 @@ export default function GraphPanel({ film, at, selected, select, seek, inspect }
   const tooMany = drawing.vertices.length > MOST_VERTICES || drawing.links.length > MOST_LINKS;
 
   return (
-    <section className="panel graph-panel" aria-label="Graph">
-      <PanelHeader title="Graph" count={`${plural(drawing.vertices.length, 'node')}, ${plural(drawing.links.length, 'edge')}`}>
+    <section className="panel graph-panel" aria-label={words.graph}>
+      <PanelHeader title={words.graph} count={`${plural(drawing.vertices.length, 'node')}, ${plural(drawing.links.length, 'edge')}`}>
         {declared && !ran && (
-          <button type="button" className="button" data-look="quiet" aria-pressed={whole} title="Also show agents and tools that did not run" onClick={() => option('whole', whole ? 'no' : 'yes')}>
-            Declared
+          <button type="button" className="button" data-look="quiet" aria-pressed={whole} title={words.alsoShowAgentsAndTools} onClick={() => option('whole', whole ? 'no' : 'yes')}>
+            {words.declared}
           </button>
         )}
-        <span className="graph-views" role="group" aria-label="Graph view">
-          <button type="button" className="button" data-look="quiet" aria-pressed={!ran} title="Show each agent and tool once, however often it ran" onClick={() => option('graph', '')}>
-            By name
+        <span className="graph-views" role="group" aria-label={words.graphView}>
+          <button type="button" className="button" data-look="quiet" aria-pressed={!ran} title={words.showEachAgentAndTool} onClick={() => option('graph', '')}>
+            {words.byName}
           </button>
-          <button type="button" className="button" data-look="quiet" aria-pressed={ran} title="Show every execution of a node separately" onClick={() => option('graph', 'ran')}>
-            As it ran
+          <button type="button" className="button" data-look="quiet" aria-pressed={ran} title={words.showEveryExecution} onClick={() => option('graph', 'ran')}>
+            {words.itRan}
           </button>
         </span>
         <button type="button" className="button" data-look="quiet" aria-pressed={table} onClick={() => setTable(!table)}>
-          Table
+          {words.table}
         </button>
       </PanelHeader>
       {table || tooMany ? (
-        <div className="table-box" tabIndex={0} role="region" aria-label="Graph as a table">
-          {tooMany && <p className="muted">{plural(drawing.vertices.length, 'node')}: too many to draw. The timeline shows all of them.</p>}
+        <div className="table-box" tabIndex={0} role="region" aria-label={words.graphAsATable}>
+          {tooMany && <p className="muted">{words.tooManyToDraw(plural(drawing.vertices.length, 'node'))}</p>}
           <GraphTable drawing={drawing} moment={moment} select={select} />
         </div>
       ) : drawing.vertices.length ? (
@@ -79,7 +80,7 @@ export default function GraphPanel({ film, at, selected, select, seek, inspect }
           </div>
         </>
       ) : (
-        <Empty title="Nothing has run yet">Agents and tools appear here as they start.</Empty>
+        <Empty title={words.nothingHasRunYet}>{words.agentsAndToolsAppearHere}</Empty>
       )}
       {node && <NodeDetails name={node.name} declared={declared?.nodes.find(({ name }) => name === node.name)} film={film} at={at} seek={seek} inspect={inspect} close={() => select(null)} />}
     </section>
@@ -132,7 +133,7 @@ const Canvas = memo(function Canvas({ film, at, selected, select, drawing, momen
         proOptions={{ hideAttribution: true }}
         onNodeClick={(_, node) => select(node.data.vertex.name === selected ? null : node.data.vertex.name)}
         onPaneClick={() => select(null)}
-        ariaLabelConfig={{ 'node.a11yDescription.default': 'Press Enter to select this node in every panel and to open its details.' }}
+        ariaLabelConfig={{ 'node.a11yDescription.default': words.pressEnterToSelect }}
       >
         <Background gap={20} size={1} color="var(--line)" />
         <Controls showInteractive={false} position="bottom-right" orientation="horizontal" />

@@ -2,6 +2,7 @@
 import { memo } from 'react';
 import { duration } from '../../ui/format';
 import type { Drawing, Moment } from './drawing';
+import * as words from '../../words/graph';
 
 const SHOWN = 200; // Rows; a larger graph is told by the timeline's table.
 
@@ -13,32 +14,32 @@ export const GraphTable = memo(function GraphTable({ drawing, moment, select }: 
   return (
     <>
       <table>
-        <caption>Nodes</caption>
+        <caption>{words.nodes}</caption>
         <thead>
           <tr>
-            <th scope="col">Node</th>
-            <th scope="col">Kind</th>
-            <th scope="col">Status</th>
-            <th scope="col" className="number">Runs</th>
-            <th scope="col" className="number">Time</th>
+            <th scope="col">{words.node}</th>
+            <th scope="col">{words.kind}</th>
+            <th scope="col">{words.status}</th>
+            <th scope="col" className="number">{words.runs}</th>
+            <th scope="col" className="number">{words.time}</th>
           </tr>
         </thead>
         <tbody>
           {drawing.vertices.slice(0, SHOWN).map(({ id, name, kind }) => {
             const standing = moment.standings.get(id);
-            return <VertexRow key={id} select={select} name={name} kind={kind} status={standing?.status ?? 'has not run'} runs={standing?.runs ?? 0} took={standing ? duration(standing.duration) : '–'} />;
+            return <VertexRow key={id} select={select} name={name} kind={kind} status={standing?.status ?? words.notRun} runs={standing?.runs ?? 0} took={standing ? duration(standing.duration) : '–'} />;
           })}
         </tbody>
       </table>
       <table>
-        <caption>Edges</caption>
+        <caption>{words.edges}</caption>
         <thead>
           <tr>
-            <th scope="col">From</th>
-            <th scope="col">To</th>
-            <th scope="col">Kind</th>
-            <th scope="col" className="number">Times</th>
-            <th scope="col">State keys</th>
+            <th scope="col">{words.fromColumn}</th>
+            <th scope="col">{words.toColumn}</th>
+            <th scope="col">{words.kind}</th>
+            <th scope="col" className="number">{words.times}</th>
+            <th scope="col">{words.stateKeys}</th>
           </tr>
         </thead>
         <tbody>
@@ -48,7 +49,7 @@ export const GraphTable = memo(function GraphTable({ drawing, moment, select }: 
           })}
         </tbody>
       </table>
-      {(drawing.vertices.length > SHOWN || drawing.links.length > SHOWN) && <p className="muted">The first {SHOWN} of each are listed; the timeline’s table has every node.</p>}
+      {(drawing.vertices.length > SHOWN || drawing.links.length > SHOWN) && <p className="muted">{words.firstOfEachAreListed(SHOWN)}</p>}
     </>
   );
 });
@@ -60,7 +61,7 @@ const VertexRow = memo(function VertexRow({ select, name, kind, status, runs, to
     <tr>
       <th scope="row">
         {select ? (
-          <button type="button" className="link" title="Show its details" onClick={() => select(name)}>
+          <button type="button" className="link" title={words.showItsDetails} onClick={() => select(name)}>
             {name}
           </button>
         ) : (

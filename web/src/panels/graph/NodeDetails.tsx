@@ -13,6 +13,8 @@ import { EventLink } from '../EventLink';
 import type { PanelProps } from '../panel';
 import './node.css';
 import { RunOfNode } from './RunOfNode';
+import * as words from '../../words/graph';
+import * as wording from '../../words/graph';
 
 const SHOWN = 50; // Runs of one node; the playhead chooses which.
 
@@ -29,16 +31,16 @@ export function NodeDetails({ name, declared, film, at, seek, inspect, close }: 
   const done = runs.filter((run) => run.since <= at).length;
   const kind = runs[0]?.is.kind ?? declared?.kind ?? '';
   return (
-    <section className="node-details" aria-label={`Node ${name}`}>
+    <section className="node-details" aria-label={words.nodeNamed(name)}>
       <header>
         <h3>
-          {name} <span className="muted">{`${kind}${runs.length ? `, run ${done} of ${runs.length}` : ''}`}</span>
+          {name} <span className="muted">{`${kind}${runs.length ? words.runOf(done, runs.length) : ''}`}</span>
         </h3>
-        <button type="button" className="button" data-look="quiet" data-square="" aria-label="Close the details" onClick={close}>
+        <button type="button" className="button" data-look="quiet" data-square="" aria-label={words.closeTheDetails} onClick={close}>
           <Icon name="cross" />
         </button>
       </header>
-      <div className="body" tabIndex={0} role="region" aria-label={`Details of ${name}`}>
+      <div className="body" tabIndex={0} role="region" aria-label={words.detailsOf(name)}>
         <MadeOf name={name} model={declared?.model ?? ''} description={declared?.description ?? ''} kind={kind} details={details} />
         <Runs key={name} film={film} at={at} runs={runs} done={done} seek={seek} inspect={inspect} />
       </div>
@@ -54,18 +56,18 @@ function MadeOf({ name, kind, model, description, details }: MadeOfProps) {
   const known = agent?.model || model;
   return (
     <div className="section made-of">
-      {known && <p className="muted">Model {known}</p>}
+      {known && <p className="muted">{words.model(known)}</p>}
       {description && <p>{description}</p>}
-      {!details && <div className="skeleton" role="status" aria-label="Loading the description" />}
+      {!details && <div className="skeleton" role="status" aria-label={words.loadingTheDescription} />}
       {details?.why && (kind === 'agent' || kind === 'tool') && <p className="muted">{details.why}</p>}
       {agent && (
-        <Details open summary={<b>Instruction</b>}>
-          {() => (agent.instruction ? <Words text={agent.instruction} /> : <p className="muted">This agent has no instruction.</p>)}
+        <Details open summary={<b>{words.instruction}</b>}>
+          {() => (agent.instruction ? <Words text={agent.instruction} /> : <p className="muted">{words.agentHasNoInstruction}</p>)}
         </Details>
       )}
-      {agent && agent.tools.length > 0 && <Details summary={<b>Tools ({agent.tools.length})</b>}>{() => agent.tools.map((each, index) => <Tool key={index} tool={each} />)}</Details>}
+      {agent && agent.tools.length > 0 && <Details summary={<b>{words.tools(agent.tools.length)}</b>}>{() => agent.tools.map((each, index) => <Tool key={index} tool={each} />)}</Details>}
       {!agent && tool && (
-        <Details open summary={<b>Schema</b>}>
+        <Details open summary={<b>{words.schema}</b>}>
           {() => <Tool tool={tool} />}
         </Details>
       )}
@@ -86,19 +88,19 @@ export function Words({ text }: { text: string }) {
 type RunsProps = Pick<PanelProps, 'at' | 'seek' | 'inspect'> & { film: Film; runs: readonly NodeItem[]; done: number };
 
 function Runs({ film, at, runs, done, seek, inspect }: RunsProps) {
-  if (!runs.length) return <Empty title="It did not run">This app declares the node; nothing of it was recorded in this run.</Empty>;
-  if (!done) return <Empty title="Not yet">It starts at <EventLink cursor={runs[0]!.since} seek={seek} />.</Empty>;
+  if (!runs.length) return <Empty title={words.didNotRun}>{words.appDeclaresTheNodeNothing}</Empty>;
+  if (!done) return <Empty title={words.notYet}>{words.startsAt} <EventLink cursor={runs[0]!.since} seek={seek} />.</Empty>;
   const from = Math.max(0, done - SHOWN);
   const current = runs.slice(0, done).findLastIndex((run) => nodeRunAt(film, run, at).until === null);
   const open = current < 0 ? done - 1 : current;
   return (
     <>
       {runs.slice(0, done).some(({ is }) => is.derived) && (
-        <p className="section muted">The recording does not say when nodes ran: this was inferred from the events.</p>
+        <p className="section muted">{words.recordingDoesNotSay}</p>
       )}
       {from > 0 && (
         <p className="section muted">
-          {plural(from, 'earlier run')}: move the playhead back, to <EventLink cursor={runs[from - 1]!.since} seek={seek} />.
+          {words.moveThePlayheadBackTo(plural(from, wording.earlierRun))} <EventLink cursor={runs[from - 1]!.since} seek={seek} />.
         </p>
       )}
       {runs.slice(from, done).map((run, index) => (
@@ -106,7 +108,7 @@ function Runs({ film, at, runs, done, seek, inspect }: RunsProps) {
       ))}
       {done < runs.length && (
         <p className="section muted">
-          {plural(runs.length - done, 'later run')}, the next at <EventLink cursor={runs[done]!.since} seek={seek} />.
+          {words.nextAt(plural(runs.length - done, wording.laterRun))} <EventLink cursor={runs[done]!.since} seek={seek} />.
         </p>
       )}
     </>

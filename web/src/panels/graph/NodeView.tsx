@@ -6,6 +6,7 @@ import type { Kind } from '../../ui/Kind';
 import { duration } from '../../ui/format';
 import type { Standing, Vertex } from './drawing';
 import type { Direction } from './layout';
+import * as words from '../../words/graph';
 
 export type VertexData = { vertex: Vertex; standing: Standing | null; direction: Direction; later: boolean; picked: boolean };
 export type NodeViewType = Node<VertexData, 'vertex'>;
@@ -34,7 +35,7 @@ const STATUS: Record<string, { kind: Kind; icon: IconName }> = {
 export const NodeView = memo(function NodeView({ data }: NodeProps<NodeViewType>) {
   const { vertex, standing, direction, later, picked } = data;
   const end = vertex.kind === 'start' || vertex.kind === 'end';
-  const status = standing ? standing.status : later ? 'later' : 'did not run';
+  const status = standing ? standing.status : later ? 'later' : words.didNotRunState;
   const look = STATUS[status];
   return (
     <div className="vertex" data-kind={look?.kind ?? 'neutral'} data-status={status} data-node={vertex.kind} data-line={direction === 'lines' || undefined} data-picked={picked || undefined} title={titleOf(vertex)}>
@@ -48,7 +49,7 @@ export const NodeView = memo(function NodeView({ data }: NodeProps<NodeViewType>
         <span className="how">
           {look && <Icon name={look.icon} />}
           <span className="word">{status}</span>
-          {standing && standing.failures > 0 && standing.status !== 'failed' && <span>{standing.failures} failed</span>}
+          {standing && standing.failures > 0 && standing.status !== 'failed' && <span>{words.failed(standing.failures)}</span>}
           {standing && <span className="took">{duration(standing.duration)}</span>}
         </span>
       )}

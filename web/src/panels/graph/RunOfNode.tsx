@@ -11,6 +11,7 @@ import { callTokens } from '../../ui/tokens';
 import { EventLink } from '../EventLink';
 import type { PanelProps } from '../panel';
 import { Words } from './NodeDetails';
+import * as words from '../../words/graph';
 
 type Props = Pick<PanelProps, 'at' | 'seek' | 'inspect'> & { film: Film; item: NodeItem; number: number; isOpen: boolean };
 
@@ -24,9 +25,9 @@ export function RunOfNode({ film, at, item, number, isOpen, seek, inspect }: Pro
       open={isOpen}
       summary={
         <>
-          <b>Run {number}</b>{' '}
+          <b>{words.run(number)}</b>{' '}
           <span className="muted" data-kind={run.status === 'failed' ? 'error' : undefined}>
-            {[run.status, run.error, duration(run.duration), run.lane && `branch ${run.lane}`].filter(Boolean).join(' · ')}
+            {[run.status, run.error, duration(run.duration), run.lane && words.branch(run.lane)].filter(Boolean).join(' · ')}
           </span>
         </>
       }
@@ -34,10 +35,10 @@ export function RunOfNode({ film, at, item, number, isOpen, seek, inspect }: Pro
       {() => (
         <>
           <p className="muted">
-            From <EventLink cursor={item.since} seek={seek} />
+            {words.fromColumn} <EventLink cursor={item.since} seek={seek} />
             {end && (
               <>
-                {' to '}
+                {` ${words.toWord} `}
                 <EventLink cursor={end.cursor} seek={seek} />
               </>
             )}
@@ -56,23 +57,23 @@ function Inside({ film, at, run, seek, inspect }: InsideProps) {
   const calls = callsAt(film, at).filter(({ cursor }) => run.modelCalls.includes(cursor));
   const answer = asked && (asked.output ?? asked.error ?? asked.reason);
   const isEmpty = !asked && ![received, said, outputs, changes, calls].some((list) => list.length);
-  if (isEmpty) return <p className="muted">Nothing of what went in or out was recorded.</p>;
+  if (isEmpty) return <p className="muted">{words.nothingOfWhatWent}</p>;
   return (
     <>
       {(asked || received.length > 0) && (
-        <Part title="Input">
-          {asked && (asked.earlier ? <p className="muted">The call was made in an earlier run.</p> : <Json name="arguments" value={asked.input} open={2} />)}
+        <Part title={words.input}>
+          {asked && (asked.earlier ? <p className="muted">{words.callWasMade}</p> : <Json name="arguments" value={asked.input} open={2} />)}
           {received.map(({ from, value }, index) => (
             <Value key={index} name={`from ${from}`} value={value} />
           ))}
         </Part>
       )}
       {calls.length > 0 && (
-        <Part title="Model calls">
+        <Part title={words.modelCalls}>
           {calls.map((call) => (
             <p key={call.cursor}>
-              <button type="button" className="link" title="Open in the Model panel" onClick={() => (seek(call.cursor), inspect('model'))}>
-                {call.model || 'model'}, event {call.cursor}
+              <button type="button" className="link" title={words.openInTheModelPanel} onClick={() => (seek(call.cursor), inspect('model'))}>
+                {call.model || words.modelWord}{words.commaEvent} {call.cursor}
               </button>{' '}
               <span className="muted">{[duration(call.durationMs / 1000), callTokens(call.tokens), call.error].filter(Boolean).join(' · ')}</span>
             </p>
@@ -80,15 +81,15 @@ function Inside({ film, at, run, seek, inspect }: InsideProps) {
         </Part>
       )}
       {said.length > 0 && (
-        <Part title="Said and called">
+        <Part title={words.saidAndCalled}>
           {said.slice(0, SHOWN).map((one, index) => (
             <Spoken key={index} said={one} seek={seek} />
           ))}
-          {said.length > SHOWN && <p className="muted">The first {SHOWN} of {said.length} are shown; the conversation has all.</p>}
+          {said.length > SHOWN && <p className="muted">{words.firstOfAreShown(SHOWN, said.length)}</p>}
         </Part>
       )}
       {(outputs.length > 0 || answer !== undefined && answer !== null) && (
-        <Part title="Output">
+        <Part title={words.output}>
           {outputs.map((value, index) => (
             <Value key={index} value={value} />
           ))}
@@ -96,10 +97,10 @@ function Inside({ film, at, run, seek, inspect }: InsideProps) {
         </Part>
       )}
       {changes.length > 0 && (
-        <Part title="State, before and after">
+        <Part title={words.stateBeforeAndAfter}>
           {changes.map(({ key, kind, before, after, writer }) => (
             <div key={key} className="state-change">
-              <b>{key}</b> <span className="muted">{`${kind}${writer && writer !== run.name ? ` by ${writer}` : ''}`}</span>
+              <b>{key}</b> <span className="muted">{`${kind}${writer && writer !== run.name ? ` ${words.byWriter(writer)}` : ''}`}</span>
               {kind !== 'added' && <Json name="before" value={before} open={0} />}
               {kind !== 'removed' && <Json name="after" value={after} open={0} />}
             </div>
@@ -136,7 +137,7 @@ function Spoken({ said, seek }: { said: Said; seek(cursor: number): void }) {
   return (
     <div className="spoken">
       <span className="muted">
-        {kind === 'call' ? `call, ${String(status)}` : kind} · <EventLink cursor={since} seek={seek} />
+        {kind === 'call' ? words.call(String(status)) : kind} · <EventLink cursor={since} seek={seek} />
       </span>
       {typeof text === 'string' && <Words text={text} />}
       {kind === 'call' && <Json name={String(name)} value={input} open={1} />}

@@ -1,5 +1,6 @@
 /** How much room the words of the graph take, so that none is cut and no two overlap. */
 import type { Vertex } from './drawing';
+import * as words from '../../words/graph';
 
 type Face = 'name' | 'key';
 
@@ -22,7 +23,7 @@ function textWidth(text: string, face: Face): number {
   const { weight, family, usual } = FACES[face];
   let width = text.length * usual;
   if (pen) {
-    if (!fonts.has(face)) fonts.set(face, `${weight} 12px ${getComputedStyle(document.documentElement).getPropertyValue(family) || 'sans-serif'}`);
+    if (!fonts.has(face)) fonts.set(face, words.px(weight, getComputedStyle(document.documentElement).getPropertyValue(family) || 'sans-serif'));
     pen.font = fonts.get(face)!;
     width = pen.measureText(text).width;
   }

@@ -6,6 +6,7 @@ import { writtenBy, type Drawing, type Moment } from './drawing';
 import type { Layout, Place } from './layout';
 import type { EdgeData, EdgeViewType } from './EdgeView';
 import type { NodeViewType } from './NodeView';
+import * as words from '../../words/graph';
 
 /** Keeps each thing for as long as what it was made of is the same. */
 export class Kept<Made> {
@@ -31,7 +32,7 @@ export function nodesOf(film: Film, at: number, { vertices }: Drawing, moment: M
       id: vertex.id,
       type: 'vertex',
       ...placed(layout.places.get(vertex.id)!, layout),
-      ariaLabel: `${vertex.name}, ${standing?.status ?? 'has not run'}`,
+      ariaLabel: `${vertex.name}, ${standing?.status ?? words.notRun}`,
       data: { vertex, standing, direction: layout.direction, later, picked },
     }));
   });

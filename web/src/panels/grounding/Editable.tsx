@@ -1,6 +1,7 @@
 /** Values of the box that a researcher may change: a text, or a list of texts. */
 import { useState, type FormEvent } from 'react';
 import { Icon } from '../../ui/Icon';
+import * as words from '../../words/grounding';
 
 type TextProps = { value: string; label: string; off: string | null; save(value: string): void };
 
@@ -9,8 +10,8 @@ export function EditableText({ value, label, off, save }: TextProps) {
   if (draft === null) {
     return (
       <div className="editable">
-        <p>{value || <span className="muted">none</span>}</p>
-        <button type="button" className="button" data-look="quiet" data-square="" disabled={off !== null} title={off ?? `Edit: ${label}`} aria-label={`Edit: ${label}`} onClick={() => setDraft(value)}>
+        <p>{value || <span className="muted">{words.none}</span>}</p>
+        <button type="button" className="button" data-look="quiet" data-square="" disabled={off !== null} title={off ?? words.edit(label)} aria-label={words.edit(label)} onClick={() => setDraft(value)}>
           <Icon name="edit" />
         </button>
       </div>
@@ -24,8 +25,8 @@ export function EditableText({ value, label, off, save }: TextProps) {
   return (
     <form className="editable" onSubmit={submit}>
       <textarea className="field" rows={2} autoFocus aria-label={label} value={draft} onChange={(event) => setDraft(event.target.value)} />
-      <button type="submit" className="button">Save</button>
-      <button type="button" className="button" data-look="quiet" onClick={() => setDraft(null)}>Cancel</button>
+      <button type="submit" className="button">{words.save}</button>
+      <button type="button" className="button" data-look="quiet" onClick={() => setDraft(null)}>{words.cancel}</button>
     </form>
   );
 }
@@ -47,18 +48,18 @@ export function EditableList({ items, label, add, off, save }: ListProps) {
           <li key={`${index} ${item}`}>
             <span>{item}</span>
             {off === null && (
-              <button type="button" className="button" data-look="quiet" data-square="" aria-label={`Remove: ${item}`} title="Remove" onClick={() => save(items.filter((_, place) => place !== index))}>
+              <button type="button" className="button" data-look="quiet" data-square="" aria-label={words.remove(item)} title={words.removeButton} onClick={() => save(items.filter((_, place) => place !== index))}>
                 <Icon name="cross" />
               </button>
             )}
           </li>
         ))}
-        {items.length === 0 && <li className="muted">none</li>}
+        {items.length === 0 && <li className="muted">{words.none}</li>}
       </ul>
       {off === null && (
         <form className="add" onSubmit={submit}>
           <input className="field" placeholder={add} aria-label={add} value={draft} onChange={(event) => setDraft(event.target.value)} />
-          <button type="submit" className="button" data-look="quiet" disabled={!draft.trim()}>Add</button>
+          <button type="submit" className="button" data-look="quiet" disabled={!draft.trim()}>{words.add}</button>
         </form>
       )}
     </>

@@ -19,6 +19,7 @@ import { PlanCard } from './PlanCard';
 import { Delta, Receipts } from './Receipts';
 import { strategyMarkdown } from './searchStrategy';
 import { boxDelta, updateBox, whyReadOnly } from './updateState';
+import * as wording from '../../words/grounding';
 
 const STAGES = ['scoping', 'retrieval', 'synthesis', 'validation'];
 
@@ -27,7 +28,7 @@ export default function GroundingPanel({ film, at, seek, live, say, follow }: Pa
   const box = boxOf(view);
   const [error, setError] = useState('');
   const [sending, setSending] = useState(false);
-  const off = sending ? 'Saving…' : whyReadOnly(film, at, live);
+  const off = sending ? wording.saving : whyReadOnly(film, at, live);
   const changed = new Set(view.changed.map((change) => change.key.slice(PREFIX.length)));
 
   const attempt = async (work: () => Promise<void>) => {
@@ -56,10 +57,10 @@ export default function GroundingPanel({ film, at, seek, live, say, follow }: Pa
 
   if (!view.present) {
     return (
-      <section className="panel grounding-panel" aria-label="Grounding">
-        <PanelHeader title="Grounding" />
-        <Empty title="This app has no research plan">
-          A question, a search plan and receipts appear here when an agent writes state keys that start with <code>{PREFIX}</code>, as the research app does.
+      <section className="panel grounding-panel" aria-label={wording.grounding}>
+        <PanelHeader title={wording.grounding} />
+        <Empty title={wording.appHasNoResearchPlan}>
+          {wording.questionASearchPlan} <code>{PREFIX}</code>{wording.researchAppDoes}
         </Empty>
       </section>
     );
@@ -70,13 +71,13 @@ export default function GroundingPanel({ film, at, seek, live, say, follow }: Pa
     </Part>
   );
   return (
-    <section className="panel grounding-panel" aria-label="Grounding">
-      <PanelHeader title="Grounding" count={changed.size ? `${changed.size} changed this turn` : undefined}>
-        <Copy label="Copy the search strategy as Markdown" text={() => strategyMarkdown(view)}>
-          Strategy
+    <section className="panel grounding-panel" aria-label={wording.grounding}>
+      <PanelHeader title={wording.grounding} count={changed.size ? wording.changedThisTurn(changed.size) : undefined}>
+        <Copy label={wording.copyTheSearchStrategy} text={() => strategyMarkdown(view)}>
+          {wording.strategy}
         </Copy>
       </PanelHeader>
-      <div className="body" tabIndex={0} role="region" aria-label="Research plan">
+      <div className="body" tabIndex={0} role="region" aria-label={wording.researchPlan}>
         {error && (
           <p className="notice" data-kind="error" role="alert">
             <Icon name="error" /> {error}
@@ -87,10 +88,10 @@ export default function GroundingPanel({ film, at, seek, live, say, follow }: Pa
         {box.failure && (
           <Help box={box} remedies={view.remedies} off={off} choose={(remedy) => answer({ selected_remedy: remedy.name }, remedy.label || remedy.name)} />
         )}
-        {part('research_question', 'Question', <EditableText value={box.question} label="Research question" off={off} save={(value) => write({ research_question: value })} />)}
-        {part('search_assumptions', 'Assumptions', <EditableList items={box.assumptions} label="Assumptions" add="Another assumption" off={off} save={(items) => write({ search_assumptions: items })} />)}
-        {part('open_questions', 'Open questions', <EditableList items={box.questions} label="Open questions" add="Another question" off={off} save={(items) => write({ open_questions: items })} />)}
-        {part('current_filters', 'Filters', <p>{filterWords(box.filters) || <span className="muted">none</span>}</p>)}
+        {part('research_question', wording.question, <EditableText value={box.question} label={wording.researchQuestion} off={off} save={(value) => write({ research_question: value })} />)}
+        {part('search_assumptions', wording.assumptions, <EditableList items={box.assumptions} label={wording.assumptions} add={wording.anotherAssumption} off={off} save={(items) => write({ search_assumptions: items })} />)}
+        {part('open_questions', wording.openQuestions, <EditableList items={box.questions} label={wording.openQuestions} add={wording.anotherQuestion} off={off} save={(items) => write({ open_questions: items })} />)}
+        {part('current_filters', wording.filters, <p>{filterWords(box.filters) || <span className="muted">{wording.none}</span>}</p>)}
         <Receipts receipts={view.receipts} seek={seek} />
         <Unreadables view={view} />
       </div>
@@ -111,8 +112,8 @@ function Part({ title, changed, children }: { title: string; changed: boolean; c
 
 function Standing({ view, box, changed }: { view: GroundingView; box: Box; changed: Set<string> }) {
   return (
-    <section className="section standing" aria-label="Progress">
-      <ol className="stages" aria-label="Stages">
+    <section className="section standing" aria-label={wording.progress}>
+      <ol className="stages" aria-label={wording.stages}>
         {STAGES.map((stage, index) => (
           <li key={stage} aria-current={stage === box.stage ? 'step' : undefined} data-past={view.step && index + 1 < view.step.number ? '' : undefined}>
             {stage}
@@ -128,8 +129,8 @@ function Standing({ view, box, changed }: { view: GroundingView; box: Box; chang
         </p>
       )}
       <p className="muted">
-        {box.papers !== null && <>{plural(box.papers, 'distinct paper')} {changed.has('papers_found') && <Delta />} </>}
-        {box.databases.length > 0 && <>in {box.databases.join(', ')}</>}
+        {box.papers !== null && <>{plural(box.papers, wording.distinctPaper)} {changed.has('papers_found') && <Delta />} </>}
+        {box.databases.length > 0 && <>{wording.inDatabases(box.databases.join(', '))}</>}
       </p>
     </section>
   );
@@ -140,7 +141,7 @@ type HelpProps = { box: Box; remedies: Remedy[]; off: string | null; choose(reme
 function Help({ box, remedies, off, choose }: HelpProps) {
   const failure = box.failure!;
   return (
-    <section className="section help" data-kind="error" aria-label="Help">
+    <section className="section help" data-kind="error" aria-label={wording.help}>
       <h3>
         <KindChip kind="error">{failure.type.replaceAll('_', ' ')}</KindChip>
       </h3>
@@ -151,7 +152,7 @@ function Help({ box, remedies, off, choose }: HelpProps) {
           </span>
         ))}
       </p>
-      <div className="answers" role="group" aria-label="Remedies">
+      <div className="answers" role="group" aria-label={wording.remedies}>
         {remedies.map((remedy) => (
           <button key={remedy.number} type="button" className="button" disabled={off !== null} title={off ?? (text(remedy.query) || undefined)} onClick={() => choose(remedy)}>
             {remedy.number}. {remedy.label || remedy.name}
@@ -166,9 +167,9 @@ function Help({ box, remedies, off, choose }: HelpProps) {
 function Unreadables({ view }: { view: GroundingView }) {
   if (!view.unreadable.length) return null;
   return (
-    <section className="section" aria-label="Could not be read">
+    <section className="section" aria-label={wording.couldNotBeRead}>
       <h3>
-        Could not be read <span className="count">{view.unreadable.length}</span>
+        {wording.couldNotBeRead} <span className="count">{view.unreadable.length}</span>
       </h3>
       <ul className="unreadable">
         {view.unreadable.map(({ key, value, why }) => (

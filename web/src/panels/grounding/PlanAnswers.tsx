@@ -1,14 +1,15 @@
 /** The four answers to a search plan: the same words and keys wherever a plan waits. */
 import { useEffect, useRef, useState, type FormEvent, type RefObject } from 'react';
 import { Icon } from '../../ui/Icon';
+import * as wording from '../../words/grounding';
 
 export type Decision = 'ok' | 'short_run' | 'modify' | 'cancel';
 
 const ANSWERS: readonly { decision: Decision; label: string; key: string }[] = [
   { decision: 'ok', label: 'OK', key: 'o' },
-  { decision: 'short_run', label: 'Short run', key: 's' },
-  { decision: 'modify', label: 'Modify', key: 'm' },
-  { decision: 'cancel', label: 'Cancel', key: 'c' },
+  { decision: 'short_run', label: wording.shortRun, key: 's' },
+  { decision: 'modify', label: wording.modify, key: 'm' },
+  { decision: 'cancel', label: wording.cancel, key: 'c' },
 ];
 
 /** Return what an answer writes into the box, and what it says in the chat. */
@@ -41,14 +42,14 @@ export function PlanAnswers({ off, first = false, decide }: Props) {
   if (modifying) {
     return (
       <form className="plan-change" onSubmit={submit}>
-        <input className="field" autoFocus placeholder="What should change? For example: since 2021" aria-label="What should change" value={words} onChange={(event) => setWords(event.target.value)} />
-        <button type="submit" className="button" disabled={!words.trim()}>Send</button>
-        <button type="button" className="button" data-look="quiet" onClick={() => setModifying(false)}>Back</button>
+        <input className="field" autoFocus placeholder={wording.whatShouldChangeForExample} aria-label={wording.whatShouldChange} value={words} onChange={(event) => setWords(event.target.value)} />
+        <button type="submit" className="button" disabled={!words.trim()}>{wording.send}</button>
+        <button type="button" className="button" data-look="quiet" onClick={() => setModifying(false)}>{wording.back}</button>
       </form>
     );
   }
   return (
-    <div className="plan-answers" role="group" aria-label="Answer to the plan" ref={place}>
+    <div className="plan-answers" role="group" aria-label={wording.answerToThePlan} ref={place}>
       {ANSWERS.map(({ decision, label, key }) => (
         <button key={decision} type="button" className="button" data-look={decision === 'ok' ? 'primary' : undefined} disabled={off !== null} title={off ?? `${label} (${key})`} aria-keyshortcuts={key} onClick={() => answer(decision)}>
           {decision === 'ok' && <Icon name="check" />} {label} <kbd aria-hidden="true">{key}</kbd>

@@ -5,6 +5,7 @@ import type { Receipt } from '../../film/grounding';
 import { duration, number, plural } from '../../ui/format';
 import { EventLink } from '../EventLink';
 import { fields, text } from './box';
+import * as words from '../../words/grounding';
 
 const SHOWN = 30;
 
@@ -12,11 +13,11 @@ export function Receipts({ receipts, seek }: { receipts: Receipt[]; seek(cursor:
   const [shown, setShown] = useState(SHOWN);
   const newest = receipts.toReversed();
   return (
-    <section className="section" aria-label="Receipts">
+    <section className="section" aria-label={words.receipts}>
       <h3>
-        Receipts <span className="count">{receipts.length}</span>
+        {words.receipts} <span className="count">{receipts.length}</span>
       </h3>
-      {receipts.length === 0 && <p className="muted">No search has been made yet.</p>}
+      {receipts.length === 0 && <p className="muted">{words.noSearchHasBeenMade}</p>}
       <ol className="receipts">
         {newest.slice(0, shown).map((receipt) => (
           <ReceiptRow key={`${receipt.number} ${receipt.since}`} receipt={receipt} seek={seek} />
@@ -24,7 +25,7 @@ export function Receipts({ receipts, seek }: { receipts: Receipt[]; seek(cursor:
       </ol>
       {newest.length > shown && (
         <button type="button" className="button" data-look="quiet" onClick={() => setShown(shown + 100)}>
-          {plural(newest.length - shown, 'older receipt')}
+          {plural(newest.length - shown, words.olderReceipt)}
         </button>
       )}
     </section>
@@ -49,9 +50,9 @@ function ReceiptRow({ receipt, seek }: { receipt: Receipt; seek(cursor: number):
       <code>{text(receipt.query)}</code>
       <div className="muted">
         {[
-          typeof receipt.new_count === 'number' ? `${number(receipt.new_count)} new` : '',
-          typeof receipt.total === 'number' ? `${number(receipt.total)} in the database` : '',
-          receipt.preview ? 'short run' : '',
+          typeof receipt.new_count === 'number' ? words.newCount(number(receipt.new_count)) : '',
+          typeof receipt.total === 'number' ? words.theDatabase(number(receipt.total)) : '',
+          receipt.preview ? words.shortRunTag : '',
           filters.join(', '),
           took,
           text(receipt.approval),
@@ -60,14 +61,14 @@ function ReceiptRow({ receipt, seek }: { receipt: Receipt; seek(cursor: number):
           .join(' · ')}{' '}
         <EventLink cursor={receipt.since} seek={seek} />
       </div>
-      <Breakdown title="by kind" counts={receipt.by_kind} />
-      <Breakdown title="by year" counts={receipt.by_year} />
+      <Breakdown title={words.byKind} counts={receipt.by_kind} />
+      <Breakdown title={words.byYear} counts={receipt.by_year} />
       {warnings.map((warning) => (
         <div key={warning} className="warning" data-kind="approval">
           {warning}
         </div>
       ))}
-      {receipt.next ? <div className="muted">Next: {text(receipt.next)}</div> : null}
+      {receipt.next ? <div className="muted">{words.next(text(receipt.next))}</div> : null}
     </li>
   );
 }
@@ -85,7 +86,7 @@ function Breakdown({ title, counts }: { title: string; counts: Json | undefined 
 /** What changed this turn. */
 export function Delta() {
   return (
-    <abbr className="delta" data-kind="state" title="Changed in this turn">
+    <abbr className="delta" data-kind="state" title={words.changedInThisTurn}>
       Δ
     </abbr>
   );

@@ -2,14 +2,15 @@
 import type { Json } from '../../film/document';
 import type { GroundingView, Receipt } from '../../film/grounding';
 import { boxOf, filterWords, text } from './box';
+import * as wording from '../../words/grounding';
 
 export function strategyMarkdown(view: GroundingView): string {
   const box = boxOf(view);
   const sections = [
-    ['# Search strategy', `**Question:** ${line(box.question) || 'not stated'}`],
-    ['## Stage', box.stage && view.step ? `${line(box.stage)} (${view.step.number} of ${view.step.of})` : line(box.stage)],
+    [wording.strategyHeading, `**Question:** ${line(box.question) || wording.notStated}`],
+    ['## Stage', box.stage && view.step ? wording.stageOf(line(box.stage), view.step.number, view.step.of) : line(box.stage)],
     ['## Assumptions', list(box.assumptions)],
-    ['## Open questions', list(box.questions)],
+    [wording.openQuestionsHeading, list(box.questions)],
     ['## Filters', line(filterWords(box.filters))],
     ['## Searches', table(view.receipts)],
     ['## Counts', counts(view)],
@@ -29,7 +30,7 @@ function list(items: string[]): string {
   return items.map((item) => `- ${line(item)}`).join('\n');
 }
 
-const COLUMNS = ['#', 'Time', 'Database', 'Query', 'Filters', 'Results', 'New', 'Note'];
+const COLUMNS = ['#', wording.time, wording.database, wording.query, wording.filters, wording.results, wording.newColumn, wording.note];
 
 function table(receipts: Receipt[]): string {
   if (!receipts.length) return '';
@@ -41,7 +42,7 @@ function table(receipts: Receipt[]): string {
     words(receipt.filters_applied),
     text(receipt.results_count),
     text(receipt.new_count),
-    [receipt.preview ? 'short run' : '', words(receipt.warnings)].filter(Boolean).join('; '),
+    [receipt.preview ? wording.shortRunTag : '', words(receipt.warnings)].filter(Boolean).join('; '),
   ]);
   return [COLUMNS, COLUMNS.map(() => '---'), ...rows.map((row) => row.map(line))].map((row) => `| ${row.join(' | ')} |`).join('\n');
 }
@@ -55,8 +56,8 @@ function counts(view: GroundingView): string {
   if (!view.receipts.length) return '';
   const identified = view.receipts.reduce((sum, receipt) => sum + (typeof receipt.results_count === 'number' ? receipt.results_count : 0), 0);
   const { papers, databases } = boxOf(view);
-  const lines = [`- Records identified: ${identified}, in ${view.receipts.length} searches of ${new Set(view.receipts.map((each) => text(each.database))).size} databases`];
-  if (papers !== null) lines.push(`- Distinct papers: ${papers}`, `- Duplicates: ${Math.max(0, identified - papers)}`);
-  if (databases.length) lines.push(`- Databases: ${databases.map(line).join(', ')}`);
+  const lines = [wording.recordsIdentifiedInSearches(identified, view.receipts.length, new Set(view.receipts.map((each) => text(each.database))).size)];
+  if (papers !== null) lines.push(wording.distinctPapers(papers), wording.duplicates(Math.max(0, identified - papers)));
+  if (databases.length) lines.push(wording.databases(databases.map(line).join(', ')));
   return lines.join('\n');
 }

@@ -6,6 +6,7 @@ import { isImported } from '../../film/isImported';
 import type { Film } from '../../film/film';
 import { PREFIX } from '../../film/grounding';
 import { shared } from '../../film/sharedFile';
+import * as words from '../../words/grounding';
 
 const RUN_HEADER = 'x-prism-run';
 
@@ -33,9 +34,9 @@ export function boxDelta(values: Record<string, unknown>): Record<string, unknow
 
 /** Say why the box cannot be written here; null if it can. */
 export function whyReadOnly(film: Film, at: number, live: boolean): string | null {
-  if (shared()) return 'This is a shared file: it is read-only.';
-  if (isImported(film)) return 'This run was recorded on another server: its session is not available here.';
-  if (at < film.last) return 'You are viewing the past. Return to the latest event to make changes.';
-  if (live) return 'The agent is running. Wait until it finishes.';
+  if (shared()) return words.sharedFileItIsRead;
+  if (isImported(film)) return words.runWasRecordedOnAnother;
+  if (at < film.last) return words.viewingThePastReturn;
+  if (live) return words.agentIsRunningWaitUntil;
   return null;
 }

@@ -12,6 +12,7 @@ import { PanelHeader } from '../../ui/PanelHeader';
 import { duration, plural } from '../../ui/format';
 import { callTokens, costWords } from '../../ui/tokens';
 import type { PanelProps } from '../panel';
+import * as words from '../../words/model';
 import '../panels.css';
 import './model.css';
 
@@ -26,16 +27,16 @@ export default function ModelPanel({ film, at, seek }: PanelProps) {
   const last = [previous, earlier].flatMap((found) => (found?.kind === 'there' ? [found.call] : []))[0] ?? null;
   const there = state?.kind === 'there' ? state.call : null;
   return (
-    <section className="panel model-panel" aria-label="Model">
-      <PanelHeader title="Model" count={calls.length ? `call ${done.length} of ${calls.length}` : undefined}>
+    <section className="panel model-panel" aria-label={words.model}>
+      <PanelHeader title={words.model} count={calls.length ? words.callOf(done.length, calls.length) : undefined}>
         {calls.length > 0 && <Steps calls={calls} current={call} seek={seek} />}
-        {there && <Copy label="Copy as JSON" text={() => JSON.stringify(there, null, 2)} />}
+        {there && <Copy label={words.copyAsJson} text={() => JSON.stringify(there, null, 2)} />}
       </PanelHeader>
-      <div className="body" tabIndex={0} role="region" aria-label="Model call">
+      <div className="body" tabIndex={0} role="region" aria-label={words.modelCall}>
         {call ? <Summary call={call} /> : <NoCall captured={film.captured || film.uploaded} later={calls.length > 0} />}
-        {call && !call.kept && <Empty title="Only a summary was recorded">Start the server with --model-calls full to record requests and responses.</Empty>}
-        {state?.kind === 'loading' && <div className="skeleton" role="status" aria-label="Loading the model call" />}
-        {state?.kind === 'missing' && <Empty title="The request is not available">{state.why}</Empty>}
+        {call && !call.kept && <Empty title={words.onlyASummaryWasRecorded}>{words.startTheServerWithModel}</Empty>}
+        {state?.kind === 'loading' && <div className="skeleton" role="status" aria-label={words.loadingTheModelCall} />}
+        {state?.kind === 'missing' && <Empty title={words.requestIsNotAvailable}>{state.why}</Empty>}
         {there?.request && <Whole call={there} request={there.request} before={last} />}
       </div>
     </section>
@@ -43,10 +44,10 @@ export default function ModelPanel({ film, at, seek }: PanelProps) {
 }
 
 function NoCall({ captured, later }: { captured: boolean; later: boolean }) {
-  if (later) return <Empty title="No model call yet">Move the playhead on to see the first one.</Empty>;
+  if (later) return <Empty title={words.noModelCallYet}>{words.moveThePlayhead}</Empty>;
   return (
-    <Empty title="No model calls">
-      {captured ? 'This recording does not contain what was sent to models.' : 'What was sent to models is recorded for apps that run in this server, unless --model-calls is off.'}
+    <Empty title={words.noModelCalls}>
+      {captured ? words.recordingDoesNotContainWhat : words.whatWasSentToModels}
     </Empty>
   );
 }
@@ -60,8 +61,8 @@ function Steps({ calls, current, seek }: { calls: CallView[]; current: CallView 
   );
   return (
     <>
-      {step('Previous model call', calls[index - 1], '‹')}
-      {step('Next model call', calls[index + 1], '›')}
+      {step(words.previousModelCall, calls[index - 1], '‹')}
+      {step(words.nextModelCall, calls[index + 1], '›')}
     </>
   );
 }
@@ -70,10 +71,10 @@ function Summary({ call }: { call: CallView }) {
   const tokens = [callTokens(call.tokens), costWords(call.cost)].filter(Boolean).join(' · ');
   return (
     <div className="section summary">
-      <KindChip kind={call.error ? 'error' : 'text'}>{call.agent || 'agent'}</KindChip>
+      <KindChip kind={call.error ? 'error' : 'text'}>{call.agent || words.agent}</KindChip>
       <strong>{call.model}</strong>
       <span className="muted">
-        {[call.firstTokenMs === null ? '' : `first token ${duration(call.firstTokenMs / 1000)}`, `total ${duration(call.durationMs / 1000)}`, call.finish].filter(Boolean).join(' · ')}
+        {[call.firstTokenMs === null ? '' : words.firstToken(duration(call.firstTokenMs / 1000)), words.total(duration(call.durationMs / 1000)), call.finish].filter(Boolean).join(' · ')}
       </span>
       {tokens && <span className="muted">{tokens}</span>}
       {call.error && <span data-kind="error">{call.error}</span>}
@@ -86,23 +87,23 @@ function Whole({ call, request, before }: { call: ModelCall; request: ModelReque
   const tools = toolsOf(request);
   return (
     <>
-      {call.cut && <p className="section muted">Too large to be kept whole: {call.cut.join(', ')}.</p>}
+      {call.cut && <p className="section muted">{words.tooLargeToBeKept(call.cut.join(', '))}</p>}
       {before?.request && <Changed difference={differenceOf(before.request, request)} run={before.run} />}
       {systemInstruction !== undefined && (
-        <Part title="Instruction" open>
+        <Part title={words.instruction} open>
           {() => <Text value={systemInstruction} />}
         </Part>
       )}
-      <Part title="Messages" count={request.contents.length} open>
+      <Part title={words.messages} count={request.contents.length} open>
         {() => <Messages contents={request.contents} first={0} />}
       </Part>
-      <Part title="Tools" count={tools.size}>
+      <Part title={words.tools} count={tools.size}>
         {() => [...tools].map(([name, declaration]) => <Json key={name} name={name} value={declaration} open={0} />)}
       </Part>
-      <Part title="Config" count={Object.keys(config).length}>
+      <Part title={words.config} count={Object.keys(config).length}>
         {() => <Json value={config} open={2} />}
       </Part>
-      <Part title="Response" open>
+      <Part title={words.response} open>
         {() => <Json value={call.response} open={4} />}
       </Part>
     </>
@@ -111,17 +112,17 @@ function Whole({ call, request, before }: { call: ModelCall; request: ModelReque
 
 function Changed({ difference: { same, added, removed, changes }, run }: { difference: Difference; run?: string }) {
   return (
-    <Part title="Since the agent's last call" open>
+    <Part title={words.sinceTheAgentsLastCall} open>
       {() => (
         <>
           {run !== undefined && (
             <p className="muted">
-              It was in <a href={linkTo({ kind: 'run', run }, 'model')}>an earlier run</a> of this conversation.
+              {words.wasIn} <a href={linkTo({ kind: 'run', run }, 'model')}>{words.earlierRun}</a> {words.thisConversation}
             </p>
           )}
           <p className="muted">
-            {plural(same, 'message')} unchanged, {added.length} added, {removed.length} removed
-            {changes.length ? '' : '; instruction, tools and config unchanged'}
+            {plural(same, 'message')} {words.unchanged} {added.length} {words.added} {removed.length} {words.removed}
+            {changes.length ? '' : words.instructionToolsAndConfigUnchanged}
           </p>
           {removed.length > 0 && (
             <div className="change" data-change="removed">
@@ -164,7 +165,7 @@ function Messages({ contents, first }: { contents: (Content | null)[]; first: nu
   return (
     <>
       {from > 0 && (
-        <Details summary={plural(from, 'earlier message')}>{() => contents.slice(0, from).map((content, index) => <Message key={index} number={first + index} content={content} />)}</Details>
+        <Details summary={plural(from, words.earlierMessage)}>{() => contents.slice(0, from).map((content, index) => <Message key={index} number={first + index} content={content} />)}</Details>
       )}
       <ol className="contents" start={first + from + 1}>
         {contents.slice(from).map((content, index) => (
@@ -179,9 +180,9 @@ function Message({ number, content }: { number: number; content: Content | null 
   return (
     <li>
       <span className="muted">
-        {number + 1} · {content?.role ?? 'unknown'}
+        {number + 1} · {content?.role ?? words.unknown}
       </span>
-      {content ? (content.parts ?? []).map((part, index) => <PartOf key={index} part={part} />) : <p className="muted">not kept</p>}
+      {content ? (content.parts ?? []).map((part, index) => <PartOf key={index} part={part} />) : <p className="muted">{words.notKept}</p>}
     </li>
   );
 }

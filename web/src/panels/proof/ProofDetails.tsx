@@ -6,20 +6,22 @@ import { Icon } from '../../ui/Icon';
 import { number, plural, readable } from '../../ui/format';
 import { EventLink } from '../EventLink';
 import { safeLink } from '../safeLink';
+import * as words from '../../words/proof';
+import * as wording from '../../words/proof';
 
 export type Seek = { seek(cursor: number): void };
 
 /** Where a confidence comes from. */
 export const ORIGINS = {
-  computed: 'Calculated by a tool or by the model provider.',
-  parsed: 'Read from the text of the answer.',
-  absent: 'No confidence was stated.',
+  computed: words.calculatedByATool,
+  parsed: words.readFromTheText,
+  absent: words.noConfidenceWasStated,
 };
 
 /** Return how a confidence was derived, as a sentence for readers who do not know the recorded terms. */
 function derivationText(derivation: string): string {
-  if (derivation === 'none stated') return 'No confidence stated';
-  const text = derivation.replace(/^computed by [^:]*: /, '').replace(/^lowest of (\d+) factors/, 'lowest of $1 section scores');
+  if (derivation === 'none stated') return words.noConfidenceStated;
+  const text = derivation.replace(/^computed by [^:]*: /, '').replace(/^lowest of (\d+) factors/, words.lowestOfSectionScores);
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
@@ -35,10 +37,10 @@ export function Disagreements({ proof }: { proof: Proof }) {
         <li key={each.text} className="notice" data-kind="error">
           <Icon name="error" />
           <span>
-            Disagreement{each.about ? ` about ${each.about}` : ''}: the text says {percent(each.stated)}, which is{' '}
+            {words.disagreement}{each.about ? ` ${words.about(each.about)}` : ''}{words.textSays} {percent(each.stated)}{words.whichIs}{' '}
             {each.relation}
             {each.low !== undefined && each.high !== undefined
-              ? ` (${each.low === each.high ? percent(each.low) : `${percent(each.low)} to ${percent(each.high)}`} is expected)`
+              ? ` ${words.isExpected(each.low === each.high ? percent(each.low) : wording.range(percent(each.low), percent(each.high)))}`
               : ' '}
             . “{each.text}”
           </span>
@@ -55,11 +57,11 @@ export function Pieces({ proof, seek }: { proof: Proof } & Seek) {
       <p className="derivation">
         {derivationText(proof.derivation)}. {ORIGINS[proof.origin]}
       </p>
-      <Fold title="Stated and calculated numbers" items={proof.readings} show={(each) => <ReadingLine reading={each} seek={seek} />} />
-      <Fold title="Scores behind it" items={proof.factors ?? []} show={(each) => <FactorLine factor={each} seek={seek} />} />
-      <Fold title="Reasoning" items={proof.reasoning_chain} ordered show={(each) => <StepLine step={each} seek={seek} />} />
+      <Fold title={words.statedAndCalculatedNumbers} items={proof.readings} show={(each) => <ReadingLine reading={each} seek={seek} />} />
+      <Fold title={words.scoresBehindIt} items={proof.factors ?? []} show={(each) => <FactorLine factor={each} seek={seek} />} />
+      <Fold title={words.reasoning} items={proof.reasoning_chain} ordered show={(each) => <StepLine step={each} seek={seek} />} />
       <Fold
-        title="Not understood"
+        title={words.notUnderstood}
         items={proof.unread ?? []}
         show={(each) => (
           <>
@@ -67,7 +69,7 @@ export function Pieces({ proof, seek }: { proof: Proof } & Seek) {
           </>
         )}
       />
-      {proof.omitted ? <p className="muted">{plural(proof.omitted, 'more item')} (reasoning steps, sources) in the recording.</p> : null}
+      {proof.omitted ? <p className="muted">{words.reasoningStepsSources(plural(proof.omitted, wording.moreItem))}</p> : null}
     </>
   );
 }
@@ -76,14 +78,14 @@ type CitationsProps = { proof: Proof; /** Numbered as the answer counts them. */
 
 export function Citations({ proof, isNumbered = false, cited = null, open, seek }: CitationsProps) {
   return (
-    <Fold title="Sources" items={proof.citations} open={open} show={(each, index) => <CitationLine citation={each} seek={seek} number={isNumbered ? index + 1 : null} picked={cited === index + 1} />} />
+    <Fold title={words.sources} items={proof.citations} open={open} show={(each, index) => <CitationLine citation={each} seek={seek} number={isNumbered ? index + 1 : null} picked={cited === index + 1} />} />
   );
 }
 
 export function Unsourced({ proof, open }: { proof: Proof; open?: boolean }) {
   return (
     <Fold
-      title="Statements without a source"
+      title={words.statementsWithoutASource}
       items={proof.uncited ?? []}
       warn
       open={open}
@@ -120,7 +122,7 @@ function Fold<Each>({ title, items, show, open, ordered, warn }: FoldProps<Each>
           {items.slice(0, SHOWN).map((item, index) => (
             <li key={index}>{show(item, index)}</li>
           ))}
-          {items.length > SHOWN && <li className="muted">and {items.length - SHOWN} more</li>}
+          {items.length > SHOWN && <li className="muted">{words.andWord} {items.length - SHOWN} {words.more}</li>}
         </List>
       )}
     </Details>
@@ -130,14 +132,14 @@ function Fold<Each>({ title, items, show, open, ordered, warn }: FoldProps<Each>
 function ReadingLine({ reading, seek }: { reading: Reading } & Seek) {
   const { value, level, low, high, bound, about, section, reason, text, cursor } = reading;
   const figure =
-    value !== null ? percent(value) : low !== undefined && high !== undefined ? `${percent(low)} to ${percent(high)}` : level || '–';
+    value !== null ? percent(value) : low !== undefined && high !== undefined ? words.range(percent(low), percent(high)) : level || '–';
   return (
     <>
       <b className="figure">
         {bound ? `${bound} ` : ''}
         {figure}
       </b>{' '}
-      {about || section || (reading.overall ? 'overall' : '')} {reason && <span className="muted">{derivationText(reason)}</span>}{' '}
+      {about || section || (reading.overall ? words.overall : '')} {reason && <span className="muted">{derivationText(reason)}</span>}{' '}
       <EventLink cursor={cursor} seek={seek} />
       {text && <div className="words">{text}</div>}
     </>
@@ -153,7 +155,7 @@ function FactorLine({ factor, seek }: { factor: Factor } & Seek) {
   return (
     <>
       <b>{factor.name}</b> {factor.value !== undefined && scoreText(factor.value)}{' '}
-      {factor.effect !== undefined && factor.effect !== factor.value && <span>effect {scoreText(factor.effect)}</span>} {factor.why}{' '}
+      {factor.effect !== undefined && factor.effect !== factor.value && <span>{words.effect(scoreText(factor.effect))}</span>} {factor.why}{' '}
       {factor.by && <span className="muted">{factor.by}</span>} <EventLink cursor={factor.cursor} seek={seek} />
     </>
   );
@@ -172,7 +174,7 @@ function CitationLine({ citation, seek, number: place, picked }: CitationProps) 
   const who = (users ?? (by ? [by] : [])).map(readable).join(', ');
   const link = safeLink(uri);
   return (
-    <div ref={line} className="citation" tabIndex={-1} data-picked={picked || undefined} title={hash && `Content hash: ${hash}`}>
+    <div ref={line} className="citation" tabIndex={-1} data-picked={picked || undefined} title={hash && words.contentHash(hash)}>
       {place !== null && <span className="source-number">{place}</span>} {label && <span className="muted">{label} </span>}
       {link ? (
         <a href={link} target="_blank" rel="noreferrer noopener">
@@ -181,7 +183,7 @@ function CitationLine({ citation, seek, number: place, picked }: CitationProps) 
       ) : (
         <b>{source || uri}</b>
       )}{' '}
-      {reference} {who && <span className="muted">by {who}</span>} <EventLink cursor={cursor} seek={seek} />
+      {reference} {who && <span className="muted">{words.byWhom(who)}</span>} <EventLink cursor={cursor} seek={seek} />
       {excerpt && <div className="words">{excerpt}</div>}
     </div>
   );

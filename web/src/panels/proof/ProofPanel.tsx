@@ -12,6 +12,7 @@ import { safeLink } from '../safeLink';
 import './proof.css';
 import { Citations, Disagreements, Pieces, SHOWN, Unsourced, type Seek } from './ProofDetails';
 import { partsOf, raisesOf, sectionsOf, wholeSentences, type Raise, type Section } from './sections';
+import * as words from '../../words/proof';
 
 export default function ProofPanel({ film, at, selected, select, seek }: PanelProps) {
   const view = useMemo(() => proofAt(film, at), [film, at]);
@@ -19,25 +20,25 @@ export default function ProofPanel({ film, at, selected, select, seek }: PanelPr
   const { answer, specialists } = view;
   const sources = answer?.citations.length ?? specialists.reduce((sum, proof) => sum + proof.citations.length, 0);
   return (
-    <section className="panel proof-panel" aria-label="Proof">
-      <PanelHeader title="Proof" count={plural(sources, 'source')} />
-      <div className="body" tabIndex={0} role="region" aria-label="Confidence and sources">
+    <section className="panel proof-panel" aria-label={words.proof}>
+      <PanelHeader title={words.proof} count={plural(sources, 'source')} />
+      <div className="body" tabIndex={0} role="region" aria-label={words.confidenceAndSources}>
         {answer ? (
           <Whole answer={answer} sections={sections} />
         ) : (
-          <Empty title="The run has not finished at this point">The confidence of the whole answer appears when the run ends. Sections appear as they are answered.</Empty>
+          <Empty title={words.runHasNotFinished}>{words.confidenceOfTheWholeAnswer}</Empty>
         )}
         <Sections sections={sections} selected={selected} select={select} seek={seek} />
         {answer && (answer.citations.length > 0 || !!answer.uncited?.length || !!answer.disagreements?.length) && (
-          <section className="section" aria-label="Sources">
+          <section className="section" aria-label={words.sources}>
             <Disagreements proof={answer} />
             <Unsourced proof={answer} open />
             <Citations proof={answer} isNumbered cited={citedOf(selected)} open seek={seek} />
           </section>
         )}
         <Sources view={view} seek={seek} />
-        <section className="section" aria-label="How it was worked out">
-          <Details className="fold" summary="How it was worked out">
+        <section className="section" aria-label={words.howItWasWorkedOut}>
+          <Details className="fold" summary={words.howItWasWorkedOut}>
             {() => (
               <>
                 {answer && <Pieces proof={answer} seek={seek} />}
@@ -62,12 +63,12 @@ function Whole({ answer, sections }: { answer: ShownProof; sections: readonly Se
   const isStated = answer.confidence !== null || !!answer.level || sections.length > 0;
   const raises = own.length || !isStated ? own : raisesOf(answer);
   return (
-    <section className="section" aria-label="The whole answer">
+    <section className="section" aria-label={words.wholeAnswer}>
       <Confidence confidence={answer.confidence} level={answer.level} large />
       <p className="sentences">{wholeSentences(answer, sections).join(' ')}</p>
       {raises.length > 0 && (
         <>
-          <h3 className="raise">{weakest && own.length && sections.length > 1 ? `What would raise ${weakest.title}` : 'What would raise it'}</h3>
+          <h3 className="raise">{weakest && own.length && sections.length > 1 ? words.whatWouldRaise(weakest.title) : words.whatWouldRaiseIt}</h3>
           <Raises raises={raises} />
         </>
       )}
@@ -76,7 +77,7 @@ function Whole({ answer, sections }: { answer: ShownProof; sections: readonly Se
 }
 
 function Raises({ raises }: { raises: readonly Raise[] }) {
-  if (raises.length === 0) return <p className="derivation">Nothing that was recorded says so.</p>;
+  if (raises.length === 0) return <p className="derivation">{words.nothingThatWasRecordedSays}</p>;
   return (
     <ul className="raises">
       {raises.map(({ what, why }, index) => (
@@ -97,7 +98,7 @@ function Sections({ sections, selected, select, seek }: SectionsProps) {
   return (
     <section className="section">
       <h3>
-        Sections, weakest first <span className="count">{sections.length}</span>
+        {words.sectionsWeakestFirst} <span className="count">{sections.length}</span>
       </h3>
       {sections.slice(0, shown).map((section, index) =>
         section.proof ? (
@@ -110,7 +111,7 @@ function Sections({ sections, selected, select, seek }: SectionsProps) {
       )}
       {sections.length > shown && (
         <button type="button" className="button" data-look="quiet" onClick={() => setShown(shown + SHOWN)}>
-          {plural(sections.length - shown, 'more section')}
+          {plural(sections.length - shown, words.moreSection)}
         </button>
       )}
     </section>
@@ -148,18 +149,18 @@ function Specialist({ section, proof, isOnly, picked, select, seek }: Specialist
               ))}
             </ul>
           )}
-          <h4 className="raise">What would raise it</h4>
+          <h4 className="raise">{words.whatWouldRaiseIt}</h4>
           <Raises raises={raises} />
           <Disagreements proof={proof} />
           <Unsourced proof={proof} />
           <Citations proof={proof} seek={seek} />
-          <Details className="fold" summary="How it was worked out">
+          <Details className="fold" summary={words.howItWasWorkedOut}>
             {() => (
               <>
                 <p className="derivation">
-                  <code>{name || 'unnamed'}</code> {proof.since !== undefined && <EventLink cursor={proof.since} seek={seek} />}{' '}
+                  <code>{name || words.unnamed}</code> {proof.since !== undefined && <EventLink cursor={proof.since} seek={seek} />}{' '}
                   <button type="button" className="link" aria-pressed={picked} onClick={() => select(picked ? null : name)}>
-                    {picked ? 'selected in all panels' : 'select in all panels'}
+                    {picked ? words.selectedInAllPanels : words.selectInAllPanels}
                   </button>
                 </p>
                 <Pieces proof={proof} seek={seek} />
@@ -194,7 +195,7 @@ function Sources({ view, seek }: { view: ProofView } & Seek) {
   return (
     <section className="section">
       <h3>
-        Sources from the model provider <span className="count">{view.sources.length}</span>
+        {words.sourcesFromTheModelProvider} <span className="count">{view.sources.length}</span>
       </h3>
       <ul className="lines">
         {view.sources.slice(0, SHOWN).map((source) => {
@@ -223,10 +224,10 @@ function Completion({ view, seek }: { view: ProofView } & Seek) {
     <div className="muted">
       {view.completion !== null && (
         <p>
-          Answer completed at <EventLink cursor={view.completion} seek={seek} />.
+          {words.answerCompletedAt} <EventLink cursor={view.completion} seek={seek} />.
         </p>
       )}
-      <p>{events.length ? `Agent events: ${events.map(([name, count]) => `${number(count)} ${name}`).join(', ')}.` : 'No agent events yet.'}</p>
+      <p>{events.length ? words.agentEvents(events.map(([name, count]) => `${number(count)} ${name}`).join(', ')) : words.noAgentEventsYet}</p>
     </div>
   );
 }

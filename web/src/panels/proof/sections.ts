@@ -2,6 +2,7 @@
 import type { Factor, Proof, Reading } from '../../film/document';
 import type { ProofView, ShownProof } from '../../film/proof';
 import { amount, plural, readable, share } from '../../ui/format';
+import * as words from '../../words/proof';
 
 export type Section = {
   title: string;
@@ -27,7 +28,7 @@ function weakestFirst(sections: Section[]): Section[] {
   return sections.sort((a, b) => rank(a) - rank(b));
 }
 
-const LEVELS = ['very low', 'low', 'medium', 'high', 'very high'];
+const LEVELS = [words.veryLow, 'low', 'medium', 'high', words.veryHigh];
 
 /** Numbers from 0 to 1, then levels, then what states neither. */
 function rank({ confidence, level }: Section): number {
@@ -46,7 +47,7 @@ function ofSpecialist(proof: ShownProof, answer: Proof | null): Section {
 function titleOf(name: string, answer: Proof | null): string {
   const why = answer?.factors?.find((factor) => factor.name === name)?.why ?? '';
   const titles = (answer?.readings ?? []).flatMap(({ section }) => (section ? [section] : []));
-  return titles.find((title) => why.startsWith(`${bare(title)}:`)) ?? (readable(name) || 'Unnamed section');
+  return titles.find((title) => why.startsWith(`${bare(title)}:`)) ?? (readable(name) || words.unnamedSection);
 }
 
 /** A title without what stands in brackets behind it. */
@@ -77,12 +78,12 @@ function leastOf({ value, low }: Reading): number | null {
 
 function sourced(title: string, count: number): string {
   const verb = isPlural(title) ? { rest: 'rest', have: 'have' } : { rest: 'rests', have: 'has' };
-  return count ? `${verb.rest} on ${sourceCount(count)}` : `${verb.have} no recorded source`;
+  return count ? words.restOn(verb.rest, sourceCount(count)) : words.noRecordedSource(verb.have);
 }
 
 function sureness(title: string, confidence: number | null, level: string): string {
-  if (confidence !== null) return `confidence ${share(confidence)}`;
-  return level ? `confidence ${level}` : `${isPlural(title) ? 'state' : 'states'} no confidence`;
+  if (confidence !== null) return words.confidence(share(confidence));
+  return level ? words.confidence(level) : words.noConfidence(isPlural(title) ? 'state' : 'states');
 }
 
 /** Tell whether a title reads as several things: "Trail closures", not "Analysis" or "Progress". */
@@ -101,12 +102,12 @@ export function wholeSentences(answer: Proof, sections: readonly Section[]): str
   const { confidence, level, origin, citations, uncited = [] } = answer;
   const weakest = sections[0];
   const isWeakest = confidence !== null && sections.length > 1 && weakest?.confidence != null && Math.abs(weakest.confidence - confidence) <= ROUNDING;
-  const from = origin === 'computed' ? 'Calculated by the agent’s tools.' : 'Stated by the answer itself.';
+  const from = origin === 'computed' ? words.calculatedByTheAgentsTools : words.statedByTheAnswerItself;
   return [
-    ...(isWeakest ? [`The answer is as sure as its weakest section, ${weakest.title}.`] : []),
-    confidence !== null || level ? from : 'The answer does not say how sure it is.',
-    citations.length ? `It rests on ${sourceCount(citations.length)}.` : 'No source is recorded for it.',
-    ...(uncited.length ? [`${plural(uncited.length, 'statement')} with figures ${uncited.length === 1 ? 'has' : 'have'} no source.`] : []),
+    ...(isWeakest ? [words.answerIsAsSure(weakest.title)] : []),
+    confidence !== null || level ? from : words.answerDoesNotSayHow,
+    citations.length ? words.restsOn(sourceCount(citations.length)) : words.noSourceIsRecorded,
+    ...(uncited.length ? [words.figuresNoSource(plural(uncited.length, 'statement'), uncited.length === 1 ? 'has' : 'have')] : []),
   ];
 }
 
@@ -122,10 +123,10 @@ export function raisesOf(proof: Proof): Raise[] {
 }
 
 const HINTS: readonly (Raise & { applies(proof: Proof): boolean })[] = [
-  { applies: ({ citations }) => citations.length === 0, what: 'A source', why: 'without one, nobody can check it' },
-  { applies: ({ uncited }) => !!uncited?.length, what: 'Sources for every figure', why: 'some statements have none' },
-  { applies: ({ disagreements }) => !!disagreements?.length, what: 'One number', why: 'the text and what it is based on differ' },
-  { applies: ({ confidence, level }) => confidence === null && !level, what: 'A stated confidence', why: 'the answer gives none' },
+  { applies: ({ citations }) => citations.length === 0, what: 'A source', why: words.withoutOneNobodyCanCheck },
+  { applies: ({ uncited }) => !!uncited?.length, what: words.sourcesForEveryFigure, why: words.someStatementsHaveNone },
+  { applies: ({ disagreements }) => !!disagreements?.length, what: words.oneNumber, why: words.textAndWhat },
+  { applies: ({ confidence, level }) => confidence === null && !level, what: words.statedConfidence, why: words.answerGivesNone },
 ];
 
 /** The factors of the lowest number that a tool calculated; without such a number, all. */

@@ -10,14 +10,16 @@ import { shared } from '../../film/sharedFile';
 import { Icon } from '../../ui/Icon';
 import { plural } from '../../ui/format';
 import { changeOf, type Edits } from './stateEdits';
+import * as words from '../../words/state';
+import * as wording from '../../words/state';
 
 type Forked = { run: string; app: string; user: string; session: string; goesOn?: string; warnings?: string[]; missingArtifacts?: string[] };
 
 /** Say why a run cannot be forked; null if it can. */
 export function whyNoFork(film: Film, live: boolean): string | null {
-  if (shared()) return 'This is a shared file: forking needs a server that runs the agent.';
-  if (isImported(film)) return 'This run was recorded elsewhere. Continue it in a chat, and fork there.';
-  if (live) return 'The run is still in progress.';
+  if (shared()) return words.sharedFileForkingNeeds;
+  if (isImported(film)) return words.runWasRecordedElsewhereContinue;
+  if (live) return words.runIsStillInProgress;
   return null;
 }
 
@@ -57,22 +59,21 @@ export function ForkDialog({ film, at, edits, close }: Props) {
     <dialog className="dialog fork" ref={dialog} aria-labelledby="fork-title" onClose={close}>
       <form onSubmit={submit}>
         <h2 id="fork-title">
-          <Icon name="branch" /> Fork &amp; run from event {at}
+          <Icon name="branch" /> {words.forkRunFromEvent(at)}
         </h2>
         <p>
-          Creates a new session with the history, state and artifacts at this event, and continues from there. This calls
-          the model. The current run does not change.
+          {words.createsANewSession}
         </p>
         <label>
-          Message <span className="muted">(optional)</span>
+          {words.message} <span className="muted">{words.optional}</span>
           <textarea className="field" rows={3} value={message} onChange={(event) => setMessage(event.target.value)} />
         </label>
         {edits.size ? (
           <Changes edits={edits} />
         ) : (
           <label>
-            State changes <span className="muted">(optional JSON object)</span>
-            <textarea className="field mono" rows={3} spellCheck={false} placeholder='{"topic": "trails"}' value={state} onChange={(event) => setState(event.target.value)} />
+            {words.stateChanges} <span className="muted">{words.optionalJsonObject}</span>
+            <textarea className="field mono" rows={3} spellCheck={false} placeholder={words.stateExample} value={state} onChange={(event) => setState(event.target.value)} />
           </label>
         )}
         {error && (
@@ -82,10 +83,10 @@ export function ForkDialog({ film, at, edits, close }: Props) {
         )}
         <div className="buttons">
           <button type="button" className="button" onClick={() => dialog.current?.close()}>
-            Cancel
+            {words.cancel}
           </button>
           <button type="submit" className="button" data-look="primary" disabled={sending}>
-            {sending ? 'Starting…' : 'Fork & run'}
+            {sending ? words.starting : words.forkRun}
           </button>
         </div>
       </form>
@@ -97,10 +98,10 @@ const LONGEST = 200;
 
 function Changes({ edits }: { edits: Edits }) {
   return (
-    <ul className="fork-changes" aria-label="State changes">
+    <ul className="fork-changes" aria-label={words.stateChanges}>
       {[...edits].map(([key, value]) => (
         <li key={key}>
-          <code>{key}</code> {value === undefined ? 'is removed' : <>becomes <code>{JSON.stringify(value).slice(0, LONGEST)}</code></>}
+          <code>{key}</code> {value === undefined ? words.isRemoved : <>{words.becomes} <code>{JSON.stringify(value).slice(0, LONGEST)}</code></>}
         </li>
       ))}
     </ul>
@@ -113,8 +114,8 @@ function readState(text: string): Record<string, unknown> | null | string {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-    return `State changes must be a JSON object, such as {"topic": "trails"}, got ${Array.isArray(value) ? `a list of ${plural(value.length, 'item')}` : JSON.stringify(value)}.`;
+    return words.stateChangesMust(Array.isArray(value) ? wording.listOf(plural(value.length, 'item')) : JSON.stringify(value));
   } catch (error) {
-    return `State changes must be valid JSON: ${error instanceof Error ? error.message : String(error)}.`;
+    return words.stateChangesMustBeValid(error instanceof Error ? error.message : String(error));
   }
 }

@@ -2,6 +2,7 @@
 import { useState, type FormEvent } from 'react';
 import type { Json } from '../../film/document';
 import { readValue, whyNotKey } from './stateEdits';
+import * as words from '../../words/state';
 
 type Props = {
   /** Null: a new key, whose name is asked for. */
@@ -24,11 +25,11 @@ export function KeyEditor({ name, value, keep, close }: Props) {
     if (reason) return setWhy(reason);
     keep(key, (read as { value: Json }).value);
   };
-  if (text.length > LARGEST) return <p className="muted">This value is too large to be edited here. Send it as stateDelta with POST /api/runs/…/fork.</p>;
+  if (text.length > LARGEST) return <p className="muted">{words.valueIsTooLarge}</p>;
   return (
     <form className="key-editor" onSubmit={submit}>
-      {name === null && <input className="field mono" aria-label="Name of the key" placeholder="key" autoFocus value={key} onChange={(event) => setKey(event.target.value)} />}
-      <textarea className="field mono" aria-label={name === null ? 'Value as JSON' : `Value of ${name} as JSON`} rows={Math.min(12, text.split('\n').length + 1)} spellCheck={false} autoFocus={name !== null} value={text} onChange={(event) => setText(event.target.value)} />
+      {name === null && <input className="field mono" aria-label={words.nameOfTheKey} placeholder={words.key} autoFocus value={key} onChange={(event) => setKey(event.target.value)} />}
+      <textarea className="field mono" aria-label={name === null ? words.valueAsJson : words.valueOfAsJson(name)} rows={Math.min(12, text.split('\n').length + 1)} spellCheck={false} autoFocus={name !== null} value={text} onChange={(event) => setText(event.target.value)} />
       {why && (
         <p className="notice" data-kind="error" role="alert">
           {why}
@@ -37,14 +38,14 @@ export function KeyEditor({ name, value, keep, close }: Props) {
       <div className="buttons">
         {name !== null && value !== undefined && (
           <button type="button" className="button" data-look="quiet" onClick={() => keep(name, undefined)}>
-            Remove key
+            {words.removeKey}
           </button>
         )}
         <button type="button" className="button" onClick={close}>
-          Cancel
+          {words.cancel}
         </button>
         <button type="submit" className="button" data-look="primary">
-          Keep change
+          {words.keepChange}
         </button>
       </div>
     </form>

@@ -20,13 +20,15 @@ import { diffJson, MOST } from './diff';
 import { ForkDialog, whyNoFork } from './ForkDialog';
 import { KeyEditor } from './KeyEditor';
 import { NO_EDITS, type Edits } from './stateEdits';
+import * as words from '../../words/state';
+import * as wording from '../../words/state';
 import './state.css';
 
 const SCOPES: Record<Scope, string> = {
-  session: 'Session: this conversation',
-  user: 'User: all sessions of the user',
-  app: 'App: all users',
-  temp: 'Temporary: this run only',
+  session: words.sessionThisConversation,
+  user: words.userAllSessions,
+  app: words.appAllUsers,
+  temp: words.temporaryThisRunOnly,
 };
 const SHOWN = 200; // Keys; the filter finds the others.
 const NEW = ''; // In the place of the key that is edited: one that is not there yet.
@@ -35,10 +37,10 @@ const AT_ONCE = 40; // More than fit on a screen; the others follow.
 type Baseline = { label: string; cursor: number };
 
 function baselineOf(film: Film, at: number, chosen: string): Baseline {
-  if (chosen === 'start') return { label: 'the start', cursor: 1 };
+  if (chosen === 'start') return { label: words.theStart, cursor: 1 };
   const cursor = Number(chosen);
-  if (Number.isInteger(cursor) && cursor >= 1 && cursor <= film.last) return { label: `event ${cursor}`, cursor };
-  return { label: 'the previous node', cursor: previousNodeEnd(film, at) };
+  if (Number.isInteger(cursor) && cursor >= 1 && cursor <= film.last) return { label: words.event(cursor), cursor };
+  return { label: words.previousNode, cursor: previousNodeEnd(film, at) };
 }
 
 export default function StatePanel({ film, at, selected, select, seek, live }: PanelProps) {
@@ -61,40 +63,40 @@ export default function StatePanel({ film, at, selected, select, seek, live }: P
   };
 
   return (
-    <section className="panel state-panel" aria-label="State">
-      <PanelHeader title="State" count={plural(rows.filter((row) => row.value !== undefined).length, 'key')}>
-        <button type="button" className="button" data-look="quiet" disabled={noFork !== null} title={noFork ?? 'Continue from here in a new session; calls the model'} onClick={() => setForking(true)}>
-          <Icon name="branch" /> Fork from here
+    <section className="panel state-panel" aria-label={words.state}>
+      <PanelHeader title={words.state} count={plural(rows.filter((row) => row.value !== undefined).length, 'key')}>
+        <button type="button" className="button" data-look="quiet" disabled={noFork !== null} title={noFork ?? words.continueFromHere} onClick={() => setForking(true)}>
+          <Icon name="branch" /> {words.forkFromHere}
         </button>
-        <button type="button" className="button" data-look="quiet" disabled={noFork !== null} title={noFork ?? 'Fork with one more key'} onClick={() => setEditing(NEW)}>
-          <Icon name="plus" /> Add key
+        <button type="button" className="button" data-look="quiet" disabled={noFork !== null} title={noFork ?? words.forkWithOneMoreKey} onClick={() => setEditing(NEW)}>
+          <Icon name="plus" /> {words.addKey}
         </button>
-        <Copy label="Copy state as JSON" text={() => JSON.stringify(snapshotAt(film, at), null, 2)} />
+        <Copy label={words.copyStateAsJson} text={() => JSON.stringify(snapshotAt(film, at), null, 2)} />
       </PanelHeader>
       <div className="compare">
         <label>
-          Compared with{' '}
+          {words.comparedWith} 
           <select className="field" value={chosen === 'start' || chosen === '' ? chosen : 'event'} onChange={(event) => compare(event.target.value === 'event' ? String(at) : event.target.value)}>
-            <option value="">the previous node (event {previousNodeEnd(film, at)})</option>
-            <option value="start">the start</option>
-            <option value="event">{chosen && chosen !== 'start' ? `event ${chosen}` : 'Use this event as baseline'}</option>
+            <option value="">{words.previousNodeEvent(previousNodeEnd(film, at))}</option>
+            <option value="start">{words.theStart}</option>
+            <option value="event">{chosen && chosen !== 'start' ? words.event(chosen) : words.useThisEventAsBaseline}</option>
           </select>
         </label>
         <span className="muted" role="status">
-          {changed ? `${plural(changed, 'change')} since ${baseline.label}` : `No change since ${baseline.label}`}
+          {changed ? words.since(plural(changed, 'change'), baseline.label) : words.noChangeSince(baseline.label)}
         </span>
-        <input type="search" className="field" placeholder="Filter keys" aria-label="Filter keys" value={filter} onChange={(event) => setFilter(event.target.value)} />
+        <input type="search" className="field" placeholder={words.filterKeys} aria-label={words.filterKeys} value={filter} onChange={(event) => setFilter(event.target.value)} />
       </div>
       {edits.size > 0 && <EditBar edits={edits} fork={() => setForking(true)} discard={() => setEdits(NO_EDITS)} />}
       {editing === NEW && <KeyEditor name={null} value={undefined} keep={keep} close={() => setEditing(null)} />}
-      <div className="body" tabIndex={0} role="region" aria-label="Keys">
+      <div className="body" tabIndex={0} role="region" aria-label={words.keys}>
         {rows.length === 0 && (
-          <Empty title="No state yet">Keys appear when an agent or a tool writes to the session's state.</Empty>
+          <Empty title={words.noStateYet}>{words.keysAppearWhenAnAgent}</Empty>
         )}
         {(Object.keys(SCOPES) as Scope[]).map((scope) => (
           <ScopeSection key={scope} title={SCOPES[scope]} rows={found.filter((row) => row.scope === scope)} film={film} at={at} open={key} select={select} seek={seek} edit={noFork === null && scope === 'session' ? { edits, editing, setEditing, keep } : null} />
         ))}
-        {rows.length > 0 && found.length === 0 && <Empty title={`No key has “${filter}” in its name`} />}
+        {rows.length > 0 && found.length === 0 && <Empty title={words.noKey(filter)} />}
       </div>
       {forking && <ForkDialog film={film} at={at} edits={edits} close={() => setForking(false)} />}
     </section>
@@ -108,14 +110,14 @@ function EditBar({ edits, fork, discard }: EditBarProps) {
   return (
     <div className="notice edit-bar" data-kind="state" role="status">
       <span>
-        {plural(edits.size, 'change')}: <b>{[...edits.keys()].slice(0, 5).join(', ')}</b>. This run stays as it is.
+        {plural(edits.size, 'change')}: <b>{[...edits.keys()].slice(0, 5).join(', ')}</b>{words.runStaysAsItIs}
       </span>
       <span className="actions">
         <button type="button" className="button" onClick={discard}>
-          Discard
+          {words.discard}
         </button>
         <button type="button" className="button" data-look="primary" onClick={fork}>
-          Fork with {edits.size === 1 ? 'this change' : 'these changes'}
+          {words.forkWith} {edits.size === 1 ? words.thisChange : words.theseChanges}
         </button>
       </span>
     </div>
@@ -168,7 +170,7 @@ function ScopeSection({ title, rows, open, edit, ...rest }: SectionProps) {
           />
         ))}
       </ul>
-      {rows.length > SHOWN && <p className="muted">{plural(rows.length - SHOWN, 'more key')}: filter to see them.</p>}
+      {rows.length > SHOWN && <p className="muted">{words.filterToSeeThem(plural(rows.length - SHOWN, wording.moreKey))}</p>}
     </section>
   );
 }
@@ -200,7 +202,7 @@ const KeyRow = memo(function KeyRow({ row, writes, select, setEditing, edited, e
   return (
     <li className="key-row" data-kind={change?.kind} data-open={open || undefined}>
       <div className="head">
-        <button type="button" className="link name" aria-expanded={open} title="Show every write" onClick={() => select(open ? null : selectionOf(row.key))}>
+        <button type="button" className="link name" aria-expanded={open} title={words.showEveryWrite} onClick={() => select(open ? null : selectionOf(row.key))}>
           {row.key}
         </button>
         {change && (
@@ -209,16 +211,16 @@ const KeyRow = memo(function KeyRow({ row, writes, select, setEditing, edited, e
           </span>
         )}
         <span className="writer muted">
-          {row.writer === 'start' ? 'before the run' : <>by <button type="button" className="link" onClick={() => select(row.writer)}>{row.writer}</button></>}
+          {row.writer === 'start' ? words.beforeTheRun : <>{words.byWord} <button type="button" className="link" onClick={() => select(row.writer)}>{row.writer}</button></>}
         </span>
         {setEditing && row.value !== undefined && (
-          <button type="button" className="button edit-key" data-look="quiet" data-square="" aria-label={`Edit ${row.key}`} title="Edit in a fork" onClick={() => setEditing(row.key)}>
+          <button type="button" className="button edit-key" data-look="quiet" data-square="" aria-label={words.edit(row.key)} title={words.editInAFork} onClick={() => setEditing(row.key)}>
             <Icon name="edit" />
           </button>
         )}
       </div>
       {row.change?.kind === 'changed' ? <Changes change={row.change} /> : null}
-      {edited && <p className="edited">In the fork: {edited}</p>}
+      {edited && <p className="edited">{words.theFork(edited)}</p>}
       {editor}
       {editor === null && row.value !== undefined && <Json value={row.value} open={row.change?.kind === 'changed' || isLarge(row.value) ? 0 : 1} />}
       {writes}
@@ -235,7 +237,7 @@ function isSameRow(before: RowProps, after: RowProps): boolean {
 function Changes({ change }: { change: KeyChange }) {
   const differences = diffJson(change.before, change.after);
   return (
-    <ul className="diff" aria-label={`What changed in ${change.key}`}>
+    <ul className="diff" aria-label={words.whatChangedIn(change.key)}>
       {differences.slice(0, MOST).map(({ path, before, after }) => (
         <li key={path}>
           {path && <span className="path">{path}</span>}
@@ -243,7 +245,7 @@ function Changes({ change }: { change: KeyChange }) {
           {after !== undefined && <ins data-kind="state">+ {short(after)}</ins>}
         </li>
       ))}
-      {differences.length > MOST && <li className="muted">and more</li>}
+      {differences.length > MOST && <li className="muted">{words.andMore}</li>}
     </ul>
   );
 }
@@ -274,8 +276,8 @@ function Writes({ film, at, name, seek }: WritesProps) {
         {shown.map((write) => (
           <li key={write.cursor} data-later={write.cursor > at || undefined}>
             <EventLink cursor={write.cursor} seek={seek} />
-            <span className="muted">{write.writer === 'start' ? 'before the run' : write.writer}</span>
-            <code>{'removed' in write ? 'removed' : short(write.value)}</code>
+            <span className="muted">{write.writer === 'start' ? words.beforeTheRun : write.writer}</span>
+            <code>{'removed' in write ? words.removed : short(write.value)}</code>
           </li>
         ))}
       </ol>

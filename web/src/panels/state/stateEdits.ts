@@ -1,5 +1,6 @@
 /** Changes of the state that a person made in the panel: nothing is changed before a fork is made with them. */
 import type { Json } from '../../film/document';
+import * as words from '../../words/state';
 
 /** By key: its new value; undefined where it is taken out. */
 export type Edits = ReadonlyMap<string, Json | undefined>;
@@ -19,9 +20,9 @@ const RESERVED = ['app:', 'user:', 'temp:', '_adk'];
 
 /** Say why a key cannot be set in a fork; empty if it can, as far as the page knows. */
 export function whyNotKey(key: string): string {
-  if (!key) return 'A key needs a name.';
+  if (!key) return words.keyNeedsAName;
   const prefix = RESERVED.find((each) => key.startsWith(each));
-  return prefix ? `Keys that begin with ${prefix} are shared or temporary: a fork cannot set them.` : '';
+  return prefix ? words.keysThatBegin(prefix) : '';
 }
 
 /** Read a value; the reason if it is none. */
@@ -29,6 +30,6 @@ export function readValue(text: string): { value: Json } | { why: string } {
   try {
     return { value: JSON.parse(text) as Json };
   } catch (error) {
-    return { why: `The value must be valid JSON: ${error instanceof Error ? error.message : String(error)}. A text stands in quotes.` };
+    return { why: words.valueMustBeValidJson(error instanceof Error ? error.message : String(error)) };
   }
 }

@@ -5,6 +5,7 @@ import { KINDS, matchesIn, namesOf, type Wanted } from '../../film/find';
 import type { Film } from '../../film/film';
 import { Icon } from '../../ui/Icon';
 import { plural } from '../../ui/format';
+import * as words from '../../words/timeline';
 
 /** What is looked for is part of the address: a search over runs leads here. */
 export function useFind(film: Film, seek: (cursor: number) => void) {
@@ -37,24 +38,24 @@ export function FindBar({ film, at, wanted, matches, change, next, previous }: P
       <input
         type="search"
         className="field"
-        placeholder="Find in run"
-        aria-label="Find in run"
+        placeholder={words.findInRun}
+        aria-label={words.findInRun}
         value={wanted.text}
         onChange={(event) => change({ text: event.currentTarget.value })}
         onKeyDown={(event) => event.key === 'Enter' && (event.shiftKey ? previous : next)()}
       />
-      <select className="field" aria-label="Find in" value={wanted.within} onChange={(event) => change({ within: event.currentTarget.value })}>
-        <option value="">all events</option>
-        <Group label="Kind" prefix="kind" names={KINDS} />
-        <Group label="Tool" prefix="tool" names={tools} />
-        <Group label="Agent" prefix="agent" names={agents} />
+      <select className="field" aria-label={words.findIn} value={wanted.within} onChange={(event) => change({ within: event.currentTarget.value })}>
+        <option value="">{words.allEvents}</option>
+        <Group label={words.kind} prefix="kind" names={KINDS} />
+        <Group label={words.tool} prefix="tool" names={tools} />
+        <Group label={words.agent} prefix="agent" names={agents} />
       </select>
       {isAsking && (
         <>
-          <button type="button" className="button" data-look="quiet" data-square="" data-way="back" aria-label="Previous match" title="Previous match (N)" disabled={matches.length === 0} onClick={previous}>
+          <button type="button" className="button" data-look="quiet" data-square="" data-way="back" aria-label={words.previousMatch} title={words.previousMatchN} disabled={matches.length === 0} onClick={previous}>
             <Icon name="chevron" />
           </button>
-          <button type="button" className="button" data-look="quiet" data-square="" aria-label="Next match" title="Next match (n)" disabled={matches.length === 0} onClick={next}>
+          <button type="button" className="button" data-look="quiet" data-square="" aria-label={words.nextMatch} title={words.nextMatchN} disabled={matches.length === 0} onClick={next}>
             <Icon name="chevron" />
           </button>
           <output className="matches">{standing(matches, at)}</output>
@@ -78,7 +79,7 @@ function Group({ label, prefix, names }: { label: string; prefix: string; names:
 }
 
 function standing(matches: readonly number[], at: number): string {
-  if (matches.length === 0) return 'No matches';
+  if (matches.length === 0) return words.noMatches;
   const place = matches.indexOf(at);
-  return place < 0 ? plural(matches.length, 'match', 'matches') : `${place + 1} of ${matches.length}`;
+  return place < 0 ? plural(matches.length, 'match', 'matches') : words.matchOf(place + 1, matches.length);
 }

@@ -6,6 +6,7 @@ import { costAt, endOf, nodeAt, nodesAt, SECOND, timeAt, type NodeItem } from '.
 import { tableRows } from './tableRows';
 import { duration, number, plural } from '../../ui/format';
 import { callTokens, costNumber, costWords } from '../../ui/tokens';
+import * as words from '../../words/timeline';
 
 const SHOWN = 100; // A table of thousands of rows would make every move of the playhead slow.
 
@@ -18,18 +19,18 @@ export function NodeTable({ film, at, range, select, seek }: Props) {
   const now = timeAt(film, at);
   const total = costAt(nodesAt(film, at), at);
   return (
-    <div className="table-box" tabIndex={0} role="region" aria-label="Nodes as a table">
+    <div className="table-box" tabIndex={0} role="region" aria-label={words.nodesAsATable}>
       <table>
         <thead>
           <tr>
-            <th scope="col">Node</th>
-            <th scope="col">Kind</th>
-            <th scope="col">Status</th>
-            <th scope="col" className="number">Start</th>
-            <th scope="col" className="number">Duration</th>
-            <th scope="col" className="number">Tokens</th>
-            {total !== undefined && <th scope="col" className="number">Cost</th>}
-            <th scope="col">Event</th>
+            <th scope="col">{words.node}</th>
+            <th scope="col">{words.kind}</th>
+            <th scope="col">{words.status}</th>
+            <th scope="col" className="number">{words.start}</th>
+            <th scope="col" className="number">{words.duration}</th>
+            <th scope="col" className="number">{words.tokens}</th>
+            {total !== undefined && <th scope="col" className="number">{words.cost}</th>}
+            <th scope="col">{words.event}</th>
           </tr>
         </thead>
         <tbody>
@@ -39,10 +40,10 @@ export function NodeTable({ film, at, range, select, seek }: Props) {
           })}
         </tbody>
       </table>
-      {total !== undefined && <p className="muted">In all: {costWords(total)}</p>}
+      {total !== undefined && <p className="muted">{words.inAll(costWords(total))}</p>}
       {nodes.length > shown && (
         <button type="button" className="button" data-look="quiet" onClick={() => setShown(shown + SHOWN * 5)}>
-          {plural(nodes.length - shown, 'more node')}
+          {plural(nodes.length - shown, words.moreNode)}
         </button>
       )}
     </div>
@@ -66,7 +67,7 @@ const Row = memo(function Row({ item, depth, status, isInferred, took, tokens, k
       <td data-kind={status === 'failed' ? 'error' : status === 'waiting' ? 'approval' : 'neutral'}>
         {status}
         {error ? `: ${error}` : ''}
-        {isInferred ? ' (inferred)' : ''}
+        {isInferred ? ` ${words.inferred}` : ''}
       </td>
       <td className="number">+{duration(start / SECOND)}</td>
       <td className="number">{took}</td>
@@ -74,7 +75,7 @@ const Row = memo(function Row({ item, depth, status, isInferred, took, tokens, k
       {cost !== undefined && <td className="number">{cost === null ? '–' : costNumber(cost)}</td>}
       <td>
         <button type="button" className="link" onClick={() => seek(item.since)}>
-          event {item.since}
+          {words.eventNumber(item.since)}
         </button>
       </td>
     </tr>

@@ -6,6 +6,7 @@ import { Icon } from '../../ui/Icon';
 import { duration, number, plural } from '../../ui/format';
 import { costWords } from '../../ui/tokens';
 import type { PickedRange } from './range';
+import * as wording from '../../words/timeline';
 
 const NAMED = 4; // Tools by name; the rest are counted.
 
@@ -16,23 +17,23 @@ export function RangeBar({ film, picked }: { film: Film; picked: PickedRange }) 
   const { tools, toolCalls, modelCalls, tokens, cost, failures } = summary;
   const facts = [
     duration(summary.duration),
-    toolCalls > 0 ? `${plural(toolCalls, 'tool call')} (${named(tools)})` : 'no tool calls',
-    modelCalls > 0 && plural(modelCalls, 'model call'),
+    toolCalls > 0 ? `${plural(toolCalls, wording.toolCall)} (${named(tools)})` : wording.noToolCalls,
+    modelCalls > 0 && plural(modelCalls, wording.modelCall),
     plural(tokens, 'token'),
     costWords(cost),
     failures > 0 && plural(failures, 'failure'),
   ];
   return (
-    <div className="range-bar" role="group" aria-label="Selected range">
+    <div className="range-bar" role="group" aria-label={wording.selectedRange}>
       <span className="range-words" role={isOpen ? undefined : 'status'}>
-        <b>{range.from === range.to ? `Event ${range.from}` : `Events ${range.from} to ${range.to}`}</b> {facts.filter(Boolean).join(' · ')}
+        <b>{range.from === range.to ? wording.eventTitle(range.from) : wording.eventsTo(range.from, range.to)}</b> {facts.filter(Boolean).join(' · ')}
       </span>
       {isOpen && (
-        <button type="button" className="button" title="End the range at the playhead (])" onClick={picked.end}>
-          End here
+        <button type="button" className="button" title={wording.endTheRange} onClick={picked.end}>
+          {wording.endHere}
         </button>
       )}
-      <button type="button" className="button" data-look="quiet" data-square="" aria-label="Clear the range" title="Clear the range (Esc)" onClick={picked.clear}>
+      <button type="button" className="button" data-look="quiet" data-square="" aria-label={wording.clearTheRange} title={wording.clearTheRangeEsc} onClick={picked.clear}>
         <Icon name="cross" />
       </button>
     </div>
@@ -41,5 +42,5 @@ export function RangeBar({ film, picked }: { film: Film; picked: PickedRange }) 
 
 function named(tools: readonly [string, number][]): string {
   const words = tools.slice(0, NAMED).map(([name, count]) => (count > 1 ? `${name} ×${count}` : name));
-  return [...words, ...(tools.length > NAMED ? [`${number(tools.length - NAMED)} more`] : [])].join(', ');
+  return [...words, ...(tools.length > NAMED ? [wording.more(number(tools.length - NAMED))] : [])].join(', ');
 }

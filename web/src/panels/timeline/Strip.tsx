@@ -11,6 +11,7 @@ import { keyOf } from '../selection';
 import { useSize } from '../useSize';
 import { useDrawing } from './canvas';
 import { usePalette, type Palette } from './palette';
+import * as wording from '../../words/timeline';
 
 const TIP = 240; // Pixels that the words under the pointer may take.
 const THUMB = 2; // Width of the range's thumb, as in timeline.css: its middle is the playhead.
@@ -82,7 +83,7 @@ export function Strip({ film, at, selected, seek, range, pick }: Props) {
         max={Math.max(1, film.last)}
         step={1}
         value={at}
-        aria-label="Playhead"
+        aria-label={wording.playhead}
         aria-valuetext={spoken}
         onChange={(event) => seek(Number(event.currentTarget.value))}
         onPointerDown={press}
@@ -102,7 +103,7 @@ export function Strip({ film, at, selected, seek, range, pick }: Props) {
 /** Say where the playhead is: "event 14, burn_analyst ended, 6.2 s". */
 export function speak(film: Film, at: number): string {
   const what = eventsOf(film)[at]?.what ?? 'event';
-  return `event ${at}, ${what}, ${duration(timeAt(film, at) / SECOND)}`;
+  return wording.playheadText(at, what, duration(timeAt(film, at) / SECOND));
 }
 
 /** Return the entry under the pointer. */

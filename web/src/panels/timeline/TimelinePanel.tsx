@@ -19,6 +19,7 @@ import { Strip } from './Strip';
 import '../panels.css';
 import './timeline.css';
 import { nextZoom, Waterfall } from './Waterfall';
+import * as words from '../../words/timeline';
 
 /** No more than the strip. */
 const STRIP = 'strip';
@@ -74,26 +75,26 @@ export default function TimelinePanel({ film, at, selected, select, seek, live }
   usePlayback(film, at, playing, speed, seek, () => setPlaying(false));
 
   return (
-    <section className="timeline" aria-label="Timeline" data-open={shape === STRIP ? undefined : shape}>
+    <section className="timeline" aria-label={words.timeline} data-open={shape === STRIP ? undefined : shape}>
       <div className="controls">
-        <button type="button" className="button" data-look="quiet" data-square="" aria-label={playing ? 'Pause' : 'Play'} title={playing ? 'Pause (Space)' : 'Play (Space)'} onClick={play}>
+        <button type="button" className="button" data-look="quiet" data-square="" aria-label={playing ? words.pause : words.play} title={playing ? words.pauseSpace : words.playSpace} onClick={play}>
           <Icon name={playing ? 'pause' : 'play'} />
         </button>
         <button
           type="button"
           className="button speed"
           data-look="quiet"
-          title="Playback speed"
-          aria-label={`Speed ${speed}×`}
+          title={words.playbackSpeed}
+          aria-label={words.speed(speed)}
           onClick={() => setSpeed(SPEEDS[(SPEEDS.indexOf(speed) + 1) % SPEEDS.length]!)}
         >
           {speed}×
         </button>
-        <Step label="Previous step" keys="←" icon="back" act={actions['previous step']} off={at <= 1} />
-        <Step label="Next step" keys="→" icon="on" act={actions['next step']} off={at >= film.last} />
+        <Step label={words.previousStep} keys="←" icon="back" act={actions['previous step']} off={at <= 1} />
+        <Step label={words.nextStep} keys="→" icon="on" act={actions['next step']} off={at >= film.last} />
         <span className="where">
           <span className="count">
-            event <b>{at}</b> of {film.last}
+            {words.eventWord} <b>{at}</b> {words.ofLast(film.last)}
           </span>
           <span className="clock" title={clockTime(film, at)}>
             +{duration(timeAt(film, at) / SECOND)}
@@ -101,36 +102,36 @@ export default function TimelinePanel({ film, at, selected, select, seek, live }
           {info && <KindChip kind={info.kind}>{info.what}</KindChip>}
         </span>
         {failures > 0 && (
-          <button type="button" className="button" data-look="quiet" data-kind="error" title="Next failure (f)" onClick={actions['next failure']}>
+          <button type="button" className="button" data-look="quiet" data-kind="error" title={words.nextFailureF} onClick={actions['next failure']}>
             <Icon name="error" /> {plural(failures, 'failure')}
           </button>
         )}
-        {live && <KindChip kind="text" icon="play">live</KindChip>}
+        {live && <KindChip kind="text" icon="play">{words.live}</KindChip>}
         <FindBar film={film} at={at} wanted={wanted} matches={matches} change={change} next={actions['next match']} previous={actions['previous match']} />
         <span className="shapes">
           {!range && (
-            <button type="button" className="button" data-look="quiet" title="Begin a range at the playhead ([). With a mouse: hold Shift and drag over the events, or drag over the waterfall" onClick={picked.begin}>
-              Select range
+            <button type="button" className="button" data-look="quiet" title={words.beginARange} onClick={picked.begin}>
+              {words.selectRange}
             </button>
           )}
           {shape === 'open' && (
             <>
-              <button type="button" className="button" data-look="quiet" aria-pressed={byEvent} title="Space events evenly instead of by time" onClick={() => setScale(byEvent ? 'time' : 'event')}>
-                by event
+              <button type="button" className="button" data-look="quiet" aria-pressed={byEvent} title={words.spaceEventsEvenlyInstead} onClick={() => setScale(byEvent ? 'time' : 'event')}>
+                {words.byEvent}
               </button>
-              <button type="button" className="button" data-look="quiet" data-square="" aria-label="Zoom out" title="Zoom out" disabled={zoom === 1} onClick={() => setZoom(nextZoom(zoom, -1))}>
+              <button type="button" className="button" data-look="quiet" data-square="" aria-label={words.zoomOut} title={words.zoomOut} disabled={zoom === 1} onClick={() => setZoom(nextZoom(zoom, -1))}>
                 −
               </button>
-              <button type="button" className="button" data-look="quiet" data-square="" aria-label="Zoom in" title="Zoom in" onClick={() => setZoom(nextZoom(zoom, 1))}>
+              <button type="button" className="button" data-look="quiet" data-square="" aria-label={words.zoomIn} title={words.zoomIn} onClick={() => setZoom(nextZoom(zoom, 1))}>
                 +
               </button>
             </>
           )}
           <button type="button" className="button" data-look="quiet" aria-pressed={shape === 'table'} onClick={() => turn('table')}>
-            Table
+            {words.table}
           </button>
           <button type="button" className="button" data-look="quiet" aria-pressed={shape === 'open'} onClick={() => turn('open')}>
-            Waterfall
+            {words.waterfall}
           </button>
         </span>
       </div>

@@ -10,6 +10,7 @@ import { describe, describeCall, drawWaterfall, hit, hitCall, hitPause, LANE, AX
 import { lanesOf, type Lane } from './lanes';
 import { cursorAt } from './navigation';
 import { usePalette } from './palette';
+import * as wording from '../../words/timeline';
 
 const ICONS: Record<Lane['kind'], IconName> = {
   agent: 'agent',
@@ -112,7 +113,7 @@ export function Waterfall({ film, at, selected, select, seek, range, pick, openC
         className="scroller"
         tabIndex={0}
         role="group"
-        aria-label={`Waterfall: ${lanes.length} lanes, ${film.items.nodes.length} nodes, ${(timeAt(film, film.last) / SECOND).toFixed(1)} seconds`}
+        aria-label={wording.waterfallLanesNodesSeconds(lanes.length, film.items.nodes.length, (timeAt(film, film.last) / SECOND).toFixed(1))}
         onScroll={(event) => setScroll({ left: event.currentTarget.scrollLeft, top: event.currentTarget.scrollTop })}
         onClick={click}
         onPointerDown={press}
@@ -123,11 +124,11 @@ export function Waterfall({ film, at, selected, select, seek, range, pick, openC
         <canvas ref={canvas} aria-hidden="true" />
         <div className="extent" style={{ width: plan.width, height: plan.height }} />
       </div>
-      <ul className="lane-names" aria-label="Lanes" style={{ width: plan.left }}>
+      <ul className="lane-names" aria-label={wording.lanes} style={{ width: plan.left }}>
         {plan.waitLane && first === 0 && (
           <li style={{ top: AXIS - scroll.top }} data-kind="approval">
             <span>
-              <Icon name="approval" /> waiting for a person
+              <Icon name="approval" /> {wording.waitingForAPerson}
             </span>
           </li>
         )}

@@ -8,6 +8,7 @@ import { callTokens, costWords } from '../../ui/tokens';
 import { hatching } from './canvas';
 import type { Lane } from './lanes';
 import type { Palette } from './palette';
+import * as wording from '../../words/timeline';
 
 export const LANE = 24;
 export const AXIS = 22;
@@ -51,12 +52,12 @@ export function layout(film: Film, lanes: Lane[], { width, zoom, byEvent }: Wish
     left + (whole - left) * (byEvent ? (film.last > 1 ? (cursor - 1) / (film.last - 1) : 0) : time / total);
   const waits = film.items.waits.map((wait) => {
     const { kind, since, until, start, end } = waitAt(wait, film.last);
-    const words = [`waiting for a person · ${kind}`, end === null ? 'no answer yet' : duration(end - start)];
+    const words = [wording.waitingForAPersonTo(kind), end === null ? wording.noAnswerYet : duration(end - start)];
     return { from: place(since, start * SECOND), until: place(until ?? film.last, end === null ? total : end * SECOND), words };
   });
   const gaps = byEvent
     ? []
-    : gapsAt(film, film.last).map((gap) => ({ from: place(0, gap.from * SECOND), until: place(0, gap.until * SECOND), words: ['no agent or tool was running', duration(gap.until - gap.from)] }));
+    : gapsAt(film, film.last).map((gap) => ({ from: place(0, gap.from * SECOND), until: place(0, gap.until * SECOND), words: [wording.noAgentOrTool, duration(gap.until - gap.from)] }));
   return {
     lanes,
     waitLane: waits.length > 0,
@@ -98,8 +99,8 @@ export function hitCall(plan: Plan, x: number, y: number, inAxis: boolean): Call
 }
 
 export function describeCall({ call }: CallBar): string[] {
-  const first = call.firstTokenMs === null ? '' : `, first token ${duration(call.firstTokenMs / 1000)}`;
-  return [`model call · ${call.model}`, `${duration(call.durationMs / 1000)}${first}`, callTokens(call.tokens), costWords(call.cost), call.error].filter(Boolean);
+  const first = call.firstTokenMs === null ? '' : wording.firstToken(duration(call.firstTokenMs / 1000));
+  return [wording.modelCallOf(call.model), `${duration(call.durationMs / 1000)}${first}`, callTokens(call.tokens), costWords(call.cost), call.error].filter(Boolean);
 }
 
 /** Return the node under a place. */
@@ -132,7 +133,7 @@ export function describe(node: NodeItem, at: number, now: number): string[] {
   ];
   if (tokens) lines.push(callTokens(tokensAt(node, at)), costWords(costAt([node], at)));
   if (end?.error) lines.push(end.error);
-  if (node.is.derived || end?.derived) lines.push('inferred from the events');
+  if (node.is.derived || end?.derived) lines.push(wording.inferredFromTheEvents);
   return lines;
 }
 

@@ -1,0 +1,44 @@
+/** Words of comparing and running again. */
+
+type Value = string | number;
+
+export const compare = 'Compare';
+export const couldNotCompareTheseRuns = (reason: Value) => `Could not compare these runs: ${reason}`;
+export const chooseAnotherRun = 'Choose another run';
+export const runsAreTheSame = 'The runs are the same';
+export const different = (aspect: Value) => `Different ${aspect}`;
+export const command = 'Command';
+export const copyTheCommandThatCompares = 'Copy the command that compares these runs';
+export const swap = 'Swap';
+export const anotherRun = 'Another run…';
+export const answer = 'Answer';
+export const stateAtTheEnd = 'State at the end';
+export const sameInBoth = 'The same in both.';
+export const notThere = 'missing';
+export const noMessage = 'No message';
+export const runningState = 'running';
+export const tokens = (total: Value) => `${total} tokens`;
+export const noAnswer = 'No answer';
+export const steps = 'Steps';
+export const onlyWhatDiffers = 'Only what differs';
+export const neitherRunDidAnything = 'Neither run did anything.';
+export const allStepsAreTheSame = 'All steps are the same.';
+export const more = 'more';
+export const runAgain = 'Run again';
+export const answersTheMessageAgain = 'Answers the message again in a new session, with the app as it is now. This calls the model. Tools are answered from the recording; a call that was not recorded fails.';
+export const model = 'Model';
+export const eachAgentsOwn = "each agent's own";
+export const instructionOf = 'Instruction of';
+export const noAgent = 'no agent';
+export const instructionOfAgent = (agent: Value) => `Instruction of ${agent}`;
+export const callTheToolsWhateverThey = 'Call the tools again, with all their effects';
+export const runningNow = 'Running…';
+export const runAgainAndCompare = 'Run again and compare';
+export const compareWith = (run: Value) => `Compare ${run} with…`;
+export const anotherRunTitle = 'Another run';
+export const runId = 'Run id';
+export const thereIsNoOtherRun = 'There is no other run yet.';
+export const onlyInB = 'only in B';
+export const onlyInA = 'only in A';
+export const notInThisRun = 'Not in this run';
+export const event = (cursor: Value) => `event ${cursor}`;
