@@ -216,10 +216,9 @@ export function ProofNote({ data }: { data: PrismProof }) {
   const who = data.subject.kind === 'answer' ? '' : `${readable(data.subject.name)}: `;
   return (
     <p className="note">
-      <button type="button" className="proof-chip" data-kind="proof" title={data.derivation} onClick={() => openPanel('proof')}>
+      <button type="button" className="proof-chip" data-kind="proof" title="Show what it rests on" onClick={() => openPanel('proof')}>
         <Icon name="proof" /> {who}
         {stated.join(' · ')}
-        <span className="quiet">{data.origin}</span>
       </button>
     </p>
   );

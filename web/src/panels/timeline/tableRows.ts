@@ -26,5 +26,7 @@ export const tableRows = once((film: Film): TableRow[] => {
     if (!isMerged) rows.push(next);
     for (const child of inside.toReversed()) waiting.push({ item: child, depth: isMerged ? depth : depth + 1 });
   }
+  // What stands inside of itself, as a damaged recording may say, hangs on nothing.
+  for (const item of film.items.nodes) if (!taken.has(item.is.node)) rows.push({ item, depth: 0 });
   return rows;
 });
