@@ -19,6 +19,10 @@ export const PROSE_AT_ONCE = 3000;
 /** Blocks that are looked at together. */
 const SHELF = 32;
 
+/** Of the guess how high a text is: letters in a line, and a line's height in em. */
+const LETTERS_IN_LINE = 80;
+const LINE = 1.6;
+
 /** An open block longer than this is parsed again only when it has grown by a tenth: the whole stays linear. */
 const LONG_BLOCK = 1500;
 const GROWTH = 1.1;
@@ -55,16 +59,25 @@ function numbersOf(notes: readonly Footnote[]): string {
 
 type ShelfProps = { blocks: readonly Block[]; from: number; links: string; notes: string; open: boolean };
 
-/** Some blocks of a text. What is added to the text changes the last shelf only, so the others are not even looked through. */
+/**
+ * Some blocks of a text. What is added to the text changes the last shelf only, so the others are not even looked through,
+ * by React or by the browser: it skips a shelf that is not seen (`chat.css`), and asks for each one in each frame.
+ */
 const Shelf = memo(
   function Shelf({ blocks, from, links, notes, open }: ShelfProps) {
     const last = open ? blocks.at(-1) : undefined;
-    return blocks.map((block) =>
+    if (endOf(blocks.at(-1)!) <= from) return null;
+    const shown = blocks.map((block) =>
       endOf(block) <= from ? null : (
-        <div className="block" key={block.start} data-head={block.text.startsWith('#') || undefined}>
+        <div className="block" key={block.start} data-head={isHead(block) || undefined}>
           <Growing text={sourceOf(block, block === last ? '' : links)} notes={block.text.includes('[^') ? notes : ''} open={block === last} />
         </div>
       ),
+    );
+    return (
+      <div className="shelf" data-head={isHead(blocks[0]!) || undefined} style={{ containIntrinsicBlockSize: `auto ${heightOf(blocks)}em` }}>
+        {shown}
+      </div>
     );
   },
   (before, now) =>
@@ -80,6 +93,16 @@ const Shelf = memo(
 
 function shelves(blocks: readonly Block[]): readonly (readonly Block[])[] {
   return Array.from({ length: Math.ceil(blocks.length / SHELF) }, (_, at) => blocks.slice(at * SHELF, (at + 1) * SHELF));
+}
+
+function isHead({ text }: Block): boolean {
+  return text.startsWith('#');
+}
+
+/** Guess the height of blocks that were never laid out, in lines' heights: the scrollbar goes by it. */
+function heightOf(blocks: readonly Block[]): number {
+  const letters = endOf(blocks.at(-1)!) - blocks[0]!.start;
+  return Math.round((letters / LETTERS_IN_LINE + blocks.length) * LINE);
 }
 
 function endOf({ start, text }: Block): number {
