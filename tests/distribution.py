@@ -238,7 +238,7 @@ def test_a_read_only_checkout_is_installed(newcomer: Stranger) -> None:
 
 
 def _unhashed(files: set[str]) -> list[str]:
-    """Names without hashes, which depend on the folder that the page is built in."""
+    """Names without hashes, which may depend on the folder that the page is built in."""
     return sorted(re.sub(r"(/assets/.+)-[\w-]{8}(\.\w+)$", r"\1\2", name) for name in files)
 
 
