@@ -48,7 +48,7 @@ PYTEST := $(CLEAN_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 test: $(TESTED)  ## run the tests that every change needs
 	$(PYTEST) $(ARGS)
 
-test-all: $(TESTED) $(VENV)/a2a/.installed $(VENV)/docs/.installed $(VENV)/eval/.installed $(BROWSER)/.unpacked $(KIT)/dist/index.html  ## run all tests: fuzzing, storms, every SDK release and the browser, too
+test-all: $(TESTED) $(VENV)/a2a/.installed $(VENV)/docs/.installed $(VENV)/eval/.installed $(VENV)/ag-ui-adk/.installed $(BROWSER)/.unpacked $(KIT)/dist/index.html  ## run all tests: fuzzing, storms, every SDK release and the browser, too
 	$(PYTEST) --all $(ARGS)
 
 PYTHONS ?=
@@ -120,6 +120,7 @@ lock: $(VENV)/.installed-lock  ## resolve all locks anew
 	$(COMPILE) --group a2a --constraint requirements/test.txt --output-file requirements/a2a.txt
 	$(COMPILE) --group eval --constraint requirements/bench.txt --output-file requirements/eval.txt
 	$(COMPILE) --group docs --constraint requirements/test.txt --constraint requirements/eval.txt --output-file requirements/docs.txt
+	$(COMPILE) --group ag-ui-adk --no-deps --constraint requirements/bench.txt --output-file requirements/ag-ui-adk.txt
 	$(COMPILE) --group redis-server --no-deps --output-file requirements/redis-server.txt
 	$(COMPILE) --group lock --output-file requirements/lock.txt
 	$(COMPILE) --group dist --constraint requirements/bench.txt --constraint requirements/eval.txt --constraint requirements/docs.txt --output-file requirements/dist.txt
@@ -181,6 +182,11 @@ $(VENV)/docs/.installed: requirements/docs.txt | $(VENV)/.made
 
 # Another one, for ADK's evaluators.
 $(VENV)/eval/.installed: requirements/eval.txt | $(VENV)/.made
+	$(PIP) --upgrade --target $(@D) --require-hashes --requirement $<
+	@touch $@
+
+# And one for a server of ag-ui-adk, which `adk-prism conform` judges.
+$(VENV)/ag-ui-adk/.installed: requirements/ag-ui-adk.txt | $(VENV)/.made
 	$(PIP) --upgrade --target $(@D) --require-hashes --requirement $<
 	@touch $@
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from tests.conform import adk_server, ag_ui_server, ai_sdk_server, studio_server
 from tests.conform.planted import ANY_STREAM, Planted
-from tests.conform.stub_server import Handler, serving
+from tests.conform.stub_server import Asked, Handler, Reply, serving
 from tests.patience import PATIENCE
 
 from adk_prism.conform.check import Result
 from adk_prism.conform.conformance import Report, judge
+from adk_prism.conform.exchange import CannotTry
 from adk_prism.conform.probe import Wishes
 
 SERVERS = {
@@ -54,3 +55,41 @@ async def test_a_planted_fault_is_found(protocol: str, fault: Planted) -> None:
     assert set(found) == {fault.check, *fault.also}, found
     levels = {each.check.level for each in found.values()}
     assert report.conforms is ("must" not in levels)
+
+
+@pytest.mark.parametrize("protocol", SERVERS)
+async def test_whichever_request_fails_is_noticed(protocol: str) -> None:
+    """A server that answers all but one request well does not pass: no answer is taken unread."""
+    total = _Failing(SERVERS[protocol][0](), 0)
+    await judged(protocol, total.answer)
+    found: set[str] = set()
+    for number in range(1, total.count + 1):
+        server = _Failing(SERVERS[protocol][0](), number)
+        try:
+            report = await judged(protocol, server.answer)
+        except CannotTry:
+            continue  # the first requests, without which nothing can be tried
+        assert wrong(report) or server.failed == UNREAD, (number, server.failed)
+        found |= wrong(report).keys()
+    assert {"status", "disconnect"} <= found
+
+
+UNREAD = "GET /api/version"
+"""Whose failure says nothing: the look for an adk-prism server."""
+
+
+class _Failing:
+    """Answers one request, by its number, with 500."""
+
+    def __init__(self, handler: Handler, number: int) -> None:
+        self.count = 0
+        self.failed = ""
+        self._handler = handler
+        self._number = number
+
+    def answer(self, asked: Asked) -> Reply:
+        self.count += 1
+        if self.count != self._number:
+            return self._handler(asked)
+        self.failed = f"{asked.method} {asked.path}"
+        return Reply(500)

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import pytest
 from tests.end_to_end.server import Server, free_port, serving, serving_with_adk
 from tests.patience import PATIENCE
+
+if TYPE_CHECKING:
+    from tests.conftest import Node
 
 from adk_prism.cli import FAILURE, USAGE, main
 from adk_prism.conform.conformance import Report, judge
@@ -18,7 +28,8 @@ from adk_prism.conform.probe import Wishes
 PROMPTS = (
     "tool", "reasoning", "exception", "approval", "mixed batch", "workflow", "input request", "state",
 )  # fmt: skip
-NODE_MODULES = Path(__file__).parents[1] / "node" / "node_modules"
+ROOT = Path(__file__).parents[2]
+NODE_MODULES = ROOT / "tests" / "node" / "node_modules"
 PACKAGES = {"ai-sdk": ("ai", "ai-7"), "ag-ui": ("@ag-ui/client", "ag-ui-client-1")}
 
 
@@ -54,6 +65,70 @@ async def test_adks_own_server_conforms(tmp_path: Path) -> None:
         report = await judged("adk", url, *PROMPTS)
     assert report.conforms
     assert wrong(report).keys() == {"cache-control"}
+
+
+async def test_ag_ui_adk(tmp_path: Path) -> None:
+    """Its one fault: the arguments of a call that is streamed, put together, are no JSON."""
+    with serving_ag_ui_adk(tmp_path) as url:
+        wishes = Wishes(url=url, prompts=("tool", "exception", "approval"), timeout=PATIENCE)
+        assert wrong(await judge("ag-ui", wishes)) == {}
+        wishes = Wishes(url=url, prompts=("streamed arguments",), timeout=PATIENCE)
+        assert wrong(await judge("ag-ui", wishes)).keys() == {"call-arguments"}
+
+
+@contextmanager
+def serving_ag_ui_adk(folder: Path) -> Iterator[str]:
+    """Serve the tour with ag-ui-adk, in a process that has its packages."""
+    packages = ROOT / ".venv" / "ag-ui-adk"
+    assert (packages / "ag_ui_adk").is_dir(), "run `make .venv/ag-ui-adk/.installed`"
+    paths = [str(ROOT), str(packages), os.environ.get("PYTHONPATH", "")]
+    models = {"ADK_PRISM_MODEL": "offline", "ADK_PRISM_OFFLINE_DELAY": "0"}
+    environment = {**os.environ, **models, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    port = free_port()
+    app = ["-m", "uvicorn", "--factory", "tests.ag_ui_adk.__main__:theirs", "--port", str(port)]
+    with (folder / "server.log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", *app],
+            cwd=folder,
+            env=environment,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        while not _listens(port):
+            assert process.poll() is None, (folder / "server.log").read_text()
+            time.sleep(0.05)  # between two looks; nothing depends on how long
+        yield f"http://127.0.0.1:{port}/"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.parametrize("sdk", ["ai-6", "ai-7"])
+async def test_the_ai_sdks_own_server(sdk: str, node: Node) -> None:
+    """What the SDK itself sends breaks no rule: it calls tools, asks for approvals and fails."""
+    prompts = ("hello", "tool", "approval", "error")
+    with serving_ai_sdk(node, sdk) as url:
+        for approve in (False, True):
+            wishes = Wishes(url=url, prompts=prompts, approve=approve, timeout=PATIENCE)
+            assert wrong(await judge("ai-sdk", wishes)) == {}
+
+
+@contextmanager
+def serving_ai_sdk(node: Node, sdk: str) -> Iterator[str]:
+    """Serve with a release of the AI SDK itself, in Node."""
+    command = [node.binary, "reference_server.mjs", sdk]
+    with subprocess.Popen(command, cwd=node.folder, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{process.stdout.readline().strip()}/api/chat"
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize("protocol", PACKAGES)

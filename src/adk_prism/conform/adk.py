@@ -191,8 +191,9 @@ class _Server:
         """Leave a stream after its first frame, then talk to the server again."""
         self._probe.trying("after a client has left in the middle")
         message = _said(self._probe.wishes.prompts[0])
-        left = self.body(await self.new_session(), message)
-        await self._send("POST", "/run_sse", left, Leave(frames=1))
+        body = self.body(await self.new_session(), message)
+        left = await self._send("POST", "/run_sse", body, Leave(frames=1))
+        self._sheet.expect("status", left.status == 200, left.text)
         again = await self._send("POST", "/run_sse", self.body(await self.new_session(), message))
         good = again.status == 200 and bool(again.frames)
         self._sheet.expect("disconnect", good, again.text)

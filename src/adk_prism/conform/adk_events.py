@@ -129,8 +129,8 @@ class Events:
         id = str(call.get("id"))
         self._calls.add(id)
         if call.get("name") == CONFIRMATION:
-            original = (call.get("args") or {}).get("originalFunctionCall") or {}
-            self.confirmations[id] = str(original.get("id"))
+            original = (call.get("args") or {}).get("originalFunctionCall")
+            self.confirmations[id] = str(original.get("id") if isinstance(original, dict) else "")
 
 
 def _parts(event: dict[str, Any]) -> list[dict[str, Any]]:

@@ -168,8 +168,9 @@ class _Talk:
         """Leave a stream after its first frames, then talk to the server again."""
         prompt = self._probe.wishes.prompts[0]
         self._probe.trying("after a client has left in the middle")
-        left = self.body(self._probe.new_id("thread"), prompt)
-        await self._probe.post(left, leave=Leave(frames=2))
+        body = self.body(self._probe.new_id("thread"), prompt)
+        left = await self._probe.post(body, leave=Leave(frames=2))
+        self._sheet.expect("status", left.status == 200, left.text)
         again = await self._probe.post(self.body(self._probe.new_id("thread"), prompt))
         good = again.status == 200 and bool(again.frames)
         self._sheet.expect("disconnect", good, again.text)

@@ -103,8 +103,8 @@ class Run:
             found = {key: event.get(key) for key in self._ids}
             self._sheet.expect("run-ids", found == self._ids, f"{kind} names {found}", self._at)
         if kind == "TOOL_CALL_RESULT":
-            known = event["toolCallId"] in self.calls
-            self._sheet.expect("results", known, f"{event['toolCallId']} was not made", self._at)
+            call = str(event["toolCallId"])
+            self._sheet.expect("results", call in self.calls, f"{call} was not made", self._at)
         if kind in ENDS:
             self._end(kind, event)
 
@@ -168,7 +168,9 @@ class Run:
         found = interrupts if isinstance(interrupts, list) else []
         self.interrupts = [each for each in found if _is_interrupt(each)]
         good = bool(found) and len(found) == len(self.interrupts)
-        self._sheet.expect("interrupts", good, str(interrupts), self._at)
+        self._sheet.expect(
+            "interrupts", good, f"{len(found)}, of them good {len(self.interrupts)}", self._at
+        )
 
 
 def _is_interrupt(each: Any) -> bool:

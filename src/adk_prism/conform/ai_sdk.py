@@ -160,7 +160,10 @@ class _Talk:
         prompt = self._probe.wishes.prompts[0]
         self._probe.trying("after a client has left in the middle")
         body = {"messages": [self._user(prompt)], "trigger": "submit-message"}
-        await self._probe.post({"id": self._probe.new_id("chat"), **body}, leave=Leave(frames=2))
+        left = await self._probe.post(
+            {"id": self._probe.new_id("chat"), **body}, leave=Leave(frames=2)
+        )
+        self._sheet.expect("status", left.status == 200, left.text)
         body["messages"] = [self._user(prompt)]
         again = await self._probe.post(
             {"id": self._probe.new_id("chat"), **body}, leave=Leave(last=DONE)

@@ -76,7 +76,7 @@ class ChunkSchema:
     def _wrong_values(self, kind: str, chunk: dict[str, Any]) -> list[str]:
         wrong = [*missing_keys(chunk, self._required(kind)), *wrong_types(chunk, _TYPES)]
         reason = chunk.get("finishReason", "stop")
-        if kind == "finish" and reason not in self._reasons:
+        if kind == "finish" and not (isinstance(reason, str) and reason in self._reasons):
             wrong.append(f"finishReason must be one of {', '.join(sorted(self._reasons))}")
         return wrong
 
@@ -97,10 +97,14 @@ def _kind(chunk: dict[str, Any]) -> str:
 
 
 def _has_forbidden(value: Any) -> bool:
-    if isinstance(value, list):
-        return any(map(_has_forbidden, value))
-    if not isinstance(value, dict):
-        return False
-    holder = value.get("constructor")
-    wrong = "__proto__" in value or (isinstance(holder, dict) and "prototype" in holder)
-    return wrong or any(map(_has_forbidden, value.values()))
+    waiting = [value]  # not recursive: a server decides how deep it is
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, list):
+            waiting += each
+        elif isinstance(each, dict):
+            holder = each.get("constructor")
+            if "__proto__" in each or (isinstance(holder, dict) and "prototype" in holder):
+                return True
+            waiting += each.values()
+    return False

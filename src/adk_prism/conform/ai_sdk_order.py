@@ -14,6 +14,7 @@ from msgspec import Struct
 from adk_prism.conform.ai_sdk_chunks import PROTOCOL
 from adk_prism.conform.check import Check, Sheet
 from adk_prism.conform.stream_checks import Item
+from adk_prism.conform.value_types import named
 
 Chunk = dict[str, Any]
 
@@ -133,7 +134,12 @@ class Message:
     def _check_place(self, kind: str, chunk: Chunk) -> None:
         if self._is_first:
             good = kind == "start" and bool(chunk.get("messageId"))
-            self._sheet.expect("message-id", good, f"the first chunk is {chunk}", self._at)
+            self._sheet.expect(
+                "message-id",
+                good,
+                f"the first chunk is {kind}, messageId {named(chunk.get('messageId'))}",
+                self._at,
+            )
         elif kind == "start":
             self._fault("start", "a second start")
         self._sheet.expect(

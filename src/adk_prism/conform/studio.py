@@ -127,7 +127,8 @@ class _Talk:
         """Leave a stream after its first frames, then talk to the server again."""
         body: dict[str, Any] = {"input": self._probe.wishes.prompts[0]}
         self._probe.trying("after a client has left in the middle")
-        await self._probe.post(body, leave=Leave(frames=2))
+        left = await self._probe.post(body, leave=Leave(frames=2))
+        self._sheet.expect("status", left.status == 200, left.text)
         again = await self._probe.post(body)
         good = again.status == 200 and bool(again.frames)
         self._sheet.expect("disconnect", good, again.text)

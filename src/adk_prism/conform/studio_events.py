@@ -165,7 +165,7 @@ class Stream:
         snapshot = data["state_snapshot"]
         sides = [snapshot.get("input"), snapshot.get("output")]
         good = all(isinstance(side, dict) for side in sides)
-        if not self._sheet.expect("snapshots", good, str(snapshot), self._at):
+        if not self._sheet.expect("snapshots", good, f"keys {[*snapshot]}", self._at):
             return
         deepest = max(map(_depth, sides))
         self._sheet.expect("depth", deepest <= DEPTH, f"{deepest} levels", self._at)
@@ -179,5 +179,11 @@ class Stream:
 
 def _depth(value: Any) -> int:
     """Return how many levels of objects and lists are inside each other; empty ones do not count."""
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return 1 + max(map(_depth, inside)) if inside else 0
+    deepest, waiting = 0, [(value, 1)]  # not recursive: a server decides how deep it is
+    while waiting:
+        each, level = waiting.pop()
+        inside = each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
+        if inside:
+            deepest = max(deepest, level)
+        waiting += [(held, level + 1) for held in inside]
+    return deepest

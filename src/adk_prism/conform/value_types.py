@@ -23,11 +23,18 @@ NUMBER: TypeRule = (
 )
 
 
+def named(value: Any) -> str:
+    """Return a value for a report; of objects and lists only what they are."""
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    return "null" if value is None else repr(value)
+
+
 def wrong_types(frame: Json, rules: Mapping[str, TypeRule]) -> Iterator[str]:
     """Yield each value of a frame that is not of its type; null is of none."""
     for key, (name, fits) in rules.items():
         if key in frame and not fits(frame[key]):
-            yield f"{key} must be {name}, got {frame[key]!r}"
+            yield f"{key} must be {name}, got {named(frame[key])}"
 
 
 def missing_keys(frame: Json, required: tuple[str, ...]) -> Iterator[str]:
