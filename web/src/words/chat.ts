@@ -182,6 +182,7 @@ export const toolCalls = (doubtful: Value) => `${doubtful} tool calls`;
 export const youSaid = 'You said';
 export const result = 'Result';
 export const confidenceOf = (confidence: Value) => `Confidence ${confidence}`;
+export const showProof = 'Show what it rests on';
 export const unknown = 'Unknown';
 export const notSupportedByThisPage = 'not supported by this page';
 export const serverHasNoAudio = 'The server has no audio of this message.';

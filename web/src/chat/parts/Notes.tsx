@@ -216,7 +216,7 @@ export function ProofNote({ data }: { data: PrismProof }) {
   const who = data.subject.kind === 'answer' ? '' : `${readable(data.subject.name)}: `;
   return (
     <p className="note">
-      <button type="button" className="proof-chip" data-kind="proof" title="Show what it rests on" onClick={() => openPanel('proof')}>
+      <button type="button" className="proof-chip" data-kind="proof" title={words.showProof} onClick={() => openPanel('proof')}>
         <Icon name="proof" /> {who}
         {stated.join(' · ')}
       </button>
