@@ -12,7 +12,7 @@ import { currentRoute, formatRoute, go, HOME, linkTo, useRoute } from './route';
 import * as words from '../words/app';
 
 /** Entries that are drawn at first, and whenever the end of the list comes into view. */
-const AT_ONCE = 60;
+const AT_ONCE = 30;
 /** A list that is shorter than this can be looked through. */
 const SEARCHED_FROM = 6;
 

@@ -1,6 +1,7 @@
 /** What can be opened: apps, and the conversations and recordings that were active last. */
 import { listConversations, type Conversation } from '@adk-prism/client';
 import { createContext, useCallback, useContext, useEffect, useMemo, useRef, useState } from 'react';
+import { sameEntries } from './conversationList';
 import { explain } from './problem';
 import { getJson, SERVER } from './request';
 import { readable } from '../ui/format';
@@ -69,7 +70,7 @@ export function useLoadedCatalogue(): Catalogue {
     try {
       const [nextApps, next] = await Promise.all([getJson<AppEntry[]>('api/apps'), listConversations(SERVER, { limit: limit.current })]);
       setApps(nextApps);
-      setConversations(next);
+      setConversations((known) => sameEntries(known ?? [], next));
       listed.current = next.length;
       setProblem('');
     } catch (error) {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ConversationEntry } from './catalogue';
-import { grouped, matching } from './conversationList';
+import { grouped, matching, sameEntries } from './conversationList';
 
 const NOW = new Date(2026, 4, 20, 12).getTime();
 const entry = (session: string, daysAgo: number, more: Partial<ConversationEntry> = {}): ConversationEntry => ({
@@ -23,4 +23,12 @@ test('all words must be in the title or the first message', () => {
   expect(matching(list, ' OWLS night ').map(({ session }) => session)).toEqual(['Night birds']);
   expect(matching(list, 'owls bears')).toEqual([]);
   expect(matching(list, ' ')).toHaveLength(2);
+});
+
+test('entries that are as they were stay the same objects', () => {
+  const known = [entry('one', 0), entry('two', 1)];
+  const next = sameEntries(known, [entry('two', 1), entry('one', 0, { title: 'renamed' })]);
+  expect(next[0]).toBe(known[1]);
+  expect(next[1]).not.toBe(known[0]);
+  expect(next.map(({ title }) => title)).toEqual(['two', 'renamed']);
 });

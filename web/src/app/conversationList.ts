@@ -4,6 +4,12 @@ import * as wording from '../words/app';
 
 export type Group = { title: string; entries: ConversationEntry[] };
 
+/** Return new entries, those that are as they were as the same objects: these are not drawn again. */
+export function sameEntries(known: readonly ConversationEntry[], next: readonly ConversationEntry[]): ConversationEntry[] {
+  const old = new Map(known.map((entry) => [JSON.stringify(entry), entry]));
+  return next.map((entry) => old.get(JSON.stringify(entry)) ?? entry);
+}
+
 const DAY = 24 * 3600 * 1000;
 
 /** Return those with all words of a text in their title or first message. */
