@@ -160,7 +160,7 @@ export const inputNeeded = 'The agent needs your input.';
 export const state = 'State';
 export const someAndMore = (value: Value, value2: Value) => `${value} and ${value2} more`;
 export const artifact = 'Artifact';
-export const version2 = (version: Value) => `version ${version}`;
+export const artifactVersion = (version: Value) => `version ${version}`;
 export const transfer = 'Transfer';
 export const toWord = 'to';
 export const output = 'Output';

@@ -59,7 +59,7 @@ export function ArtifactNote({ data }: { data: PrismDataParts['artifact'] }) {
   return (
     <Note kind="media" icon="download" word={words.artifact}>
       <span>{data.filename}</span>
-      <span className="quiet">{words.version2(data.version)}</span>
+      <span className="quiet">{words.artifactVersion(data.version)}</span>
       <button type="button" className="button" data-look="quiet" onClick={save}>
         <Icon name="download" /> {words.save}
       </button>
