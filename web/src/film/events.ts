@@ -95,7 +95,7 @@ const OTHERS: Record<string, (item: SaidItem) => { kind: Kind; what: string }> =
   file: ({ is }) => ({ kind: 'media', what: words.file(String(is.mediaType ?? '')) }),
   error: ({ is }) => ({ kind: 'error', what: words.failed(String(is.speaker ?? 'agent'), String(is.code ?? 'error')) }),
   transfer: ({ is }) => ({ kind: 'neutral', what: words.transferTo(String(is.to)) }),
-  'credential request': () => ({ kind: 'approval', what: 'needs a credential' }),
+  'credential request': () => ({ kind: 'approval', what: wording.needsACredential }),
   'input request': () => ({ kind: 'approval', what: words.needsInput }),
 };
 

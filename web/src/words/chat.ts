@@ -74,7 +74,6 @@ export const notShown = 'not shown';
 export const approvedWith = 'Approved with';
 export const thisPart = 'This part';
 export const earlierPart = 'earlier part';
-export const dataMessageVersionsButton = (message: Value) => `[data-message="${message}"] .versions button`;
 export const versionsOfThisAnswer = 'Versions of this answer';
 export const previousVersion = 'Previous version';
 export const version = 'Version';
