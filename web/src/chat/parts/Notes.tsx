@@ -14,7 +14,6 @@ import { Code } from '../markdown/Code';
 import type { PrismDataParts, PrismProof } from '@adk-prism/client/ai';
 import { bytesOf, wav } from '../audioCache';
 import * as words from '../../words/chat';
-import * as wording from '../../words/chat';
 
 type NoteProps = { kind: Kind; icon?: IconName; word: string; children?: ReactNode; details?: unknown };
 
@@ -176,7 +175,7 @@ export function TakeoverNote({ data }: { data: PrismDataParts['prism-takeover'] 
     <Note kind="neutral" icon="retry" word={words.resumed}>
       <span className="quiet">
         {words.afterAServerRestart}
-        {doubtful > 0 && ` ${words.mayHaveRunAlready(doubtful === 1 ? wording.oneToolCall : wording.toolCalls(doubtful))}`}
+        {doubtful > 0 && ` ${words.mayHaveRunAlready(doubtful === 1 ? words.oneToolCall : words.toolCalls(doubtful))}`}
       </span>
     </Note>
   );
