@@ -1,8 +1,8 @@
 /**
  * Leaves out of the page what it never runs, but other packages drag along.
  *
- * - zod's translation of schemas into JSON Schema: the AI SDK tells models of tools with it, on servers. And zod's sentences:
- *   that a chunk is not one says enough.
+ * - zod: the AI SDK describes with it what it checks on servers, and chunks that its own transport reads. The page gives it no
+ *   schema and has a transport of its own, so nothing of this is ever asked.
  * - The writer of Markdown: remark-gfm has one beside its reader.
  * - Moves of the graph that take time, and colours between colours: d3-zoom has them for whoever asks for them. The graph
  *   moves at once, and a double click does not zoom it (`GraphPanel`).
@@ -11,12 +11,9 @@
  * - The transport that a chat of the AI SDK has where it is given none, and with it the check of every chunk: the page
  *   gives its own, and the server's tests check what it sends.
  */
-import { readFileSync } from 'node:fs';
 import type { Plugin } from 'vite';
 
-const EXPORTED = /^export (?:async )?(?:function|const) (\w+)|^export \{ \w+ as (\w+) \}/gm;
-
-type Stand = { of: RegExp; code: (file: string) => string };
+type Stand = { of: RegExp; code: () => string };
 
 /** Packages of which the graph needs less than diagrams do, by their names. */
 const FOR_GRAPH: Record<string, string> = {
@@ -27,18 +24,20 @@ const GRAPH = '\0graph:';
 const OF_GRAPH = /[\\/](?:d3-zoom|@xyflow)[\\/]/;
 
 const STANDS: readonly Stand[] = [
-  { of: /zod[\\/]v4[\\/]core[\\/](?:to-json-schema|json-schema-processors)\.js$/, code: empty },
-  { of: /zod[\\/]v4[\\/]locales[\\/]en\.js$/, code: () => 'export default () => ({});' },
+  { of: /zod[\\/]v4[\\/]index\.js$/, code: () => unasked(ZOD) },
+  { of: /zod[\\/]v4[\\/]core[\\/]index\.js$/, code: () => unasked(['toJSONSchema']) },
   { of: /mdast-util-to-markdown[\\/]index\.js$/, code: () => 'export const defaultHandlers = {}; export const toMarkdown = () => undefined;' },
   { of: /markdown-table[\\/]index\.js$/, code: () => 'export const markdownTable = () => undefined;' },
   { of: /property-information[\\/]lib[\\/]svg\.js$/, code: () => "export const svg = { property: {}, normal: {}, space: 'svg' };" },
   { of: /@ungap[\\/]structured-clone[\\/]esm[\\/]index\.js$/, code: () => 'export default structuredClone;' },
 ];
 
-/** Every name that a module exports, as nothing. */
-function empty(file: string): string {
-  const names = [...readFileSync(file, 'utf-8').matchAll(EXPORTED)].map((match) => match[1] ?? match[2]);
-  return ['const left = () => undefined;', ...names.map((name) => `export { left as ${name} };`)].join('\n');
+/** What the AI SDK imports of zod; the build fails where that becomes more. */
+const ZOD = ['any', 'array', 'boolean', 'custom', 'discriminatedUnion', 'enum', 'instanceof', 'json', 'lazy', 'literal', 'looseObject', 'never', 'null', 'number', 'object', 'record', 'safeParseAsync', 'string', 'union', 'unknown'];
+
+/** Names as something that can be called and looked into for ever, and says nothing. */
+function unasked(names: readonly string[]): string {
+  return ['const nothing = new Proxy(() => nothing, { get: () => nothing });', ...names.map((name) => `export { nothing as ${name} };`)].join('\n');
 }
 
 /** Makers of components: one that nobody shows, such as React Flow's small map, is left out. */
@@ -55,7 +54,7 @@ export function lean(): Plugin {
     name: 'lean',
     enforce: 'pre',
     resolveId: (source, importer) => (importer && OF_GRAPH.test(importer) && Object.hasOwn(FOR_GRAPH, source) ? `${GRAPH}${source}` : null),
-    load: (id) => (id.startsWith(GRAPH) ? FOR_GRAPH[id.slice(GRAPH.length)]! : (STANDS.find(({ of }) => of.test(id))?.code(id) ?? null)),
+    load: (id) => (id.startsWith(GRAPH) ? FOR_GRAPH[id.slice(GRAPH.length)]! : (STANDS.find(({ of }) => of.test(id))?.code() ?? null)),
     transform(code, id) {
       const never = NEVER.find(({ of }) => of.test(id));
       if (!never) return null;

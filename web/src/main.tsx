@@ -1,4 +1,3 @@
-import './app/disableZodEval';
 import './style/tokens.css';
 import './style/base.css';
 import './style/ui.css';
