@@ -52,7 +52,7 @@ def _speed(tokens: int) -> list[Row]:
             millis(page["last"]),
             millis(page["first"]),
             page["last"] / page["first"],
-            2,
+            1.3,
         ),
         Row(
             f"page: all of {tokens:,} tokens, a text node",

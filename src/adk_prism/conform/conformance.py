@@ -69,7 +69,7 @@ async def judge(
         if client is not None:
             await read_with(client, protocol, probe)
     return Report(
-        url=shown_url(endpoint.partition("?")[0]),
+        url=shown_url(endpoint),
         protocol=protocol,
         prompts=wishes.prompts,
         results=sheet.results(),

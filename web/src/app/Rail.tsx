@@ -1,10 +1,13 @@
 /** The left rail: apps to start with, and what was active last. */
+import { Suspense } from 'react';
 import { Icon } from '../ui/Icon';
 import { isUsable, useCatalogue } from './catalogue';
+import { lazyWithRetry } from './lazyWithRetry';
 import { startChat } from './newChat';
-import { RailConversations } from './RailConversations';
 import { linkTo } from './route';
 import * as words from '../words/app';
+
+const RailConversations = lazyWithRetry(async () => ({ default: (await import('./RailConversations')).RailConversations }));
 
 export function Rail({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const { apps } = useCatalogue();
@@ -27,7 +30,9 @@ export function Rail({ isOpen, onClose }: { isOpen: boolean; onClose: () => void
           </li>
         ))}
       </ul>
-      <RailConversations />
+      <Suspense>
+        <RailConversations />
+      </Suspense>
     </nav>
   );
 }

@@ -1,5 +1,6 @@
 /** One message: who speaks, its parts in order, its sources, and below it what it cost and what can be done with it. */
-import { memo, useMemo, useState } from 'react';
+import { memo, Suspense, useMemo, useState } from 'react';
+import { lazyWithRetry } from '../app/lazyWithRetry';
 import { linkTo } from '../app/route';
 import { Copy } from '../ui/Copy';
 import { Icon } from '../ui/Icon';
@@ -7,7 +8,6 @@ import { KindChip } from '../ui/Kind';
 import { plural } from '../ui/format';
 import { useActions } from './ChatContext';
 import { markdownOf } from './export';
-import { Feedback } from './FeedbackButtons';
 import { finishWords } from './finishReason';
 import { isEmptyAnswer, standing, textOf, type Message } from './message';
 import { MessageCost } from './MessageCost';
@@ -16,8 +16,11 @@ import { Ending, Sound } from './parts/Notes';
 import { useRun } from './RunContext';
 import { Sources } from './parts/Sources';
 import { sourcesOf } from './sources';
-import { VersionPicker } from './VersionPicker';
 import * as words from '../words/chat';
+
+// Below answers that are complete: until then nobody needs them.
+const VersionPicker = lazyWithRetry(async () => ({ default: (await import('./VersionPicker')).VersionPicker }));
+const Feedback = lazyWithRetry(async () => ({ default: (await import('./FeedbackButtons')).Feedback }));
 
 type Props = {
   message: Message;
@@ -98,14 +101,18 @@ function Footer({ message, last }: { message: Message; last: boolean }) {
   return (
     <footer className="message-foot">
       <div className="message-actions">
-        <VersionPicker message={message.id} />
+        <Suspense>
+          <VersionPicker message={message.id} />
+        </Suspense>
         <Copy text={() => markdownOf([message])} label={words.copyAsMarkdown} />
         {conversation && !isTalking && (
           <button type="button" className="button" data-look="quiet" data-square="" title={last ? words.regenerateR : words.regenerateFromHere} aria-label={words.regenerate} disabled={isBusy} onClick={() => conversation.regenerate(message.id)}>
             <Icon name="retry" />
           </button>
         )}
-        <Feedback message={message} />
+        <Suspense>
+          <Feedback message={message} />
+        </Suspense>
         {runId && (
           <a className="button" data-look="quiet" href={linkTo({ kind: 'run', run: runId })} title={words.openThisRun}>
             <Icon name="clock" /> {words.run}

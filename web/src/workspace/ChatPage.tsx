@@ -1,7 +1,7 @@
 /** A chat, and the panels of its last run. */
 import { loadMessages } from '@adk-prism/client/ai';
 import { useChat } from '@ai-sdk/react';
-import { useCallback, useDeferredValue, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { Suspense, useCallback, useDeferredValue, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { useCatalogue } from '../app/catalogue';
 import { useKeys } from '../app/keys';
 import { isFresh, settle, startChat, takeFirst } from '../app/newChat';
@@ -25,12 +25,15 @@ import { Heading } from './Heading';
 import { usePlayhead } from './playhead';
 import { ForkedFrom, Forks } from './Lineage';
 import { RunPicker } from './RunPicker';
-import { ShareMenu, type ShareItem } from './ShareMenu';
+import { lazyWithRetry } from '../app/lazyWithRetry';
+import type { ShareItem } from './ShareMenu';
 import { useLineage } from './useLineage';
 import { useStopped } from './useStopped';
 import { useMessageRuns } from './useMessageRuns';
 import { Workspace } from './Workspace';
 import * as words from '../words/workspace';
+
+const ShareMenu = lazyWithRetry(async () => ({ default: (await import('./ShareMenu')).ShareMenu }));
 
 type Loaded = { kind: 'loading' } | { kind: 'failed'; reason: string } | { kind: 'ready'; conversation: Conversation };
 
@@ -173,7 +176,9 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
           <>
             <RunPicker runs={runs} run={run} pick={(one) => move({ at: null, options: { ...options, run: one === spoken ? '' : one } }, 'replace')} />
             <Forks options={where.user === 'user' ? {} : { user: where.user }} lineage={lineage} />
-            <ShareMenu run={run} app={where.app} items={exports(where, title, messages)} />
+            <Suspense>
+              <ShareMenu run={run} app={where.app} items={exports(where, title, messages)} />
+            </Suspense>
           </>
         }
         state={filmState}

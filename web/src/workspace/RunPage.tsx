@@ -1,5 +1,5 @@
 /** One run alone: live, over, uploaded from elsewhere, or in a file without a server. */
-import { type ReactNode, useDeferredValue, useMemo } from 'react';
+import { Suspense, type ReactNode, useDeferredValue, useMemo } from 'react';
 import { formatRoute, HOME, linkTo, useRoute } from '../app/route';
 import { ChatContext, type ChatActions } from '../chat/ChatContext';
 import { markdownOf } from '../chat/export';
@@ -17,12 +17,15 @@ import { Heading } from './Heading';
 import { ForkedFrom, Forks } from './Lineage';
 import { usePlayhead } from './playhead';
 import { RunPicker } from './RunPicker';
-import { ShareMenu, type ShareItem } from './ShareMenu';
+import { lazyWithRetry } from '../app/lazyWithRetry';
+import type { ShareItem } from './ShareMenu';
 import { useLineage } from './useLineage';
 import { RECORDING, useRecordedSession } from './useRecordedSession';
 import { Workspace } from './Workspace';
 import * as words from '../words/workspace';
 import '../chat/chat.css';
+
+const ShareMenu = lazyWithRetry(async () => ({ default: (await import('./ShareMenu')).ShareMenu }));
 
 export default function RunPage({ run }: { run: string }) {
   const state = useFilm(run);
@@ -62,7 +65,9 @@ export default function RunPage({ run }: { run: string }) {
           shared() ? null : (
             <>
               <Forks options={film && film.user !== 'user' ? { user: film.user } : {}} lineage={lineage} />
-              <ShareMenu run={run} app={film?.app ?? ''} items={items} />
+              <Suspense>
+                <ShareMenu run={run} app={film?.app ?? ''} items={items} />
+              </Suspense>
             </>
           )
         }

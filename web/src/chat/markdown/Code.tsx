@@ -4,7 +4,6 @@ import { Copy } from '../../ui/Copy';
 import { plural } from '../../ui/format';
 import { useTokens } from './useTokens';
 import * as words from '../../words/chat';
-import './code.css';
 
 const LINES = 60;
 

@@ -7,7 +7,7 @@ import { GrowingText } from './OpenBlock';
 import * as words from '../../words/chat';
 import './diagram.css';
 
-export function Diagram({ source }: { source: string }) {
+export default function Diagram({ source }: { source: string }) {
   const isGrowing = useContext(GrowingText);
   const [drawn, setDrawn] = useState<{ of: string; drawing: Drawing } | null>(null);
   const [isSource, setSource] = useState(false);

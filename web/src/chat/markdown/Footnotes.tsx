@@ -9,7 +9,7 @@ export const FOOTNOTE = '#footnote-';
 
 type Props = { notes: readonly Footnote[]; draw: (text: string) => ReactNode };
 
-export const Footnotes = memo(function Footnotes({ notes, draw }: Props) {
+export default memo(function Footnotes({ notes, draw }: Props) {
   return (
     <section className="footnotes" aria-label={words.footnotes}>
       <ol>

@@ -1,17 +1,17 @@
 /** An answer's Markdown, block by block; while it grows, only its last block is parsed again. */
-import { memo, Suspense, useMemo, useRef, type ReactNode } from 'react';
+import { memo, Suspense, useMemo, useRef, type CSSProperties, type ReactNode } from 'react';
 import { lazyWithRetry } from '../../app/lazyWithRetry';
 import { useTail } from '../../ui/progressiveRender';
 import { Code } from './Code';
-import { Diagram } from './Diagram';
 import { takeImages } from './dataImages';
 import { footnotes, type Footnote } from './footnotes';
-import { Footnotes } from './Footnotes';
 import { Guarded } from './Guarded';
 import { GrowingText, OpenBlock } from './OpenBlock';
 import { cut, definitions, fenced, used, type Block, type Cut } from './blocks';
 
 const Rendered = lazyWithRetry(() => import('./Rendered'));
+const Diagram = lazyWithRetry(() => import('./Diagram'));
+const Footnotes = lazyWithRetry(() => import('./Footnotes'));
 
 /** Letters of a long answer that are drawn in one go, from its end: about a screen. */
 export const PROSE_AT_ONCE = 3000;
@@ -19,9 +19,8 @@ export const PROSE_AT_ONCE = 3000;
 /** Blocks that are looked at together. */
 const SHELF = 32;
 
-/** Of the guess how high a text is: letters in a line, and a line's height in em. */
+/** Letters in a line, about. */
 const LETTERS_IN_LINE = 80;
-const LINE = 1.6;
 
 /** An open block longer than this is parsed again only when it has grown by a tenth: the whole stays linear. */
 const LONG_BLOCK = 1500;
@@ -46,7 +45,11 @@ export const Prose = memo(function Prose({ text, live }: { text: string; live: b
         {shelves(now.blocks).map((blocks) => (
           <Shelf key={blocks[0]!.start} blocks={blocks} from={from} links={links} notes={numbers} open={blocks.at(-1) === open} />
         ))}
-        {notes.length > 0 && <Footnotes notes={notes} draw={(note) => <Parsed text={sourceOf({ start: 0, text: note }, links)} notes={numbers} />} />}
+        {notes.length > 0 && (
+          <Suspense>
+            <Footnotes notes={notes} draw={(note) => <Parsed text={sourceOf({ start: 0, text: note }, links)} notes={numbers} />} />
+          </Suspense>
+        )}
       </div>
     </GrowingText>
   );
@@ -75,7 +78,7 @@ const Shelf = memo(
       ),
     );
     return (
-      <div className="shelf" data-head={isHead(blocks[0]!) || undefined} style={{ containIntrinsicBlockSize: `auto ${heightOf(blocks)}em` }}>
+      <div className="shelf" data-head={isHead(blocks[0]!) || undefined} style={{ '--lines': linesOf(blocks) } as CSSProperties}>
         {shown}
       </div>
     );
@@ -99,10 +102,10 @@ function isHead({ text }: Block): boolean {
   return text.startsWith('#');
 }
 
-/** Guess the height of blocks that were never laid out, in lines' heights: the scrollbar goes by it. */
-function heightOf(blocks: readonly Block[]): number {
+/** Guess how many lines blocks take that were never laid out: the scrollbar goes by it (`chat.css`). */
+function linesOf(blocks: readonly Block[]): number {
   const letters = endOf(blocks.at(-1)!) - blocks[0]!.start;
-  return Math.round((letters / LETTERS_IN_LINE + blocks.length) * LINE);
+  return Math.round(letters / LETTERS_IN_LINE + blocks.length);
 }
 
 function endOf({ start, text }: Block): number {
@@ -122,7 +125,14 @@ const Growing = memo(function Growing({ text, notes, open }: { text: string; not
   if (isDue) parsed.current = text;
   const rest = text.slice(parsed.current.length);
   const code = fenced(text);
-  if (code && !open && isDiagram(code.language)) return <Diagram source={code.code.trimEnd()} />;
+  const source = code?.code.trimEnd() ?? '';
+  if (code && !open && isDiagram(code.language)) {
+    return (
+      <Suspense fallback={<Code language={code.language} code={source} />}>
+        <Diagram source={source} />
+      </Suspense>
+    );
+  }
   if (code) return <Code language={code.language} live={open} code={open ? code.code : code.code.replace(/\n$/, '')} />;
   return (
     <OpenBlock value={open}>

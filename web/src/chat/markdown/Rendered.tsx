@@ -8,7 +8,7 @@ import { CITED } from '../citations';
 import { Marker } from './Marker';
 import { MARKER } from './markers';
 import { Code } from './Code';
-import { Diagram } from './Diagram';
+import Diagram from './Diagram';
 import { DATA_IMAGE } from './dataImages';
 import { FOOTNOTE, FootnoteNumber } from './Footnotes';
 import { Formula } from './Formula';

@@ -1,7 +1,6 @@
 /** Colours code. Loaded with the first code that has a language; which languages, decides the size of this part. */
 import { createLowlight } from 'lowlight';
 import bash from 'highlight.js/lib/languages/bash';
-import c from 'highlight.js/lib/languages/c';
 import cpp from 'highlight.js/lib/languages/cpp';
 import csharp from 'highlight.js/lib/languages/csharp';
 import css from 'highlight.js/lib/languages/css';
@@ -10,7 +9,6 @@ import dockerfile from 'highlight.js/lib/languages/dockerfile';
 import go from 'highlight.js/lib/languages/go';
 import ini from 'highlight.js/lib/languages/ini';
 import java from 'highlight.js/lib/languages/java';
-import javascript from 'highlight.js/lib/languages/javascript';
 import json from 'highlight.js/lib/languages/json';
 import kotlin from 'highlight.js/lib/languages/kotlin';
 import markdown from 'highlight.js/lib/languages/markdown';
@@ -22,10 +20,14 @@ import sql from 'highlight.js/lib/languages/sql';
 import typescript from 'highlight.js/lib/languages/typescript';
 import xml from 'highlight.js/lib/languages/xml';
 import yaml from 'highlight.js/lib/languages/yaml';
+import './code.css';
 
-const LANGUAGES = { bash, c, cpp, csharp, css, diff, dockerfile, go, ini, java, javascript, json, kotlin, markdown, python, ruby, rust, shell, sql, typescript, xml, yaml };
+const LANGUAGES = { bash, cpp, csharp, css, diff, dockerfile, go, ini, java, json, kotlin, markdown, python, ruby, rust, shell, sql, typescript, xml, yaml };
 
 const lowlight = createLowlight(LANGUAGES);
+
+// Their grammars are the same but for a few words.
+lowlight.registerAlias({ cpp: ['c', 'h'], typescript: ['javascript', 'js', 'jsx', 'mjs', 'cjs'] });
 
 /** Some letters of one kind; the kind is a class of `code.css`, or empty. */
 export type Token = { kind: string; text: string };
