@@ -33,7 +33,7 @@ NOT_WORDS = {
 }
 """Text with letters and blanks that is not a sentence of ours. Grows only with a reason."""
 
-_PHRASE = re.compile(r"[A-Za-z]{2,}[,;:.!?)\]]* +[(\[`]?[A-Za-z]{2,}")
+_PHRASE = re.compile(r"[A-Za-z]{2,}[,;:.!?)\]]* +(a +)?[(\[`]?[A-Za-z]{2,}")
 _WORD = re.compile(r"[A-Za-z]{3,}")
 _SAID_BY = {"Row", "Static", "fail", "note", "print", "_say", "NoteItem"}
 """Calls whose texts are shown, whatever they are: a single word too."""

@@ -23,6 +23,8 @@ export default defineConfig({
     chunkSizeWarningLimit: 700,
     rolldownOptions: {
       treeshake: { manualPureFunctions: PURE },
+      // Words stand where they are used: one that is used once needs no name, and files compress better.
+      optimization: { inlineConst: { mode: 'all', pass: 1 } },
       // What several places share is one file: many small ones compress worse, each by itself. Words go with what says them.
       output: { codeSplitting: { groups: [{ name: 'shared', test: /[\\/]src[\\/](?!words[\\/]|chat[\\/]markdown[\\/]draw).*\.tsx?$/, minShareCount: 3 }] } },
     },

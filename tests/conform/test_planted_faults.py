@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.conform import adk_server, ag_ui_server, ai_sdk_server, studio_server
-from tests.conform.planted import ANY_STREAM, Planted
-from tests.conform.stub_server import Asked, Handler, Reply, serving
+from tests.conform.planted import ANY_STREAM, Planted, before, streams
+from tests.conform.stub_server import Asked, Handler, Reply, as_json, serving
 from tests.patience import PATIENCE
 
 from adk_prism.conform.check import Result
 from adk_prism.conform.conformance import Report, judge
 from adk_prism.conform.exchange import CannotTry
 from adk_prism.conform.probe import Wishes
+from adk_prism.conform.report_text import as_text
 
 SERVERS = {
     "ai-sdk": (ai_sdk_server.good, ai_sdk_server.PLANTED),
@@ -93,3 +96,25 @@ class _Failing:
             return self._handler(asked)
         self.failed = f"{asked.method} {asked.path}"
         return Reply(500)
+
+
+async def test_a_body_that_never_ends() -> None:
+    """It is left after a while, and told: a client would show the answer as unfinished for ever."""
+    never = streams(lambda reply: replace(reply, stays_open=True))
+    async with serving(never(ai_sdk_server.good())) as url:
+        report = await judge("ai-sdk", Wishes(url=url, prompts=("hello",), timeout=0.5))
+    assert "the answer is " in wrong(report)["complete"].faults[0].came
+
+
+async def test_what_the_user_sends_is_hidden() -> None:
+    """A server that repeats the request's headers does not get them into the report."""
+    echo = before(lambda asked: as_json(dict(asked.headers), 500))
+    async with serving(echo(ai_sdk_server.good())) as url:
+        wishes = Wishes(
+            url=f"{url}/api?key=k3y-of-mine", prompts=("hello",), headers={"x-key": "Bearer s3cret"}
+        )
+        report = await judge("ai-sdk", wishes)
+    told = as_text(report)
+    assert "[hidden]" in told
+    assert "s3cret" not in told
+    assert "k3y-of-mine" not in told

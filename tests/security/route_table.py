@@ -197,6 +197,9 @@ ROUTES: dict[str, Row] = {
     "GET /api/chat/{app_name}/{chat_id}/messages": Owned(
         f"/api/chat/{APP}/{{session}}/messages?userId={{user}}"
     ),
+    "GET /api/chat/{app_name}/{chat_id}/versions": Owned(
+        f"/api/chat/{APP}/{{session}}/versions?userId={{user}}"
+    ),
     "POST /api/chat/{app_name}/{chat_id}/stop": Owned(
         f"/api/chat/{APP}/{{session}}/stop?userId={{user}}"
     ),

@@ -10,11 +10,12 @@ from typing import Any
 
 import httpx
 import pytest
+from google.adk.agents import LlmAgent
 from google.adk.artifacts.base_artifact_service import BaseArtifactService
 from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.database_session_service import DatabaseSessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
-from google.adk.tools import FunctionTool
+from google.adk.tools import FunctionTool, LongRunningFunctionTool
 from google.genai import types
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging, texts
 from tests.server.test_lineage import assistant, post, rewound, user
@@ -324,3 +325,36 @@ async def test_a_fork_after_a_restored_version() -> None:
         assert asked(model) == ["u1", "One.", "u2", "Three.", "u3"]
         said = [texts(m) for m in await stage.messages(forked["session"])]
         assert said == ["u1", "One.", "u2", "Three.", "u3", "Four."]
+
+
+async def test_the_agent_of_the_version_goes_on() -> None:
+    """A version that was transferred to another agent is answered by that one."""
+    model = Scripted.saying(call("transfer_to_agent", "t1", agent_name="other"), "Other here.")
+    other = LlmAgent(name="other", model=model, description="Another.")
+    async with staging(agent(model, sub_agents=[other])) as stage:
+        one = await send(stage, user("u1"))
+        await again(stage, one)
+        last = await send(stage, assistant(one), user("u2"))
+        assert (await stage.events(last))[-1]["author"] == "other"
+
+
+def consult() -> None:
+    """Ask somebody outside, who answers later."""
+
+
+async def test_a_late_result_in_a_restored_version() -> None:
+    """It goes on in that version, and the model gets the call once."""
+    model = Scripted.saying(call("consult", "c1"), "Two.", "Three.", "Four.")
+    async with staging(agent(model, tools=[LongRunningFunctionTool(consult)])) as stage:
+        one = await send(stage, user("u1"))
+        asked_for = (await stage.messages())[-1]
+        await again(stage, one)
+        await send(stage, assistant(one), user("u2"))
+        (part,) = [p for p in asked_for["parts"] if p["type"] == "tool-consult"]
+        given = {**part, "state": "output-available", "output": {"said": "yes"}}
+        await send(stage, {**asked_for, "parts": [given]}, messageId=one)
+        parts = [part for content in model.requests[-1] for part in content.parts or ()]
+        calls = [part.function_call.id for part in parts if part.function_call]
+        results = [part.function_response.response for part in parts if part.function_response]
+        assert (calls, results) == (["c1"], [{"said": "yes"}])
+        assert [texts(m) for m in await stage.messages()] == ["u1", "Four.", "u2", "Three."]

@@ -69,7 +69,7 @@ async def judge(
         if client is not None:
             await read_with(client, protocol, probe)
     return Report(
-        url=shown_url(endpoint),
+        url=shown_url(endpoint.partition("?")[0]),
         protocol=protocol,
         prompts=wishes.prompts,
         results=sheet.results(),

@@ -110,7 +110,7 @@ class Exchange:
             return await self._http.send(request, stream=True)
         except httpx.HTTPError as error:
             why = "timed out" if isinstance(error, httpx.TimeoutException) else "no answer"
-            told = f"{shown_url(str(request.url))}: {why} ({type(error).__name__})."
+            told = f"{shown_url(str(request.url.copy_with(query=None)))}: {why} ({type(error).__name__})."
             raise CannotTry(told) from None
 
 
@@ -150,7 +150,8 @@ class _Reading:
                 if self._leave.frames and len(self._frames) >= self._leave.frames:
                     return "left"
                 if self._has_last and not had_last:
-                    limit.reschedule(asyncio.get_running_loop().time() + CLOSING)
+                    soon = asyncio.get_running_loop().time() + CLOSING
+                    limit.reschedule(min(soon, limit.when() or soon))
         return "complete"
 
     def _take(self, piece: bytes) -> None:

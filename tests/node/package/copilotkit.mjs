@@ -1,6 +1,5 @@
 // Opens the built example in Chromium: node copilotkit.mjs PAGE. PRISM_URL names the server.
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { open, PIXEL, quiet } from './example.mjs';
 
@@ -27,7 +26,7 @@ test('a chat with approval, a tool of the page, files, sources and history', asy
   await say(page, 'approval');
   const button = page.getByRole('button', { name: 'Allow', exact: true });
   await button.waitFor();
-  if (process.env.PICTURE) await writeFile(process.env.PICTURE, await page.screenshot());
+  if (process.env.PICTURE) await page.screenshot({ path: process.env.PICTURE });
   await button.click();
   await page.getByText('The invoice was sent.').waitFor();
   await page.getByText('send_invoice: complete').waitFor();

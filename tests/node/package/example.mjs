@@ -1,6 +1,5 @@
 // What every example of a chat has to do in Chromium, by the names that a person sees. PRISM_URL names the server.
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
 import { after } from 'node:test';
 import { launch, PATIENCE, until } from '../../web/browser.mjs';
 
@@ -37,7 +36,7 @@ export async function approve(page, picture = process.env.PICTURE) {
   await say(page, 'mixed batch');
   const button = page.getByRole('button', { name: 'Allow', exact: true });
   await button.waitFor();
-  if (picture) await writeFile(picture, await page.screenshot());
+  if (picture) await page.screenshot({ path: picture });
   await button.click();
   await page.getByText(ANSWERED).waitFor();
   await settled(page);

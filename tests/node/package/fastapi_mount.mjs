@@ -1,6 +1,5 @@
 // Opens the shop in Chromium, and adk-prism's page inside it: node fastapi_mount.mjs PAGE. PRISM_URL is the same address.
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { open, quiet } from './example.mjs';
 import { newChat, say, settled } from '../../web/browser.mjs';
@@ -21,7 +20,7 @@ test('an order is cancelled by the agent, after approval, and the shop knows', a
   await say(page, 'cancel');
   const button = page.getByRole('button', { name: 'Approve' });
   await button.waitFor();
-  if (process.env.PICTURE) await writeFile(process.env.PICTURE, await page.screenshot());
+  if (process.env.PICTURE) await page.screenshot({ path: process.env.PICTURE });
   await button.click();
   await page.getByText(/cancel_order: .*cancelled.*17/).waitFor();
   await settled(page);

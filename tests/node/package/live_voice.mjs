@@ -45,6 +45,7 @@ test('what is said is heard, and answered', async (t) => {
   await page.locator('[data-role=user]').getByText(/seconds of sound near 4\d\d Hz/).waitFor();
   await page.locator('[data-role=assistant]').getByText(/\w+ \w+/).first().waitFor();
   await page.getByRole('status').getByText('speaking').waitFor();
+  if (process.env.PICTURE) await page.locator('main').screenshot({ path: process.env.PICTURE });
   await page.getByRole('button', { name: 'End' }).click();
   await page.getByRole('button', { name: 'Talk' }).waitFor();
   assert.deepEqual(errors, []);

@@ -2,6 +2,7 @@
 import type { ChatInit } from 'ai';
 import { listChats, PrismError, type Connection } from '@adk-prism/client';
 import { loadMessages, PrismChatTransport, sendWhenAnswered, standing, type PrismUIMessage } from '@adk-prism/client/ai';
+import { forward } from '@adk-prism/client/proxy';
 import { dataPartSchemas, messageMetadataSchema } from '@adk-prism/client/zod';
 
 type Tools = { get_weather: { input: { city: string }; output: { sky: string } } };
@@ -25,3 +26,5 @@ export async function open(chat: string): Promise<string[]> {
   await listChats({ server: '' });
   return [...cities, new PrismError('no', { status: 409, url: '' }).message];
 }
+
+export const handle = (request: Request): Promise<Response> => forward(request, { server: connection.server, prefix: '/prism', headers: { 'x-user': 'ann' } });

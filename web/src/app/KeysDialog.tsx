@@ -2,8 +2,28 @@
 import { useEffect, useRef } from 'react';
 import { PANELS } from '../panels';
 import { Icon } from '../ui/Icon';
-import { KEY_MAP } from './keys';
 import * as words from '../words/app';
+
+/** Keys, beside those of the panels. */
+const KEY_MAP: readonly [keys: string, does: string][] = [
+  ['?', words.showKeyboardShortcuts],
+  ['h', words.goHome],
+  ['/', words.writeAMessage],
+  ['↵  ⇧↵', words.sendNewLine],
+  [words.esc, words.stopTheRun],
+  ['r', words.regenerateTheAnswer],
+  ['d', words.showOrHideThoughts],
+  ['e', words.goToTheLatestEvent],
+  ['← →', words.previousOrNextStep],
+  ['Alt← Alt→', words.previousOrNextEvent],
+  ['⇧← ⇧→', words.previousOrNextNode],
+  [words.space, words.playOrPauseInVoice],
+  ['f', words.nextFailure],
+  ['n N', words.nextOrPreviousMatch],
+  ['p', words.nextCallOfTheSame],
+  ['[ ]', words.beginOrEndARange],
+  ['o s m c', words.answerTheSearchPlanOk],
+];
 
 export default function KeysDialog({ onClose }: { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);

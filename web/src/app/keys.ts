@@ -1,7 +1,6 @@
 /** Keys of the page. They work wherever nothing is being typed. */
 import { useEffect, useRef } from 'react';
 import { PANELS } from '../panels';
-import * as words from '../words/app';
 
 export type KeyAction = 'help' | 'home' | 'write' | 'stop' | 'regenerate' | 'details' | 'end';
 
@@ -14,27 +13,6 @@ const KEYS: Readonly<Record<string, KeyAction>> = {
   d: 'details',
   e: 'end',
 };
-
-/** What the dialog of keys shows, beside those of the panels. */
-export const KEY_MAP: readonly [keys: string, does: string][] = [
-  ['?', words.showKeyboardShortcuts],
-  ['h', 'home'],
-  ['/', 'write a message'],
-  ['↵  ⇧↵', words.sendNewLine],
-  [words.esc, words.stopTheRun],
-  ['r', words.regenerateTheAnswer],
-  ['d', words.showOrHideThoughts],
-  ['e', words.goToTheLatestEvent],
-  ['← →', words.previousOrNextStep],
-  ['Alt← Alt→', words.previousOrNextEvent],
-  ['⇧← ⇧→', words.previousOrNextNode],
-  [words.space, words.playOrPauseInVoice],
-  ['f', words.nextFailure],
-  ['n N', words.nextOrPreviousMatch],
-  ['p', words.nextCallOfTheSame],
-  ['[ ]', words.beginOrEndARange],
-  ['o s m c', words.answerTheSearchPlanOk],
-];
 
 const TYPING = 'input:not([type=range]), textarea, select, [contenteditable]:not([contenteditable=false])';
 

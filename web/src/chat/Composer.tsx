@@ -5,7 +5,6 @@ import { Icon } from '../ui/Icon';
 import { filePart } from './filePart';
 import { keepDraft, readDraft } from './draft';
 import * as words from '../words/chat';
-import * as wording from '../words/chat';
 
 type Props = {
   app: string;
@@ -81,7 +80,7 @@ export function Composer({ app, chat, isBusy, blocked, onSend, onStop, onTalk }:
             <li key={index}>
               {file.mediaType.startsWith('image/') ? <img src={file.url} alt="" /> : <Icon name="attach" />}
               <span>{file.filename ?? file.mediaType}</span>
-              <button type="button" className="button" data-look="quiet" data-square="" aria-label={words.remove(file.filename ?? wording.theFile)} onClick={() => setFiles(files.filter((other) => other !== file))}>
+              <button type="button" className="button" data-look="quiet" data-square="" aria-label={words.remove(file.filename ?? words.theFile)} onClick={() => setFiles(files.filter((other) => other !== file))}>
                 <Icon name="cross" />
               </button>
             </li>

@@ -10,7 +10,7 @@ const PATIENCE = 30;
 
 /** Another version is another message: its picker takes the focus, so that the keyboard goes on from there. */
 function keepFocus(message: string, by: -1 | 1, tries = PATIENCE): void {
-  const buttons = [...document.querySelectorAll<HTMLButtonElement>(words.dataMessageVersionsButton(CSS.escape(message)))];
+  const buttons = [...document.querySelectorAll<HTMLButtonElement>(`[data-message="${CSS.escape(message)}"] .versions button`)];
   const wanted = by < 0 ? buttons : buttons.toReversed();
   const found = wanted.find((button) => !button.disabled);
   if (found) found.focus();

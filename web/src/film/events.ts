@@ -5,7 +5,6 @@ import type { Json, Outcome } from './document';
 import { once, type Film } from './film';
 import { endOf } from './timeline';
 import * as words from '../words/film';
-import * as wording from '../words/film';
 
 export type EventInfo = { kind: Kind; what: string; failed: boolean };
 
@@ -49,7 +48,7 @@ export const eventsOf = once((film: Film): readonly EventInfo[] => {
     }
   }
   for (const { marks } of film.items.proofs) {
-    for (const [cursor, proof] of marks) note(cursor, 'proof', words.proofOf(String(proof.subject?.name ?? wording.theAnswer)));
+    for (const [cursor, proof] of marks) note(cursor, 'proof', words.proofOf(String(proof.subject?.name ?? words.theAnswer)));
   }
   for (const { since, is } of film.items.sources) note(since, 'proof', words.source(String(is.title || is.uri)));
   for (const { since, is } of film.items.calls ?? []) note(since, 'neutral', words.called(String(is.agent || 'agent'), String(is.model)));
@@ -95,7 +94,7 @@ const OTHERS: Record<string, (item: SaidItem) => { kind: Kind; what: string }> =
   file: ({ is }) => ({ kind: 'media', what: words.file(String(is.mediaType ?? '')) }),
   error: ({ is }) => ({ kind: 'error', what: words.failed(String(is.speaker ?? 'agent'), String(is.code ?? 'error')) }),
   transfer: ({ is }) => ({ kind: 'neutral', what: words.transferTo(String(is.to)) }),
-  'credential request': () => ({ kind: 'approval', what: 'needs a credential' }),
+  'credential request': () => ({ kind: 'approval', what: words.needsACredential }),
   'input request': () => ({ kind: 'approval', what: words.needsInput }),
 };
 

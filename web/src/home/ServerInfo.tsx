@@ -7,7 +7,6 @@ import { KindChip } from '../ui/Kind';
 import { number, plural, size } from '../ui/format';
 import { ageWords, packageWords, placeWords, type Setup } from './setup';
 import * as words from '../words/home';
-import * as wording from '../words/home';
 
 type State = { kind: 'loading' } | { kind: 'failed'; reason: string } | { kind: 'known'; setup: Setup };
 
@@ -89,6 +88,6 @@ function Capabilities({ setup: { capabilities } }: { setup: Setup }) {
 function appWords(app: AppEntry): string {
   if (!isUsable(app)) return app.error !== undefined ? words.failedToLoadWhy(app.error) : app.problem;
   if (app.models === null) return words.notLoadedYetItLoads;
-  const reloaded = app.reloads ? words.reloaded(app.reloads === 1 ? 'once' : wording.countTimes(number(app.reloads))) : '';
+  const reloaded = app.reloads ? words.reloaded(app.reloads === 1 ? 'once' : words.countTimes(number(app.reloads))) : '';
   return `${modelWords(app)} · ${app.changed ? words.filesChangedLoadsAgain : 'loaded'}${reloaded}`;
 }

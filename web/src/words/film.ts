@@ -27,3 +27,4 @@ export const needsInput = 'needs input';
 export const notInTheLogAny = 'It is no longer in the log.';
 export const fileDoesNotContainWhat = 'This file does not contain what was sent to the model.';
 export const onlyAdministratorsCanSeeWhat = 'Only administrators can see what was sent to the model.';
+export const needsACredential = 'needs a credential';

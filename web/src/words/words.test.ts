@@ -11,7 +11,7 @@ import { expect, test } from 'vitest';
 type Node = { type: string; start: number; [key: string]: unknown };
 
 const SOURCE = join(import.meta.dirname, '..');
-const PHRASE = /[A-Za-z]{2,}[,;:.!?)\]…]* +[([“`]?[A-Za-z]{2,}/;
+const PHRASE = /[A-Za-z]{2,}[,;:.!?)\]…]* +(a +)?[([“`]?[A-Za-z]{2,}/;
 const LABEL = /^[A-Z][a-z]+[.…!?:]?$/;
 const WORD = /[A-Za-z]{2,}/;
 
@@ -27,7 +27,7 @@ const THROUGH = new Set(['ConditionalExpression', 'LogicalExpression', 'TSAsExpr
 
 /** Texts that look like words and are none, by file. Grows only with a reason. */
 const NOT_WORDS: [file: RegExp, text: RegExp, why: string][] = [
-  [/./, /textarea|\[role|\[type=|prefers-color|contenteditable|translate\(/, 'selectors, queries and styles'],
+  [/./, /textarea|\[role|\[data-|\[type=|prefers-color|contenteditable|translate\(|^auto \0/, 'selectors, queries and styles'],
   [/./, /^(Enter|Escape|Arrow|Bearer \0|Hello)$/, 'keys, a header, a message to an agent'],
   [/./, /^(function (call|response)|model text|none stated|awaiting approval|(input|credential) request|not yet)$/, 'values in data'],
   [/^(main\.tsx|chat\/ChatContext\.ts)$/, /./, 'errors for who changes the page'],

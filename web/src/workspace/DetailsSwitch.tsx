@@ -2,14 +2,13 @@
 import { useKeys } from '../app/keys';
 import { showDetails, useDetails } from '../chat/details';
 import * as words from '../words/workspace';
-import * as wording from '../words/workspace';
 
 export function DetailsSwitch() {
   const isShown = useDetails();
   const turn = () => showDetails(!isShown);
   useKeys({ details: turn });
   return (
-    <button type="button" className="button" data-look="quiet" aria-pressed={isShown} title={words.thoughtsAndStateChangesD(isShown ? wording.hide : wording.show)} onClick={turn}>
+    <button type="button" className="button" data-look="quiet" aria-pressed={isShown} title={words.thoughtsAndStateChangesD(isShown ? words.hide : words.show)} onClick={turn}>
       {words.details}
     </button>
   );

@@ -79,7 +79,7 @@ async function saveEdited(event: { preventDefault(): void }, { href, download = 
   try {
     const answer = await call(href);
     if (!answer.ok || !edit) throw new Error(words.fileCouldNotBeLoaded(answer.status));
-    saveText(await edit(await answer.text()), download, 'text/html');
+    saveText(await edit(await answer.text()), nameOf(answer) ?? download, 'text/html');
   } catch {
     await saveOwned(event, href, download); // The browser says what is wrong with it, if anything is.
   }
@@ -92,6 +92,12 @@ async function saveOwned(event: { preventDefault(): void }, href: string, name =
   link.href = await ticketed(href);
   link.download = name;
   link.click();
+}
+
+/** The name that the server gives to a file. */
+function nameOf(answer: Response): string | null {
+  const encoded = /filename\*=UTF-8''([^;]+)/.exec(answer.headers.get('content-disposition') ?? '');
+  return encoded ? decodeURIComponent(encoded[1]!) : null;
 }
 
 function saveText(text: string, name: string, type: string): void {

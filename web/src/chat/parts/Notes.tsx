@@ -14,7 +14,6 @@ import { Code } from '../markdown/Code';
 import type { PrismDataParts, PrismProof } from '@adk-prism/client/ai';
 import { bytesOf, wav } from '../audioCache';
 import * as words from '../../words/chat';
-import * as wording from '../../words/chat';
 
 type NoteProps = { kind: Kind; icon?: IconName; word: string; children?: ReactNode; details?: unknown };
 
@@ -59,7 +58,7 @@ export function ArtifactNote({ data }: { data: PrismDataParts['artifact'] }) {
   return (
     <Note kind="media" icon="download" word={words.artifact}>
       <span>{data.filename}</span>
-      <span className="quiet">{words.version2(data.version)}</span>
+      <span className="quiet">{words.artifactVersion(data.version)}</span>
       <button type="button" className="button" data-look="quiet" onClick={save}>
         <Icon name="download" /> {words.save}
       </button>
@@ -176,7 +175,7 @@ export function TakeoverNote({ data }: { data: PrismDataParts['prism-takeover'] 
     <Note kind="neutral" icon="retry" word={words.resumed}>
       <span className="quiet">
         {words.afterAServerRestart}
-        {doubtful > 0 && ` ${words.mayHaveRunAlready(doubtful === 1 ? wording.oneToolCall : wording.toolCalls(doubtful))}`}
+        {doubtful > 0 && ` ${words.mayHaveRunAlready(doubtful === 1 ? words.oneToolCall : words.toolCalls(doubtful))}`}
       </span>
     </Note>
   );

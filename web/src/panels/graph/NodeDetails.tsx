@@ -14,7 +14,6 @@ import type { PanelProps } from '../panel';
 import './node.css';
 import { RunOfNode } from './RunOfNode';
 import * as words from '../../words/graph';
-import * as wording from '../../words/graph';
 
 const SHOWN = 50; // Runs of one node; the playhead chooses which.
 
@@ -100,7 +99,7 @@ function Runs({ film, at, runs, done, seek, inspect }: RunsProps) {
       )}
       {from > 0 && (
         <p className="section muted">
-          {words.moveThePlayheadBackTo(plural(from, wording.earlierRun))} <EventLink cursor={runs[from - 1]!.since} seek={seek} />.
+          {words.moveThePlayheadBackTo(plural(from, words.earlierRun))} <EventLink cursor={runs[from - 1]!.since} seek={seek} />.
         </p>
       )}
       {runs.slice(from, done).map((run, index) => (
@@ -108,7 +107,7 @@ function Runs({ film, at, runs, done, seek, inspect }: RunsProps) {
       ))}
       {done < runs.length && (
         <p className="section muted">
-          {words.nextAt(plural(runs.length - done, wording.laterRun))} <EventLink cursor={runs[done]!.since} seek={seek} />.
+          {words.nextAt(plural(runs.length - done, words.laterRun))} <EventLink cursor={runs[done]!.since} seek={seek} />.
         </p>
       )}
     </>

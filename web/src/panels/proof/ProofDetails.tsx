@@ -7,7 +7,6 @@ import { number, plural, readable } from '../../ui/format';
 import { EventLink } from '../EventLink';
 import { safeLink } from '../safeLink';
 import * as words from '../../words/proof';
-import * as wording from '../../words/proof';
 
 export type Seek = { seek(cursor: number): void };
 
@@ -40,7 +39,7 @@ export function Disagreements({ proof }: { proof: Proof }) {
             {words.disagreement}{each.about ? ` ${words.about(each.about)}` : ''}{words.textSays} {percent(each.stated)}{words.whichIs}{' '}
             {each.relation}
             {each.low !== undefined && each.high !== undefined
-              ? ` ${words.isExpected(each.low === each.high ? percent(each.low) : wording.range(percent(each.low), percent(each.high)))}`
+              ? ` ${words.isExpected(each.low === each.high ? percent(each.low) : words.range(percent(each.low), percent(each.high)))}`
               : ' '}
             . “{each.text}”
           </span>
@@ -69,7 +68,7 @@ export function Pieces({ proof, seek }: { proof: Proof } & Seek) {
           </>
         )}
       />
-      {proof.omitted ? <p className="muted">{words.reasoningStepsSources(plural(proof.omitted, wording.moreItem))}</p> : null}
+      {proof.omitted ? <p className="muted">{words.reasoningStepsSources(plural(proof.omitted, words.moreItem))}</p> : null}
     </>
   );
 }

@@ -11,7 +11,6 @@ import { Icon } from '../../ui/Icon';
 import { plural } from '../../ui/format';
 import { changeOf, type Edits } from './stateEdits';
 import * as words from '../../words/state';
-import * as wording from '../../words/state';
 
 type Forked = { run: string; app: string; user: string; session: string; goesOn?: string; warnings?: string[]; missingArtifacts?: string[] };
 
@@ -114,7 +113,7 @@ function readState(text: string): Record<string, unknown> | null | string {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-    return words.stateChangesMust(Array.isArray(value) ? wording.listOf(plural(value.length, 'item')) : JSON.stringify(value));
+    return words.stateChangesMust(Array.isArray(value) ? words.listOf(plural(value.length, 'item')) : JSON.stringify(value));
   } catch (error) {
     return words.stateChangesMustBeValid(error instanceof Error ? error.message : String(error));
   }

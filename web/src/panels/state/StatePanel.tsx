@@ -21,7 +21,6 @@ import { ForkDialog, whyNoFork } from './ForkDialog';
 import { KeyEditor } from './KeyEditor';
 import { NO_EDITS, type Edits } from './stateEdits';
 import * as words from '../../words/state';
-import * as wording from '../../words/state';
 import './state.css';
 
 const SCOPES: Record<Scope, string> = {
@@ -170,7 +169,7 @@ function ScopeSection({ title, rows, open, edit, ...rest }: SectionProps) {
           />
         ))}
       </ul>
-      {rows.length > SHOWN && <p className="muted">{words.filterToSeeThem(plural(rows.length - SHOWN, wording.moreKey))}</p>}
+      {rows.length > SHOWN && <p className="muted">{words.filterToSeeThem(plural(rows.length - SHOWN, words.moreKey))}</p>}
     </section>
   );
 }
