@@ -307,7 +307,7 @@ async def _plain(_: Server, client: httpx.AsyncClient) -> str:
     return await _post(client, _sessions(), b"{}", **{"content-type": "text/plain"})
 
 
-@attack(35, "a rebound name, on GET", "403")
+@attack(35, "DNS rebinding, on GET", "403")
 async def _rebound(_: Server, client: httpx.AsyncClient) -> str:
     return str((await client.get("/list-apps", headers={"host": "evil.example"})).status_code)
 

@@ -394,7 +394,8 @@ async def test_a_fork_and_its_origin_know_each_other(tmp_path: Path) -> None:
             assert (point["run"], point["session"]) == (run, SESSION)
             assert found[fork["session"]]["title"] == "Fork of first"
         point = found[again["session"]]["forkedFrom"]
-        assert point == {"run": made[1]["run"], "at": 2, "session": made[1]["session"]}
+        run, session = made[1]["run"], made[1]["session"]
+        assert point == {"run": run, "at": 2, "session": session, "rerun": False}
 
 
 def _bytes(entry: Entry) -> bytes:

@@ -57,7 +57,7 @@ export async function refusal(response: Response, url = response.url): Promise<P
   const isPage = /^\s*</.test(body);
   const reason = detail || title || (isPage ? '' : body.slice(0, LONGEST).trim()) || MEANINGS[status] || `The server answered ${status}.`;
   // Nothing of ours answers like this: the address is probably wrong. A proxy whose server is away has a page, too.
-  const isElsewhere = (isPage && status < 500) || (status === 404 && /^not found(\W|$)/i.test(reason));
+  const isElsewhere = (isPage && status < 500) || (status === 404 && /^not found(\.?$|:)/i.test(reason));
   const message = isElsewhere ? `${url.split('?')[0]} answered ${status}: is it the address of an adk-prism server?` : reason;
   const after = Number(headers.get('retry-after') ?? NaN);
   return new PrismError(message, { status, code: type.split(':').at(-1) ?? '', url, ...(after >= 0 && { retryAfter: after }) });

@@ -5,7 +5,7 @@ import { Suspense, useCallback, useDeferredValue, useEffect, useMemo, useRef, us
 import { useCatalogue } from '../app/catalogue';
 import { useKeys } from '../app/keys';
 import { isFresh, settle, startChat, takeFirst } from '../app/newChat';
-import { explain, Problem } from '../app/problem';
+import { explain } from '../app/problem';
 import { linkTo, useRoute } from '../app/route';
 import { ChatContext, type ChatActions } from '../chat/ChatContext';
 import { ChatView } from '../chat/ChatView';
@@ -70,10 +70,6 @@ async function open(where: Where, signal: AbortSignal): Promise<Loaded> {
     const messages = await loadMessages<Message>(connectionOf(where), where.session, signal);
     return { kind: 'ready', conversation: new Conversation(where, messages) };
   } catch (error) {
-    // No such chat yet: its first message will make it. A missing app is another matter.
-    if (error instanceof Problem && error.status === 404 && error.message.includes('chat')) {
-      return { kind: 'ready', conversation: new Conversation(where, []) };
-    }
     return { kind: 'failed', reason: explain(error) };
   }
 }
