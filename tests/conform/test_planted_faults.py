@@ -13,7 +13,7 @@ from tests.patience import PATIENCE
 from adk_prism.conform.check import Result
 from adk_prism.conform.conformance import Report, judge
 from adk_prism.conform.exchange import CannotTry
-from adk_prism.conform.probe import Wishes
+from adk_prism.conform.probe import Options
 from adk_prism.conform.report_text import as_text
 
 SERVERS = {
@@ -33,8 +33,8 @@ CASES = [
 
 async def judged(protocol: str, handler: Handler) -> Report:
     async with serving(handler) as url:
-        wishes = Wishes(url=f"{url}/api", prompts=PROMPTS, timeout=PATIENCE)
-        return await judge(protocol, wishes)
+        options = Options(url=f"{url}/api", prompts=PROMPTS, timeout=PATIENCE)
+        return await judge(protocol, options)
 
 
 def wrong(report: Report) -> dict[str, Result]:
@@ -102,7 +102,7 @@ async def test_a_body_that_never_ends() -> None:
     """It is left after a while, and told: a client would show the answer as unfinished for ever."""
     never = streams(lambda reply: replace(reply, stays_open=True))
     async with serving(never(ai_sdk_server.good())) as url:
-        report = await judge("ai-sdk", Wishes(url=url, prompts=("hello",), timeout=0.5))
+        report = await judge("ai-sdk", Options(url=url, prompts=("hello",), timeout=0.5))
     assert "the answer is " in wrong(report)["complete"].faults[0].came
 
 
@@ -110,10 +110,10 @@ async def test_what_the_user_sends_is_hidden() -> None:
     """A server that repeats the request's headers does not get them into the report."""
     echo = before(lambda asked: as_json(dict(asked.headers), 500))
     async with serving(echo(ai_sdk_server.good())) as url:
-        wishes = Wishes(
+        options = Options(
             url=f"{url}/api?key=k3y-of-mine", prompts=("hello",), headers={"x-key": "Bearer s3cret"}
         )
-        report = await judge("ai-sdk", wishes)
+        report = await judge("ai-sdk", options)
     told = as_text(report)
     assert "[hidden]" in told
     assert "s3cret" not in told

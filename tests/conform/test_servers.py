@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 from adk_prism.cli import FAILURE, USAGE, main
 from adk_prism.conform.conformance import Report, judge
-from adk_prism.conform.probe import Wishes
+from adk_prism.conform.probe import Options
 
 PROMPTS = (
     "tool", "reasoning", "exception", "approval", "mixed batch", "workflow", "input request", "state",
@@ -45,8 +45,8 @@ def wrong(report: Report) -> dict[str, str]:
 
 
 async def judged(protocol: str, url: str, *prompts: str, approve: bool = False) -> Report:
-    wishes = Wishes(url=url, app="tour", prompts=prompts, approve=approve, timeout=PATIENCE)
-    return await judge(protocol, wishes)
+    options = Options(url=url, app="tour", prompts=prompts, approve=approve, timeout=PATIENCE)
+    return await judge(protocol, options)
 
 
 @pytest.mark.parametrize("protocol", ["ai-sdk", "ag-ui", "adk", "studio"])
@@ -70,10 +70,10 @@ async def test_adks_own_server_conforms(tmp_path: Path) -> None:
 async def test_ag_ui_adk(tmp_path: Path) -> None:
     """Its one fault: the arguments of a call that is streamed, put together, are no JSON."""
     with serving_ag_ui_adk(tmp_path) as url:
-        wishes = Wishes(url=url, prompts=("tool", "exception", "approval"), timeout=PATIENCE)
-        assert wrong(await judge("ag-ui", wishes)) == {}
-        wishes = Wishes(url=url, prompts=("streamed arguments",), timeout=PATIENCE)
-        assert wrong(await judge("ag-ui", wishes)).keys() == {"call-arguments"}
+        options = Options(url=url, prompts=("tool", "exception", "approval"), timeout=PATIENCE)
+        assert wrong(await judge("ag-ui", options)) == {}
+        options = Options(url=url, prompts=("streamed arguments",), timeout=PATIENCE)
+        assert wrong(await judge("ag-ui", options)).keys() == {"call-arguments"}
 
 
 @contextmanager
@@ -115,8 +115,8 @@ async def test_the_ai_sdks_own_server(sdk: str, node: Node) -> None:
     prompts = ("hello", "tool", "approval", "error")
     with serving_ai_sdk(node, sdk) as url:
         for approve in (False, True):
-            wishes = Wishes(url=url, prompts=prompts, approve=approve, timeout=PATIENCE)
-            assert wrong(await judge("ai-sdk", wishes)) == {}
+            options = Options(url=url, prompts=prompts, approve=approve, timeout=PATIENCE)
+            assert wrong(await judge("ai-sdk", options)) == {}
 
 
 @contextmanager

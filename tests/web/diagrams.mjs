@@ -1,4 +1,4 @@
-// Diagrams as agents write them, and as those write them who wish their readers ill. Synthetic.
+// Diagrams as agents write them, and as those write them who attack their readers. Synthetic.
 
 /** Each of these is drawn. */
 export const DIAGRAMS = {

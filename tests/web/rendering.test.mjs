@@ -92,7 +92,7 @@ async function settledDiagrams(page, drawn, broken) {
   return log.locator('.diagram img');
 }
 
-test('diagrams are pictures, with their source at hand, and go with a shared file', async () => {
+test('diagrams are pictures, with their source below, and go with a shared file', async () => {
   const all = Object.values(DIAGRAMS);
   const nested = '- in a list\n\n  ```mermaid\n  flowchart LR\n    X --> Y\n  ```\n';
   const diagrams = await upload(`${all.map(fenced).join('\n')}\n${nested}\n\`\`\`html\n<!-- a comment --><p>x</p>\n\`\`\`\n`);

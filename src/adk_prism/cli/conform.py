@@ -17,7 +17,7 @@ from adk_prism.cli.junit import write_suite
 from adk_prism.conform.conformance import DRIVERS, checks_of, judge
 from adk_prism.conform.exchange import CannotTry
 from adk_prism.conform.npm_client import find_client
-from adk_prism.conform.probe import Wishes
+from adk_prism.conform.probe import Options
 from adk_prism.conform.report_text import as_json, as_junit, as_text, list_text
 from adk_prism.errors import UsageError
 
@@ -82,10 +82,10 @@ def execute(args: argparse.Namespace) -> int:
     if args.list:
         sys.stdout.write(list_text(checks_of(args.protocol)))
         return 0
-    wishes = _wishes(args)
+    options = _options(args)
     client = find_client(args.protocol, Path(args.client or "."), required=args.client is not None)
     try:
-        report = asyncio.run(judge(args.protocol, wishes, args.left_out, client))
+        report = asyncio.run(judge(args.protocol, options, args.left_out, client))
     except CannotTry as error:
         return fail(words.NOT_TRIED.format(why=error.detail), USAGE)
     if args.junit:
@@ -98,12 +98,12 @@ def execute(args: argparse.Namespace) -> int:
     return 0 if report.conforms else FAILURE
 
 
-def _wishes(args: argparse.Namespace) -> Wishes:
+def _options(args: argparse.Namespace) -> Options:
     if not args.url:
         raise UsageError(words.CONFORM_NEEDS_URL)
     if not 0 < args.timeout <= 3600:
         raise UsageError(words.BAD_TIMEOUT.format(given=args.timeout))
-    return Wishes(
+    return Options(
         url=args.url,
         app=args.app,
         prompts=tuple(args.prompt or [PROMPT]),

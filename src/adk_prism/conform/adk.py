@@ -48,13 +48,13 @@ async def run(probe: Probe) -> None:
     """Try everything."""
     server = _Server(probe)
     await server.find_app()
-    for number, prompt in enumerate(probe.wishes.prompts):
+    for number, prompt in enumerate(probe.options.prompts):
         await server.say(prompt, first=not number)
-    await server.run_at_once(probe.wishes.prompts[0])
+    await server.run_at_once(probe.options.prompts[0])
     await server.unknown_session()
     await server.leave()
-    streaming = Probe(probe.wishes, probe.exchange, probe.sheet, f"{probe.endpoint}/run_sse")
-    body = server.body(await server.new_session(), _said(probe.wishes.prompts[0]))
+    streaming = Probe(probe.options, probe.exchange, probe.sheet, f"{probe.endpoint}/run_sse")
+    body = server.body(await server.new_session(), _said(probe.options.prompts[0]))
     await stream_checks.send_mistakes(streaming, _has_error, body)
 
 
@@ -62,7 +62,7 @@ class _Server:
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
         self._sheet = probe.sheet
-        self._app = probe.wishes.app
+        self._app = probe.options.app
 
     async def find_app(self) -> None:
         """Choose the app. Raise `CannotTry` if there is none."""
@@ -139,7 +139,7 @@ class _Server:
 
     async def _confirm(self, session: str, asked: Events, calls: set[str]) -> None:
         """Answer each confirmation as the user wished."""
-        confirmed = self._probe.wishes.approve
+        confirmed = self._probe.options.approve
         self._probe.trying(f"{self._sheet.where}, {'confirmed' if confirmed else 'denied'}")
         parts = [
             {
@@ -182,7 +182,7 @@ class _Server:
         name = self._probe.new_id("session")
         answer = await self._get(f"{self._sessions}/{name}")
         self._sheet.expect("unknown-session", answer.status == 404, answer.text)
-        body = self.body(name, _said(self._probe.wishes.prompts[0]))
+        body = self.body(name, _said(self._probe.options.prompts[0]))
         answer = await self._send("POST", "/run_sse", body)
         good = answer.status == 404 or (answer.status == 200 and not _says_error(answer))
         self._sheet.expect("run-unknown-session", good, answer.text)
@@ -190,7 +190,7 @@ class _Server:
     async def leave(self) -> None:
         """Leave a stream after its first frame, then talk to the server again."""
         self._probe.trying("after a client has left in the middle")
-        message = _said(self._probe.wishes.prompts[0])
+        message = _said(self._probe.options.prompts[0])
         body = self.body(await self.new_session(), message)
         left = await self._send("POST", "/run_sse", body, Leave(frames=1))
         self._sheet.expect("status", left.status == 200, left.text)

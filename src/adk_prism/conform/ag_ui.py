@@ -43,13 +43,13 @@ CHECKS = (
 async def run(probe: Probe) -> None:
     """Try everything."""
     talk = _Talk(probe)
-    for number, prompt in enumerate(probe.wishes.prompts):
+    for number, prompt in enumerate(probe.options.prompts):
         await talk.say(prompt, first=not number)
     await talk.parallel()
     await talk.leave()
     probe.trying("mistakes")
     await stream_checks.send_mistakes(
-        probe, _error_of, talk.body(probe.new_id("thread"), probe.wishes.prompts[0])
+        probe, _error_of, talk.body(probe.new_id("thread"), probe.options.prompts[0])
     )
 
 
@@ -128,7 +128,7 @@ class _Talk:
 
     async def _resume(self, body: dict[str, Any], asked: Run) -> None:
         """Answer each interrupt as the user wished."""
-        approved = self._probe.wishes.approve
+        approved = self._probe.options.approve
         self._probe.trying(f"{self._sheet.where}, {'approved' if approved else 'denied'}")
         answers = [
             {"interruptId": each["id"], "status": "resolved", "payload": {"approved": approved}}
@@ -156,7 +156,7 @@ class _Talk:
 
     async def parallel(self) -> None:
         """Send a prompt in two threads at once."""
-        prompt = self._probe.wishes.prompts[0]
+        prompt = self._probe.options.prompts[0]
         self._probe.trying(f"{shortened(prompt)}, in two threads at once")
         bodies = [self.body(self._probe.new_id("thread"), prompt) for _ in range(2)]
         answers = await asyncio.gather(*map(self._probe.post, bodies))
@@ -166,7 +166,7 @@ class _Talk:
 
     async def leave(self) -> None:
         """Leave a stream after its first frames, then talk to the server again."""
-        prompt = self._probe.wishes.prompts[0]
+        prompt = self._probe.options.prompts[0]
         self._probe.trying("after a client has left in the middle")
         body = self.body(self._probe.new_id("thread"), prompt)
         left = await self._probe.post(body, leave=Leave(frames=2))

@@ -41,7 +41,7 @@ CHECKS = (
 async def run(probe: Probe) -> None:
     """Try everything."""
     talk = _Talk(probe)
-    for number, prompt in enumerate(probe.wishes.prompts):
+    for number, prompt in enumerate(probe.options.prompts):
         await talk.say(prompt, first=not number)
     await talk.parallel()
     await talk.resume()
@@ -111,7 +111,7 @@ class _Talk:
 
     async def _decide(self, chat: str, asked: dict[str, Any], message: Message) -> None:
         """Answer each approval as the user wished, and check what follows."""
-        approved = self._probe.wishes.approve
+        approved = self._probe.options.approve
         self._probe.trying(f"{self._sheet.where}, {'approved' if approved else 'denied'}")
         part = [_decided(message, approval, approved) for approval in message.approvals]
         sent = {**_sent_back(message), "parts": [{"type": "step-start"}, *part]}
@@ -131,7 +131,7 @@ class _Talk:
 
     async def parallel(self) -> None:
         """Send a prompt in two chats at once."""
-        prompt = self._probe.wishes.prompts[0]
+        prompt = self._probe.options.prompts[0]
         self._probe.trying(f"{shortened(prompt)}, in two chats at once")
         chats = (self._probe.new_id("chat"), self._probe.new_id("chat"))
         answers = await asyncio.gather(*(self._post(chat, [self._user(prompt)]) for chat in chats))
@@ -157,7 +157,7 @@ class _Talk:
 
     async def leave(self) -> None:
         """Leave a stream after its first frames, then talk to the server again."""
-        prompt = self._probe.wishes.prompts[0]
+        prompt = self._probe.options.prompts[0]
         self._probe.trying("after a client has left in the middle")
         body = {"messages": [self._user(prompt)], "trigger": "submit-message"}
         left = await self._probe.post(
@@ -176,7 +176,7 @@ class _Talk:
         await stream_checks.send_mistakes(self._probe, _error_of, self._good_body())
 
     def _good_body(self) -> dict[str, Any]:
-        messages = [self._user(self._probe.wishes.prompts[0])]
+        messages = [self._user(self._probe.options.prompts[0])]
         return {
             "id": self._probe.new_id("chat"),
             "messages": messages,

@@ -13,7 +13,7 @@ from adk_prism.conform.check import Check, Result, Sheet, Verdict
 from adk_prism.conform.exchange import CannotTry, Exchange, connected
 from adk_prism.conform.npm_client import CHECK as CLIENT
 from adk_prism.conform.npm_client import NpmClient, read_with
-from adk_prism.conform.probe import Driver, Probe, Wishes
+from adk_prism.conform.probe import Driver, Options, Probe
 from adk_prism.conform.stream_checks import read_json
 from adk_prism.console.client import shown_url
 from adk_prism.errors import UsageError
@@ -47,18 +47,18 @@ def checks_of(protocol: str) -> tuple[Check, ...]:
 
 async def judge(
     protocol: str,
-    wishes: Wishes,
+    options: Options,
     left_out: Collection[str] = (),
     client: NpmClient | None = None,
 ) -> Report:
     """Try a server. Raise `CannotTry` if it cannot be tried, `UsageError` for an unknown check."""
     driver = DRIVERS[protocol]
-    if urlsplit(wishes.url).scheme not in ("http", "https"):
+    if urlsplit(options.url).scheme not in ("http", "https"):
         raise UsageError("URL must begin with http:// or https://.")
-    sheet = Sheet(checks_of(protocol), left_out, _secrets(wishes))
-    async with connected(wishes.url, wishes.headers, wishes.timeout) as exchange:
-        endpoint = await _endpoint(driver, wishes, exchange)
-        probe = Probe(wishes, exchange, sheet, endpoint)
+    sheet = Sheet(checks_of(protocol), left_out, _secrets(options))
+    async with connected(options.url, options.headers, options.timeout) as exchange:
+        endpoint = await _endpoint(driver, options, exchange)
+        probe = Probe(options, exchange, sheet, endpoint)
         try:
             await driver.run(probe)
         except CannotTry as error:
@@ -71,31 +71,31 @@ async def judge(
     return Report(
         url=shown_url(endpoint.partition("?")[0]),
         protocol=protocol,
-        prompts=wishes.prompts,
+        prompts=options.prompts,
         results=sheet.results(),
     )
 
 
-def _secrets(wishes: Wishes) -> list[str]:
+def _secrets(options: Options) -> list[str]:
     """Return what a report must not show: what the user sends in headers and in the URL."""
-    values = [*wishes.headers.values()]
-    parts = urlsplit(wishes.url)
+    values = [*options.headers.values()]
+    parts = urlsplit(options.url)
     words = [word for value in values for word in value.split()]
     return [each for each in (*values, *words, parts.password or "", parts.query) if len(each) > 3]
 
 
-async def _endpoint(driver: Driver, wishes: Wishes, exchange: Exchange) -> str:
+async def _endpoint(driver: Driver, options: Options, exchange: Exchange) -> str:
     """Return the address to try; below that of an adk-prism server, its first app's."""
-    if wishes.app or not driver.own_path:
-        return driver.endpoint(wishes.url, wishes.app)
-    base = wishes.url.partition("?")[0].rstrip("/")
+    if options.app or not driver.own_path:
+        return driver.endpoint(options.url, options.app)
+    base = options.url.partition("?")[0].rstrip("/")
     version = await _get_json(exchange, f"{base}/version")
     if isinstance(version, dict) and "adkPrism" in version:
         names = await _get_json(exchange, f"{base}/list-apps")
         if isinstance(names, list) and names and isinstance(names[0], str):
-            return driver.endpoint(wishes.url, names[0])
+            return driver.endpoint(options.url, names[0])
         raise CannotTry("the server lists no apps; name one with --app, or pass --header.")
-    return driver.endpoint(wishes.url, "")
+    return driver.endpoint(options.url, "")
 
 
 async def _get_json(exchange: Exchange, url: str) -> Any:

@@ -60,19 +60,19 @@ def find_client(protocol: str, folder: Path, *, required: bool) -> NpmClient | N
 
 async def read_with(client: NpmClient, protocol: str, probe: Probe) -> None:
     """Let the client send each prompt, and note what it says."""
-    wishes = probe.wishes
-    for prompt in wishes.prompts:
+    options = probe.options
+    for prompt in options.prompts:
         probe.trying(f"{shortened(prompt)}, with the npm package {client.package}")
         script = {
             "protocol": protocol,
             "package": client.package,
             "folder": str(client.folder),
             "url": probe.endpoint,
-            "headers": dict(wishes.headers),
+            "headers": dict(options.headers),
             "thread": probe.new_id("client"),
             "prompt": prompt,
         }
-        faults = await _run(client, script, wishes.timeout)
+        faults = await _run(client, script, options.timeout)
         probe.sheet.seen(CHECK.id)
         for fault in faults:
             probe.sheet.fault(CHECK.id, fault)

@@ -1,4 +1,4 @@
-"""What a protocol's driver works with: the server's address, the user's wishes, and the sheet."""
+"""What a protocol's driver works with: the server's address, the user's options, and the sheet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHORT = 60
 """Characters of a prompt that are shown."""
 
 
-class Wishes(Struct, frozen=True, kw_only=True):
+class Options(Struct, frozen=True, kw_only=True):
     """What the user asked for."""
 
     url: str
@@ -32,8 +32,8 @@ class Wishes(Struct, frozen=True, kw_only=True):
 class Probe:
     """One server under test."""
 
-    def __init__(self, wishes: Wishes, exchange: Exchange, sheet: Sheet, endpoint: str) -> None:
-        self.wishes = wishes
+    def __init__(self, options: Options, exchange: Exchange, sheet: Sheet, endpoint: str) -> None:
+        self.options = options
         self.exchange = exchange
         self.sheet = sheet
         self.endpoint = endpoint

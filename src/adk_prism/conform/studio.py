@@ -34,11 +34,11 @@ CHECKS = (
 async def run(probe: Probe) -> None:
     """Try everything."""
     talk = _Talk(probe)
-    for number, prompt in enumerate(probe.wishes.prompts):
+    for number, prompt in enumerate(probe.options.prompts):
         await talk.say(prompt, first=not number)
     await talk.get()
     await talk.leave()
-    await stream_checks.send_mistakes(probe, _no_error, {"input": probe.wishes.prompts[0]})
+    await stream_checks.send_mistakes(probe, _no_error, {"input": probe.options.prompts[0]})
 
 
 class _Talk:
@@ -84,7 +84,7 @@ class _Talk:
         known = [each for each in data if isinstance(each, dict) and "id" in each]
         if not known or len(known) != len(asked.questions):
             return  # a question that only a person can answer
-        approved = self._probe.wishes.approve
+        approved = self._probe.options.approve
         self._probe.trying(f"{self._sheet.where}, {'approved' if approved else 'denied'}")
         answers = [
             {"id": each["id"], "call": each.get("call"), "approved": approved} for each in known
@@ -117,7 +117,7 @@ class _Talk:
 
     async def get(self) -> None:
         """Run with a GET."""
-        prompt = self._probe.wishes.prompts[0]
+        prompt = self._probe.options.prompts[0]
         self._probe.trying(f"{shortened(prompt)}, with GET")
         answer = await self._get(prompt)
         stream = self._judge(answer) if answer.status == 200 else None
@@ -125,7 +125,7 @@ class _Talk:
 
     async def leave(self) -> None:
         """Leave a stream after its first frames, then talk to the server again."""
-        body: dict[str, Any] = {"input": self._probe.wishes.prompts[0]}
+        body: dict[str, Any] = {"input": self._probe.options.prompts[0]}
         self._probe.trying("after a client has left in the middle")
         left = await self._probe.post(body, leave=Leave(frames=2))
         self._sheet.expect("status", left.status == 200, left.text)
