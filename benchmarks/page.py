@@ -26,7 +26,7 @@ FRAME = 1 / 60
 
 def rows(*, quick: bool) -> list[Row]:
     """Measure, and return the comparisons. Needs the built page and the browser of `make test-all`."""
-    return [*_speed(4_000 if quick else 20_000), *_memory(20 if quick else 50)]
+    return [*_speed(4_000 if quick else 20_000), *_list(1_000), *_memory(20 if quick else 50)]
 
 
 def _speed(tokens: int) -> list[Row]:
@@ -60,6 +60,15 @@ def _speed(tokens: int) -> list[Row]:
             millis(text["all"]),
             page["all"] / text["all"],
         ),
+    ]
+
+
+def _list(conversations: int) -> list[Row]:
+    found = _run("page_list.mjs", conversations)
+    name = f"page: the longest task to {{}} {conversations:,} conversations, a long task"
+    return [
+        Row(name.format(step), millis(ms / 1000), millis(LEAST), ms / 1000 / LEAST, 1)
+        for step, ms in found.items()
     ]
 
 

@@ -30,24 +30,32 @@ async function answer(response, { tokens, pace, run }) {
   response.end('data: [DONE]\n\n');
 }
 
-/** Serve; `speech` says how many tokens an answer has, and how many come in a second. */
-export async function stand(speech) {
+/** Return entries of a list of conversations, newest first. */
+export function conversations(count) {
+  return Array.from({ length: count }, (_, number) => ({
+    ...{ app: 'bench', user: 'user', session: `s${number}`, title: `Talk ${number}`, said: `first words of talk ${number}`, pinned: number < 2 },
+    ...{ started: 1e9, active: 1e9 - number, runs: 1, run: `r${number}`, outcome: 'finished', uploaded: false, recorded: true },
+  }));
+}
+
+/** Serve; `speech` says how many tokens an answer has, and how many come in a second; `listed` are the conversations. */
+export async function stand({ listed = [], ...speech }) {
   const { document } = JSON.parse(await readFile(FILM, 'utf-8'));
   let runs = 0;
   const json = (response, value) => response.setHeader('content-type', 'application/json').end(JSON.stringify(value));
   const routes = [
     [/^\/api\/apps$/, (response) => json(response, [APP])],
-    [/^\/api\/conversations$/, (response) => json(response, [])],
+    [/^\/api\/conversations$/, (response, _, limit) => json(response, listed.slice(0, limit))],
     [/^\/api\/chat\/bench$/, (response) => answer(response, { ...speech, run: ++runs })],
     [/^\/api\/runs$/, (response) => json(response, [{}])],
     [/^\/api\/runs\/([^/]+)\/film$/, (response, run) => json(response, { ...document, run })],
     [/^\/plain$/, (response) => response.setHeader('content-type', 'text/html').end(PLAIN)],
   ];
   const server = http.createServer(async (request, response) => {
-    const { pathname } = new URL(request.url, 'http://server');
+    const { pathname, searchParams } = new URL(request.url, 'http://server');
     for (const [pattern, act] of routes) {
       const match = pattern.exec(pathname);
-      if (match) return act(response, match[1]);
+      if (match) return act(response, match[1], Number(searchParams.get('limit')));
     }
     const file = path.join(PAGE, pathname === '/' ? 'index.html' : path.normalize(pathname));
     try {

@@ -93,7 +93,7 @@ export function RailConversations() {
 function ListEnd({ onSeen }: { onSeen: () => void }) {
   const end = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    const watch = new IntersectionObserver(([seen]) => seen?.isIntersecting && onSeen());
+    const watch = new IntersectionObserver((changes) => changes.at(-1)!.isIntersecting && onSeen());
     watch.observe(end.current!);
     return () => watch.disconnect();
     // Made anew for each length of the list.
