@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from starlette.routing import Route, WebSocketRoute
+from starlette.routing import WebSocketRoute
 
 from adk_prism import Settings, create_app
 from website.markdown import code, plain, table
@@ -97,22 +97,12 @@ def _about(described: dict[str, Any]) -> str:
 
 
 def _sockets(given: list[Any]) -> str:
-    sockets = [each for each in _flat(given) if isinstance(each, WebSocketRoute)]
+    sockets = [each for each in given if isinstance(each, WebSocketRoute)]
     rows = [
         [code(f"WS {each.path}"), plain(_first_line(each.endpoint))]
         for each in sorted(sockets, key=lambda each: each.path)
     ]
     return f"## Sockets\n\n{table(['socket', 'what it does'], rows)}"
-
-
-def _flat(given: list[Any]) -> Iterator[Any]:
-    """Yield the routes of an application; FastAPI keeps included routers as they are."""
-    for each in given:
-        if isinstance(each, Route | WebSocketRoute):
-            yield each
-        else:
-            router = getattr(each, "original_router", each)
-            yield from _flat(getattr(router, "routes", None) or [])
 
 
 def _first_line(endpoint: Any) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,12 +31,15 @@ Json = dict[str, Any]
 HERE = Origin(app=APP, user=USER, session=SESSION)
 
 
-def service_of(kind: str, folder: Any) -> BaseSessionService | None:
+@asynccontextmanager
+async def service_of(kind: str, folder: Any) -> AsyncIterator[BaseSessionService | None]:
     if kind == "sqlite":
-        return SqliteSessionService(f"{folder}/sessions.db")
-    if kind == "database":
-        return DatabaseSessionService(f"sqlite+aiosqlite:///{folder}/sessions.db")
-    return None
+        yield SqliteSessionService(f"{folder}/sessions.db")
+    elif kind == "database":
+        async with DatabaseSessionService(f"sqlite+aiosqlite:///{folder}/sessions.db") as service:
+            yield service
+    else:
+        yield None
 
 
 async def send(stage: Stage, *messages: Json, **body: Any) -> str:
@@ -93,7 +97,10 @@ async def test_any_walk_through_the_versions(
     """Sending, regenerating and editing anywhere: model, messages and state are those of the branch."""
     chance = random.Random(seed)
     model = Scripted()
-    async with staging(agent(model), service=service_of(kind, tmp_path)) as stage:
+    async with (
+        service_of(kind, tmp_path) as service,
+        staging(agent(model), service=service) as stage,
+    ):
         turns: list[Said] = []
         for number in range(steps):
             model.then(call("count", f"c{number}"), f"A{number}.")
