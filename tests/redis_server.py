@@ -66,7 +66,8 @@ class RedisServer:
             "bind": "127.0.0.1",
             "save": "",
             "appendonly": "yes",
-            "appendfsync": "everysec",
+            # With `everysec` a busy disk delays writing, so that a kill would lose what was answered.
+            "appendfsync": "no",
             "dir": self._folder,
             **self._options,
         }

@@ -144,8 +144,6 @@ async def test_a_redis_that_is_killed_and_comes_back(
     seen: list[Entry] = []
     following = asyncio.create_task(gather(reader, seen))
     await saw(seen, 51)
-    async with Redis.from_url(server.url) as redis:
-        await redis.config_set("appendfsync", "always")
     server.kill()
     for number in range(50, 100):
         await writer.append(RUN, [event(number)])
