@@ -13,7 +13,8 @@ import gc
 import os
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,10 +82,24 @@ def _work(settings: Settings, listener: socket.socket, number: int) -> int:
 
 
 def _serve_on(settings: Settings, listeners: Sequence[socket.socket], *, announces: bool) -> int:
-    with progress(words.STARTING):
+    with progress(words.STARTING), _without_garbage_collection():
         app, report = _built(settings)
     run_server(_serve(app, listeners, announces), report, _loop_factory())
     return 0
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Keep what is loaded meanwhile out of every garbage collection.
+
+    Nearly all of it stays; looking through it again and again takes a sixth of the start.
+    """
+    gc.disable()
+    try:
+        yield
+        gc.freeze()
+    finally:
+        gc.enable()
 
 
 def _built(settings: Settings) -> tuple[FastAPI, Report]:
@@ -111,7 +126,6 @@ async def _serve(app: FastAPI, listeners: Sequence[socket.socket], announces: bo
     await context.lifecycle.start()
     # Loaded modules, above all ADK, stay in memory. Freezing excludes them from garbage collection, which
     # otherwise paused every stream for 150 ms, three times in ten runs of 2,000 deltas; now it takes 10 ms.
-    gc.collect()
     gc.freeze()
     if announces:
         _announce(listeners[0], context.apps.names())
