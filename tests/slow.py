@@ -68,6 +68,12 @@ SLOW_VALUES: dict[str, frozenset[str]] = {
 """Parameters of which a quick run tries only the other values: the newest release of each dialect."""
 
 SAMPLED: dict[str, int] = {
+    "tests/apps": 2,
+    "tests/end_to_end": 2,
+    "tests/live": 2,
+    "tests/recorder": 2,
+    "tests/security": 2,
+    "tests/server": 3,
     "tests/apps/recovery/test_briefing_run.py": 3,
     "tests/apps/research/test_answers.py": 3,
     "tests/apps/research/test_bad_input.py": 3,
@@ -91,18 +97,11 @@ SAMPLED: dict[str, int] = {
     "tests/security/test_decoders.py": 3,
     "tests/server/remote/test_agent_engine.py": 4,
     "tests/server/remote/test_bad_remotes.py": 4,
-    "tests/server/remote/test_cut_runs.py": 3,
     "tests/server/remote/test_dialects.py": 4,
-    "tests/server/test_bad_input.py": 3,
-    "tests/server/test_error_texts.py": 3,
-    "tests/server/test_fork.py": 3,
-    "tests/server/test_input_answers.py": 3,
-    "tests/server/test_late_answers.py": 3,
-    "tests/server/test_lineage.py": 3,
     "tests/server/test_studio_routes.py": 4,
-    "tests/server/test_upload.py": 3,
 }
-"""Files with products of cases: a quick run takes every so many of each test, the first included."""
+"""Files and folders with products of cases: a quick run takes every so many of each test, the first included.
+A file's own number counts before its folder's."""
 
 
 EXAMPLES = 3
@@ -133,7 +132,9 @@ def is_left_out(path: Path, named: Sequence[Path]) -> bool:
 
 def step_of(path: Path) -> int:
     """Return how many cases of a test a quick run goes on by, in a file."""
-    return SAMPLED.get(str(path.relative_to(ROOT)), 1)
+    name = path.relative_to(ROOT)
+    places = (str(place) for place in (name, *name.parents))
+    return next((SAMPLED[place] for place in places if place in SAMPLED), 1)
 
 
 def is_repetition(parameters: dict[str, object]) -> bool:
