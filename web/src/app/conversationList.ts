@@ -38,6 +38,6 @@ export function grouped(entries: readonly ConversationEntry[], now: number): Gro
 function dayOf(at: number, today: number): string {
   if (at >= today) return wording.today;
   if (at >= today - DAY) return wording.yesterday;
-  if (at >= today - 7 * DAY) return 'Last 7 days';
+  if (at >= today - 7 * DAY) return wording.last7Days;
   return wording.older;
 }

@@ -50,6 +50,7 @@ export const noModel = 'No model';
 export const pinned = 'Pinned';
 export const today = 'Today';
 export const yesterday = 'Yesterday';
+export const last7Days = 'Last 7 days';
 export const older = 'Older';
 export const showKeyboardShortcuts = 'keyboard shortcuts';
 export const goHome = 'home';

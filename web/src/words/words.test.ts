@@ -11,7 +11,7 @@ import { expect, test } from 'vitest';
 type Node = { type: string; start: number; [key: string]: unknown };
 
 const SOURCE = join(import.meta.dirname, '..');
-const PHRASE = /[A-Za-z]{2,}[,;:.!?)\]…]* +(a +)?[([“`]?[A-Za-z]{2,}/;
+const PHRASE = /[A-Za-z]{2,}[,;:.!?)\]…]* +((a|\d+) +)?[([“`]?[A-Za-z]{2,}/;
 const LABEL = /^[A-Z][a-z]+[.…!?:]?$/;
 const WORD = /[A-Za-z]{2,}/;
 
