@@ -36,9 +36,10 @@ const microphone = (file) => ['--use-fake-device-for-media-stream', ...(file ? [
 /**
  * What the packed browser is usually started with, and is not here. One process for all would die with the first page
  * that closes. A graphics card in software costs more than the page itself: on a busy machine its queue of pictures
- * grows to a minute, and the page, which waits for it, stands still.
+ * grows to a minute, and the page, which waits for it, stands still. Without web security any page could read any other
+ * server's answers: what the server allows to which origin would never be tried.
  */
-const UNWANTED = /single-process|no-zygote|gpu|use-gl|use-angle|swiftshader/;
+const UNWANTED = /single-process|no-zygote|gpu|use-gl|use-angle|swiftshader|web-security|insecure-content|site-isolation/;
 
 /** Start the browser; `close` it in the end. With `hears`, it has a microphone that hears that file. */
 export async function launch({ hears } = {}) {
