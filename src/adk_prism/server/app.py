@@ -1,4 +1,4 @@
-"""The FastAPI application: its routers, and the middleware in the order in which a request passes it.
+"""The FastAPI application, and its middleware in the order in which a request passes it.
 
 ResumeAddress       corrects the URL with which a chat client resumes
 TrackRequests       request id, access log, metrics
@@ -20,19 +20,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
-from fastapi import APIRouter, FastAPI
-from fastapi.routing import APIRoute
+from fastapi import FastAPI
 
 from adk_prism.diagnostics import Diagnostic, Report
-from adk_prism.pipeline.eval_cases import EvalCases
-from adk_prism.pipeline.feedback import Feedbacks
-from adk_prism.pipeline.model_calls import ModelCalls
 from adk_prism.pipeline.protocols import protocols as installed_protocols
-from adk_prism.server import index_page, web_page
-from adk_prism.server.chat_socket.connection import ChatParts
 from adk_prism.server.configured_secrets import secrets_of
 from adk_prism.server.context import Context
-from adk_prism.server.conversation_title import ConversationTitles
 from adk_prism.server.data_folder import open_data_folder
 from adk_prism.server.guards.agent_body import AGENT_PATH
 from adk_prism.server.guards.body_limit import BodyLimit, PathLimit
@@ -45,50 +38,11 @@ from adk_prism.server.limits.limit_middleware import LimitMiddleware
 from adk_prism.server.observability.observability import Observability, open_observability
 from adk_prism.server.observability.request_tracking import TrackRequests
 from adk_prism.server.observability.tracing import Trace
-from adk_prism.server.price_list import prices_of
 from adk_prism.server.problem_format import RESPONSES
 from adk_prism.server.problems import ProblemEdge, add_problems
 from adk_prism.server.resume_url import ResumeAddress
-from adk_prism.server.routes import (
-    a2a,
-    adk_artifacts,
-    adk_live,
-    adk_meta,
-    adk_sessions,
-    adk_trace,
-    ag_ui,
-    agents,
-    audit,
-    catalogue,
-    chat,
-    chat_socket,
-    compare,
-    connection_check,
-    conversations,
-    copilotkit,
-    eval_cases,
-    evals,
-    feedback,
-    film,
-    forks,
-    live,
-    me,
-    metrics,
-    model_calls,
-    protocols,
-    ready,
-    record,
-    recordings,
-    rerun,
-    run,
-    runs,
-    setup,
-    share_links,
-    studio,
-    tickets,
-    views,
-)
-from adk_prism.server.routes import errors as error_routes
+from adk_prism.server.routers import add_routes
+from adk_prism.server.routes import record, recordings
 from adk_prism.server.settings import Settings
 from adk_prism.server.settings.sources import read_settings
 from adk_prism.server.wiring import make_context
@@ -105,95 +59,6 @@ from adk_prism.source.services import (
     open_services,
 )
 from adk_prism.version import VERSION
-
-
-def routers(context: Context) -> list[APIRouter]:
-    """Return the routers of a server, each made of the parts that it uses."""
-    settings, apps, log, errors = context.settings, context.apps, context.log, context.errors
-    chats, audit_log, lifecycle = context.chats, context.audit, context.lifecycle
-    starter, streams, client_state = context.starter, context.streams, context.client_state
-    calls, cases = ModelCalls(log, prices_of(settings)), EvalCases(log, chats)
-    titles = ConversationTitles(log, chats)
-    return [
-        index_page.routes(settings, apps, context.identity),
-        web_page.routes(),
-        catalogue.routes(apps, log, context.deletions, chats, errors),
-        agents.routes(apps, secrets_of(settings), context.report),
-        error_routes.routes(errors),
-        adk_meta.routes(apps, lifecycle),
-        adk_trace.routes(log, chats, calls),
-        ready.routes(log, apps, lifecycle),
-        adk_sessions.routes(
-            apps,
-            context.locks,
-            log,
-            context.deletions,
-            context.rewinds,
-            client_state,
-            audit_log,
-            lifecycle,
-        ),
-        adk_artifacts.routes(apps, audit_log),
-        run.routes(apps, log, starter, streams),
-        chat.routes(apps, chats, context.canceller, audit_log, starter, streams),
-        conversations.routes(
-            apps, log, context.deletions, context.canceller, context.locks, audit_log
-        ),
-        chat_socket.routes(apps, lifecycle, streams, _chat_parts(context)),
-        live.routes(apps, context.live, log, lifecycle, errors, audit_log, settings),
-        adk_live.routes(apps, context.live, log, client_state, errors, audit_log, lifecycle),
-        runs.routes(
-            log,
-            context.run_index,
-            chats,
-            context.canceller,
-            context.files,
-            audit_log,
-            streams,
-            calls,
-            titles,
-        ),
-        model_calls.routes(calls, log),
-        feedback.routes(apps, log, chats, Feedbacks(log, context.run_index)),
-        views.routes(context.films),
-        compare.routes(log, chats, calls),
-        eval_cases.routes(cases),
-        evals.routes(context.evaluator, cases, apps, log, lifecycle),
-        film.routes(context.films, context.entry_details, chats, apps, lifecycle, calls, titles),
-        forks.routes(
-            apps, log, context.forks, client_state, context.idempotency, audit_log, lifecycle
-        ),
-        rerun.routes(log, context.reruns, context.idempotency, audit_log, lifecycle),
-        recordings.routes(context.uploads, lifecycle, log),
-        record.routes(context.recorded, lifecycle),
-        studio.routes(apps, log, starter, streams),
-        ag_ui.routes(context),
-        copilotkit.routes(context),
-        a2a.routes(context),
-        protocols.routes(starter, streams),
-        tickets.routes(context.tickets),
-        me.routes(),
-        connection_check.routes(settings, lifecycle),
-        share_links.routes(context.links, log, audit_log, settings),
-        metrics.routes(context.metrics),
-        audit.routes(audit_log),
-        setup.routes(
-            settings, log, reloads=settings.reloads(listens=context.observability.listens)
-        ),
-    ]
-
-
-def _chat_parts(context: Context) -> ChatParts:
-    return ChatParts(
-        log=context.log,
-        chats=context.chats,
-        runs=context.runs,
-        starter=context.starter,
-        audit=context.audit,
-        errors=context.errors,
-        report=context.report,
-        sockets=context.sockets,
-    )
 
 
 def create_app(
@@ -293,8 +158,7 @@ def assemble(context: Context) -> FastAPI:
     app.state.context = context
     for fault in installed_protocols().faults:
         context.report(Diagnostic(kind="protocol left out", detail=fault))
-    for router in routers(context):
-        _add_routes(app, router)
+    add_routes(app, context)
     add_problems(app, context.report, context.errors)
     # The last one added is met first.
     settings = context.settings
@@ -312,18 +176,6 @@ def assemble(context: Context) -> FastAPI:
     app.add_middleware(TrackRequests, calls=context.observability.calls)
     app.add_middleware(ResumeAddress)
     return app
-
-
-def _add_routes(app: FastAPI, router: APIRouter) -> None:
-    """Add a router's routes as they are.
-
-    `include_router` reads the signature of each of them again, at the first request; for a hundred
-    routes that takes as long as making them.
-    """
-    for route in router.routes:
-        if isinstance(route, APIRoute):
-            route.responses = {**RESPONSES, **route.responses}
-        app.router.routes.append(route)
 
 
 def _path_limits(settings: Settings) -> list[PathLimit]:

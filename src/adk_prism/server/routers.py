@@ -1,0 +1,191 @@
+"""The routers of a server, each made of the parts that it uses.
+
+Their order counts where two routes fit one path: the first is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute
+
+from adk_prism.pipeline.eval_cases import EvalCases
+from adk_prism.pipeline.feedback import Feedbacks
+from adk_prism.pipeline.model_calls import ModelCalls
+from adk_prism.server import index_page, web_page
+from adk_prism.server.chat_socket.connection import ChatParts
+from adk_prism.server.configured_secrets import secrets_of
+from adk_prism.server.context import Context
+from adk_prism.server.conversation_title import ConversationTitles
+from adk_prism.server.price_list import prices_of
+from adk_prism.server.problem_format import RESPONSES
+from adk_prism.server.routes import (
+    a2a,
+    adk_artifacts,
+    adk_live,
+    adk_meta,
+    adk_sessions,
+    adk_trace,
+    ag_ui,
+    agents,
+    audit,
+    catalogue,
+    chat,
+    chat_socket,
+    compare,
+    connection_check,
+    conversations,
+    copilotkit,
+    errors,
+    eval_cases,
+    evals,
+    feedback,
+    film,
+    forks,
+    live,
+    me,
+    metrics,
+    model_calls,
+    protocols,
+    ready,
+    record,
+    recordings,
+    rerun,
+    run,
+    runs,
+    setup,
+    share_links,
+    studio,
+    tickets,
+    views,
+)
+
+
+def add_routes(app: FastAPI, context: Context) -> None:
+    """Add every route as it is.
+
+    `include_router` reads the signature of each of them again, at the first request; for a hundred
+    routes that takes as long as making them.
+    """
+    for router in _routers(context):
+        for route in router.routes:
+            if isinstance(route, APIRoute):
+                route.responses = {**RESPONSES, **route.responses}
+            app.router.routes.append(route)
+
+
+def _routers(context: Context) -> Iterator[APIRouter]:
+    calls = ModelCalls(context.log, prices_of(context.settings))
+    yield from _of_pages_and_apps(context)
+    yield from _of_adk(context, calls)
+    yield from _of_chats(context)
+    yield from _of_runs(context, calls)
+    yield from _of_protocols(context)
+    yield from _of_operation(context)
+
+
+def _of_pages_and_apps(context: Context) -> Iterator[APIRouter]:
+    apps, log, error_texts = context.apps, context.log, context.errors
+    yield index_page.routes(context.settings, apps, context.identity)
+    yield web_page.routes()
+    yield catalogue.routes(apps, log, context.deletions, context.chats, error_texts)
+    yield agents.routes(apps, secrets_of(context.settings), context.report)
+    yield errors.routes(error_texts)
+
+
+def _of_adk(context: Context, calls: ModelCalls) -> Iterator[APIRouter]:
+    apps, log, lifecycle = context.apps, context.log, context.lifecycle
+    yield adk_meta.routes(apps, lifecycle)
+    yield adk_trace.routes(log, context.chats, calls)
+    yield ready.routes(log, apps, lifecycle)
+    yield adk_sessions.routes(
+        apps,
+        context.locks,
+        log,
+        context.deletions,
+        context.rewinds,
+        context.client_state,
+        context.audit,
+        lifecycle,
+    )
+    yield adk_artifacts.routes(apps, context.audit)
+    yield run.routes(apps, log, context.starter, context.streams)
+
+
+def _of_chats(context: Context) -> Iterator[APIRouter]:
+    apps, log, lifecycle = context.apps, context.log, context.lifecycle
+    error_texts, audit_log, streams = context.errors, context.audit, context.streams
+    yield chat.routes(apps, context.chats, context.canceller, audit_log, context.starter, streams)
+    yield conversations.routes(
+        apps, log, context.deletions, context.canceller, context.locks, audit_log
+    )
+    yield chat_socket.routes(apps, lifecycle, streams, _chat_parts(context))
+    yield live.routes(apps, context.live, log, lifecycle, error_texts, audit_log, context.settings)
+    yield adk_live.routes(
+        apps, context.live, log, context.client_state, error_texts, audit_log, lifecycle
+    )
+
+
+def _chat_parts(context: Context) -> ChatParts:
+    return ChatParts(
+        log=context.log,
+        chats=context.chats,
+        runs=context.runs,
+        starter=context.starter,
+        audit=context.audit,
+        errors=context.errors,
+        report=context.report,
+        sockets=context.sockets,
+    )
+
+
+def _of_runs(context: Context, calls: ModelCalls) -> Iterator[APIRouter]:
+    apps, log, lifecycle = context.apps, context.log, context.lifecycle
+    chats, audit_log, idempotency = context.chats, context.audit, context.idempotency
+    cases, titles = EvalCases(log, chats), ConversationTitles(log, chats)
+    yield runs.routes(
+        log,
+        context.run_index,
+        chats,
+        context.canceller,
+        context.files,
+        audit_log,
+        context.streams,
+        calls,
+        titles,
+    )
+    yield model_calls.routes(calls, log)
+    yield feedback.routes(apps, log, chats, Feedbacks(log, context.run_index))
+    yield views.routes(context.films)
+    yield compare.routes(log, chats, calls)
+    yield eval_cases.routes(cases)
+    yield evals.routes(context.evaluator, cases, apps, log, lifecycle)
+    yield film.routes(context.films, context.entry_details, chats, apps, lifecycle, calls, titles)
+    yield forks.routes(
+        apps, log, context.forks, context.client_state, idempotency, audit_log, lifecycle
+    )
+    yield rerun.routes(log, context.reruns, idempotency, audit_log, lifecycle)
+    yield recordings.routes(context.uploads, lifecycle, log)
+    yield record.routes(context.recorded, lifecycle)
+
+
+def _of_protocols(context: Context) -> Iterator[APIRouter]:
+    yield studio.routes(context.apps, context.log, context.starter, context.streams)
+    yield ag_ui.routes(context)
+    yield copilotkit.routes(context)
+    yield a2a.routes(context)
+    yield protocols.routes(context.starter, context.streams)
+
+
+def _of_operation(context: Context) -> Iterator[APIRouter]:
+    settings, log = context.settings, context.log
+    yield tickets.routes(context.tickets)
+    yield me.routes()
+    yield connection_check.routes(settings, context.lifecycle)
+    yield share_links.routes(context.links, log, context.audit, settings)
+    yield metrics.routes(context.metrics)
+    yield audit.routes(context.audit)
+    yield setup.routes(
+        settings, log, reloads=settings.reloads(listens=context.observability.listens)
+    )
