@@ -1,4 +1,4 @@
-/** The conversations of an app: list, load, rename, pin, delete, restore. */
+/** The conversations of an app: list, rename, pin, delete, restore; and the versions of their answers. */
 import { address, json, type Connection, type Server } from './connection.ts';
 import type { Outcome } from './film-document.ts';
 
@@ -85,6 +85,21 @@ export async function deleteChat(connection: Connection, chatId: string): Promis
 
 export async function restoreChat(connection: Connection, chatId: string): Promise<void> {
   await json(connection, chatAddress(connection, chatId, 'restore'), 'POST');
+}
+
+/** One of the answers to a message that was regenerated, or that was edited. */
+export type Version = {
+  messageId: string;
+  userMessageId: string;
+  /** In seconds since 1970. */
+  started: number;
+  /** It is in the conversation as it is now. */
+  current: boolean;
+};
+
+/** Return each place of a chat that has several versions, with these, oldest first. A message sent after an earlier one goes on from it. */
+export function listVersions(connection: Connection, chatId: string, signal?: AbortSignal): Promise<Version[][]> {
+  return json<Version[][]>(connection, chatAddress(connection, chatId, 'versions'), 'GET', undefined, signal);
 }
 
 export function chatAddress(connection: Connection, chatId: string, ...more: string[]): string {

@@ -3,12 +3,20 @@ import type { UIMessage } from 'ai';
 import { address, json, type Connection } from './connection.ts';
 import type { PrismUIMessage } from './prism.ts';
 
+type Chosen = Connection & { dialect?: '5' | '6' | '7' };
+
 /** Return the messages of a chat, without the one that is still being written: `resume` shows that. None of a new chat. */
-export async function loadMessages<MESSAGE extends UIMessage = PrismUIMessage>(
-  connection: Connection & { dialect?: '5' | '6' | '7' },
-  chatId: string,
-  signal?: AbortSignal,
-): Promise<MESSAGE[]> {
+export async function loadMessages<MESSAGE extends UIMessage = PrismUIMessage>(connection: Chosen, chatId: string, signal?: AbortSignal): Promise<MESSAGE[]> {
+  return load(connection, chatId, {}, signal);
+}
+
+/** Return the messages of the conversation that an answer is in, which may be an earlier version of the chat: `listVersions` tells. */
+export async function loadVersion<MESSAGE extends UIMessage = PrismUIMessage>(connection: Chosen, chatId: string, messageId: string, signal?: AbortSignal): Promise<MESSAGE[]> {
+  return load(connection, chatId, { version: messageId }, signal);
+}
+
+function load<Message>(connection: Chosen, chatId: string, query: { version?: string }, signal?: AbortSignal): Promise<Message[]> {
   const { app, userId, dialect } = connection;
-  return json<MESSAGE[]>(connection, address(connection, ['api', 'chat', app, chatId, 'messages'], { userId, dialect }), 'GET', undefined, signal);
+  const url = address(connection, ['api', 'chat', app, chatId, 'messages'], { userId, dialect, ...query });
+  return json<Message[]>(connection, url, 'GET', undefined, signal);
 }

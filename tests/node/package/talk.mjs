@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
 import { AbstractChat, generateId, safeValidateUIMessages } from 'ai';
-import { deleteChat, FilmStore, listChats, pinChat, renameChat, restoreChat, sendFeedback, studio } from '@adk-prism/client';
-import { loadMessages, PrismChatTransport, PrismError, sendWhenAnswered } from '@adk-prism/client/ai';
+import { deleteChat, FilmStore, listChats, listConversations, listVersions, pinChat, renameChat, restoreChat, sendFeedback, studio } from '@adk-prism/client';
+import { loadMessages, loadVersion, PrismChatTransport, PrismError, sendWhenAnswered } from '@adk-prism/client/ai';
 import { dataPartSchemas, messageMetadataSchema } from '@adk-prism/client/zod';
 
 const [server, token] = process.argv.slice(2);
@@ -63,6 +63,22 @@ test('a conversation is named, pinned, deleted and restored; an answer is judged
   assert.deepEqual(await listed(), []);
   await restoreChat(signedIn, chat.id);
   assert.equal((await listed()).length, 1);
+});
+
+test('an earlier answer is kept, looked at, and gone on from', async () => {
+  const chat = open();
+  await chat.sendMessage({ text: 'text' });
+  assert.deepEqual(await listVersions(signedIn, chat.id), []);
+  const first = chat.messages.at(-1).id;
+  await chat.regenerate();
+  const [group] = await listVersions(signedIn, chat.id);
+  assert.deepEqual(group.map(({ messageId, current }) => [messageId, current]), [[first, false], [chat.messages.at(-1).id, true]]);
+  chat.messages = await loadVersion(signedIn, chat.id, first);
+  assert.equal(chat.messages.at(-1).id, first);
+  await chat.sendMessage({ text: 'tool' });
+  assert.equal(chat.error, undefined);
+  assert.deepEqual((await loadMessages(signedIn, chat.id)).map(({ id }) => id), chat.messages.map(({ id }) => id));
+  await assert.rejects(loadVersion(signedIn, chat.id, 'none'), PrismError);
 });
 
 test('a tool', async () => {
@@ -180,6 +196,8 @@ test('errors that can be read: busy, and too much at once', async () => {
   for (const { error } of [second, other]) assert.match(error.message, /^[A-Z].*\.$/);
   await chat.stop();
   await sent;
+  // It counts until the server has ended it.
+  await until(async () => (await listConversations(signedIn, { limit: 100 })).every(({ outcome }) => outcome !== null));
 });
 
 test('the film of a run, and a Studio trace', async () => {

@@ -3,7 +3,7 @@
  * taken up again where it was; a run belongs to the server, so nothing that it says is lost.
  */
 import { isWaiting } from '@adk-prism/client';
-import { loadMessages, type PrismDataParts } from '@adk-prism/client/ai';
+import { loadMessages, loadVersion, type PrismDataParts } from '@adk-prism/client/ai';
 import { Chat } from '@ai-sdk/react';
 import type { FileUIPart } from 'ai';
 import { explain } from '../app/problem';
@@ -16,7 +16,6 @@ import { RejectedAnswers } from './rejectedAnswers';
 import { AudioCache } from './audioCache';
 import { connectionOf, type Where } from './requests';
 import { isLost, PageTransport } from './transport';
-import { loadVersion } from './versions';
 
 const CONNECTED: ConnectionState = { kind: 'connected' };
 
@@ -179,7 +178,7 @@ export class Conversation {
 
   /** Show the conversation that an answer is in, which may be an earlier version; without one, the chat as it is. */
   async lookAt(messageId: string): Promise<void> {
-    const told = await loadVersion(this.where, messageId);
+    const told = await loadVersion<Message>(connectionOf(this.where), this.where.session, messageId);
     if (this.isBusy || this.live || this.closed) return;
     this.refusals.forgetAll();
     this.chat.messages = told;

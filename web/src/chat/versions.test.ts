@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Message } from './message';
-import { byAnswer, isEarlier, type Version } from './versions';
+import type { Version } from '@adk-prism/client';
+import { byAnswer, isEarlier } from './versions';
 
 const version = (messageId: string, current = false): Version => ({ messageId, userMessageId: 'u1', started: 0, current });
 const messages = (...ids: string[]): Message[] => ids.map((id) => ({ id, role: 'assistant', parts: [] }));
