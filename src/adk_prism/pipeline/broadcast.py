@@ -31,6 +31,9 @@ BATCH = 64 * 1024
 """Bytes a viewer is given at once while it catches up: few writes, and a bound on what a stopped
 reader holds."""
 
+HEAD_START = 0.02
+"""Seconds that entries wait at most, so that many viewers get several at once. Nobody sees that."""
+
 
 class Stream(NamedTuple):
     """One run in one format."""
@@ -66,6 +69,8 @@ class _Broadcast:
         self._prefix = stream.prefix
         self._chunks: deque[_Chunk] = deque()
         self._size = 0
+        self._given = 0, 0, b""
+        """The cursors that were last joined, and their bytes."""
         self._waiters: list[asyncio.Future[None]] = []
         self.viewers = 0
         self.last = 0
@@ -87,16 +92,24 @@ class _Broadcast:
                     for entry in batch:
                         self._add(entry.cursor, reader.feed(entry))
                     self._wake()
-                    # Many viewers take long to serve: let the run get ahead, so that they are
-                    # served several entries at once. Loop turns, not a timer: an idle loop waits for
-                    # nothing.
-                    for _ in range(self.viewers // 4):
-                        await asyncio.sleep(0)
+                    await self._let_the_run_get_ahead()
         except Exception as error:  # told to every viewer, which ends its stream with it
             self.error = error
         finally:
             self.over = True
             self._wake()
+
+    async def _let_the_run_get_ahead(self) -> None:
+        """Serve many viewers, which takes long, several entries at once.
+
+        Loop turns, not a timer: an idle loop waits for nothing. Where turns are long, not many of them.
+        """
+        clock = asyncio.get_running_loop().time
+        until = clock() + HEAD_START
+        for _ in range(self.viewers // 2):
+            await asyncio.sleep(0)
+            if clock() > until:
+                break
 
     def _add(self, cursor: int, payloads: list[Payload]) -> None:
         data = encode(self._prefix, cursor, payloads)
@@ -123,8 +136,11 @@ class _Broadcast:
         count = self.last - cursor
         if count == 1:
             return self._chunks[-1].data
-        start = len(self._chunks) - count
-        return b"".join(self._chunks[i].data for i in range(start, len(self._chunks)))
+        # Viewers are mostly equally far: what one is given, the next one gets as well.
+        if self._given[:2] != (cursor, self.last):
+            new = [self._chunks[i].data for i in range(-count, 0)]
+            self._given = cursor, self.last, b"".join(new)
+        return self._given[2]
 
     def close(self) -> None:
         """Stop encoding: nobody watches."""
