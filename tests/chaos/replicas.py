@@ -151,8 +151,9 @@ class Replicas:
         return replica
 
     def alive(self) -> list[Replica]:
-        """Return those that run."""
-        return [each for each in self.all if each.url and each.process.poll() is None]
+        """Return those that run, and were not told to end: one that ends answers nobody new."""
+        running = (each for each in self.all if each.process.poll() is None)
+        return [each for each in running if each.url and not each.is_ended]
 
     def lost(self) -> list[int]:
         """Return the processes that nobody told to end, and that have ended."""
