@@ -10,9 +10,9 @@ from tests.laws.logs import wild_runs
 from tests.recordings.library import CAPTURES, RECORDINGS, load
 from tests.slow import examples
 
-from adk_prism.facts import reader as reading
 from adk_prism.facts.model import Fact
 from adk_prism.facts.reader import Reader
+from adk_prism.facts.text_delta import TextDeltas
 from adk_prism.runlog.entry import Entry
 
 
@@ -24,7 +24,7 @@ def _facts(run: Iterable[Entry]) -> list[list[Fact]]:
 def _both(run: Iterable[Entry], monkeypatch: pytest.MonkeyPatch) -> None:
     fast = _facts(run)
     with monkeypatch.context() as patched:
-        patched.setattr(reading, "text_delta", lambda *_: None)
+        patched.setattr(TextDeltas, "read", lambda *_: None)
         assert _facts(run) == fast
 
 

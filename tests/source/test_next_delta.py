@@ -12,6 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adk_prism.diagnostics import ignore
+from adk_prism.facts.model import BlockGrew
+from adk_prism.facts.reader import Reader
+from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunStarted, pack, unpack
 from adk_prism.source.next_delta import NextDelta
 from adk_prism.source.redaction import Serialiser
 
@@ -74,13 +77,63 @@ def test_a_run_is_written_as_its_events_are_alone(events: list[Event]) -> None:
     assert [serialiser.event(event) for event in events] == [_alone(event) for event in events]
 
 
+_RUNS = st.lists(_EVENTS, min_size=2, max_size=12)
+
+
+def _recorded(events: list[Event]) -> list[Entry]:
+    """Return events as a run records them, with what is known of the text."""
+    serialiser, origin = Serialiser(ignore), Origin(app="app", user="u", session="s")
+    started = RunStarted(run="run", origin=origin)
+    records = [started, *(serialiser.record(event) for event in events)]
+    return [Entry(cursor, 1.0, record) for cursor, record in enumerate(records, 1)]
+
+
+def _stored(entry: Entry) -> Entry:
+    """Return an entry as it is read from a store."""
+    return Entry(entry.cursor, entry.time, unpack(*pack(entry.record)))
+
+
+@given(_RUNS)
+def test_what_is_known_of_a_text_says_what_decoding_says(events: list[Event]) -> None:
+    """Whatever comes between two deltas."""
+    known, decoded = Reader(), Reader()
+    for entry in _recorded(events):
+        assert known.feed(entry) == decoded.feed(_stored(entry))
+
+
+@given(_RUNS)
+def test_how_a_run_ended_does_not_depend_on_more_of_a_text(events: list[Event]) -> None:
+    """So whoever records a run need not read it."""
+    all_of_it, without = Reader(), Reader()
+    for entry in _recorded(events):
+        all_of_it.feed(entry)
+        if not (isinstance(entry.record, AgentEvent) and entry.record.more):
+            without.feed(entry)
+        assert without.outcome() == all_of_it.outcome()
+        assert without.is_paused == all_of_it.is_paused
+        assert [each.call for each in without.owed] == [each.call for each in all_of_it.owed]
+
+
+def test_a_delta_of_another_that_has_no_pattern_comes_between() -> None:
+    """What follows extends the text that it belongs to."""
+    other = _event("b", 2, author="other", node_info=NodeInfo(path="other@1"))
+    odd = _event("c", 4, author="other", node_info=other.node_info, custom_metadata={"x": 1})
+    events = [_event("a", 1), other, _event("d", 3), odd, _event("e", 5), _event("f", 6)]
+    reader = Reader()
+    facts = [fact for entry in _recorded(events) for fact in reader.feed(entry)]
+    grown = {fact.text: fact.block for fact in facts if isinstance(fact, BlockGrew)}
+    assert grown["e"] == grown["f"] == grown["d"] == grown["a"] != grown["b"] == grown["c"]
+
+
 def test_the_second_delta_is_written_by_the_pattern() -> None:
     """The pattern is taken at all, and holds from the second delta on."""
     deltas, first = NextDelta(), _event()
     assert deltas.write(first) is None
     deltas.learn(first, _alone(first))
     second = _event('next "text":', 2)
-    assert deltas.write(second) == _alone(second)
+    written = deltas.write(second)
+    assert written is not None
+    assert (written.event, written.more) == (_alone(second), 'next "text":')
 
 
 @pytest.mark.parametrize(

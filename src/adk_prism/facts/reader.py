@@ -35,7 +35,7 @@ from adk_prism.facts.model import (
 )
 from adk_prism.facts.open_nodes import OpenNodes
 from adk_prism.facts.retries import Retries
-from adk_prism.facts.text_delta import text_delta
+from adk_prism.facts.text_delta import TextDeltas
 from adk_prism.runlog.entry import (
     AgentEvent,
     ApprovalAsked,
@@ -64,6 +64,7 @@ class Reader:
         self._annotators = annotators
         self._events = EventReader()
         self._lanes = self._events.lanes
+        self._deltas = TextDeltas(self._lanes)
         self._message = ""
         self._captured = False
         self._children: dict[str, EventReader] = {}
@@ -77,11 +78,12 @@ class Reader:
         """Return what an entry means. Entries come in order, from the first."""
         record = entry.record
         if type(record) is AgentEvent:  # by far the most frequent
-            grown = text_delta(self._lanes, record.event)
+            grown = self._deltas.read(record)
             if grown is None:
                 return self._read(entry.cursor, record.event)
             self._events.ending.is_partial = True
             return [grown] if self._turns is None else self._in_turn([grown])
+        self._deltas.interrupt()
         return self._take(entry)
 
     def _take(self, entry: Entry) -> list[Fact]:

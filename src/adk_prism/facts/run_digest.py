@@ -60,13 +60,13 @@ class DigestFold:
         self._agents: list[Agent] = []
         self._tokens = 0
         self._uses = UseFold()
-        self._times: tuple[float, float] | None = None
+        self._began = self._last = 0.0
 
     def feed(self, entry: Entry) -> None:
         """Read the next entry."""
         if entry.time:  # The start of a capture has none.
-            first = self._times[0] if self._times else entry.time
-            self._times = first, entry.time
+            self._began = self._began or entry.time
+            self._last = entry.time
         for item in self._reader.feed(entry):
             self._take(item)
 
@@ -76,7 +76,6 @@ class DigestFold:
         for agent in self._agents:
             if agent.name in acted and agent.model:
                 self._name("model", agent.model)
-        first, last = self._times or (0.0, 0.0)
         return RunDigest(
             user=str(self._user),
             agent=str(self._agent),
@@ -84,7 +83,7 @@ class DigestFold:
             names={kind: list(names) for kind, names in self._names.items()},
             tokens=self._tokens,
             used=_used(self._uses.calls),
-            duration=max(0.0, round(last - first, 6)),
+            duration=max(0.0, round(self._last - self._began, 6)),
             version=DIGEST_VERSION,
         )
 

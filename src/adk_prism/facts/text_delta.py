@@ -12,9 +12,9 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Raw, Struct
 
-from adk_prism.facts.model import BlockGrew
+from adk_prism.facts.model import BlockGrew, BlockKind
 from adk_prism.facts.model_call import Lane, ModelCall
-from adk_prism.runlog.entry import NOTHING
+from adk_prism.runlog.entry import NOTHING, AgentEvent
 
 LONGEST = 1024
 """Bytes. An event with a delta has some hundred; longer ones are read in full."""
@@ -49,27 +49,53 @@ class _Delta(Struct, rename="camel", gc=False):
 
 
 _read = msgspec.json.Decoder(_Delta).decode
+_NO_DELTA = None, ""
 
 
-def text_delta(lanes: Mapping[Lane, ModelCall], raw: bytes) -> BlockGrew | None:
-    """Return the growth of a lane's open block, if the event `raw` holds nothing else."""
-    if not lanes or len(raw) > LONGEST:
-        return None  # nothing is being streamed: saves tool events a decode
-    try:
-        event = _read(raw)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        return None
-    content = event.content
-    if not event.partial or content is None or event.interrupted:
-        return None
-    if event.input_transcription is not NOTHING or event.output_transcription is not NOTHING:
-        return None
-    node = event.node_info
-    path = "" if node is None else node.path
-    call = lanes.get((path or event.author, event.branch or ""))
-    if call is None or call.speaker.author != event.author or call.speaker.path != path:
-        return None
-    piece = content.parts[0]
-    if not piece.text or piece.thought_signature:
-        return None
-    return call.grow("reasoning" if piece.thought else "text", piece.text)
+class TextDeltas:
+    """Reads the text deltas of one run."""
+
+    __slots__ = ("_call", "_kind", "_lanes")
+
+    def __init__(self, lanes: Mapping[Lane, ModelCall]) -> None:
+        self._lanes = lanes
+        self._call: ModelCall | None = None
+        """Whose text the last entry extended, if it was a delta."""
+        self._kind: BlockKind = "text"
+
+    def read(self, record: AgentEvent) -> BlockGrew | None:
+        """Return the growth of a lane's open block, if the event holds nothing else."""
+        call, text = self._call, record.more
+        if call is None or not text:
+            call, text = self._decode(record.event)
+        grown = call.grow(self._kind, text) if call is not None else None
+        self._call = call if grown is not None else None
+        return grown
+
+    def interrupt(self) -> None:
+        """Note that something else was read."""
+        self._call = None
+
+    def _decode(self, raw: bytes) -> tuple[ModelCall | None, str]:
+        """Return whose text an event extends, and with what."""
+        if not self._lanes or len(raw) > LONGEST:
+            return _NO_DELTA  # nothing is being streamed: saves tool events a decode
+        try:
+            event = _read(raw)
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+            return _NO_DELTA
+        content = event.content
+        if not event.partial or content is None or event.interrupted:
+            return _NO_DELTA
+        if event.input_transcription is not NOTHING or event.output_transcription is not NOTHING:
+            return _NO_DELTA
+        node = event.node_info
+        path = "" if node is None else node.path
+        call = self._lanes.get((path or event.author, event.branch or ""))
+        if call is None or call.speaker.author != event.author or call.speaker.path != path:
+            return _NO_DELTA
+        piece = content.parts[0]
+        if not piece.text or piece.thought_signature:
+            return _NO_DELTA
+        self._kind = "reasoning" if piece.thought else "text"
+        return call, piece.text

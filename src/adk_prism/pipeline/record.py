@@ -21,7 +21,7 @@ from adk_prism.facts.reader import Reader
 from adk_prism.facts.unknown_fields import MOST, unknown_fields
 from adk_prism.pipeline.agent_task import Abandoned, AgentTask
 from adk_prism.pipeline.model_call_writer import ModelCallWriter
-from adk_prism.runlog.contract import RunLog
+from adk_prism.runlog.contract import Receipt, RunLog
 from adk_prism.runlog.entry import (
     AgentEvent,
     Entry,
@@ -188,6 +188,9 @@ class RunRecorder:
 
     async def _write(self, record: Record | Entry | list[AgentEvent]) -> None:
         times = None
+        if type(record) is AgentEvent and record.more:
+            await self._store([record])  # Changes nothing that is asked of the reader.
+            return
         if isinstance(record, list):
             await self._append(record)
             return
@@ -209,6 +212,14 @@ class RunRecorder:
             self._state, self.ended = "over", record
 
     async def _append(self, records: Sequence[Record], times: list[float] | None = None) -> None:
+        receipt = await self._store(records, times)
+        first = receipt.cursor - len(records) + 1
+        for cursor, record in enumerate(records, first):
+            self._unread.append(Entry(cursor, 0.0, record))
+        if len(self._unread) >= UNREAD:
+            self._read()
+
+    async def _store(self, records: Sequence[Record], times: list[float] | None = None) -> Receipt:
         lease = self._lease
         if self._wish == "lost":
             raise Fenced(f"Run {self._run!r} was taken over.")
@@ -217,12 +228,7 @@ class RunRecorder:
         if not lease.is_sure:
             # Nothing is done, no tool called, while somebody else may own the run.
             await lease.sure()
-        receipt = await self._log.append(self._run, records, epoch=lease.epoch, times=times)
-        first = receipt.cursor - len(records) + 1
-        for cursor, record in enumerate(records, first):
-            self._unread.append(Entry(cursor, 0.0, record))
-        if len(self._unread) >= UNREAD:
-            self._read()
+        return await self._log.append(self._run, records, epoch=lease.epoch, times=times)
 
     def _read(self) -> None:
         """Read what was written."""

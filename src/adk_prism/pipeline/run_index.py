@@ -1,16 +1,17 @@
 """Makes runs findable: folds each ended run into a digest and stores that beside the log.
 
-One task does it, a run after the other and in small steps, so that nothing waits for it. Runs come from the
-log's observer as they end, however they ended. Runs that have no digest yet (an older version recorded them,
-or a process died) are looked for at the start and now and then, with a pause after each that is as long as
-the work. A search waits a moment for the runs that have just ended.
+A run is read while it goes on, as its entries are committed; what is stored in large pieces (an upload) or
+began elsewhere is read when it has ended. One task does that, a run after the other and in small steps, so
+that nothing waits for it. Runs that have no digest yet (an older version recorded them, or a process died)
+are looked for at the start and now and then, with a pause after each that is as long as the work. A search
+waits a moment for the runs that have just ended.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 
 from msgspec import structs
@@ -21,7 +22,7 @@ from adk_prism.facts.run_digest import DigestFold
 from adk_prism.runlog.cancel_task import cancel_task
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.digest import DIGEST_VERSION, RunDigest
-from adk_prism.runlog.entry import RunId
+from adk_prism.runlog.entry import Entry, RunId
 from adk_prism.runlog.feedback_label import FEEDBACK, feedback_labels
 from adk_prism.runlog.notifier import Notifier
 
@@ -37,6 +38,9 @@ INTERVAL = 300.0
 MOST_WAITING = 10_000
 """Ended runs that wait for their digests; what does not fit is found by the next look."""
 
+MOST_AT_ONCE, MOST_FOLDS = 512, 1000
+"""Entries of a run that are read together while it goes on, a few milliseconds, and runs that are."""
+
 PATIENCE = 2.0
 """Seconds for which a search waits for runs that have just ended."""
 
@@ -49,7 +53,26 @@ class RunIndex:
         self._report = report
         self._waiting: dict[RunId, int] = {}
         """How often each run has changed since it began to wait."""
+        self._folds: dict[RunId, DigestFold] = {}
+        """Of runs that go on here, the one that was quiet longest first."""
         self._changed = Notifier()
+
+    def stored(self, run: RunId, entries: Sequence[Entry]) -> None:
+        """Read what was committed of a run, if all before it was read."""
+        fold = DigestFold() if entries[0].cursor == 1 else self._folds.get(run)
+        if fold is None:
+            return
+        self._folds.pop(run, None)
+        if len(entries) > MOST_AT_ONCE:
+            return
+        try:
+            for entry in entries:
+                fold.feed(entry)
+        except Exception:  # `_digest` meets it again, and reports it.
+            return
+        self._folds[run] = fold
+        if len(self._folds) > MOST_FOLDS:
+            del self._folds[next(iter(self._folds))]
 
     def ended(self, run: RunId) -> None:
         """Note that a run has ended."""
@@ -123,14 +146,10 @@ class RunIndex:
         return True
 
     async def _digest(self, run: RunId) -> RunDigest:
-        fold = DigestFold()
+        fold = self._folds.pop(run, None)
         try:
-            async with aclosing(self._log.read(run)) as batches:
-                async for batch in batches:
-                    for start in range(0, len(batch), STEP):
-                        for entry in batch[start : start + STEP]:
-                            fold.feed(entry)
-                        await asyncio.sleep(0)
+            if fold is None:
+                fold = await self._read(run)
             return await self._with_feedback(run, fold.digest())
         except (NotFound, Gone, LogError):
             raise
@@ -138,6 +157,16 @@ class RunIndex:
             # One run that cannot be read must not keep others from being found.
             self._tell(error, run)
             return RunDigest(version=DIGEST_VERSION)
+
+    async def _read(self, run: RunId) -> DigestFold:
+        fold = DigestFold()
+        async with aclosing(self._log.read(run)) as batches:
+            async for batch in batches:
+                for start in range(0, len(batch), STEP):
+                    for entry in batch[start : start + STEP]:
+                        fold.feed(entry)
+                    await asyncio.sleep(0)
+        return fold
 
     async def _with_feedback(self, run: RunId, digest: RunDigest) -> RunDigest:
         labels = feedback_labels((await self._log.notes([run])).get(run, ()))

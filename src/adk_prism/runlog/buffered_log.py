@@ -18,7 +18,7 @@ from typing import Literal
 from adk_prism.errors import Gone, LogError, NotFound
 from adk_prism.runlog.contract import Census, Receipt, Retention, RunSummary, SearchPage
 from adk_prism.runlog.digest import RunDigest
-from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId
+from adk_prism.runlog.entry import AgentEvent, Entry, Origin, Record, RunEnded, RunId
 from adk_prism.runlog.group_commit import GroupCommit
 from adk_prism.runlog.hooks import HookedLog
 from adk_prism.runlog.log_store import AppendBatch, AppendResult, Group, LogStore, StoredRun
@@ -121,6 +121,14 @@ class BufferedLog(HookedLog):
             await commits.room()
             self._usable()
         live = self._active.get(run)
+        if live is not None and times is None and len(records) == 1 and live.takes(epoch):
+            event = records[0]
+            if (
+                type(event) is AgentEvent
+                and self._is_clean(event)
+                and commits.add(live, event, self._clock())
+            ):
+                return Receipt(live.taken)
         if live is None or epoch > live.epoch:
             live = await self._take(run, records)
             self._usable()
@@ -190,6 +198,7 @@ class BufferedLog(HookedLog):
             if result.answer == "ok":
                 live.commit(batch.entries[-1], batch.bytes)
                 live.recent.add(batch.entries, batch.packed)
+                self._observer.stored(live.run, batch.entries)
             elif not live.failure:
                 self._lose(live, result)
         for live in touched:

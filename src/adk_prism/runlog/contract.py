@@ -109,6 +109,8 @@ class LogObserver(Struct, frozen=True, kw_only=True):
     """A reader begins to follow a run."""
     left: Callable[[RunId], None] = lambda _: None
     """A reader stops following it."""
+    stored: Callable[[RunId, Sequence[Entry]], None] = lambda *_: None
+    """Entries that this process wrote are committed: takes each entry of a run once, in order."""
     ended: Callable[[RunId], None] = lambda _: None
     """A run's end, written by this process, is committed."""
 

@@ -196,10 +196,19 @@ class RunStarted(_Record):
         return self.uploaded or self.foreign
 
 
-class AgentEvent(Struct, frozen=True, gc=False):
+class AgentEvent(Struct, frozen=True, gc=False, eq=False):
     """One event of the agent, as ADK serialised it (camelCase JSON), redacted."""
 
     event: bytes
+    more: str = ""
+    """What the event adds to the text of the delta before it, if it differs from that in nothing else. Saves
+    whoever has just read that delta from decoding this one. Not stored, and no part of what the event is."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is AgentEvent and other.event == self.event
+
+    def __hash__(self) -> int:
+        return hash(self.event)
 
 
 class ChildEvent(_Record):

@@ -17,7 +17,8 @@ import time
 from collections.abc import Callable, Sequence, Set
 from functools import partial
 
-from adk_prism.runlog.log_store import AppendBatch, AppendResult, Group, LogStore
+from adk_prism.runlog.entry import AgentEvent
+from adk_prism.runlog.log_store import SMALL_BYTES, AppendBatch, AppendResult, Group, LogStore
 from adk_prism.runlog.notifier import Notifier
 from adk_prism.runlog.recent_entries import BufferedRun
 
@@ -61,6 +62,8 @@ class GroupCommit:
         self._note_written = written
         self._loop = asyncio.get_running_loop()
         self._pending: list[AppendBatch] = []
+        self._last: dict[BufferedRun, AppendBatch] = {}
+        """The last of those, for each run."""
         self._weight = 0
         self._writing: asyncio.Task[Sequence[AppendResult]] | None = None
         self._next_look: asyncio.Handle | None = None
@@ -85,9 +88,22 @@ class GroupCommit:
     def put(self, batch: AppendBatch) -> None:
         """Take a batch; it is written soon."""
         weight = batch.weight
-        if not (self._pending and self._pending[-1].take(batch)):
+        last = self._last.get(batch.run)
+        if last is None or not last.take(batch):
             self._pending.append(batch)
+            self._last[batch.run] = batch
             weight += _BATCH_BYTES
+        self._grow(weight)
+
+    def add(self, run: BufferedRun, event: AgentEvent, now: float) -> bool:
+        """Write the run's next event with those before it. Return whether there are any that it may join."""
+        batch = self._last.get(run)
+        if batch is None or len(event.event) > SMALL_BYTES or not batch.is_open:
+            return False
+        self._grow(batch.add(event, now))
+        return True
+
+    def _grow(self, weight: int) -> None:
         self._weight += weight
         if self._next_look is None and self._writing is None:
             self._schedule()
@@ -103,6 +119,7 @@ class GroupCommit:
         dropped = [batch for batch in self._pending if batch.run in runs]
         if dropped:
             self._pending = [batch for batch in self._pending if batch.run not in runs]
+            self._last = {batch.run: batch for batch in self._pending}
             self._weight -= _weight(dropped)
 
     async def room(self) -> None:
@@ -154,7 +171,7 @@ class GroupCommit:
         self._next_look = None
         if not self._pending or self._writing is not None or self.dead:
             return
-        group, self._pending = self._pending, []
+        group, self._pending, self._last = self._pending, [], {}
         began = time.perf_counter()
         try:
             results = self._store.write_now(group)
@@ -198,7 +215,7 @@ class GroupCommit:
         self.dead = True
         self._cancel_look()
         lost = [*group, *self._pending]
-        self._pending, self._weight = [], 0
+        self._pending, self._last, self._weight = [], {}, 0
         self._settled(lost, [STOPPED] * len(lost))
         self._changed.notify()
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from msgspec import structs
 
 from adk_prism.runlog.contract import LogObserver, Redact
-from adk_prism.runlog.entry import Record, RunId, unpack
+from adk_prism.runlog.entry import EVENT, AgentEvent, Record, RunId, unpack
 from adk_prism.runlog.notes import Note, check_note
 from adk_prism.runlog.run_state import Packed, pack_all
 
@@ -42,6 +42,11 @@ class HookedLog:
             is_clean = is_clean and without is payload
             clean.append((kind, without))
         return (records, packed) if is_clean else ([unpack(*each) for each in clean], clean)
+
+    def _is_clean(self, event: AgentEvent) -> bool:
+        """Return whether an event may be stored as it is."""
+        redact = self._redact
+        return redact is None or redact(EVENT, event.event) is event.event
 
     def _clean_pieces(self, pieces: Sequence[bytes]) -> list[bytes]:
         """Return pieces as they may be stored."""

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from adk_prism.runlog.contract import Census, RunSummary, SearchPage
 from adk_prism.runlog.digest import RunDigest
-from adk_prism.runlog.entry import Entry, Origin, RunEnded, RunId
+from adk_prism.runlog.entry import EVENT, AgentEvent, Entry, Origin, RunEnded, RunId
 from adk_prism.runlog.notes import Note, NoteOwner
 from adk_prism.runlog.recent_entries import BufferedRun
 from adk_prism.runlog.retention import EndedRun
@@ -50,6 +50,24 @@ class AppendBatch(Struct, gc=False, eq=False):
     now: float
     """When the log took the first of them."""
 
+    @property
+    def is_open(self) -> bool:
+        """Whether small entries that follow may be stored with these."""
+        return self.weight <= JOINED_BYTES and type(self.entries[-1].record) is not RunEnded
+
+    def add(self, event: AgentEvent, now: float) -> int:
+        """Take the next event of the run; return its size."""
+        run, data = self.run, event.event
+        size = len(data)
+        run.taken += 1
+        run.taken_at = now
+        run.taken_bytes += size
+        self.entries.append(Entry(run.taken, now, event))
+        self.packed.append((EVENT, data))
+        self.bytes = run.taken_bytes
+        self.weight += size
+        return size
+
     def take(self, following: AppendBatch) -> bool:
         """Take small entries that follow in the same run: a delta is stored with the one before it.
 
@@ -57,11 +75,10 @@ class AppendBatch(Struct, gc=False, eq=False):
         take others with it; the end stays apart for the time when it was taken.
         """
         if (
-            following.run is not self.run
-            or following.epoch != self.epoch
+            following.epoch != self.epoch
             or following.new_owner
             or following.weight > SMALL_BYTES
-            or self.weight > JOINED_BYTES
+            or not self.is_open
             or type(following.entries[-1].record) is RunEnded
         ):
             return False

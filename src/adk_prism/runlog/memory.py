@@ -115,6 +115,7 @@ class MemoryLog(HookedLog):
         head.commit(entries[-1], head.taken_bytes)
         head.changed.notify()
         self._observer.written(time.perf_counter() - began)
+        self._observer.stored(run, entries)
         if head.outcome is not None:
             self._observer.ended(run)
         return Receipt(head.taken)

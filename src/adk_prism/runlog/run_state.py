@@ -105,6 +105,10 @@ class RunState:
         if records:
             self.epoch = epoch
 
+    def takes(self, epoch: int) -> bool:
+        """Return whether an event may come next, from this owner."""
+        return epoch == self.epoch and not (self.taken_end or self.failure or self.removed)
+
     def _only_ends(self, records: Sequence[Record]) -> bool:
         # After a failure the log has a hole where the lost entries were, so nothing may follow but
         # the end that says so.

@@ -210,6 +210,7 @@ def _recording(
         committed=metrics.commits.observe,
         following=quota.following,
         left=quota.left,
+        stored=index.stored,
         ended=ended,
     )
     log.attach(redact=secrets.payload, observer=observer)

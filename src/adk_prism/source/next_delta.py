@@ -16,6 +16,8 @@ from google.adk.events.event import Event, NodeInfo
 from google.adk.events.event_actions import EventActions
 from google.genai import types
 
+from adk_prism.runlog.entry import AgentEvent
+
 _encode = msgspec.json.Encoder().encode
 
 _OWN = {"content", "actions", "node_info", "id", "timestamp"}
@@ -43,9 +45,12 @@ class NextDelta:
 
     def __init__(self) -> None:
         self._pattern: _Pattern | None = None
+        self._is_last = False
+        """The last event had the pattern."""
 
-    def write(self, event: Event) -> bytes | None:
-        """Return the JSON of an event that differs from the last one only in text, id and time."""
+    def write(self, event: Event) -> AgentEvent | None:
+        """Return an event that differs from the last delta only in text, id and time."""
+        follows, self._is_last = self._is_last, False
         pattern, text = self._pattern, _text_of(event)
         if pattern is None or text is None:
             return None
@@ -60,7 +65,9 @@ class NextDelta:
             or not _TIMES[0] < timestamp < _TIMES[1]
         ):
             return None
-        return _written(pattern, text, event)
+        data = _written(pattern, text, event)
+        self._is_last = data is not None
+        return None if data is None else AgentEvent(data, text if follows else "")
 
     def learn(self, event: Event, data: bytes) -> None:
         """Take the pattern of a delta that has been written, if it is one."""
@@ -76,7 +83,7 @@ class NextDelta:
             middle = after[len(_encode(text)) :].rpartition(b'"id":')[0]
             pattern = _Pattern(rest, dict(node), of_part, role, before + key, middle)
             if _written(pattern, text, event) == data:
-                self._pattern = pattern
+                self._pattern, self._is_last = pattern, True
 
 
 def _text_of(event: Event) -> str | None:
@@ -87,7 +94,9 @@ def _text_of(event: Event) -> str | None:
     parts = content.parts
     if type(event.node_info) is not NodeInfo or parts is None or len(parts) != 1:
         return None
-    return parts[0].text if type(parts[0]) is types.Part else None
+    if type(parts[0]) is not types.Part or type(parts[0].text) is not str:
+        return None
+    return parts[0].text
 
 
 def _written(pattern: _Pattern, text: str, event: Event) -> bytes | None:

@@ -25,7 +25,7 @@ async def serialised(
     """Yield a Runner's events. Raise what it raises."""
     async with aclosing(events):
         async for event in events:
-            yield AgentEvent(serialiser.event(event))
+            yield serialiser.record(event)
 
 
 async def observed(
@@ -35,18 +35,18 @@ async def observed(
     driven = _Driven(events, observer)
     try:
         while (event := await driven.step()) is not None:
-            data = serialiser.event(event)
+            record = serialiser.record(event)
             if event.partial:  # by far the most
                 if observer.has_pending:
                     await observer.flush()
                     _check(observer)
-                yield AgentEvent(data)
+                yield record
                 continue
             observer.expect(event)
             await observer.flush()
             _check(observer)
-            observer.fold(data)
-            yield AgentEvent(data)
+            observer.fold(record.event)
+            yield record
             observer.settle(event)
             if observer.unanswered is not None and event.get_function_responses():
                 raise observer.unanswered

@@ -31,7 +31,7 @@ from pydantic import BaseModel
 from adk_prism.diagnostics import Diagnostic, Report, new_correlation
 from adk_prism.facts.adk_event import CONFIRMATION
 from adk_prism.facts.outcome import WITHHELD
-from adk_prism.runlog.entry import Continues, is_absent
+from adk_prism.runlog.entry import AgentEvent, Continues, is_absent
 from adk_prism.source.adk.credentials import redact_credentials
 from adk_prism.source.adk.restored_events import INTERNAL_PREFIX, public_event
 from adk_prism.source.next_delta import NextDelta
@@ -109,11 +109,15 @@ class Serialiser:
         self.correlation = ""
         """Correlation id of the last text withheld, so that the end of the run can refer to it."""
 
+    def record(self, event: Event) -> AgentEvent:
+        """Return the event as a record. Never raises for what an agent put in it."""
+        return self._deltas.write(event) or AgentEvent(self._write(event))
+
     def event(self, event: Event) -> bytes:
         """Return the event's JSON, redacted. Never raises for what an agent put in it."""
-        delta = self._deltas.write(event)
-        if delta is not None:
-            return delta
+        return self.record(event).event
+
+    def _write(self, event: Event) -> bytes:
         if _holds_exception(event):
             event = self._withhold(event)
         try:

@@ -106,12 +106,14 @@ class Secrets:
 
     def payload(self, kind: str, data: bytes) -> bytes:
         """Return a record's stored form without secrets: the same bytes, if there are none."""
-        return self.json(data, names=not (kind == EVENT and _PARTIAL in data))
+        if kind == EVENT and _PARTIAL in data:
+            return _without(self._quoted, data) if self._quoted else data
+        return self.json(data)
 
-    def json(self, data: bytes, *, names: bool = True) -> bytes:
+    def json(self, data: bytes) -> bytes:
         """Return a JSON text without secrets: the same one, if there are none."""
         data = _without(self._quoted, data)
-        if names and _may_hold_secrets(_without_blob(data), bool(self._patterns)):
+        if _may_hold_secrets(_without_blob(data), bool(self._patterns)):
             data = _without_forms(data)
             if self._patterns or _may_name_secrets(data):
                 return self._without_keys(data)
