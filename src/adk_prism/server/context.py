@@ -1,7 +1,8 @@
 """The parts of one server: made once by `wiring`, passed on to the routes by `app`.
 
 There are no module-level services; `create_app` twice in one process gives two servers that share
-nothing. A routes module is a function `routes(…) -> APIRouter` of the parts that it uses.
+nothing. A routes module is a function `routes(…) -> APIRouter` of the parts that it uses, or,
+for many handlers, a class of them with `router()`.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ Follows `DefaultChatTransport` of ai 5, 6 and 7. The chat's id is the session's,
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
@@ -36,52 +37,37 @@ Dialect = Annotated[str, Query(description="AI SDK version: 5, 6 or 7")]
 Version = Annotated[str, Query(description="Id of an answer in an earlier version")]
 
 
-def routes(
-    apps: Apps,
-    chats: Chats,
-    canceller: Canceller,
-    audit: AuditLog,
-    starter: RunStarter,
-    streams: RunStreams,
-) -> APIRouter:
-    """Return the router of chats."""
-    router = APIRouter(
-        prefix=CHAT_PATH, route_class=StrictRoute, tags=["AI SDK"], responses=TEXT_RESPONSES
-    )
-    chat = _ChatRoutes(apps, chats, canceller, audit, starter, streams)
-    router.add_api_route(
-        "/{app_name}",
-        chat.post,
-        methods=["POST"],
-        response_class=Response,
-        route_class_override=ChatRoute,
-    )
-    nothing: dict[int | str, dict[str, Any]] = {204: {"description": "Nothing runs"}}
-    router.get("/{app_name}/{chat_id}/stream", response_class=Response, responses=nothing)(
-        chat.resume
-    )
-    router.get("/{app_name}/{chat_id}/messages")(chat.messages)
-    router.get("/{app_name}/{chat_id}/versions")(chat.versions)
-    router.post("/{app_name}/{chat_id}/stop", status_code=200)(chat.stop)
-    return router
+@dataclass(frozen=True, slots=True)
+class ChatRoutes:
+    """The routes of chats, made of the parts that they use."""
 
+    apps: Apps
+    chats: Chats
+    canceller: Canceller
+    audit: AuditLog
+    starter: RunStarter
+    streams: RunStreams
 
-class _ChatRoutes:
-    def __init__(
-        self,
-        apps: Apps,
-        chats: Chats,
-        canceller: Canceller,
-        audit: AuditLog,
-        starter: RunStarter,
-        streams: RunStreams,
-    ) -> None:
-        self._apps = apps
-        self._chats = chats
-        self._canceller = canceller
-        self._audit = audit
-        self._starter = starter
-        self._streams = streams
+    def router(self) -> APIRouter:
+        """Return the router of chats."""
+        router = APIRouter(
+            prefix=CHAT_PATH, route_class=StrictRoute, tags=["AI SDK"], responses=TEXT_RESPONSES
+        )
+        router.add_api_route(
+            "/{app_name}",
+            self.post,
+            methods=["POST"],
+            response_class=Response,
+            route_class_override=ChatRoute,
+        )
+        nothing: dict[int | str, dict[str, Any]] = {204: {"description": "Nothing runs"}}
+        router.get("/{app_name}/{chat_id}/stream", response_class=Response, responses=nothing)(
+            self.resume
+        )
+        router.get("/{app_name}/{chat_id}/messages")(self.messages)
+        router.get("/{app_name}/{chat_id}/versions")(self.versions)
+        router.post("/{app_name}/{chat_id}/stop", status_code=200)(self.stop)
+        return router
 
     async def post(
         self,
@@ -92,7 +78,7 @@ class _ChatRoutes:
         key: Key = "",
     ) -> Response:
         """Send a message, answer, or regenerate; stream the assistant's message."""
-        format = self._streams.format(request, SPEC, dialect)
+        format = self.streams.format(request, SPEC, dialect)
         sent = Sent(
             caller=caller_of(request),
             key=key,
@@ -100,8 +86,8 @@ class _ChatRoutes:
             digest=request.digest if isinstance(request, StrictRequest) else "",
             base=format.options.files.base,
         )
-        run = await self._starter.start(SPEC, app_name, read_request(body), sent)
-        return await self._streams.start(run, format)
+        run = await self.starter.start(SPEC, app_name, read_request(body), sent)
+        return await self.streams.start(run, format)
 
     async def resume(
         self,
@@ -112,14 +98,14 @@ class _ChatRoutes:
         dialect: Dialect = "",
     ) -> Response:
         """Stream the message that is running, from its beginning; 204 when nothing runs."""
-        format = self._streams.format(request, SPEC, dialect)
-        self._apps.check(app_name)
+        format = self.streams.format(request, SPEC, dialect)
+        self.apps.check(app_name)
         origin = Origin(app=app_name, user=user, session=chat_id)
-        place = running(await self._chats.turns(origin))
+        place = running(await self.chats.turns(origin))
         if place is None:
             return Response(status_code=204)
-        view = await open_message(self._streams.broadcaster, place, format)
-        return self._streams.response(view, format, place.turn.last.summary.run)
+        view = await open_message(self.streams.broadcaster, place, format)
+        return self.streams.response(view, format, place.turn.last.summary.run)
 
     async def messages(
         self,
@@ -135,13 +121,13 @@ class _ChatRoutes:
         The name of a recorded session or an upload, as `GET /api/conversations` lists it, gives its messages.
         A `version` gives the messages of an earlier conversation in which that answer is.
         """
-        format = self._streams.format(request, SPEC, dialect)
+        format = self.streams.format(request, SPEC, dialect)
         origin = Origin(app=app_name, user=user, session=chat_id)
-        turns, is_live = await self._chats.shown_turns(origin, version)
+        turns, is_live = await self.chats.shown_turns(origin, version)
         if not turns:
-            self._apps.check(app_name)  # What was recorded elsewhere needs no app here.
+            self.apps.check(app_name)  # What was recorded elsewhere needs no app here.
         history = UiMessages(format.options, format.complete)
-        await build_history(self._chats, turns, history, is_left=not is_live)
+        await build_history(self.chats, turns, history, is_left=not is_live)
         return Response(msgspec.json.encode(history.messages()), media_type="application/json")
 
     async def versions(
@@ -152,7 +138,7 @@ class _ChatRoutes:
         They were regenerated, edited or rewound. A message whose `parentId` is an earlier version's
         `messageId` restores it.
         """
-        history = await self._chats.history(Origin(app=app_name, user=user, session=chat_id))
+        history = await self.chats.history(Origin(app=app_name, user=user, session=chat_id))
         live = {turn.message for turn in history.turns}
         return [[_version(turn, live) for turn in group] for group in history.versions]
 
@@ -162,11 +148,11 @@ class _ChatRoutes:
         The answer does not wait for tools that ignore it: `toolRunning` tells whether one is still at work
         (null: not known here), `runningTools` which.
         """
-        self._apps.check(app_name)
+        self.apps.check(app_name)
         origin = Origin(app=app_name, user=user, session=chat_id)
-        stopped = await self._canceller.stop(origin)
+        stopped = await self.canceller.stop(origin)
         if stopped.found:
-            await self._audit.note(AuditedAction(action="run cancelled", origin=origin))
+            await self.audit.note(AuditedAction(action="run cancelled", origin=origin))
         return {"stopped": stopped.found, **stopped.shown()}
 
 

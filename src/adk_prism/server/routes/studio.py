@@ -10,6 +10,7 @@ told 204. So:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
@@ -33,22 +34,22 @@ from adk_prism.source.apps import Apps
 LastSeen = Annotated[str, Header(alias="Last-Event-ID")]
 
 
-def routes(apps: Apps, log: RunLog, starter: RunStarter, streams: RunStreams) -> APIRouter:
-    """Return the router of the Studio."""
-    router = APIRouter(prefix="/api/studio", route_class=StrictRoute, tags=["Studio"])
-    studio = _StudioRoutes(apps, log, starter, streams)
-    router.get("/{app_name}/stream", response_class=Response)(studio.get)
-    router.post("/{app_name}/stream", response_class=Response)(studio.post)
-    router.get("/{app_name}/graph")(studio.graph)
-    return router
+@dataclass(frozen=True, slots=True)
+class StudioRoutes:
+    """The routes of the Studio, made of the parts that they use."""
 
+    apps: Apps
+    log: RunLog
+    starter: RunStarter
+    streams: RunStreams
 
-class _StudioRoutes:
-    def __init__(self, apps: Apps, log: RunLog, starter: RunStarter, streams: RunStreams) -> None:
-        self._apps = apps
-        self._log = log
-        self._starter = starter
-        self._streams = streams
+    def router(self) -> APIRouter:
+        """Return the router of the Studio."""
+        router = APIRouter(prefix="/api/studio", route_class=StrictRoute, tags=["Studio"])
+        router.get("/{app_name}/stream", response_class=Response)(self.get)
+        router.post("/{app_name}/stream", response_class=Response)(self.post)
+        router.get("/{app_name}/graph")(self.graph)
+        return router
 
     async def get(
         self,
@@ -80,30 +81,30 @@ class _StudioRoutes:
 
     async def graph(self, app_name: AppName) -> Response:
         """Return the app's agents, tools and workflow nodes, and the edges between them."""
-        await self._apps.open(app_name)
-        graph = self._apps.graph(app_name)
+        await self.apps.open(app_name)
+        graph = self.apps.graph(app_name)
         return Response(msgspec.json.encode(graph), media_type="application/json")
 
     async def _answer(
         self, request: Request, app: str, body: dict[str, Any], key: str, last: str
     ) -> Response:
-        self._apps.check(app)
+        self.apps.check(app)
         if last:
             return await self._resume(request, app, last)
         sent = Sent(caller=caller_of(request), key=key, body=msgspec.json.encode(body))
-        run = await self._starter.start(SPEC, app, read_request(body), sent)
+        run = await self.starter.start(SPEC, app, read_request(body), sent)
         return await self._stream(request, run, BEGINNING)
 
     async def _resume(self, request: Request, app: str, last: str) -> Response:
         run = run_of_position(last)
-        summary = await check_run(self._log, caller_of(request), run)
+        summary = await check_run(self.log, caller_of(request), run)
         if summary.origin.app != app:
             raise BadPosition(f"Position {last[:60]!r} belongs to another app.")
         return await self._stream(request, run, parse_position(last))
 
     async def _stream(self, request: Request, run: RunId, after: Position) -> Response:
-        format = self._streams.format(request, SPEC)
-        view = await self._streams.view(run, format, after)
+        format = self.streams.format(request, SPEC)
+        view = await self.streams.view(run, format, after)
         if view.nothing_left:
             return Response(status_code=204)
-        return self._streams.response(view, format, run)
+        return self.streams.response(view, format, run)
