@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 
+from adk_prism.pipeline.entry_detail import EntryDetails
 from adk_prism.pipeline.eval_cases import EvalCases
 from adk_prism.pipeline.feedback import Feedbacks
 from adk_prism.pipeline.model_calls import ModelCalls
+from adk_prism.pipeline.reruns import Reruns
+from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.server import index_page, web_page
-from adk_prism.server.chat_socket.connection import ChatParts
 from adk_prism.server.configured_secrets import secrets_of
 from adk_prism.server.context import Context
 from adk_prism.server.conversation_title import ConversationTitles
@@ -104,7 +106,7 @@ def _of_adk(context: Context, calls: ModelCalls) -> Iterator[APIRouter]:
         context.locks,
         log,
         context.deletions,
-        context.rewinds,
+        Rewinds(apps, context.runs, context.chats, context.report),
         context.client_state,
         context.audit,
         lifecycle,
@@ -114,32 +116,18 @@ def _of_adk(context: Context, calls: ModelCalls) -> Iterator[APIRouter]:
 
 
 def _of_chats(context: Context) -> Iterator[APIRouter]:
-    apps, log, lifecycle = context.apps, context.log, context.lifecycle
-    error_texts, audit_log, streams = context.errors, context.audit, context.streams
     yield chat.ChatRoutes(
-        apps, context.chats, context.canceller, audit_log, context.starter, streams
+        context.apps,
+        context.chats,
+        context.canceller,
+        context.audit,
+        context.starter,
+        context.streams,
     ).router()
-    yield conversations.routes(
-        apps, log, context.deletions, context.canceller, context.locks, audit_log
-    )
-    yield chat_socket.routes(apps, lifecycle, streams, _chat_parts(context))
-    yield live.routes(apps, context.live, log, lifecycle, error_texts, audit_log, context.settings)
-    yield adk_live.routes(
-        apps, context.live, log, context.client_state, error_texts, audit_log, lifecycle
-    )
-
-
-def _chat_parts(context: Context) -> ChatParts:
-    return ChatParts(
-        log=context.log,
-        chats=context.chats,
-        runs=context.runs,
-        starter=context.starter,
-        audit=context.audit,
-        errors=context.errors,
-        report=context.report,
-        sockets=context.sockets,
-    )
+    yield conversations.routes(context)
+    yield chat_socket.routes(context)
+    yield live.routes(context)
+    yield adk_live.routes(context)
 
 
 def _of_runs(context: Context, calls: ModelCalls) -> Iterator[APIRouter]:
@@ -164,12 +152,15 @@ def _of_runs(context: Context, calls: ModelCalls) -> Iterator[APIRouter]:
     yield eval_cases.routes(cases)
     yield evals.EvalRoutes(context.evaluator, cases, apps, log, lifecycle).router()
     yield film.FilmRoutes(
-        context.films, context.entry_details, chats, apps, lifecycle, calls, titles
+        context.films, EntryDetails(log), chats, apps, lifecycle, calls, titles
     ).router()
     yield forks.ForkRoutes(
         apps, log, context.forks, context.client_state, idempotency, audit_log, lifecycle
     ).router()
-    yield rerun.routes(log, context.reruns, idempotency, audit_log, lifecycle)
+    again = Reruns(
+        log, apps, context.runs, chats, context.forks, context.conversations, context.report
+    )
+    yield rerun.routes(log, again, idempotency, audit_log, lifecycle)
     yield recordings.routes(context.uploads, lifecycle, log)
     yield record.routes(context.recorded, lifecycle)
 
