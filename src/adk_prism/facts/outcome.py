@@ -73,11 +73,21 @@ class Ending:
         failed = _NONE
         if code and not is_finish(code):
             failed = _Failure(code, event.error_message or "", _place(event))
-        path = event.node_info.path if event.node_info else ""
-        depth = path.count("/") + 1 if path else 0
         self._last = failed
         if failed.code and not failed.place:
             return
+        self._speak(event.node_info.path if event.node_info else "", failed)
+
+    def succeed(self, path: str, finish: str) -> None:
+        """Take a non-partial event of the node at `path` that has content and no error."""
+        self._last = _NONE
+        self._speak(path, _NONE)
+        if finish:
+            self.finish = finish
+
+    def _speak(self, path: str, failed: _Failure) -> None:
+        """Note what the outermost speaker said last."""
+        depth = path.count("/") + 1 if path else 0
         if depth <= self._depth:
             self._depth, self._outer = depth, failed
 

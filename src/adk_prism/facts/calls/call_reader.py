@@ -46,6 +46,7 @@ from adk_prism.facts.model import (
     Speaker,
 )
 from adk_prism.facts.model_call import ModelCall, Place
+from adk_prism.facts.tool_event import ToolEvent
 from adk_prism.runlog.entry import NOTHING, to_raw
 
 _EMPTY_OBJECT = Raw(b"{}")
@@ -66,7 +67,7 @@ class CallReader:
         model: ModelCall,
         place: Place,
         signature: str,
-        event: AdkEvent,
+        event: AdkEvent | ToolEvent,
         out: list[Fact],
     ) -> None:
         """Read a call in a non-partial event."""
