@@ -103,7 +103,9 @@ class EventReader:
     @property
     def text(self) -> AgentText | None:
         """The text of the last event, if it held a complete one."""
-        return self._transcript or agent_text(self._parts, self._author)
+        if self._transcript is not None or not self._parts:
+            return self._transcript
+        return agent_text(self._parts, self._author)
 
     def take_answers(self, answers: Mapping[str, Raw]) -> list[Fact]:
         """Show the results that the client gave: ADK takes them without emitting an event."""
