@@ -21,6 +21,7 @@ from adk_prism.pipeline.live_runs import LiveRuns
 from adk_prism.pipeline.recorded_runs import RecordedRuns
 from adk_prism.pipeline.run_index import RunIndex
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.session_branches import SessionBranches
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.pipeline.takeover import Takeovers
 from adk_prism.pipeline.uploads import Uploads
@@ -63,6 +64,7 @@ class Context:
     chats: Chats
     client_state: ClientState
     conversations: Conversations
+    branches: SessionBranches
     live: LiveRuns
     forks: Forks
     films: Films

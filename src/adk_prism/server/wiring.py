@@ -27,6 +27,7 @@ from adk_prism.pipeline.quota import Quota, RunLimits
 from adk_prism.pipeline.recorded_runs import LOST, RecordedRuns
 from adk_prism.pipeline.run_index import RunIndex
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.session_branches import SessionBranches
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.pipeline.session_log import SessionLog
 from adk_prism.pipeline.takeover import Takeovers, can_resume, settle_orphans
@@ -96,7 +97,8 @@ def make_context(
     readable, leases = recording.readable, recording.leases
     runs, locks, chats = recording.runs, recording.locks, Chats(readable)
     deciding = SessionLocks(leases, "deciding")
-    talk = Conversations(apps, runs, locks, chats, report, deciding, observability.audit.note)
+    branches, note = SessionBranches(recording.log, apps, chats, locks), observability.audit.note
+    talk = Conversations(apps, runs, locks, chats, branches, report, deciding, note)
     client_state = ClientState(apps, settings.client_state)
     histories = ForkHistories(readable, chats, client_state.refused_keys)
     idempotency = Idempotency(recording.log, SessionLocks(leases, "key"))
@@ -117,7 +119,8 @@ def make_context(
         chats=chats,
         client_state=client_state,
         conversations=talk,
-        live=_live_runs(settings, apps, runs, report),
+        branches=branches,
+        live=_live_runs(settings, apps, runs, branches, report),
         forks=Forks(readable, apps, runs, locks, histories, talk, report),
         films=Films(readable, prices=prices_of(settings)),
         uploads=Uploads(recording.log, leases, recording.calls),
@@ -292,7 +295,9 @@ def _tickets(settings: Settings, lifecycle: Lifecycle) -> TicketOffice:
     return SharedTickets(store)
 
 
-def _live_runs(settings: Settings, apps: Apps, runs: Runs, report: Report) -> LiveRuns:
+def _live_runs(
+    settings: Settings, apps: Apps, runs: Runs, branches: SessionBranches, report: Report
+) -> LiveRuns:
     options = LiveOptions(
         approval_timeout=settings.approval_timeout,
         client_timeout=settings.client_tool_timeout,
@@ -303,6 +308,7 @@ def _live_runs(settings: Settings, apps: Apps, runs: Runs, report: Report) -> Li
     return LiveRuns(
         apps,
         runs,
+        branches,
         report,
         options=options,
         grace=settings.live_grace,

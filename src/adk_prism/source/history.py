@@ -34,6 +34,12 @@ def apply_rewinds(events: Sequence[Event]) -> list[Event]:
     return live[::-1]
 
 
+def first_live(events: Sequence[Event], invocations: Sequence[str]) -> str:
+    """Return the first of some invocations that has an event that was not rewound; empty if none has."""
+    live = {event.invocation_id for event in apply_rewinds(events)}
+    return next((each for each in invocations if each in live), "")
+
+
 def find_call(events: Sequence[Event], call: str) -> Event | None:
     """Return the last event that made this call."""
     for event in reversed(events):

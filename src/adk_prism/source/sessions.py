@@ -124,17 +124,14 @@ class Sessions:
         after = dropwhile(lambda event: event.invocation_id != invocation, events)
         return tuple(dict.fromkeys(event.invocation_id for event in after))
 
-    async def first_stored(self, origin: Origin, invocations: Sequence[str]) -> str:
-        """Return the first of some invocations that has a live event; empty if none has."""
-        live = {event.invocation_id for event in live_events(await self.get(origin))}
-        return next((each for each in invocations if each in live), "")
-
     async def rewind(
         self,
         runner: Runner,
         origin: Origin,
         invocation: str,
         wanted_state: Mapping[str, Raw] | None = None,
+        *,
+        again: bool = False,
     ) -> None:
         """Take back an invocation and all after it, state and artifacts included.
 
@@ -142,10 +139,12 @@ class Sessions:
         state that was never changed can be restored. Keys that were added are removed, or left as
         None by a service whose storage is unknown (`session_tables`). Raise `NotFound`, or `Conflict`
         for an invocation that is not there (any more) or holds several messages of the user (task mode),
-        which a rewind would remove together.
+        which a rewind would remove together. `again` completes a rewind that was cut off: the invocation
+        may be rewound already.
         """
         before = await self.get(origin)
-        _check_invocation(before, invocation)
+        if not again:
+            _check_invocation(before, invocation)
         try:
             await runner.rewind_async(
                 user_id=origin.user,

@@ -25,6 +25,7 @@ from adk_prism.pipeline.audit_actions import AuditedAction
 from adk_prism.pipeline.deletions import Deletions
 from adk_prism.pipeline.evaluations import EVALUATION_SESSIONS
 from adk_prism.pipeline.rewinds import Rewinds
+from adk_prism.pipeline.session_branches import SessionBranches
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Origin
@@ -55,6 +56,7 @@ class SessionRoutes:
     locks: SessionLocks
     log: RunLog
     deletions: Deletions
+    branches: SessionBranches
     rewinds: Rewinds
     client_state: ClientState
     audit: AuditLog
@@ -115,6 +117,7 @@ class SessionRoutes:
         sessions = self.apps.sessions(origin.app)
         await sessions.state(origin)  # Not found: said now, not after a wait.
         async with self.locks.held(origin):
+            await self.branches.settle_locked(origin)
             await sessions.append_state(origin, request.state_delta)
             return _json(_session_json(await sessions.get(origin)))
 
