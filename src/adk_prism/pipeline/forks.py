@@ -29,7 +29,6 @@ from adk_prism.pipeline.conversation import Conversations, Start
 from adk_prism.pipeline.fork_history import ForkHistories, ForkHistory, ForkTarget, as_copy
 from adk_prism.pipeline.fork_links import link_fork
 from adk_prism.pipeline.runs import Runs, new_run
-from adk_prism.pipeline.session_branches import SessionBranches
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.pipeline.source_wrappers import ContinuedSource, PreparedSource
 from adk_prism.pipeline.truncated_run import HowToContinue
@@ -114,7 +113,6 @@ class Forks:
         locks: SessionLocks,
         histories: ForkHistories,
         conversations: Conversations,
-        branches: SessionBranches,
         report: Report,
     ) -> None:
         self._log = log
@@ -123,7 +121,6 @@ class Forks:
         self._locks = locks
         self._histories = histories
         self._conversations = conversations
-        self._branches = branches
         self._report = report
 
     async def fork(self, wanted: ForkRequest, run: RunId | None = None, digest: str = "") -> Forked:
@@ -138,7 +135,6 @@ class Forks:
         origin = (await self._log.summary(wanted.run)).origin
         app = await self._apps.open(wanted.app or origin.app)
         app.check("fork")
-        await self._branches.settle(origin)
         history = await self._histories.of(
             wanted.run, wanted.at, wanted.app, new_turn=speaks, as_text=app.plants_text
         )

@@ -28,20 +28,14 @@ from msgspec import Struct
 from adk_prism.errors import Conflict
 from adk_prism.runlog.entry import Origin
 from adk_prism.source.fork import copied
-from adk_prism.source.history import apply_rewinds
+from adk_prism.source.history import COPY, apply_rewinds, is_copy
 from adk_prism.source.sessions import load_session
 
-_COPY = "copy-"
 _ENDED = "p-copied-"
 """How the invocation id of the event begins that ends the copies."""
 _SHARED = "user:"
 STEP = 1e-5
 """Seconds between copies: a database keeps microseconds."""
-
-
-def is_copy(event: Event) -> bool:
-    """Return whether an event is a copy: the log has the original."""
-    return event.id.startswith(_COPY)
 
 
 class EarlierVersion(Struct, frozen=True):
@@ -136,7 +130,7 @@ def _latest(before: Sequence[Event], saving: Sequence[Event]) -> dict[str, int]:
 def _copies(events: Sequence[Event], batch: str) -> Iterator[Event]:
     for event in events:
         if event.actions.compaction is None and not event.invocation_id.startswith(_ENDED):
-            yield copied(event).model_copy(update={"id": f"{_COPY}{batch}-{_original(event)}"})
+            yield copied(event).model_copy(update={"id": f"{COPY}{batch}-{_original(event)}"})
 
 
 async def _save_again(
