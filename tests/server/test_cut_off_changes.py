@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import shutil
-import sys
-from pathlib import Path
-
 import pytest
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
-from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.genai import types
-from tests.patience import PATIENCE
-from tests.server.cut_off import CHANGES, KILLED, Chat, Cut, FullLog, again, begin
+from tests.server.cut_off import CHANGES, Chat, Cut, FullLog, again, begin
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
 from tests.server.test_lineage import assistant, post, user
-from tests.server.test_versions import HERE, asked, count, note_of, send, shown, versions
+from tests.server.test_versions import HERE, asked, count, note_of, send, shown
 from tests.source.scripted import Scripted
 
 from adk_prism.pipeline.session_branches import KIND
 from adk_prism.runlog.notes import Note
-from adk_prism.runlog.sqlite.store import SqliteLog
 
-ROOT = Path(__file__).parents[2]
 PATH = f"/apps/{APP}/users/{USER}/sessions/{SESSION}"
 BRANCHES = pytest.mark.parametrize("version", ["Three.", "Two."], ids=["live", "other"])
 
@@ -77,24 +68,6 @@ async def _is_cut_off(change: str, version: str, after: int) -> bool:
         assert asked(model) == ["u1", "One.", "last"]
         assert len(await notes(stage)) == 1
         return is_one_more
-
-
-@pytest.mark.parametrize(("change", "after"), [("restore", "4"), ("regenerate", "start")])
-async def test_a_process_that_died(change: str, after: str, tmp_path: Path) -> None:
-    """A new one, over the same log and sessions, goes on from either version."""
-    first, second = tmp_path / "1", tmp_path / "2"
-    first.mkdir()
-    command = [sys.executable, "-m", "tests.server.cut_off", str(first), change, after]
-    dying = await asyncio.create_subprocess_exec(*command, cwd=ROOT)
-    assert await asyncio.wait_for(dying.wait(), PATIENCE) == KILLED
-    shutil.copytree(first, second)
-    for folder, version in ((first, "Three."), (second, "Two.")):
-        service, model = SqliteSessionService(f"{folder}/sessions.db"), Scripted()
-        log = SqliteLog(folder / "runs.db")
-        async with staging(agent(model), service=service, log=log) as stage:
-            ((two, three),) = await versions(stage)
-            chat = Chat("", two["messageId"], three["messageId"])
-            await check_next(stage, model, chat, version)
 
 
 async def cut_off(stage: Stage, model: Scripted, log: FullLog) -> Chat:
