@@ -1,4 +1,4 @@
-"""A process that died while it changed the branch of a session: the next one is right, from either version."""
+"""A process that died while it changed the branch of a session: the next one is right, from any version."""
 
 from __future__ import annotations
 
