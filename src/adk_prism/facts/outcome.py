@@ -76,20 +76,18 @@ class Ending:
         self._last = failed
         if failed.code and not failed.place:
             return
-        self._speak(event.node_info.path if event.node_info else "", failed)
+        depth = _depth(event.node_info.path if event.node_info else "")
+        if depth <= self._depth:
+            self._depth, self._outer = depth, failed
 
     def succeed(self, path: str, finish: str) -> None:
         """Take a non-partial event of the node at `path` that has content and no error."""
         self._last = _NONE
-        self._speak(path, _NONE)
+        depth = _depth(path)
+        if depth <= self._depth:
+            self._depth, self._outer = depth, _NONE
         if finish:
             self.finish = finish
-
-    def _speak(self, path: str, failed: _Failure) -> None:
-        """Note what the outermost speaker said last."""
-        depth = path.count("/") + 1 if path else 0
-        if depth <= self._depth:
-            self._depth, self._outer = depth, failed
 
     def go_on(self, event: AdkEvent) -> None:
         """Take a partial event: a speaker that continues after its own error has survived it."""
@@ -121,6 +119,11 @@ class Ending:
         if awaiting:
             return "waiting", ""
         return ("incomplete" if captured and (owing or self.is_partial) else "finished"), ""
+
+
+def _depth(path: str) -> int:
+    """Return how deep a node is; 0 for a speaker that is none."""
+    return path.count("/") + 1 if path else 0
 
 
 def _place(event: AdkEvent) -> str:

@@ -111,8 +111,7 @@ class Serialiser:
 
     def event(self, event: Event) -> bytes:
         """Return the event's JSON, redacted. Never raises for what an agent put in it."""
-        delta = self._deltas.write(event)
-        if delta is not None:
+        if event.partial and (delta := self._deltas.write(event)) is not None:
             return delta
         if _holds_exception(event):
             event = self._withhold(event)
@@ -125,7 +124,8 @@ class Serialiser:
             return encode_strictly(_redacted_event(event))
         if _may_be_suspicious(event, data) and _is_suspicious(data):
             return encode_strictly(_redacted_event(event))
-        self._deltas.learn(event, data)
+        if event.partial:
+            self._deltas.learn(event, data)
         return data
 
     def received(self, data: bytes) -> bytes:
@@ -307,12 +307,13 @@ _AS_ADK: Mapping[str, Any] = {
 
 
 def _may_be_suspicious(event: Event, data: bytes) -> bool:
+    actions = event.actions
     return (
         _UNDERSCORED.search(data) is not None
         or _AUTH_TYPE.search(data) is not None
         or len(_AUTH_C.findall(data)) > _PLAIN_COUNT
-        or (bool(event.actions.state_delta) and _TEMP_KEY.search(data) is not None)
-        or bool(event.actions.requested_auth_configs)
+        or (bool(actions.state_delta) and _TEMP_KEY.search(data) is not None)
+        or bool(actions.requested_auth_configs)
     )
 
 
