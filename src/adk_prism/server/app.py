@@ -189,9 +189,7 @@ def _path_limits(settings: Settings) -> list[PathLimit]:
     ]
 
 
-def lifespan_of(
-    lifecycle: Lifecycle,
-) -> Callable[[object], AbstractAsyncContextManager[None]]:
+def lifespan_of(lifecycle: Lifecycle) -> Callable[[object], AbstractAsyncContextManager[None]]:
     """Return a lifespan for an ASGI application that runs this lifecycle."""
 
     @asynccontextmanager

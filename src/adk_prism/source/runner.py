@@ -31,13 +31,7 @@ from msgspec import structs
 
 from adk_prism.diagnostics import Report, ignore
 from adk_prism.errors import Conflict, Unprocessable
-from adk_prism.runlog.entry import (
-    NOTHING,
-    Agent,
-    Record,
-    RunStarted,
-    is_absent,
-)
+from adk_prism.runlog.entry import NOTHING, Agent, Record, RunStarted, is_absent
 from adk_prism.source.adk.task_scope import paused_task_invocation
 from adk_prism.source.adk.telemetry import run_telemetry
 from adk_prism.source.adk_process import limit_of_model_calls

@@ -27,12 +27,7 @@ from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.parameters import Administrator
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.source.apps import Apps
-from adk_prism.source.evaluation.criteria import (
-    Criteria,
-    config_beside,
-    criteria_of,
-    read_criteria,
-)
+from adk_prism.source.evaluation.criteria import Criteria, config_beside, criteria_of, read_criteria
 from adk_prism.source.evaluation.eval_set_file import (
     SUFFIX,
     add_cases,

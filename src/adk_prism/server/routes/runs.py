@@ -19,14 +19,7 @@ from adk_prism.pipeline.run_index import RunIndex
 from adk_prism.pipeline.search_fields import SEARCH_FIELDS, read_query
 from adk_prism.pipeline.shown_run import shown_found, shown_run
 from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import (
-    BEGINNING,
-    Entry,
-    ModelCalled,
-    Position,
-    RunId,
-    parse_position,
-)
+from adk_prism.runlog.entry import BEGINNING, Entry, ModelCalled, Position, RunId, parse_position
 from adk_prism.server.conversation_title import ConversationTitles
 from adk_prism.server.files.download_name import attachment
 from adk_prism.server.files.run_files import RunFiles
@@ -157,11 +150,7 @@ class RunsRoutes:
                 yield line
 
     async def file(
-        self,
-        run: Run,
-        cursor: int,
-        part: str,
-        range_: Annotated[str, Header(alias="Range")] = "",
+        self, run: Run, cursor: int, part: str, range_: Annotated[str, Header(alias="Range")] = ""
     ) -> Response:
         """Return a file that an event of the run holds or refers to."""
         return await self.files.answer(run, cursor, part, range_)

@@ -24,15 +24,7 @@ from google.genai import types
 from adk_prism.diagnostics import Report
 from adk_prism.errors import SourceError
 from adk_prism.facts.capture_ending import CaptureEnding
-from adk_prism.runlog.entry import (
-    NOTHING,
-    Agent,
-    AgentEvent,
-    Entry,
-    Record,
-    RunEnded,
-    RunStarted,
-)
+from adk_prism.runlog.entry import NOTHING, Agent, AgentEvent, Entry, Record, RunEnded, RunStarted
 from adk_prism.source.contract import Emit
 from adk_prism.source.redaction import (
     Serialiser,
