@@ -10,7 +10,7 @@ Nothing here locks: the caller makes sure that a session has one writer at a tim
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import dropwhile
 from typing import Any
 from uuid import uuid4
@@ -25,7 +25,7 @@ from google.adk.sessions.base_session_service import BaseSessionService, GetSess
 from google.adk.sessions.session import Session
 from msgspec import Raw
 
-from adk_prism.errors import Conflict, Forbidden, NotFound
+from adk_prism.errors import Conflict, NotFound
 from adk_prism.runlog.entry import Origin
 from adk_prism.source.history import live_events, user_turns
 from adk_prism.source.plain_json import storable
@@ -36,7 +36,6 @@ from adk_prism.source.session_tables import remove_state_keys
 
 SHARED = ("app:", "user:", "temp:")
 """How keys begin that are not the session's own."""
-_RESERVED = (*SHARED, "_adk")
 
 SEED = "p-seed-"
 """How the invocation id of the event begins that gives a session its first state."""
@@ -46,15 +45,8 @@ NO_EVENTS = GetSessionConfig(num_recent_events=0)
 class Sessions:
     """The sessions of one service, by origin."""
 
-    def __init__(
-        self,
-        service: BaseSessionService,
-        *,
-        allowed_state: Mapping[str, frozenset[str]] | None = None,
-    ) -> None:
-        """`allowed_state`: app → reserved keys that its clients may write all the same."""
+    def __init__(self, service: BaseSessionService) -> None:
         self._service = service
-        self._allowed_state = allowed_state or {}
 
     async def create(self, origin: Origin, state: Mapping[str, Any] | None = None) -> Session:
         """Create an empty session, and set its state by one event of the user.
@@ -171,23 +163,6 @@ class Sessions:
             await self._service.append_event(after, new_state_event(delta))
         key = (origin.app, origin.user, origin.session)
         await remove_state_keys(storage_of(self._service), key, extra)
-
-    def refused_keys(self, app: str, keys: Iterable[str]) -> Sequence[str]:
-        """Return the state keys that a client may not write.
-
-        `app:` and `user:` reach other sessions, `temp:` lives inside a run, `_adk` is ADK's own.
-        """
-        allowed = self._allowed_state.get(app, frozenset())
-        return [key for key in keys if key.startswith(_RESERVED) and key not in allowed]
-
-    def check_keys(self, app: str, delta: Mapping[str, Any]) -> None:
-        """Raise `Forbidden` for a state key that a client may not write."""
-        refused = self.refused_keys(app, delta)
-        if refused:
-            raise Forbidden(
-                f"A client may not write the state key {refused[0][:60]!r}: the prefixes app:, "
-                "user:, temp: and _adk are reserved. Use another key, or have it allowed."
-            )
 
     async def _load(self, origin: Origin, config: GetSessionConfig | None) -> Session | None:
         return await self._service.get_session(
