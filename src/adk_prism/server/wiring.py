@@ -54,11 +54,9 @@ from adk_prism.server.idempotency import Idempotency
 from adk_prism.server.identity.build import build_identity
 from adk_prism.server.identity.callback import Authenticate
 from adk_prism.server.identity.share_links import ShareLinks, file_of
-from adk_prism.server.identity.shared_tickets import SharedTickets
-from adk_prism.server.identity.tickets import TicketOffice, Tickets
+from adk_prism.server.identity.tickets import SharedTickets, TicketOffice, Tickets
 from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.limits.shared_limits import SharedLimits
-from adk_prism.server.limits.shared_run_count import SharedRunCount
+from adk_prism.server.limits.shared_limits import SharedLimits, SharedRunCount
 from adk_prism.server.observability.metrics.gauges import add_gauges
 from adk_prism.server.observability.metrics.loop_lag import BLOCKED, measuring
 from adk_prism.server.observability.observability import Observability

@@ -5,7 +5,7 @@ told 204. So:
 - a request with `Last-Event-ID` goes on with the run that it names, and never starts another;
 - one that has seen the run's end gets 204;
 - a GET with `key` starts one run, however often it comes before the first event did;
-- a GET from another site's page is refused (`cross_site`).
+- a GET from another site's page is refused (`_refuse_cross_site`).
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from adk_prism.errors import BadPosition, UsageError
+from adk_prism.errors import BadPosition, Forbidden, UsageError
 from adk_prism.projection.studio import SPEC
 from adk_prism.projection.studio.requests import read_request
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import BEGINNING, Position, RunId, parse_position, run_of_position
-from adk_prism.server.guards.cross_site import refuse_cross_site
 from adk_prism.server.guards.name_rules import AppName
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.caller import caller_of
@@ -62,7 +61,7 @@ class StudioRoutes:
         last_event_id: LastSeen = "",
     ) -> Response:
         """Send a message and stream the run, or resume one after `Last-Event-ID`."""
-        refuse_cross_site(request)
+        _refuse_cross_site(request)
         if "\0" in input:
             raise UsageError("`input` contains a NUL character, which cannot be stored.")
         body = {"input": input, "session_id": session_id, "user_id": user_id}
@@ -108,3 +107,19 @@ class StudioRoutes:
         if view.nothing_left:
             return Response(status_code=204)
         return self.streams.response(view, format, run)
+
+
+_OWN = ("same-origin", "none")
+"""From a page of this server, or typed by the user."""
+
+
+def _refuse_cross_site(request: Request) -> None:
+    """Raise `Forbidden` for a request that another site's page makes, unless its origin was allowed.
+
+    A page of another site can make a browser send a GET, as an image, a link or a frame. Such a request has
+    no `Origin`, so the guard accepts it like a program's. Browsers send `Sec-Fetch-Site`; programs do not.
+    """
+    site = request.headers.get("sec-fetch-site", _OWN[0])
+    # A script's request has an Origin, which the guard has checked.
+    if site not in _OWN and "origin" not in request.headers:
+        raise Forbidden("A page of another site may not start a run with GET; use POST.")

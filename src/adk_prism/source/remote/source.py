@@ -37,9 +37,8 @@ from adk_prism.source.redaction import (
 from adk_prism.source.remote.connection import Connection
 from adk_prism.source.remote.delta_pattern import DeltaPattern
 from adk_prism.source.remote.events import Received, read_frame
-from adk_prism.source.remote.frames import Frame, Frames
+from adk_prism.source.remote.frames import Frame, Frames, Lines
 from adk_prism.source.remote.http_exchange import Exchange, HttpFailed
-from adk_prism.source.remote.lines import Lines
 from adk_prism.source.remote.retry import until_back
 from adk_prism.source.remote.run_opening import messages_of, open_run
 from adk_prism.source.remote.sessions import RemoteSessions
