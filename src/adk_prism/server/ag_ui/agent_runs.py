@@ -14,7 +14,6 @@ from starlette.exceptions import HTTPException
 
 from adk_prism.commands import DEFAULT_USER
 from adk_prism.errors import (
-    BadPosition,
     Conflict,
     Expired,
     QuestionsOpen,
@@ -29,12 +28,7 @@ from adk_prism.projection.ag_ui.frames import RunError
 from adk_prism.projection.ag_ui.requests import read_request
 from adk_prism.projection.contract import Format
 from adk_prism.runlog.entry import (
-    BEGINNING,
     Origin,
-    Position,
-    RunId,
-    parse_position,
-    run_of_position,
 )
 from adk_prism.server.ag_ui.thread_past import thread_past
 from adk_prism.server.ag_ui.thread_stream import ThreadStream
@@ -43,7 +37,7 @@ from adk_prism.server.event_stream import HEADERS
 from adk_prism.server.guards.name_rules import check_session, check_user
 from adk_prism.server.guards.strict_body import StrictRequest
 from adk_prism.server.identity.caller import caller_of, spoken_user
-from adk_prism.server.identity.parameters import check_run
+from adk_prism.server.identity.parameters import seen_position
 from adk_prism.server.problems import TYPE_HEADER
 from adk_prism.server.run_starter import Sent
 
@@ -87,15 +81,13 @@ class AgentRuns:
             run = await self._context.starter.start(SPEC, asked.app, read, sent)
         except _REFUSED as error:
             return _refusal(error)
-        return await self._stream(run, format, BEGINNING)
+        return await self._context.streams.start(run, format)
 
     async def go_on(self, asked: Asked, last: str) -> Response:
         """Stream a run after a position that the client has seen; 204 after its end."""
-        format, run = self._format(asked), run_of_position(last)
-        summary = await check_run(self._context.log, caller_of(asked.request), run)
-        if summary.origin.app != asked.app:
-            raise BadPosition(f"Position {last[:60]!r} belongs to another app.")
-        return await self._stream(run, format, parse_position(last))
+        format, caller = self._format(asked), caller_of(asked.request)
+        run, after = await seen_position(self._context.log, caller, asked.app, last)
+        return await self._context.streams.resume(run, format, after)
 
     async def connect(self, asked: Asked) -> Response:
         """Stream a thread: its past runs, and the one that is on until it is over."""
@@ -131,12 +123,6 @@ class AgentRuns:
     def format(self, request: Request, dialect: str) -> Format:
         """Return AG-UI as a request's client gets it. Raise `UsageError` for an unknown dialect."""
         return self._context.streams.format(request, SPEC, dialect)
-
-    async def _stream(self, run: RunId, format: Format, after: Position) -> Response:
-        view = await self._context.streams.view(run, format, after)
-        if view.nothing_left:
-            return Response(status_code=204)
-        return self._context.streams.response(view, format, run)
 
 
 def _user_of(asked: Asked) -> str:

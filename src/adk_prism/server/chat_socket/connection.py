@@ -15,7 +15,6 @@ from typing import Any
 from msgspec import json
 from starlette.websockets import WebSocket
 
-from adk_prism.diagnostics import Diagnostic, cause_of, new_correlation
 from adk_prism.errors import PrismError, Unprocessable, UsageError
 from adk_prism.pipeline.audit_actions import AuditedAction
 from adk_prism.pipeline.message_stream import Shown, running, scope_of, without_held_runs
@@ -32,7 +31,7 @@ from adk_prism.server.identity.caller import caller_of, spoken_user
 from adk_prism.server.run_starter import Sent
 from adk_prism.server.websocket.connection import SHUTDOWN, TOO_MANY_MESSAGES, SocketConnection
 from adk_prism.server.websocket.send_queue import Closing
-from adk_prism.source.error_text import message_of
+from adk_prism.source.error_text import report_error
 
 MAX_REQUESTS = 32
 """Open requests of one socket: more chats than a person can look at."""
@@ -147,15 +146,7 @@ class ChatConnection(SocketConnection):
         except PrismError as error:
             await self._fail(name, error.detail)
         except Exception as error:  # the edge: the client gets a reference, the operator the cause
-            correlation = new_correlation()
-            self._context.report(
-                Diagnostic(
-                    kind="request failed",
-                    correlation=correlation,
-                    cause=cause_of(error),
-                    message=message_of(error),
-                )
-            )
+            correlation = report_error(self._context.report, "request failed", error)
             text = f"The server failed to answer. Reference: {correlation}."
             await self._fail(name, text)
 

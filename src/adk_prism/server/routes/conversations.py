@@ -6,9 +6,9 @@ its runs, ADK's session and the session's artifacts are removed.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from pydantic import BaseModel, Field, StrictBool
 
 from adk_prism.errors import NotFound
@@ -16,9 +16,8 @@ from adk_prism.pipeline.audit_actions import AuditedAction
 from adk_prism.pipeline.conversation_label import change_label, clean_title
 from adk_prism.runlog.entry import Origin
 from adk_prism.server.context import Context
-from adk_prism.server.guards.name_rules import AppName, SessionId
+from adk_prism.server.guards.session_path import Chat
 from adk_prism.server.guards.strict_body import StrictRoute
-from adk_prism.server.identity.parameters import QueryUser
 from adk_prism.server.observability.request_tracking import called_by
 from adk_prism.server.problem_format import CHAT_PATH, TEXT_RESPONSES
 
@@ -28,13 +27,6 @@ class ChangeConversation(BaseModel):
 
     title: str | None = Field(default=None, description="Empty: the first message again.")
     pinned: StrictBool | None = None
-
-
-async def _chat(app_name: AppName, chat_id: SessionId, user: QueryUser) -> Origin:
-    return Origin(app=app_name, user=user, session=chat_id)
-
-
-Chat = Annotated[Origin, Depends(_chat)]
 
 
 def routes(context: Context) -> APIRouter:

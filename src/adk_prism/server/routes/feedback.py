@@ -21,11 +21,10 @@ from adk_prism.projection.ag_ui.history import ThreadMessages
 from adk_prism.projection.contract import Options
 from adk_prism.projection.message_scope import WHOLE
 from adk_prism.runlog.contract import RunLog, RunSummary
-from adk_prism.runlog.entry import Origin
-from adk_prism.server.guards.name_rules import AppName, SessionId
+from adk_prism.server.guards.session_path import Chat
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.caller import Caller, Guest, Principal, may_operate
-from adk_prism.server.identity.parameters import CallerOf, QueryUser, Run
+from adk_prism.server.identity.parameters import CallerOf, Run
 from adk_prism.server.problem_format import TEXT_RESPONSES
 from adk_prism.source.apps import Apps
 
@@ -65,14 +64,11 @@ def routes(apps: Apps, log: RunLog, chats: Chats, feedbacks: Feedbacks) -> APIRo
         return _shown(caller, await feedbacks.of_run(await log.summary(run)))
 
     @router.get("/chat/{app_name}/{chat_id}/feedback", responses=TEXT_RESPONSES)
-    async def of_chat(
-        caller: CallerOf, app_name: AppName, chat_id: SessionId, user: QueryUser
-    ) -> list[dict[str, Any]]:
+    async def of_chat(caller: CallerOf, chat: Chat) -> list[dict[str, Any]]:
         """Return the feedback on all answers of a chat."""
-        origin = Origin(app=app_name, user=user, session=chat_id)
-        found = await feedbacks.of_session(origin)
+        found = await feedbacks.of_session(chat)
         if not found:
-            apps.check(app_name)  # What was recorded elsewhere needs no app here.
+            apps.check(chat.app)  # What was recorded elsewhere needs no app here.
         return _shown(caller, found)
 
     return router

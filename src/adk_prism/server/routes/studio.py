@@ -16,15 +16,14 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from adk_prism.errors import BadPosition, Forbidden, UsageError
+from adk_prism.errors import Forbidden, UsageError
 from adk_prism.projection.studio import SPEC
 from adk_prism.projection.studio.requests import read_request
 from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import BEGINNING, Position, RunId, parse_position, run_of_position
 from adk_prism.server.guards.name_rules import AppName
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.caller import caller_of
-from adk_prism.server.identity.parameters import check_run
+from adk_prism.server.identity.parameters import seen_position
 from adk_prism.server.routes.run import Key
 from adk_prism.server.run_starter import RunStarter, Sent
 from adk_prism.server.run_streams import RunStreams
@@ -88,25 +87,13 @@ class StudioRoutes:
         self, request: Request, app: str, body: dict[str, Any], key: str, last: str
     ) -> Response:
         self.apps.check(app)
+        format, caller = self.streams.format(request, SPEC), caller_of(request)
         if last:
-            return await self._resume(request, app, last)
-        sent = Sent(caller=caller_of(request), key=key, body=msgspec.json.encode(body))
+            run, after = await seen_position(self.log, caller, app, last)
+            return await self.streams.resume(run, format, after)
+        sent = Sent(caller=caller, key=key, body=msgspec.json.encode(body))
         run = await self.starter.start(SPEC, app, read_request(body), sent)
-        return await self._stream(request, run, BEGINNING)
-
-    async def _resume(self, request: Request, app: str, last: str) -> Response:
-        run = run_of_position(last)
-        summary = await check_run(self.log, caller_of(request), run)
-        if summary.origin.app != app:
-            raise BadPosition(f"Position {last[:60]!r} belongs to another app.")
-        return await self._stream(request, run, parse_position(last))
-
-    async def _stream(self, request: Request, run: RunId, after: Position) -> Response:
-        format = self.streams.format(request, SPEC)
-        view = await self.streams.view(run, format, after)
-        if view.nothing_left:
-            return Response(status_code=204)
-        return self.streams.response(view, format, run)
+        return await self.streams.start(run, format)
 
 
 _OWN = ("same-origin", "none")
