@@ -108,6 +108,10 @@ class Connections:
         if not counted:
             del self._by_address[_address(peer[0])]
 
+    def count(self, host: str) -> int:
+        """Return how many connections of an address count."""
+        return len(self._by_address.get(_address(host), ()))
+
     def _of(self, peer: Peer) -> _Address | None:
         return self._by_address.get(_address(peer[0]))
 
