@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
@@ -13,6 +17,7 @@ from tests.source.scripted import Scripted
 
 from adk_prism.pipeline.session_branches import KIND
 from adk_prism.runlog.notes import Note
+from adk_prism.runlog.sqlite.store import SqliteLog
 
 PATH = f"/apps/{APP}/users/{USER}/sessions/{SESSION}"
 BRANCHES = pytest.mark.parametrize("version", ["Three.", "Two."], ids=["live", "other"])
@@ -151,6 +156,20 @@ async def test_the_note_is_for_nobody_else() -> None:
         await again(stage, chat.three)
         await stage.client.delete(PATH)
         assert await notes(stage) == []
+
+
+async def test_a_store_that_took_the_note_and_not_the_run(tmp_path: Path) -> None:
+    """The log knows that run, and that it was never stored."""
+    model, file = Scripted(), tmp_path / "runs.db"
+    async with staging(agent(model), log=SqliteLog(file)) as stage:
+        chat = await begin(stage, model)
+        with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+            connection.execute(
+                "CREATE TRIGGER full BEFORE INSERT ON runs BEGIN SELECT RAISE(ABORT, 'full'); END"
+            )
+            assert (await again(stage, chat.one)).status_code == 503
+            connection.execute("DROP TRIGGER full")
+        await check_next(stage, model, chat, "Three.")
 
 
 async def test_what_somebody_else_said_since_stays() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from adk_prism.errors import Gone, NotFound
+from adk_prism.errors import Gone, LogError, NotFound
 from adk_prism.pipeline.branch_change import BranchChange
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.session_locks import Policy, SessionLocks
@@ -105,19 +105,24 @@ class SessionBranches:
         found = (await self._log.notes([origin])).get(origin, ())
         unfinished = []
         for note in sorted((n for n in found if n.kind == KIND), key=lambda note: note.time):
-            if await self._is_recorded(RunId(note.key)):
+            if await self._is_recorded(origin, RunId(note.key)):
                 await self._log.delete_note(origin, KIND, note.key)
             else:
                 unfinished.append(note)
         return unfinished
 
-    async def _is_recorded(self, run: RunId) -> bool:
+    async def _is_recorded(self, origin: Origin, run: RunId) -> bool:
         try:
             await self._log.summary(run)
         except NotFound:
             return False
         except Gone:  # It was, until retention removed it.
-            pass
+            return True
+        except (
+            LogError
+        ):  # Its start could not be stored; or nothing can be read, which is said again here.
+            runs = await self._log.list(app=origin.app, user=origin.user, session=origin.session)
+            return any(each.run == run for each in runs)
         return True
 
     async def _undo(self, origin: Origin, noted: _Noted) -> None:
