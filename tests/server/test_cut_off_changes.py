@@ -12,8 +12,8 @@ from google.genai import types
 from tests.server.cut_off import CHANGES, Chat, Cut, FullLog, again, begin
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
 from tests.server.test_lineage import assistant, post, user
-from tests.server.test_versions import HERE, asked, count, note_of, send, shown
-from tests.source.scripted import Scripted
+from tests.server.test_versions import HERE, asked, asking, count, note_of, send, shown
+from tests.source.scripted import Scripted, call
 
 from adk_prism.pipeline.session_branches import KIND
 from adk_prism.runlog.notes import Note
@@ -98,9 +98,9 @@ async def fork(stage: Stage, run: str) -> None:
     await stage.entries(forked["run"])
 
 
-@pytest.mark.parametrize("step", ["run", "state", "fork", "rewind"])
+@pytest.mark.parametrize("step", ["run", "state", "fork", "rewind", "live"])
 async def test_whatever_comes_next_finds_the_session_right(step: str) -> None:
-    """A run in ADK's protocol, a change of state, a fork, a rewind."""
+    """A run in ADK's protocol, a change of state, a fork, a rewind, a live run."""
     model, log = Scripted(), FullLog()
     async with staging(agent(model), log=log) as stage:
         chat = await cut_off(stage, model, log)
@@ -114,6 +114,11 @@ async def test_whatever_comes_next_finds_the_session_right(step: str) -> None:
         elif step == "rewind":
             assert (await CHANGES["rewind"](stage, chat)).status_code == 200
             whole = whole[:2]
+        elif step == "live":  # It fails, since the model is none that speaks.
+            live = stage.context.live
+            run = await live.join(HERE, live.options, lambda _: None, lambda _: None)
+            await stage.entries(run.id)
+            assert await notes(stage) == []
         await stage.say("next")
         assert asked(model) == [*whole, "next"]
         state = (await stage.session())["state"]
@@ -137,6 +142,26 @@ async def test_messages_that_only_the_session_has(answer: int) -> None:
         log.is_full = False
         await send(stage, assistant(answers[answer]), user("next"))
         assert asked(model) == [*["u1", "One.", "u2", "Two."][: 2 * answer + 2], "next"]
+
+
+@pytest.mark.parametrize("resumable", [True, False], ids=["resumable", "not resumable"])
+async def test_an_approval_that_waits(resumable: bool) -> None:
+    """It can still be answered: the log says that it waits, and the session has what was asked."""
+    model, log = Scripted.saying(call("erase", "c1"), "Erased."), FullLog()
+    async with staging(asking(model), log=log, resumable=resumable) as stage:
+        waiting = await send(stage, user("u1"))
+        message = (await stage.messages())[-1]
+        log.is_full = True
+        assert (await again(stage, waiting)).status_code == 503
+        log.is_full = False
+        (part,) = [part for part in message["parts"] if part["type"] == "tool-erase"]
+        approval = {**part["approval"], "approved": True}
+        answered = {**part, "state": "approval-responded", "approval": approval}
+        await send(stage, user("u1"), {**message, "parts": [answered]})
+        assert await shown(stage) == ["u1", "Erased."]
+        parts = [part for content in model.requests[-1] for part in content.parts or ()]
+        results = [part.function_response.response for part in parts if part.function_response]
+        assert results == [{"erased": True}]
 
 
 async def test_the_note_is_for_nobody_else() -> None:
