@@ -75,6 +75,25 @@ async def _is_cut_off(change: str, version: str, after: int) -> bool:
         return is_one_more
 
 
+@pytest.mark.parametrize("after", [0, 2, 9], ids=["nothing", "some", "all"])
+async def test_what_only_comes_back_goes_again(after: int) -> None:
+    """A version that continues the live one: nothing is rewound for it, and what was done since stays."""
+    model, service, log = Scripted(), InMemorySessionService(), FullLog()
+    cut = Cut(service)
+    async with staging(agent(model), service=service, log=log) as stage:
+        chat = await begin(stage, model)
+        assert (await CHANGES["rewind"](stage, chat)).status_code == 200
+        await stage.client.patch(PATH, json={"stateDelta": {"tone": "brief"}})
+        cut.after, log.is_full = after, True
+        assert (await post(stage, assistant(chat.three), user("u3"))).status_code == 503
+        cut.after, log.is_full = None, False
+        await send(stage, assistant(chat.one), user("next"))
+        assert asked(model) == ["u1", "One.", "next"]
+        assert (await stage.session())["state"] == {"count": 1, "tone": "brief"}
+        assert await note_of(stage) == b"1"
+        await check_next(stage, model, chat, "Three.")
+
+
 async def cut_off(stage: Stage, model: Scripted, log: FullLog) -> Chat:
     """Begin a chat, and rewind all of it for a run that is not stored."""
     chat = await begin(stage, model)

@@ -118,9 +118,8 @@ class SessionBranches:
             return False
         except Gone:  # It was, until retention removed it.
             return True
-        except (
-            LogError
-        ):  # Its start could not be stored; or nothing can be read, which is said again here.
+        except LogError:
+            # Its start could not be stored. Or nothing can be read: then this raises the same.
             runs = await self._log.list(app=origin.app, user=origin.user, session=origin.session)
             return any(each.run == run for each in runs)
         return True
@@ -134,7 +133,8 @@ class SessionBranches:
         version = version_at(events, noted.last, noted.invocation)
         if version is None:
             return
-        runner = self._apps.runner(origin.app, "rewind")
+        # A change of state needs no app, so this may be the first that does.
+        runner = (await self._apps.open(origin.app)).runner("rewind")
         if events[-1].id != noted.last:
             state = await self._state_before(noted.first)
             await sessions.rewind(runner, origin, noted.invocation, state, again=True)
