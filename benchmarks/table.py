@@ -62,6 +62,11 @@ def micros(seconds: float) -> str:
     return f"{seconds * 1e6:.2f} µs"
 
 
+def thousands(count: float) -> str:
+    """Show instructions per event."""
+    return f"{count / 1000:.1f} k"
+
+
 def millis(seconds: float) -> str:
     """Show a time per run."""
     return f"{seconds * 1e3:.0f} ms"

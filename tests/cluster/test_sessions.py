@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from tests.cluster.stage import begin, ended, replica, vanish
 from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
+from tests.server import cut_off
 from tests.server.staged import Stage, agent
+from tests.server.test_cut_off_changes import check_next
 from tests.source.scripted import Scripted
 
 OUTCOMES = {
@@ -130,3 +133,20 @@ async def test_an_impatient_message_after_a_death(redis: RedisServer, tmp_path: 
             assert answer.status_code == 200
             assert await ended(two, run) in ("cancelled", "finished")
             assert (await outcomes(two))[1] == "finished"
+
+
+async def test_a_change_that_was_cut_off_at_another_replica(
+    redis: RedisServer, tmp_path: Path
+) -> None:
+    """The next message undoes it, wherever it arrives; a replica that comes later finds nothing to do."""
+    service, first, second = SqliteSessionService(f"{tmp_path}/sessions.db"), Scripted(), Scripted()
+    cut = cut_off.Cut(service)
+    async with (
+        replica(agent(first), redis, tmp_path, service=service) as one,
+        replica(agent(second), redis, tmp_path) as two,
+    ):
+        chat = await cut_off.begin(one, first)
+        cut.after = 3
+        assert (await cut_off.CHANGES["restore"](one, chat)).status_code == 503
+        await check_next(two, second, chat, "Three.")
+        await check_next(one, first, chat, "Two.")

@@ -9,8 +9,7 @@ from tests.redis_server import RedisServer
 
 from adk_prism.runlog.from_url import open_expiring_store
 from adk_prism.server.identity.caller import Principal
-from adk_prism.server.identity.shared_tickets import SharedTickets
-from adk_prism.server.identity.tickets import place_of
+from adk_prism.server.identity.tickets import SharedTickets, place_of
 
 ANN = Principal("ann", admin=True, expires=2e9)
 PLACE = place_of("/api/runs/run-1/stream", "as=studio&x=é")

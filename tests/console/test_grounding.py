@@ -75,8 +75,10 @@ async def test_a_plan_is_approved_by_key(key: str, told: str, mark: str, termina
         assert "Δ Found: 3 papers in Card index" in panel.text
         assert "SEARCH HELP – database coverage gap" in panel.text
         assert "[1] Try synonyms" in panel.text
-        state = panel.console._session.history.state()
-        assert state[f"{PREFIX}approval_timestamp"].count(":") == 3, "a time with its zone"
+        film = panel.console._session.history.film
+        assert film is not None
+        approved_at = film.state.raw_at(film.last)[f"{PREFIX}approval_timestamp"]
+        assert bytes(approved_at).count(b":") == 3, "a time with its zone"
 
 
 async def test_fast_typing_is_no_approval(terminal: Opens) -> None:

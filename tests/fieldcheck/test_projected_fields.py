@@ -17,8 +17,8 @@ from tests.fieldcheck.carriers import CARRIERS, events_with, on_the_wire
 from tests.fieldcheck.cases import CASES, Case
 from tests.fieldcheck.stream import ai_sdk, records, values_at
 
-from adk_prism.fieldcheck.dispositions import projected
-from adk_prism.fieldcheck.kinds import PROOF, Place, proof
+from adk_prism.fieldcheck.dispositions import FIELDS
+from adk_prism.fieldcheck.kinds import PROOF, Place, Projected, proof
 
 MODELS: dict[str, type[BaseModel]] = {model.__name__: model for model in CARRIERS}
 
@@ -43,8 +43,10 @@ class Row(NamedTuple):
 
 
 def rows() -> Iterator[Row]:
-    for field, row in projected().items():
-        yield from (Row(field, place) for place in row.places)
+    for name, dispositions in FIELDS.items():
+        for field, row in dispositions.items():
+            if isinstance(row, Projected):
+                yield from (Row(f"{name}.{field}", place) for place in row.places)
 
 
 ROWS = list(rows())

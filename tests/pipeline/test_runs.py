@@ -71,18 +71,19 @@ async def end_of(runs: Runs, log: MemoryLog, run: RunId) -> RunEnded:
 
 async def test_a_run_that_was_started_can_be_read(log: MemoryLog) -> None:
     """Its first record is committed when `start` returns, and says whose it is."""
-    runs = runs_on(log)
+    locks = SessionLocks()
+    runs = Runs(log, locks, Kept())
     run, script = await begin(runs)
     (first,) = await entries(log, run)
     assert isinstance(first.record, RunStarted)
     assert (first.record.run, first.record.origin) == (run, HERE)
     assert runs.is_active(run)
-    assert runs.of_session(HERE)
+    assert locks.is_held(HERE)
     assert runs.by_app() == {"app": 1}
     script.end()
     await end_of(runs, log, run)
     assert not runs.is_active(run)
-    assert not runs.of_session(HERE)
+    assert not locks.is_held(HERE)
     assert not runs.by_app()
 
 
@@ -300,7 +301,8 @@ async def test_a_run_that_cannot_be_continued_stays_to_be_had(log: MemoryLog) ->
     dead, leases = SharedLeases(table), SharedLeases(table)
     run, script = await begin(Runs(log, SessionLocks(dead), Kept(), dead))
     dead.die()
-    taker = Runs(log, SessionLocks(leases), Kept(), leases)
+    locks = SessionLocks(leases)
+    taker = Runs(log, locks, Kept(), leases)
 
     async def unreadable(lease: Lease) -> tuple[Script, Past]:
         raise UsageError("What is in this log?")
@@ -308,6 +310,6 @@ async def test_a_run_that_cannot_be_continued_stays_to_be_had(log: MemoryLog) ->
     summary = await log.summary(run)
     with pytest.raises(UsageError):
         await taker.adopt(summary, unreadable)
-    assert not taker.of_session(HERE)
+    assert not locks.is_held(HERE)
     assert list(await leases.ownerless(log)) == [run]
     script.end()

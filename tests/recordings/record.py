@@ -39,6 +39,7 @@ from adk_prism.diagnostics import ignore
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.conversation import Conversations, Start
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.session_branches import SessionBranches
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.pipeline.takeover import Takeovers
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunId, pack
@@ -93,7 +94,9 @@ class RecordingStage(Stage):
         locks = SessionLocks(leases)
         self._runs = Runs(self._log, locks, ignore, leases)
         self._takeovers = Takeovers(self._log, self._apps, self._runs, leases, ignore, "retry")
-        self._talk = Conversations(self._apps, self._runs, locks, Chats(self._log), ignore)
+        chats = Chats(self._log)
+        branches = SessionBranches(self._log, self._apps, chats, locks)
+        self._talk = Conversations(self._apps, self._runs, locks, chats, branches, ignore)
         self._numbers = count(1)
 
     async def run(

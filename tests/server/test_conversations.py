@@ -146,7 +146,7 @@ async def test_deleting_stops_what_runs() -> None:
         await asyncio.wait_for(reached.wait(), PATIENCE)
         await stage.client.delete(CHAT)
         await asyncio.wait_for(running, PATIENCE)
-        assert not stage.context.runs.of_session(ORIGIN)
+        assert not stage.context.locks.is_held(ORIGIN)
         await stage.client.post(f"{CHAT}/restore")
         (found,) = (await stage.client.get("/api/conversations")).json()
         assert found["outcome"] == "cancelled"

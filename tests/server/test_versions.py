@@ -15,9 +15,12 @@ from google.adk.agents import LlmAgent
 from google.adk.artifacts.base_artifact_service import BaseArtifactService
 from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.database_session_service import DatabaseSessionService
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.tools import FunctionTool, LongRunningFunctionTool
 from google.genai import types
+from tests.server.cut_off import Cut
+from tests.server.cut_off import again as regenerate
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging, texts
 from tests.server.test_lineage import assistant, post, rewound, user
 from tests.source.scripted import Scripted, call
@@ -32,14 +35,14 @@ HERE = Origin(app=APP, user=USER, session=SESSION)
 
 
 @asynccontextmanager
-async def service_of(kind: str, folder: Any) -> AsyncIterator[BaseSessionService | None]:
+async def service_of(kind: str, folder: Any) -> AsyncIterator[BaseSessionService]:
     if kind == "sqlite":
         yield SqliteSessionService(f"{folder}/sessions.db")
     elif kind == "database":
         async with DatabaseSessionService(f"sqlite+aiosqlite:///{folder}/sessions.db") as service:
             yield service
     else:
-        yield None
+        yield InMemorySessionService()
 
 
 async def send(stage: Stage, *messages: Json, **body: Any) -> str:
@@ -94,7 +97,10 @@ class Said:
 async def test_any_walk_through_the_versions(
     kind: str, seed: int, steps: int, tmp_path: Any
 ) -> None:
-    """Sending, regenerating and editing anywhere: model, messages and state are those of the branch."""
+    """Sending, regenerating and editing anywhere: model, messages and state are those of the branch.
+
+    Some changes of the session are cut off: then it is as if nothing had been sent.
+    """
     chance = random.Random(seed)
     model = Scripted()
     async with (
@@ -102,30 +108,39 @@ async def test_any_walk_through_the_versions(
         staging(agent(model), service=service) as stage,
     ):
         turns: list[Said] = []
+        cut, cuts = Cut(service), 0
         for number in range(steps):
+            cut.after = limit = chance.choice([None, 0, 2, 5])
+            model.say_nothing_more()
             model.then(call("count", f"c{number}"), f"A{number}.")
             chosen = chance.choice(turns) if turns else None
             how = chance.choice(["after", "after", "again", "edit"]) if chosen else "first"
             name, text, before = f"u{number}", f"Q{number}", chosen.path if chosen else ()
             if chosen is None:
-                run = await send(stage, user(name, text))
+                answer = await post(stage, user(name, text))
             elif how == "after":
-                run = await send(stage, assistant(chosen.answer), user(name, text))
+                answer = await post(stage, assistant(chosen.answer), user(name, text))
             else:
                 before = chosen.path[:-2]
                 if how == "again":
                     name, text = chosen.name, chosen.text
-                    run = await again(stage, chosen.answer)
+                    answer = await regenerate(stage, chosen.answer)
                 elif before:
                     parent = next(t.answer for t in turns if t.path == before)
-                    run = await send(stage, assistant(parent), user(name, text))
+                    answer = await post(stage, assistant(parent), user(name, text))
                 else:
-                    run = await send(stage, user(name, text), history="client")
+                    answer = await post(stage, user(name, text), history="client")
+            if cut.after is None and limit is not None:
+                assert answer.status_code == 503, answer.text
+                cuts += 1
+                continue
+            assert answer.status_code == 200, answer.text
             path = (*before, text, f"A{number}.")
             assert asked(model) == list(path[:-1])
             assert await shown(stage) == list(path)
             assert await count(stage) == len(path) // 2
-            turns.append(Said(run, name, text, path))
+            turns.append(Said(answer.headers["x-prism-run"], name, text, path))
+        assert cuts
         for turn in turns:
             assert (await shown(stage, turn.answer))[: len(turn.path)] == list(turn.path)
         groups = await versions(stage)

@@ -138,7 +138,7 @@ async def _watched(
 ) -> tuple[Watched, Witness, Runner]:
     witness, service = Witness(), service or InMemorySessionService()
     app = App(name=ORIGIN.app, root_agent=root, plugins=[witness])
-    await Sessions(service, allowed_state={"app": frozenset(["app:motto"])}).create(ORIGIN, BEFORE)
+    await Sessions(service).create(ORIGIN, BEFORE)
     runner = Runner(app=app, session_service=service)
     return (await watch(runner)).check(), witness, runner
 

@@ -19,7 +19,7 @@ from google.adk.workflow import Workflow
 from tests.source.runs import ORIGIN, history, new_runner, run, say, state, text_of
 from tests.source.scripted import Scripted, call
 
-from adk_prism.errors import Conflict, Forbidden, NotFound
+from adk_prism.errors import Conflict, NotFound
 from adk_prism.runlog.entry import Origin, RunStarted
 from adk_prism.source.redaction import state_json
 from adk_prism.source.session_cache import cached_sessions
@@ -96,18 +96,6 @@ async def test_append_state_list_and_delete(service: BaseSessionService) -> None
     assert [(s.id, s.events) for s in await sessions.list("app", "u")] == [("s", [])]
     await sessions.delete(ORIGIN)
     assert not await sessions.exists(ORIGIN)
-
-
-@pytest.mark.parametrize("key", ["app:a", "user:a", "temp:a", "_adk_x"])
-def test_reserved_state_is_refused_unless_allowed(key: str) -> None:
-    """The allowance is per app and per key."""
-    service = InMemorySessionService()
-    with pytest.raises(Forbidden, match="reserved"):
-        Sessions(service).check_keys("app", {"fine": 1, key: 1})
-    allowing = Sessions(service, allowed_state={"app": frozenset({key})})
-    allowing.check_keys("app", {key: 1})
-    with pytest.raises(Forbidden):
-        allowing.check_keys("other", {key: 1})
 
 
 async def test_state_that_no_database_could_hold_is_repaired(service: BaseSessionService) -> None:

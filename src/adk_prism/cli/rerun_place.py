@@ -23,15 +23,7 @@ from adk_prism.diagnostics import ignore
 from adk_prism.errors import NotFound, UsageError
 from adk_prism.pipeline.model_calls import ModelCalls
 from adk_prism.runlog.contract import LogReader
-from adk_prism.runlog.entry import (
-    NOTHING,
-    Entry,
-    ModelCalled,
-    Record,
-    RunEnded,
-    RunId,
-    RunStarted,
-)
+from adk_prism.runlog.entry import NOTHING, Entry, ModelCalled, Record, RunEnded, RunId, RunStarted
 from adk_prism.runlog.from_url import open_log
 from adk_prism.server.data_folder import open_data_folder
 from adk_prism.server.settings import Settings

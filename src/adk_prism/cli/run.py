@@ -167,6 +167,7 @@ async def _conversations(
     from adk_prism.pipeline.conversation import Conversations, Start
     from adk_prism.pipeline.model_call_writer import ModelCallWriter
     from adk_prism.pipeline.runs import Runs
+    from adk_prism.pipeline.session_branches import SessionBranches
     from adk_prism.pipeline.session_locks import SessionLocks
     from adk_prism.server.configured_secrets import secrets_of
     from adk_prism.server.data_folder import open_data_folder
@@ -194,7 +195,9 @@ async def _conversations(
         log, "summary" if settings.prices and not args.protocol else "off", report
     )
     runs = Runs(log, locks, report, calls=calls)
-    conversations = Conversations(apps, runs, locks, Chats(log), report)
+    chats = Chats(log)
+    branches = SessionBranches(log, apps, chats, locks)
+    conversations = Conversations(apps, runs, locks, chats, branches, report)
     session = args.session or f"run-{secrets.token_hex(8)}"
     origin = Origin(app=args.app, user=USER, session=session)
     try:

@@ -46,10 +46,7 @@ def checks_of(protocol: str) -> tuple[Check, ...]:
 
 
 async def judge(
-    protocol: str,
-    options: Options,
-    left_out: Collection[str] = (),
-    client: NpmClient | None = None,
+    protocol: str, options: Options, left_out: Collection[str] = (), client: NpmClient | None = None
 ) -> Report:
     """Try a server. Raise `CannotTry` if it cannot be tried, `UsageError` for an unknown check."""
     driver = DRIVERS[protocol]

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from adk_prism.console.transcript import Transcript
 from adk_prism.facts.calls.pending import Pending
 from adk_prism.facts.reader import Reader
@@ -87,10 +85,3 @@ class SessionHistory:
         if name not in self._views:
             self._views[name] = self.film.at(panel=name)[name]
         return self._views[name]
-
-    def state(self) -> dict[str, Any]:
-        """Return the session's state, all scopes together."""
-        if self.film is None:
-            return {}
-        raw = self.film.state.raw_at(self.film.last)
-        return {key: msgspec.json.decode(bytes(value)) for key, value in raw.items()}

@@ -25,6 +25,7 @@ from adk_prism.facts.model import (
 )
 from adk_prism.facts.outcome import is_finish
 from adk_prism.facts.sources import Sources
+from adk_prism.facts.tool_event import ToolEvent
 from adk_prism.runlog.entry import NOTHING
 
 _EMPTY = (b"", b"{}", b"null")
@@ -58,6 +59,19 @@ def read_actions(
                 event.logprobs_result,
                 event.avg_logprobs,
                 (event.error_message or "") if finish else "",
+            )
+        )
+
+
+def read_tool_actions(event: ToolEvent, speaker: Speaker, model_call: str, out: list[Fact]) -> None:
+    """Add the facts of an event of tools that are not in its content."""
+    if event.actions is not None and event.actions.state_delta:
+        out.append(StateChanged(event.actions.state_delta, speaker))
+    finish, usage, model = event.finish_reason, event.usage_metadata, event.model_version
+    if finish or model or _is_filled(usage):
+        out.append(
+            ModelCallEnded(
+                model_call, speaker, finish, usage, model, NOTHING, NOTHING, None, message=""
             )
         )
 

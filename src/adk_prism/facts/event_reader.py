@@ -27,7 +27,7 @@ from adk_prism.facts.adk_event import (
 from adk_prism.facts.agent_text import AgentText, agent_text
 from adk_prism.facts.calls.call_reader import CallReader
 from adk_prism.facts.calls.open_calls import Calls
-from adk_prism.facts.event_actions import finish_of, read_actions, read_error
+from adk_prism.facts.event_actions import finish_of, read_actions, read_error, read_tool_actions
 from adk_prism.facts.json_value import is_given
 from adk_prism.facts.live_turns import NOTHING_SAID, Sign
 from adk_prism.facts.model import (
@@ -53,6 +53,7 @@ from adk_prism.facts.model_call import (
 from adk_prism.facts.outcome import Ending
 from adk_prism.facts.sources import Sources
 from adk_prism.facts.strict_json import repair
+from adk_prism.facts.tool_event import ToolEvent, tool_event
 from adk_prism.facts.transcripts import Transcripts
 from adk_prism.facts.unknown_fields import MOST, unknown_fields
 
@@ -102,7 +103,9 @@ class EventReader:
     @property
     def text(self) -> AgentText | None:
         """The text of the last event, if it held a complete one."""
-        return self._transcript or agent_text(self._parts, self._author)
+        if self._transcript is not None or not self._parts:
+            return self._transcript
+        return agent_text(self._parts, self._author)
 
     def take_answers(self, answers: Mapping[str, Raw]) -> list[Fact]:
         """Show the results that the client gave: ADK takes them without emitting an event."""
@@ -116,6 +119,8 @@ class EventReader:
         try:
             if not raw.isascii():
                 raw.decode()  # msgspec does not check the encoding of values that stay raw JSON
+            if not self._lanes and (tools := tool_event(raw)) is not None:
+                return self._read_tools(cursor, tools, out)
             known = read_known_event(raw)
             event = known or read_event(raw)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
@@ -154,7 +159,7 @@ class EventReader:
 
     # -------------------------------------------------------------- speakers and lanes
 
-    def _speaker(self, event: AdkEvent, out: list[Fact]) -> Speaker:
+    def _speaker(self, event: AdkEvent | ToolEvent, out: list[Fact]) -> Speaker:
         path = event.node_info.path if event.node_info is not None else ""
         key = (event.author, path, event.branch or "")
         speaker = self._speakers.get(key)
@@ -249,6 +254,22 @@ class EventReader:
                 call.stream("transcript", heard_text(part), "", place, out)
 
     # -------------------------------------------------------------- whole events
+
+    def _read_tools(self, cursor: int, event: ToolEvent, out: list[Fact]) -> list[Fact]:
+        """Read an event that holds only calls and responses, while no model call is in flight."""
+        self.ending.is_partial = False
+        speaker = self._speaker(event, out)
+        call = ModelCall(f"call-{cursor}", speaker)
+        for index, part in enumerate(event.content.parts):
+            if part.function_call is not None:
+                place, signature = (cursor, index), part.thought_signature
+                self._transcripts.pause(speaker, out)
+                self._calls.request(part.function_call, call, place, signature, event, out)
+            elif part.function_response is not None:
+                self._calls.answer(part.function_response, speaker, (cursor, index), out, False)
+        read_tool_actions(event, speaker, call.name, out)
+        self.ending.succeed(speaker.path, event.finish_reason)
+        return out
 
     def _read_whole(
         self, cursor: int, raw: bytes, event: AdkEvent, speaker: Speaker, out: list[Fact]

@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby, takewhile
 from operator import itemgetter
-from typing import Final
+
+from msgspec import Struct
 
 from adk_prism.facts.adk_event import Part
 from adk_prism.facts.media import MediaKind
@@ -63,30 +64,19 @@ class OpenBlock:
         return "".join(self.pieces)
 
 
-class ModelCall:
+class ModelCall(Struct, eq=False):
     """The model call in flight in one lane."""
 
-    __slots__ = (
-        "_blocks",
-        "_media",
-        "_repeated",
-        "block",
-        "event",
-        "name",
-        "speaker",
-    )
-
-    def __init__(self, name: str, speaker: Speaker) -> None:
-        self.name: Final = name
-        self.speaker: Final = speaker
-        self.event = ""
-        """Id of the streamed events; the aggregate has the same one."""
-        self.block: OpenBlock | None = None
-        self._blocks: list[OpenBlock] = []
-        """The blocks that were streamed, in order."""
-        self._media: _MediaCounts | None = None
-        self._repeated: dict[BlockKind, str] | None = None
-        """Of a repeated call: the text so far, while it equals what was shown."""
+    name: str
+    speaker: Speaker
+    event: str = ""
+    """Id of the streamed events; the aggregate has the same one."""
+    block: OpenBlock | None = None
+    _blocks: list[OpenBlock] = []
+    """The blocks that were streamed, in order."""
+    _media: _MediaCounts | None = None
+    _repeated: dict[BlockKind, str] | None = None
+    """Of a repeated call: the text so far, while it equals what was shown."""
 
     # -------------------------------------------------------------- blocks
 

@@ -73,13 +73,21 @@ class Ending:
         failed = _NONE
         if code and not is_finish(code):
             failed = _Failure(code, event.error_message or "", _place(event))
-        path = event.node_info.path if event.node_info else ""
-        depth = path.count("/") + 1 if path else 0
         self._last = failed
         if failed.code and not failed.place:
             return
+        depth = _depth(event.node_info.path if event.node_info else "")
         if depth <= self._depth:
             self._depth, self._outer = depth, failed
+
+    def succeed(self, path: str, finish: str) -> None:
+        """Take a non-partial event of the node at `path` that has content and no error."""
+        self._last = _NONE
+        depth = _depth(path)
+        if depth <= self._depth:
+            self._depth, self._outer = depth, _NONE
+        if finish:
+            self.finish = finish
 
     def go_on(self, event: AdkEvent) -> None:
         """Take a partial event: a speaker that continues after its own error has survived it."""
@@ -111,6 +119,11 @@ class Ending:
         if awaiting:
             return "waiting", ""
         return ("incomplete" if captured and (owing or self.is_partial) else "finished"), ""
+
+
+def _depth(path: str) -> int:
+    """Return how deep a node is; 0 for a speaker that is none."""
+    return path.count("/") + 1 if path else 0
 
 
 def _place(event: AdkEvent) -> str:

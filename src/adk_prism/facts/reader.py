@@ -115,16 +115,17 @@ class Reader:
 
     def _read(self, cursor: int, event: bytes) -> list[Fact]:
         facts = self._retries.feed(self._events.read(cursor, event))
-        added: list[Fact] = []
-        if self._annotators:
-            added = self._annotate(cursor, facts, self._events.text)
+        added = self._annotate(cursor, facts, self._events.text)
         facts = self._nodes.feed(facts)
         return self._in_turn([*facts, *added] if added else facts, self._events.sign)
 
     def _annotate(
         self, cursor: int, facts: Sequence[Fact], text: AgentText | None = None
     ) -> list[Fact]:
-        return [fact for one in self._annotators for fact in one.feed(cursor, facts, text)]
+        added: list[Fact] = []
+        for one in self._annotators:
+            added += one.feed(cursor, facts, text)
+        return added
 
     def _in_turn(self, facts: list[Fact], sign: Sign = NOTHING_SAID) -> list[Fact]:
         """Return the facts of an entry; in a live run, with the begins and ends of messages."""

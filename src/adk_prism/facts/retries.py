@@ -11,6 +11,9 @@ from adk_prism.facts.calls.open_calls import Calls
 from adk_prism.facts.model import BlockEnded, Fact, NodeOutput, Speaker
 from adk_prism.runlog.entry import NodeEnded, NodeStarted
 
+_READ = frozenset((BlockEnded, NodeOutput))
+"""The facts that matter here."""
+
 
 class Retries:
     """Tracks what a later attempt may repeat."""
@@ -38,7 +41,7 @@ class Retries:
 
     def feed(self, facts: list[Fact]) -> list[Fact]:
         """Read the facts of an event; return them without repeated outputs."""
-        if not facts:
+        if _READ.isdisjoint(map(type, facts)):
             return facts
         repeats = False
         for item in facts:

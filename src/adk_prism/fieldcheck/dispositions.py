@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from adk_prism.fieldcheck.kinds import Chunk, ChunkDisposition, Disposition, Projected, Rows
+from adk_prism.fieldcheck.kinds import Chunk, ChunkDisposition, Disposition, Rows
 from adk_prism.fieldcheck.tables import (
     actions,
     calls,
@@ -58,16 +58,6 @@ def home(upstream: str) -> str:
         if upstream in subject.TABLE:
             return subject.__name__
     return __name__
-
-
-def projected() -> dict[str, Projected]:
-    """Return what is projected, by `Type.field`."""
-    return {
-        f"{name}.{field}": row
-        for name, rows in FIELDS.items()
-        for field, row in rows.items()
-        if isinstance(row, Projected)
-    }
 
 
 def disposition(upstream: str, member: str) -> Disposition | None:

@@ -96,11 +96,6 @@ class VoiceActivityDetector:
         self.last = AudioMeter()
         """The last utterance."""
 
-    @property
-    def is_speaking(self) -> bool:
-        """Whether somebody is speaking."""
-        return self._utterance is not None
-
     def hear(self, pcm: bytes, media_type: str) -> Activity:
         """Take a chunk of audio."""
         found = _RATE.search(media_type)

@@ -7,8 +7,9 @@ for nothing here.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, assert_never
 
 import msgspec
@@ -34,10 +35,11 @@ from adk_prism.pipeline.answered_message import (
     find_answered_by_chat,
 )
 from adk_prism.pipeline.audit_actions import Action, AuditedAction, WriteAudit, no_audit
-from adk_prism.pipeline.branch_change import BranchChange, branch_change
+from adk_prism.pipeline.branch_change import branch_change
 from adk_prism.pipeline.branch_point import kept_turns, taken_ids
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.session_branches import SessionBranches
 from adk_prism.pipeline.session_locks import Policy, SessionLocks
 from adk_prism.pipeline.source_wrappers import (
     HeldAnswers,
@@ -59,7 +61,6 @@ from adk_prism.runlog.entry import (
 from adk_prism.source.apps import Apps
 from adk_prism.source.contract import EventSource
 from adk_prism.source.denial_reason import REASON
-from adk_prism.source.earlier_version import bring_back, find_version
 from adk_prism.source.request import RunRequest, Variant, read_content
 from adk_prism.source.session_changes import StoredAnswersSource
 
@@ -96,6 +97,7 @@ class Conversations:
         runs: Runs,
         locks: SessionLocks,
         chats: Chats,
+        branches: SessionBranches,
         report: Report,
         deciding: SessionLocks | None = None,
         note: WriteAudit = no_audit,
@@ -108,16 +110,26 @@ class Conversations:
         self._runs = runs
         self._locks = locks
         self._chats = chats
+        self._branches = branches
         self._report = report
         self._deciding = deciding or SessionLocks()
         self._note = note
 
-    def _alone(self, start: Start) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def _alone(self, start: Start) -> AsyncIterator[None]:
         if start.policy == "refuse" and self._locks.is_held(start.origin):
             raise Conflict(
                 "This session is running. Wait until it finishes, stop it, or use another session."
             )
-        return self._deciding.held(start.origin)
+        async with self._decided(start.origin, start.policy):
+            yield
+
+    @asynccontextmanager
+    async def _decided(self, origin: Origin, policy: Policy = "wait") -> AsyncIterator[None]:
+        """Keep others from deciding about a session, which is as the log says."""
+        async with self._deciding.held(origin):
+            await self._branches.settle(origin, policy)
+            yield
 
     async def perform(self, start: Start, command: Command) -> RunId:
         """Carry a command out; return its run.
@@ -197,7 +209,7 @@ class Conversations:
         start: Start,
         message: Submit,
         *,
-        before: Callable[[], Awaitable[None]] | None = None,
+        before: Callable[[RunId], Awaitable[None]] | None = None,
         **about: Any,
     ) -> RunId:
         content = read_content(message.content)
@@ -211,7 +223,7 @@ class Conversations:
                 extras=message.extras,
                 **about,
             )
-            return self._source(start, request, before)
+            return self._source(start, request, before and partial(before, run))
 
         return await self._runs.start(start.origin, start.policy, make, start.run)
 
@@ -283,8 +295,8 @@ class Conversations:
         again = {name for turn in change.back for name in (turn.message, turn.user_message)}
         rewound = await taken_ids(self._chats, change.void, {message.message_id, *again})
 
-        async def prepare() -> None:
-            await self._change_branch(start.origin, change)
+        async def prepare(run: RunId) -> None:
+            await self._branches.change(start.origin, run, change)
 
         run = await self._say(
             start,
@@ -302,29 +314,12 @@ class Conversations:
             await self._note(action)
         return run
 
-    async def _change_branch(self, origin: Origin, change: BranchChange) -> None:
-        """Rewind the session to what is kept of it, and bring back what was rewound before."""
-        sessions = self._apps.sessions(origin.app)
-        runner = self._apps.runner(origin.app, "rewind")
-        # A run can fail before ADK has stored its message: then there is nothing of it to rewind.
-        rewound = await sessions.first_stored(origin, change.rewound)
-        version = None
-        if change.returning:
-            events = (await sessions.get(origin)).events
-            wanted = change.wanted(frozenset(event.invocation_id for event in events))
-            version = find_version(events, wanted, change.known, rewound)
-        if rewound:
-            state = await self._chats.state_before(change.first)
-            await sessions.rewind(runner, origin, rewound, state)
-        if version is not None:
-            await bring_back(runner, origin, version)
-
     # -------------------------------------------------------------- answers
 
     async def _answer(self, start: Start, given: Answer) -> RunId:
         """Continue a message whose questions are answered."""
         while True:
-            async with self._deciding.held(start.origin):
+            async with self._decided(start.origin):
                 turns = await self._chats.turns(start.origin)
                 if not given.leaves_questions:
                     questions.check_none_open(await questions.last_asked(self._chats, turns))
@@ -338,7 +333,7 @@ class Conversations:
 
     async def _answer_questions(self, start: Start, given: AnswerQuestions) -> RunId:
         """Continue a message all of whose questions are answered, or leave them."""
-        async with self._deciding.held(start.origin):
+        async with self._decided(start.origin):
             turns = await self._chats.turns(start.origin)
             message = questions.new_message(turns, given)
             if message is not None:
@@ -478,7 +473,7 @@ class Conversations:
         def make(run: RunId) -> EventSource:
             request = self._request(start, run)
             source = self._apps.app(start.origin.app).state_update(request, self._report)
-            return _prepared(start, source)
+            return _prepared(start, source, partial(self._branches.settle_locked, start.origin))
 
         return await self._runs.start(start.origin, "wait", make, start.run)
 

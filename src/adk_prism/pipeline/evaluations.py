@@ -67,12 +67,7 @@ class Evaluations:
     """Runs eval sets on the apps of a server."""
 
     def __init__(
-        self,
-        apps: Apps,
-        conversations: Conversations,
-        log: RunLog,
-        chats: Chats,
-        calls: ModelCalls,
+        self, apps: Apps, conversations: Conversations, log: RunLog, chats: Chats, calls: ModelCalls
     ) -> None:
         self._apps = apps
         self._conversations = conversations

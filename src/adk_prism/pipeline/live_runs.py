@@ -15,6 +15,7 @@ from uuid import uuid4
 from adk_prism.diagnostics import Report
 from adk_prism.errors import Conflict
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.session_branches import SessionBranches
 from adk_prism.pipeline.session_locks import Policy, SessionLocks
 from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.source.apps import Apps
@@ -94,6 +95,7 @@ class LiveRuns:
         self,
         apps: Apps,
         runs: Runs,
+        branches: SessionBranches,
         report: Report,
         *,
         options: LiveOptions,
@@ -104,6 +106,7 @@ class LiveRuns:
         """`busy` is what a live run does to another run of its session."""
         self._apps = apps
         self._runs = runs
+        self._branches = branches
         self._report = report
         self.options = options
         self.grace = grace
@@ -150,6 +153,7 @@ class LiveRuns:
             sources.append(app.live(call, self._report))
             return sources[0]
 
+        await self._branches.settle(origin, self._busy)
         run_id = await self._runs.start(origin, self._busy, make)
         run = self._running[origin] = LiveRun(self, origin, run_id, sources[0])
         watching = asyncio.create_task(self._watch(run), name=f"watch {run_id}")

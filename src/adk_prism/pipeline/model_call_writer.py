@@ -112,11 +112,7 @@ def _common(one: Sequence[int], other: Sequence[int]) -> int:
 
 
 async def append_foreign(
-    log: RunLog,
-    calls: ModelCallWriter | None,
-    run: RunId,
-    origin: Origin,
-    entries: Sequence[Entry],
+    log: RunLog, calls: ModelCallWriter | None, run: RunId, origin: Origin, entries: Sequence[Entry]
 ) -> Receipt:
     """Append entries that were recorded elsewhere, and store the texts of their model calls.
 

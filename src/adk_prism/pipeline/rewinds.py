@@ -7,10 +7,12 @@ chat then knows it from the log, as after any other message that was rewound.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from adk_prism.diagnostics import Report
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.session_branches import SessionBranches
 from adk_prism.pipeline.turns import Turn, first_recorded
 from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.source.apps import Apps
@@ -21,10 +23,13 @@ from adk_prism.source.session_changes import Rewind, RewindSource
 class Rewinds:
     """The rewinds of one server."""
 
-    def __init__(self, apps: Apps, runs: Runs, chats: Chats, report: Report) -> None:
+    def __init__(
+        self, apps: Apps, runs: Runs, chats: Chats, branches: SessionBranches, report: Report
+    ) -> None:
         self._apps = apps
         self._runs = runs
         self._chats = chats
+        self._branches = branches
         self._report = report
 
     async def rewind(self, origin: Origin, invocation: str) -> RunId:
@@ -37,15 +42,12 @@ class Rewinds:
         await self._apps.sessions(origin.app).state(origin)
         await self._apps.open(origin.app)
 
-        async def plan() -> Rewind:
-            return await self._plan(origin, invocation)
-
         def make(run: RunId) -> EventSource:
             return RewindSource(
                 self._apps.runner(origin.app, "rewind"),
                 run,
                 origin,
-                plan,
+                partial(self._plan, run, origin, invocation),
                 agents=self._apps.agents(origin.app),
                 report=self._report,
             )
@@ -54,14 +56,19 @@ class Rewinds:
         await self._runs.wait(run)
         return run
 
-    async def _plan(self, origin: Origin, invocation: str) -> Rewind:
+    async def _plan(self, run: RunId, origin: Origin, invocation: str) -> Rewind:
+        await self._branches.settle_locked(origin)
         turns = await self._chats.turns(origin)
         first = next(
             (r.summary.run for t in turns for r in t.runs if r.summary.invocation == invocation),
             None,
         )
         state = await self._chats.state_before(first) if first is not None else None
-        void = await self._apps.sessions(origin.app).invocations_from(origin, invocation)
+        sessions = self._apps.sessions(origin.app)
+        void = await sessions.invocations_from(origin, invocation)
+        if void:
+            last = (await sessions.get(origin)).events[-1].id
+            await self._branches.begin(origin, run, last, invocation, first or "")
         return Rewind(invocation, state, _first_void(turns, void))
 
 

@@ -288,10 +288,6 @@ class Runs:
         """Return how many runs of each app are being recorded here."""
         return Counter(active.origin.app for active in self._active.values())
 
-    def of_session(self, origin: Origin) -> bool:
-        """Return whether a run is active on a session."""
-        return self._locks.is_held(origin)
-
     def refuse_new(self) -> None:
         """Start no more runs, and take none over."""
         self._draining = True

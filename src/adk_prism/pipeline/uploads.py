@@ -20,15 +20,7 @@ from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.pipeline.model_call_writer import ModelCallWriter, append_foreign
 from adk_prism.pipeline.runs import new_run
 from adk_prism.runlog.contract import RunLog, RunSummary
-from adk_prism.runlog.entry import (
-    Entry,
-    ModelCalled,
-    Origin,
-    RunId,
-    RunStarted,
-    pack,
-    unpack,
-)
+from adk_prism.runlog.entry import Entry, ModelCalled, Origin, RunId, RunStarted, pack, unpack
 from adk_prism.runlog.leases import Leases, LocalLeases
 from adk_prism.source.model_calls.file_form import from_file
 from adk_prism.source.recording import read_run

@@ -212,9 +212,9 @@ class FrameReader:
         if projection is None:
             projection = self._projection = self._begin(entry)
         frames = projection.feed(entry)
-        if len(frames) == 1:  # most often, and cheaper than a comprehension
+        if len(frames) == 1:  # most often, and cheaper than a map
             return [self._payload(frames[0])]
-        return [self._payload(frame) for frame in frames]
+        return list(map(self._payload, frames))
 
     def _begin(self, first: Entry) -> Projection[Any]:
         if isinstance(first.record, RunStarted):

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.agent_text import AgentText
@@ -38,24 +38,21 @@ _AGENT_INPUT = b'{"request":'
 _AGENT_OUTPUT = frozenset(("result", "proof_layer", "proofLayer"))
 
 
-class _Call:
+class _Call(Struct, eq=False):
     """A call without a response."""
 
-    __slots__ = ("adk_id", "caller", "cursor", "id", "input", "name", "specialist", "within")
-
-    def __init__(self, cursor: int, call: str, adk_id: str, name: str) -> None:
-        self.cursor = cursor
-        """The entry that requested it."""
-        self.id = call
-        self.adk_id = adk_id
-        self.name = name
-        self.input = b""
-        self.caller: SubjectProof | None = None
-        """The specialist that made the call; None for the root."""
-        self.within = ""
-        """The call that runs that specialist."""
-        self.specialist: SubjectProof | None = None
-        """The specialist that this call runs."""
+    cursor: int
+    """The entry that requested it."""
+    id: str
+    adk_id: str
+    name: str
+    input: bytes = b""
+    caller: SubjectProof | None = None
+    """The specialist that made the call; None for the root."""
+    within: str = ""
+    """The call that runs that specialist."""
+    specialist: SubjectProof | None = None
+    """The specialist that this call runs."""
 
     def looks_like_agent(self, output: Raw) -> bool:
         """Recognise ADK's `AgentTool`: a request in; out comes a text, or an object with a proof."""
@@ -186,8 +183,8 @@ class ProofAnnotator:
 
     def _requested(self, cursor: int, item: fact.CallRequested) -> None:
         lane = self._lane_of(item.speaker)
-        call = self._open(_Call(cursor, item.call, item.adk_id or item.call, item.name))
-        call.input = bytes(item.input)
+        adk_id = item.adk_id or item.call
+        call = self._open(_Call(cursor, item.call, adk_id, item.name, bytes(item.input)))
         if lane is not None:
             call.caller, call.within = lane
         self._add_step(call, Step(f"Called {item.name}", "call", cursor, "computed", item.call))

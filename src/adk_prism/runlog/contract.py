@@ -228,7 +228,10 @@ class RunLog(Protocol):
         """Return the notes of runs and sessions by kind and key, without owners that have none."""
 
     async def noted(self, kind: str) -> Sequence[Origin]:
-        """Return the sessions that have a note of a kind; some may have had one that was removed."""
+        """Return the sessions that have a note of a kind.
+
+        One whose note was removed may be among them, until the session is removed.
+        """
 
     async def summary(self, run: RunId) -> RunSummary:
         """Return one run's summary; raise `NotFound` or `Gone`."""

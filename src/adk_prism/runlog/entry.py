@@ -446,7 +446,7 @@ def unpack(kind: str, payload: bytes) -> Record:
 
 def is_absent(value: Raw) -> bool:
     """Return whether a Raw field is absent."""
-    return not bytes(value)
+    return len(value) == 0
 
 
 def to_raw(value: Any) -> Raw:

@@ -27,12 +27,11 @@ from adk_prism.pipeline.protocols import protocols as installed_protocols
 from adk_prism.server.configured_secrets import secrets_of
 from adk_prism.server.context import Context
 from adk_prism.server.data_folder import open_data_folder
-from adk_prism.server.guards.agent_body import AGENT_PATH
 from adk_prism.server.guards.body_limit import BodyLimit, PathLimit
-from adk_prism.server.guards.chat_body import CHAT_PATH
+from adk_prism.server.guards.chat_body import AGENT_PATH, CHAT_PATH
 from adk_prism.server.guards.host_and_origin import Guard
 from adk_prism.server.identity.callback import Authenticate
-from adk_prism.server.identity.identify_middleware import IdentifyMiddleware
+from adk_prism.server.identity.identity import IdentifyMiddleware
 from adk_prism.server.lifecycle import Lifecycle, StartOnce
 from adk_prism.server.limits.limit_middleware import LimitMiddleware
 from adk_prism.server.observability.observability import Observability, open_observability
@@ -189,9 +188,7 @@ def _path_limits(settings: Settings) -> list[PathLimit]:
     ]
 
 
-def lifespan_of(
-    lifecycle: Lifecycle,
-) -> Callable[[object], AbstractAsyncContextManager[None]]:
+def lifespan_of(lifecycle: Lifecycle) -> Callable[[object], AbstractAsyncContextManager[None]]:
     """Return a lifespan for an ASGI application that runs this lifecycle."""
 
     @asynccontextmanager

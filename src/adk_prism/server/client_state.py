@@ -2,8 +2,8 @@
 
 An app that declares keys (`adk_prism.client_state`) lets clients write these and no others. For any
 other app the scopes decide: ADK shares `app:` keys among all users and `user:` keys among a user's
-sessions, so a client that writes them reaches into conversations that are not its own; what is reserved
-is said by `Sessions.check_keys`. The setting `client_state` exempts prefixes from both.
+sessions, so a client that writes them reaches into conversations that are not its own; `temp:` keys live
+inside a run, `_adk` ones are ADK's own. The setting `client_state` exempts prefixes from both.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from adk_prism.facts.json_value import same_json
 from adk_prism.runlog.entry import Origin, Warned, to_raw
 from adk_prism.source.apps import Apps
 from adk_prism.source.redaction import state_json
+from adk_prism.source.sessions import SHARED
 
+_RESERVED = (*SHARED, "_adk")
 SHOWN = 5
 """Keys in a warning."""
 
@@ -37,7 +39,7 @@ class ClientState:
         rest = [key for key in keys if not key.startswith(self._allowed)]
         declared = self._apps.client_keys(app)
         if declared is None:
-            return self._apps.sessions(app).refused_keys(app, rest)
+            return [key for key in rest if key.startswith(_RESERVED)]
         return [key for key in rest if key not in declared]
 
     async def check(self, app: str, delta: Mapping[str, Any]) -> None:
@@ -48,15 +50,14 @@ class ClientState:
         if not delta:
             return
         await self._apps.open(app)
-        declared = self._apps.client_keys(app)
-        if declared is None:
-            rest = {k: value for k, value in delta.items() if not k.startswith(self._allowed)}
-            self._apps.sessions(app).check_keys(app, rest)
-        elif refused := self.refused_keys(app, delta):
-            raise Forbidden(
-                f"A client may not write the state key {refused[0][:60]!r}: the app {app!r} lets clients "
-                f"write {', '.join(sorted(declared)) or 'none'}."
+        if refused := self.refused_keys(app, delta):
+            declared = self._apps.client_keys(app)
+            why = (
+                "the prefixes app:, user:, temp: and _adk are reserved. Use another key, or have it allowed."
+                if declared is None
+                else f"the app {app!r} lets clients write {', '.join(sorted(declared)) or 'none'}."
             )
+            raise Forbidden(f"A client may not write the state key {refused[0][:60]!r}: {why}")
 
     async def changes(
         self, origin: Origin, copy: Mapping[str, Any]

@@ -1,7 +1,8 @@
 """The parts of one server: made once by `wiring`, passed on to the routes by `app`.
 
 There are no module-level services; `create_app` twice in one process gives two servers that share
-nothing. A routes module is a function `routes(…) -> APIRouter` of the parts that it uses.
+nothing. A routes module is a function `routes(…) -> APIRouter` of the parts that it uses (of more
+than five, the context), or, with many handlers, a class of them with `router()`.
 """
 
 from __future__ import annotations
@@ -14,15 +15,13 @@ from adk_prism.pipeline.cancellation import Canceller
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.conversation import Conversations
 from adk_prism.pipeline.deletions import Deletions
-from adk_prism.pipeline.entry_detail import EntryDetails
 from adk_prism.pipeline.films import Films
 from adk_prism.pipeline.forks import Forks
 from adk_prism.pipeline.live_runs import LiveRuns
 from adk_prism.pipeline.recorded_runs import RecordedRuns
-from adk_prism.pipeline.reruns import Reruns
-from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.run_index import RunIndex
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.session_branches import SessionBranches
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.pipeline.takeover import Takeovers
 from adk_prism.pipeline.uploads import Uploads
@@ -65,12 +64,10 @@ class Context:
     chats: Chats
     client_state: ClientState
     conversations: Conversations
+    branches: SessionBranches
     live: LiveRuns
-    rewinds: Rewinds
     forks: Forks
-    reruns: Reruns
     films: Films
-    entry_details: EntryDetails
     uploads: Uploads
     recorded: RecordedRuns
     idempotency: Idempotency

@@ -16,10 +16,10 @@ from typing import Any, Protocol
 from fastapi import Response
 from starlette.types import Receive, Scope, Send
 
-from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
+from adk_prism.diagnostics import Diagnostic, Report
 from adk_prism.projection.contract import Payload, ProtocolSpec
 from adk_prism.server.error_texts import ErrorTexts
-from adk_prism.source.error_text import message_of
+from adk_prism.source.error_text import report_error
 
 HEADERS = {
     "content-type": "text/event-stream; charset=utf-8",
@@ -117,15 +117,7 @@ class EventStream(Response):
         self._sending = None
 
     def _broken(self, error: Exception, scope: Scope) -> bytes:
-        correlation = new_correlation()
-        self._report(
-            Diagnostic(
-                kind="stream broken",
-                correlation=correlation,
-                cause=cause_of(error),
-                message=message_of(error),
-            )
-        )
+        correlation = report_error(self._report, "stream broken", error)
         text = self._errors.text(scope, f"The stream broke off. Reference: {correlation}.")
         return b"".join(map(_unplaced, self._spec.failure(text)))
 

@@ -32,7 +32,7 @@ from adk_prism.errors import Draining, NotBuilt, PrismError, TooMany, Unauthoriz
 from adk_prism.server.error_texts import ErrorTexts
 from adk_prism.server.observability.request_tracking import CURRENT_REQUEST
 from adk_prism.server.problem_format import MEDIA_TYPE, TEXT_TYPE, wants_text
-from adk_prism.source.error_text import message_of
+from adk_prism.source.error_text import message_of, report_error
 
 TYPE_HEADER: Final = "x-prism-problem"
 REFERENCE_HEADER: Final = "x-prism-reference"
@@ -175,14 +175,7 @@ def _of_http(error: HTTPException) -> Problem:
 
 
 def _of_unexpected(error: Exception, report: Report) -> Problem:
-    correlation = new_correlation()
-    diagnostic = Diagnostic(
-        kind="request failed",
-        correlation=correlation,
-        cause=cause_of(error),
-        message=message_of(error),
-    )
-    report(diagnostic)
+    correlation = report_error(report, "request failed", error)
     return Problem(
         type=TYPE_PREFIX + "internal-error",
         title=PrismError.title,

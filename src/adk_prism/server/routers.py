@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 
+from adk_prism.pipeline.entry_detail import EntryDetails
 from adk_prism.pipeline.eval_cases import EvalCases
 from adk_prism.pipeline.feedback import Feedbacks
 from adk_prism.pipeline.model_calls import ModelCalls
+from adk_prism.pipeline.reruns import Reruns
+from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.server import index_page, web_page
-from adk_prism.server.chat_socket.connection import ChatParts
 from adk_prism.server.configured_secrets import secrets_of
 from adk_prism.server.context import Context
 from adk_prism.server.conversation_title import ConversationTitles
@@ -97,54 +99,43 @@ def _of_pages_and_apps(context: Context) -> Iterator[APIRouter]:
 def _of_adk(context: Context, calls: ModelCalls) -> Iterator[APIRouter]:
     apps, log, lifecycle = context.apps, context.log, context.lifecycle
     yield adk_meta.routes(apps, lifecycle)
-    yield adk_trace.routes(log, context.chats, calls)
+    yield adk_trace.TraceRoutes(log, context.chats, calls).router()
     yield ready.routes(log, apps, lifecycle)
-    yield adk_sessions.routes(
+    yield adk_sessions.SessionRoutes(
         apps,
         context.locks,
         log,
         context.deletions,
-        context.rewinds,
+        context.branches,
+        Rewinds(apps, context.runs, context.chats, context.branches, context.report),
         context.client_state,
         context.audit,
         lifecycle,
-    )
-    yield adk_artifacts.routes(apps, context.audit)
-    yield run.routes(apps, log, context.starter, context.streams)
+    ).router()
+    yield adk_artifacts.ArtifactRoutes(apps, context.audit).router()
+    yield run.RunRoutes(apps, log, context.starter, context.streams).router()
 
 
 def _of_chats(context: Context) -> Iterator[APIRouter]:
-    apps, log, lifecycle = context.apps, context.log, context.lifecycle
-    error_texts, audit_log, streams = context.errors, context.audit, context.streams
-    yield chat.routes(apps, context.chats, context.canceller, audit_log, context.starter, streams)
-    yield conversations.routes(
-        apps, log, context.deletions, context.canceller, context.locks, audit_log
-    )
-    yield chat_socket.routes(apps, lifecycle, streams, _chat_parts(context))
-    yield live.routes(apps, context.live, log, lifecycle, error_texts, audit_log, context.settings)
-    yield adk_live.routes(
-        apps, context.live, log, context.client_state, error_texts, audit_log, lifecycle
-    )
-
-
-def _chat_parts(context: Context) -> ChatParts:
-    return ChatParts(
-        log=context.log,
-        chats=context.chats,
-        runs=context.runs,
-        starter=context.starter,
-        audit=context.audit,
-        errors=context.errors,
-        report=context.report,
-        sockets=context.sockets,
-    )
+    yield chat.ChatRoutes(
+        context.apps,
+        context.chats,
+        context.canceller,
+        context.audit,
+        context.starter,
+        context.streams,
+    ).router()
+    yield conversations.routes(context)
+    yield chat_socket.routes(context)
+    yield live.routes(context)
+    yield adk_live.routes(context)
 
 
 def _of_runs(context: Context, calls: ModelCalls) -> Iterator[APIRouter]:
     apps, log, lifecycle = context.apps, context.log, context.lifecycle
     chats, audit_log, idempotency = context.chats, context.audit, context.idempotency
     cases, titles = EvalCases(log, chats), ConversationTitles(log, chats)
-    yield runs.routes(
+    yield runs.RunsRoutes(
         log,
         context.run_index,
         chats,
@@ -154,24 +145,29 @@ def _of_runs(context: Context, calls: ModelCalls) -> Iterator[APIRouter]:
         context.streams,
         calls,
         titles,
-    )
+    ).router()
     yield model_calls.routes(calls, log)
     yield feedback.routes(apps, log, chats, Feedbacks(log, context.run_index))
     yield views.routes(context.films)
     yield compare.routes(log, chats, calls)
     yield eval_cases.routes(cases)
-    yield evals.routes(context.evaluator, cases, apps, log, lifecycle)
-    yield film.routes(context.films, context.entry_details, chats, apps, lifecycle, calls, titles)
-    yield forks.routes(
+    yield evals.EvalRoutes(context.evaluator, cases, apps, log, lifecycle).router()
+    yield film.FilmRoutes(
+        context.films, EntryDetails(log), chats, apps, lifecycle, calls, titles
+    ).router()
+    yield forks.ForkRoutes(
         apps, log, context.forks, context.client_state, idempotency, audit_log, lifecycle
+    ).router()
+    again = Reruns(
+        log, apps, context.runs, chats, context.forks, context.conversations, context.report
     )
-    yield rerun.routes(log, context.reruns, idempotency, audit_log, lifecycle)
+    yield rerun.routes(log, again, idempotency, audit_log, lifecycle)
     yield recordings.routes(context.uploads, lifecycle, log)
     yield record.routes(context.recorded, lifecycle)
 
 
 def _of_protocols(context: Context) -> Iterator[APIRouter]:
-    yield studio.routes(context.apps, context.log, context.starter, context.streams)
+    yield studio.StudioRoutes(context.apps, context.log, context.starter, context.streams).router()
     yield ag_ui.routes(context)
     yield copilotkit.routes(context)
     yield a2a.routes(context)
@@ -183,7 +179,7 @@ def _of_operation(context: Context) -> Iterator[APIRouter]:
     yield tickets.routes(context.tickets)
     yield me.routes()
     yield connection_check.routes(settings, context.lifecycle)
-    yield share_links.routes(context.links, log, context.audit, settings)
+    yield share_links.LinkRoutes(context.links, log, context.audit, settings).router()
     yield metrics.routes(context.metrics)
     yield audit.routes(context.audit)
     yield setup.routes(

@@ -6,6 +6,7 @@ which state, tools and files may the request bring, was the same request sent be
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 from uuid import uuid4
@@ -17,9 +18,8 @@ from adk_prism.commands import ChangeState, ClientRequest, RunAgent, Submit, ids
 from adk_prism.errors import NotFound
 from adk_prism.pipeline.conversation import Conversations, Start
 from adk_prism.projection.contract import ProtocolSpec
-from adk_prism.runlog.entry import Origin, RunId
+from adk_prism.runlog.entry import BroughtTool, Origin, RunId, Warned
 from adk_prism.server.client_state import ClientState
-from adk_prism.server.client_tools import tools_of_request
 from adk_prism.server.files.resent_files import ResentFiles
 from adk_prism.server.guards.name_rules import check_session, check_user
 from adk_prism.server.idempotency import Idempotency
@@ -28,6 +28,7 @@ from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.observability.request_tracking import called_by
 from adk_prism.server.settings import Settings
 from adk_prism.source.apps import Apps
+from adk_prism.source.client_tools import read_tools
 
 
 class Sent(Struct, frozen=True, kw_only=True):
@@ -92,7 +93,7 @@ class RunStarter:
         await self._client_state.check(app, asked.state_delta)
         if _is_adk(asked):
             await self._find_session(origin)
-        tools, warnings = tools_of_request(self._apps, app, asked)
+        tools, warnings = _tools_of_request(self._apps, app, asked)
         changed, ignored = await self._client_state.changes(origin, asked.state)
         declared = self._client_state.declared(app, asked.declared_state)
         start = Start(
@@ -145,3 +146,40 @@ def _of_run(asked: ClientRequest) -> tuple[str, str]:
 def _is_adk(asked: ClientRequest) -> bool:
     """Return whether a request has the meaning that ADK's own routes give it."""
     return isinstance(asked.command, RunAgent | ChangeState)
+
+
+_SHOWN_TOOLS = 5
+"""Names of tools in a warning."""
+
+
+def _tools_of_request(
+    apps: Apps, app: str, asked: ClientRequest
+) -> tuple[list[BroughtTool], list[Warned]]:
+    """Return the tools that a request brings, and warnings about what of it is ignored.
+
+    An app lets clients bring tools with `client_tools("request")` (`source.client_tools`). What the agent is
+    instructed to do is up to the app: system messages and `system` of a body never reach the model. Raise
+    `Unprocessable` for tools that cannot be used.
+    """
+    warnings = [_SYSTEM_IGNORED] if asked.has_instructions else []
+    if not asked.tools:
+        return [], warnings
+    if "client tools" in apps.app(app).lacks:
+        return [], [*warnings, _tools_ignored(asked.tools)]
+    return read_tools(apps.runner(app, "client tools"), asked.tools), warnings
+
+
+_SYSTEM_IGNORED = Warned(
+    code="system-ignored",
+    text="The system message was ignored: only the app sets the instructions of its agents.",
+)
+
+
+def _tools_ignored(tools: Any) -> Warned:
+    names = [str(name)[:40] for name in tools] if isinstance(tools, Mapping) else []
+    shown = ", ".join(names[:_SHOWN_TOOLS]) + (", …" if len(names) > _SHOWN_TOOLS else "")
+    return Warned(
+        code="tools-ignored",
+        text=f"The request's tools were ignored ({shown or 'not an object'}): this app takes none from "
+        'clients. It does with the plugin client_tools("request").',
+    )

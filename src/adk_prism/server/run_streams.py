@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from starlette.requests import HTTPConnection
+from starlette.responses import Response
 
 from adk_prism.diagnostics import Report
-from adk_prism.pipeline.broadcast import Broadcaster, Viewer
+from adk_prism.pipeline.broadcast import Broadcaster
 from adk_prism.projection.contract import Format, ProtocolSpec
 from adk_prism.projection.file_links import FileLinks
 from adk_prism.runlog.entry import BEGINNING, Position, RunId
@@ -44,13 +45,14 @@ class RunStreams:
         complete = self._errors.completion(request.scope)
         return spec.format(dialect, files, complete=complete, raw=raw)
 
-    async def view(self, run: RunId, format: Format, after: Position = BEGINNING) -> Viewer:
-        """Return a view of a run. Raise what `Broadcaster.open` raises."""
-        return await self.broadcaster.open(run, format, after)
-
     async def start(self, run: RunId, format: Format, after: Position = BEGINNING) -> EventStream:
-        """Return the response that streams a run."""
-        return self.response(await self.view(run, format, after), format, run)
+        """Return the response that streams a run. Raise what `Broadcaster.open` raises."""
+        return self.response(await self.broadcaster.open(run, format, after), format, run)
+
+    async def resume(self, run: RunId, format: Format, after: Position) -> Response:
+        """Return the response that goes on with a run after a position; 204 after its end."""
+        view = await self.broadcaster.open(run, format, after)
+        return Response(status_code=204) if view.nothing_left else self.response(view, format, run)
 
     def response(self, view: Viewable, format: Format, run: RunId | None = None) -> EventStream:
         """Return the response that streams a view; with a run, one that names it."""

@@ -18,7 +18,6 @@ from adk_prism.pipeline.cancellation import Canceller
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.conversation import Conversations
 from adk_prism.pipeline.deletions import Deletions
-from adk_prism.pipeline.entry_detail import EntryDetails
 from adk_prism.pipeline.films import Films
 from adk_prism.pipeline.fork_history import ForkHistories
 from adk_prism.pipeline.forks import Forks
@@ -26,10 +25,9 @@ from adk_prism.pipeline.live_runs import LiveRuns
 from adk_prism.pipeline.model_call_writer import ModelCallWriter
 from adk_prism.pipeline.quota import Quota, RunLimits
 from adk_prism.pipeline.recorded_runs import LOST, RecordedRuns
-from adk_prism.pipeline.reruns import Reruns
-from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.run_index import RunIndex
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.session_branches import SessionBranches
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.pipeline.session_log import SessionLog
 from adk_prism.pipeline.takeover import Takeovers, can_resume, settle_orphans
@@ -56,12 +54,9 @@ from adk_prism.server.idempotency import Idempotency
 from adk_prism.server.identity.build import build_identity
 from adk_prism.server.identity.callback import Authenticate
 from adk_prism.server.identity.share_links import ShareLinks, file_of
-from adk_prism.server.identity.shared_tickets import SharedTickets
-from adk_prism.server.identity.tickets import TicketOffice, Tickets
+from adk_prism.server.identity.tickets import SharedTickets, TicketOffice, Tickets
 from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.limits.caller_limits import CallerLimits
-from adk_prism.server.limits.shared_limits import SharedLimits
-from adk_prism.server.limits.shared_run_count import SharedRunCount
+from adk_prism.server.limits.shared_limits import SharedLimits, SharedRunCount
 from adk_prism.server.observability.metrics.gauges import add_gauges
 from adk_prism.server.observability.metrics.loop_lag import BLOCKED, measuring
 from adk_prism.server.observability.observability import Observability
@@ -75,7 +70,6 @@ from adk_prism.server.session_retention import SessionRetention
 from adk_prism.server.settings import Settings
 from adk_prism.source.apps import Apps
 from adk_prism.source.live.options import LiveOptions
-from adk_prism.source.model_calls.seen_call import Detail
 from adk_prism.source.unconfirmed_calls import InDoubt
 
 REMOVAL = 60.0
@@ -92,60 +86,54 @@ def make_context(
     authenticate: Authenticate | None = None,
 ) -> Context:
     """Return the parts of a server; its lifecycle opens and closes them."""
-    report, note = observability.report, observability.audit.note
-    tickets, links = (
-        _tickets(settings, lifecycle),
-        ShareLinks(file_of(settings.log, Path(settings.data_dir))),
-    )
+    report = observability.report
+    tickets = _tickets(settings, lifecycle)
+    links = ShareLinks(file_of(settings.log, Path(settings.data_dir)))
     identity = build_identity(settings, tickets, links, authenticate)
-    limits = settings.limits(known=identity.required)
-    detail = settings.detail_of_model_calls(known=identity.required, listens=observability.listens)
-    recording = _recording(settings, apps, lifecycle, observability, limits, log, detail)
-    chats, deciding = Chats(recording.readable), SessionLocks(recording.leases, "deciding")
-    talk = Conversations(apps, recording.runs, recording.locks, chats, report, deciding, note)
+    recording = _recording(settings, apps, lifecycle, observability, log, known=identity.required)
+    _keep_house(settings, apps, recording, lifecycle, report)
+    readable, leases = recording.readable, recording.leases
+    runs, locks, chats = recording.runs, recording.locks, Chats(readable)
+    deciding = SessionLocks(leases, "deciding")
+    branches, note = SessionBranches(recording.log, apps, chats, locks), observability.audit.note
+    talk = Conversations(apps, runs, locks, chats, branches, report, deciding, note)
     client_state = ClientState(apps, settings.client_state)
-    histories = ForkHistories(recording.readable, chats, client_state.refused_keys)
-    idempotency = Idempotency(recording.log, SessionLocks(recording.leases, "key"))
-    files = RunFiles(recording.readable, chats, apps, settings)
-    broadcaster = Broadcaster(recording.readable, settings.keep_alive)
-    starter = RunStarter(
-        lifecycle=lifecycle,
-        apps=apps,
-        conversations=talk,
-        idempotency=idempotency,
-        files=ResentFiles(recording.readable, files, settings.body_limit),
-        client_state=client_state,
-        settings=settings,
-    )
-    forks = Forks(
-        recording.readable, apps, recording.runs, recording.locks, histories, talk, report
-    )
+    histories = ForkHistories(readable, chats, client_state.refused_keys)
+    idempotency = Idempotency(recording.log, SessionLocks(leases, "key"))
+    files = RunFiles(readable, chats, apps, settings)
+    broadcaster = Broadcaster(readable, settings.keep_alive)
     context = Context(
         settings=settings,
         apps=apps,
-        log=recording.readable,
+        log=readable,
         deletions=recording.deletions,
         run_index=recording.run_index,
-        locks=recording.locks,
-        runs=recording.runs,
+        locks=locks,
+        runs=runs,
         takeovers=recording.takeovers,
-        canceller=Canceller(recording.log, recording.runs, recording.locks, report),
+        canceller=Canceller(recording.log, runs, locks, report),
         broadcaster=broadcaster,
         streams=RunStreams(broadcaster, observability.errors, report, settings),
         chats=chats,
         client_state=client_state,
         conversations=talk,
-        live=_live_runs(settings, apps, recording.runs, report),
-        rewinds=Rewinds(apps, recording.runs, chats, report),
-        forks=forks,
-        reruns=Reruns(recording.readable, apps, recording.runs, chats, forks, talk, report),
-        films=Films(recording.readable, prices=prices_of(settings)),
-        entry_details=EntryDetails(recording.readable),
-        uploads=Uploads(recording.log, recording.leases, recording.calls),
+        branches=branches,
+        live=_live_runs(settings, apps, runs, branches, report),
+        forks=Forks(readable, apps, runs, locks, histories, talk, report),
+        films=Films(readable, prices=prices_of(settings)),
+        uploads=Uploads(recording.log, leases, recording.calls),
         recorded=_recorded_runs(settings, recording, lifecycle, report),
         idempotency=idempotency,
-        starter=starter,
-        evaluator=Evaluator(apps, talk, recording.readable, chats, Path(settings.data_dir), report),
+        starter=RunStarter(
+            lifecycle=lifecycle,
+            apps=apps,
+            conversations=talk,
+            idempotency=idempotency,
+            files=ResentFiles(readable, files, settings.body_limit),
+            client_state=client_state,
+            settings=settings,
+        ),
+        evaluator=Evaluator(apps, talk, readable, chats, Path(settings.data_dir), report),
         files=files,
         observability=observability,
         lifecycle=lifecycle,
@@ -155,7 +143,7 @@ def make_context(
         links=links,
         shared_limits=recording.shared,
     )
-    _hold(context, recording.leases)
+    _hold(context, leases)
     return context
 
 
@@ -181,23 +169,17 @@ def _recording(
     apps: Apps,
     lifecycle: Lifecycle,
     observability: Observability,
-    limits: CallerLimits,
     given: RunLog | None,
-    detail: Detail,
+    *,
+    known: bool,
 ) -> _Recording:
+    """Return what records and stores runs; `known` says whether callers are known."""
     report, metrics = observability.report, observability.metrics
-
-    def warn(text: str) -> None:
-        report(Diagnostic(kind="run log warning", detail=text))
-
-    log, secrets = given or open_log(settings.log, warn), secrets_of(settings)
+    log = given or open_log(settings.log, partial(_warn, report))
     leases = open_leases(settings.log, settings.lease)
     locks = SessionLocks(leases, settle=partial(settle_orphans, log, leases))
-    of_runs = RunLimits(runs=limits.runs, run_time=limits.run_time, unwatched=limits.unwatched)
-    shared = _shared_limits(settings, limits, lifecycle, report)
-    counted = SharedRunCount(shared, limits.runs, metrics.refused) if shared else None
-    quota = Quota(of_runs, metrics.refused, counted)
-    index = RunIndex(log, report)
+    quota, shared = _quota(settings, lifecycle, observability, known=known)
+    index, deletions, secrets = RunIndex(log, report), Deletions(log), secrets_of(settings)
     exports = [TraceExport(log, settings.otlp, report)] if settings.otlp else []
 
     def ended(run: RunId) -> None:
@@ -214,9 +196,8 @@ def _recording(
         ended=ended,
     )
     log.attach(redact=secrets.payload, observer=observer)
-    resumable = partial(can_resume, apps)
-    calls = ModelCallWriter(log, detail, report)
-    deletions = Deletions(log)
+    detail = settings.detail_of_model_calls(known=known, listens=observability.listens)
+    calls, resumable = ModelCallWriter(log, detail, report), partial(can_resume, apps)
     runs = Runs(log, locks, report, leases, quota, metrics, resumable, calls, deletions)
     doubt = InDoubt(settings.in_doubt, settings.in_doubt_tools)
     takeovers = Takeovers(log, apps, runs, leases, report, doubt)
@@ -226,30 +207,46 @@ def _recording(
     for export in exports:
         lifecycle.hold(export.exporting)
     lifecycle.hold(takeovers.watching)
-    jobs: list[Job] = [RunRetention(log, settings.retention, report)]
-    if settings.retention_sessions:
-        jobs.append(SessionRetention(apps, locks, log, settings.retention_sessions, report))
-    lifecycle.hold(lambda: housekeeping(jobs, leases, report))
-    removal = DeletedSessions(apps, locks, log, deletions, report)
-    lifecycle.hold(
-        lambda: housekeeping([removal], leases, report, REMOVAL, "deleted conversations")
-    )
     readable = SessionLog(log, apps, secrets.record, report, deletions)
     return _Recording(
         log, readable, deletions, index, leases, locks, runs, takeovers, calls, shared
     )
 
 
-def _shared_limits(
-    settings: Settings, limits: CallerLimits, lifecycle: Lifecycle, report: Report
-) -> SharedLimits | None:
-    """Return what counts the limits of callers for all replicas; None without a shared log or a limit."""
+def _warn(report: Report, text: str) -> None:
+    report(Diagnostic(kind="run log warning", detail=text))
+
+
+def _quota(
+    settings: Settings, lifecycle: Lifecycle, observability: Observability, *, known: bool
+) -> tuple[Quota, SharedLimits | None]:
+    """Return the limits on runs, and what counts the limits of callers for all replicas.
+
+    The latter is None without a shared log or a limit.
+    """
+    limits, refused = settings.limits(known=known), observability.metrics.refused
     counts = open_usage_counters(settings.log) if any(limits) else None
-    if counts is None:
-        return None
-    shared = SharedLimits(counts, report)
-    lifecycle.hold(shared.counting)
-    return shared
+    shared = SharedLimits(counts, observability.report) if counts is not None else None
+    if shared is not None:
+        lifecycle.hold(shared.counting)
+    counted = SharedRunCount(shared, limits.runs, refused) if shared is not None else None
+    of_runs = RunLimits(runs=limits.runs, run_time=limits.run_time, unwatched=limits.unwatched)
+    return Quota(of_runs, refused, counted), shared
+
+
+def _keep_house(
+    settings: Settings, apps: Apps, recording: _Recording, lifecycle: Lifecycle, report: Report
+) -> None:
+    """Register what removes runs and sessions."""
+    log, locks, leases = recording.log, recording.locks, recording.leases
+    jobs: list[Job] = [RunRetention(log, settings.retention, report)]
+    if settings.retention_sessions:
+        jobs.append(SessionRetention(apps, locks, log, settings.retention_sessions, report))
+    lifecycle.hold(lambda: housekeeping(jobs, leases, report))
+    removal = DeletedSessions(apps, locks, log, recording.deletions, report)
+    lifecycle.hold(
+        lambda: housekeeping([removal], leases, report, REMOVAL, "deleted conversations")
+    )
 
 
 def _hold(context: Context, leases: Leases) -> None:
@@ -297,7 +294,9 @@ def _tickets(settings: Settings, lifecycle: Lifecycle) -> TicketOffice:
     return SharedTickets(store)
 
 
-def _live_runs(settings: Settings, apps: Apps, runs: Runs, report: Report) -> LiveRuns:
+def _live_runs(
+    settings: Settings, apps: Apps, runs: Runs, branches: SessionBranches, report: Report
+) -> LiveRuns:
     options = LiveOptions(
         approval_timeout=settings.approval_timeout,
         client_timeout=settings.client_tool_timeout,
@@ -308,6 +307,7 @@ def _live_runs(settings: Settings, apps: Apps, runs: Runs, report: Report) -> Li
     return LiveRuns(
         apps,
         runs,
+        branches,
         report,
         options=options,
         grace=settings.live_grace,

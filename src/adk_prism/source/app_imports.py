@@ -70,10 +70,7 @@ class Imports:
     """The apps that were imported, those that failed, and those that are being imported."""
 
     def __init__(
-        self,
-        apps: Importable,
-        report_failure: ReportFailure,
-        replaced: Replaced | None = None,
+        self, apps: Importable, report_failure: ReportFailure, replaced: Replaced | None = None
     ) -> None:
         """With `replaced`, apps are imported again when their code changes."""
         self._apps = apps

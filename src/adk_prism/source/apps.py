@@ -50,8 +50,6 @@ MOST_RETIRED = 16
 """Runners that are kept after they were replaced. A run that began so many changes ago may lose its
 toolsets; without a bound, each change would keep connections open until the server stops."""
 
-StateAllowances = Mapping[str, frozenset[str]]
-
 
 class Apps:
     """Apps by name. Each is imported when it is first used; one that fails leaves the others alone."""
@@ -62,7 +60,6 @@ class Apps:
         runners: Mapping[str, Runner],
         *,
         report: Report = ignore,
-        allowed_state: StateAllowances | None = None,
         tool_threads: int = 0,
         max_llm_calls: int | None = None,
         remotes: Iterable[RemoteApp] = (),
@@ -82,7 +79,6 @@ class Apps:
             Imports(folder, self._report_failure, replaced) if folder is not None else None
         )
         self._report = report
-        self._allowed_state = allowed_state or {}
         self._local: dict[str, tuple[Runner, LocalApp]] = {}
         """By name, with the Runner that it was made of."""
         self._remotes = {remote.name: remote for remote in remotes}
@@ -101,7 +97,6 @@ class Apps:
         services: Services,
         *,
         report: Report = ignore,
-        allowed_state: StateAllowances | None = None,
         tool_threads: int = 0,
         max_llm_calls: int | None = None,
         extra: ExtraPlugins | None = None,
@@ -121,7 +116,6 @@ class Apps:
             served,
             {},
             report=report,
-            allowed_state=allowed_state,
             tool_threads=tool_threads,
             max_llm_calls=max_llm_calls,
             remotes=remotes,
@@ -134,7 +128,6 @@ class Apps:
         runners: Mapping[str, Runner],
         *,
         report: Report = ignore,
-        allowed_state: StateAllowances | None = None,
         tool_threads: int = 0,
         remotes: Iterable[RemoteApp] = (),
     ) -> Apps:
@@ -159,7 +152,6 @@ class Apps:
             None,
             given,
             report=report,
-            allowed_state=allowed_state,
             tool_threads=tool_threads,
             remotes=remotes,
         )
@@ -320,7 +312,7 @@ class Apps:
 
     def sessions(self, name: str) -> Sessions:
         """Return the app's sessions; the app need not be loaded. Raise `NotFound`."""
-        return Sessions(self.session_service(name), allowed_state=self._allowed_state)
+        return Sessions(self.session_service(name))
 
     def session_service(self, name: str) -> BaseSessionService:
         """Return ADK's service behind the app's sessions. Raise `NotFound`."""

@@ -68,10 +68,5 @@ class _ClientTool(BaseTool):
             name=self.name, description=self.description, parameters_json_schema=dict(self._schema)
         )
 
-    async def run_async(
-        self,
-        *,
-        args: dict[str, Any],
-        tool_context: ToolContext,
-    ) -> None:
+    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> None:
         """Leave the call open: the answer comes from the client."""

@@ -15,8 +15,8 @@ from google.adk.runners import Runner
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 
-from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
-from adk_prism.source.error_text import message_of
+from adk_prism.diagnostics import Report
+from adk_prism.source.error_text import report_error
 from adk_prism.source.redaction import safe_code
 
 NAME = "adk_prism_confirmed_tools"
@@ -63,15 +63,6 @@ def confirmed_tools(runner: Runner) -> ConfirmedTools:
 
 def tool_failure(tool: BaseTool, error: Exception, report: Report) -> dict[str, Any]:
     """Return the answer of a tool that raised, and report why."""
-    correlation = new_correlation()
+    correlation = report_error(report, "tool failed", error, tool.name)
     kind = safe_code(type(error).__name__)
-    report(
-        Diagnostic(
-            kind="tool failed",
-            detail=tool.name,
-            correlation=correlation,
-            cause=cause_of(error),
-            message=message_of(error),
-        )
-    )
     return {"error": f"The tool failed ({kind}). Reference: {correlation}."}

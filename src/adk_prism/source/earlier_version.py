@@ -28,20 +28,14 @@ from msgspec import Struct
 from adk_prism.errors import Conflict
 from adk_prism.runlog.entry import Origin
 from adk_prism.source.fork import copied
-from adk_prism.source.history import apply_rewinds
+from adk_prism.source.history import COPY, apply_rewinds, is_copy
 from adk_prism.source.sessions import load_session
 
-_COPY = "copy-"
 _ENDED = "p-copied-"
 """How the invocation id of the event begins that ends the copies."""
 _SHARED = "user:"
 STEP = 1e-5
 """Seconds between copies: a database keeps microseconds."""
-
-
-def is_copy(event: Event) -> bool:
-    """Return whether an event is a copy: the log has the original."""
-    return event.id.startswith(_COPY)
 
 
 class EarlierVersion(Struct, frozen=True):
@@ -75,11 +69,31 @@ def find_version(
     )
 
 
+def version_at(events: Sequence[Event], last: str, invocation: str) -> EarlierVersion | None:
+    """Return what a session had from an invocation on when `last` was its last event.
+
+    No events if that is so still. None if it is not to be had: another session has taken its name, or
+    something was said since.
+    """
+    end = next((i for i, event in enumerate(events, 1) if event.id == last), 0)
+    first = next((i for i, event in enumerate(events) if event.invocation_id == invocation), end)
+    if first >= end or any(_is_said(event) and not is_copy(event) for event in events[end:]):
+        return None
+    here = {_original(event) for event in apply_rewinds(events[:first])}
+    back = apply_rewinds(events[:end]) if end < len(events) else []
+    # Artifacts of all that was rewound: a change that was cut off may have saved any of them.
+    saving = [event for event in events[:end] if _original(event) not in here]
+    artifacts = _latest(events[:end], saving)
+    return EarlierVersion([event for event in back if _original(event) not in here], artifacts)
+
+
 async def bring_back(runner: Runner, origin: Origin, version: EarlierVersion) -> None:
     """Append an earlier version to a session, which has been rewound to where it begins."""
     session = await load_session(runner, origin, None)
     batch = uuid4().hex[:12]
     actions = EventActions(artifact_delta=await _save_again(runner, origin, version.artifacts))
+    if not version.events and not actions.artifact_delta:
+        return
     last = Event(invocation_id=f"{_ENDED}{batch}", author="user", actions=actions)
     at = session.events[-1].timestamp if session.events else 0.0
     for event in [*_copies(version.events, batch), last]:
@@ -116,13 +130,13 @@ def _latest(before: Sequence[Event], saving: Sequence[Event]) -> dict[str, int]:
 def _copies(events: Sequence[Event], batch: str) -> Iterator[Event]:
     for event in events:
         if event.actions.compaction is None and not event.invocation_id.startswith(_ENDED):
-            yield copied(event).model_copy(update={"id": f"{_COPY}{batch}-{_original(event)}"})
+            yield copied(event).model_copy(update={"id": f"{COPY}{batch}-{_original(event)}"})
 
 
 async def _save_again(
     runner: Runner, origin: Origin, artifacts: Mapping[str, int]
 ) -> dict[str, int]:
-    """Make old versions of artifacts the latest; return their new numbers."""
+    """Make old versions of artifacts the latest; return the new numbers of those that were not."""
     service = runner.artifact_service
     if service is None:
         return {}
@@ -133,6 +147,8 @@ async def _save_again(
     }
     saved: dict[str, int] = {}
     for name, version in artifacts.items():
+        if version == max(await service.list_versions(filename=name, **where), default=None):
+            continue
         part = await service.load_artifact(filename=name, version=version, **where)
         if part is not None:  # Else somebody has deleted it since.
             saved[name] = await service.save_artifact(filename=name, artifact=part, **where)

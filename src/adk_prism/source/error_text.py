@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pydantic_core import ValidationError
 
+from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
 from adk_prism.source.bundled_apps import is_bundled
 
 MOST_FIELDS = 5
@@ -33,6 +34,14 @@ _LIBRARIES = tuple(
     }
     if path
 )
+
+
+def report_error(report: Report, kind: str, error: BaseException, detail: str = "") -> str:
+    """Report an exception to the operator; return the correlation id, which is all that a client is told."""
+    correlation, said = new_correlation(), message_of(error)
+    cause = cause_of(error)
+    report(Diagnostic(kind=kind, detail=detail, correlation=correlation, cause=cause, message=said))
+    return correlation
 
 
 def message_of(error: BaseException) -> str:

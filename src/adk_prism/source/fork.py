@@ -26,7 +26,7 @@ from msgspec import Raw, Struct
 
 from adk_prism.runlog.entry import Origin
 from adk_prism.source.agents import root_kind
-from adk_prism.source.history import apply_rewinds
+from adk_prism.source.history import apply_rewinds, is_copy
 from adk_prism.source.sessions import SHARED, Sessions, new_state_event, recorded_state
 
 EARLIER = 0.001
@@ -82,7 +82,7 @@ def _was_there(event: Event, past: Past) -> bool:
         return True
     if event.id in past.later:
         return False
-    if event.invocation_id == past.invocation:
+    if event.invocation_id == past.invocation and not is_copy(event):
         # Events that the log does not have are the user's: the message, answers to calls.
         limit = past.said_before if event.author == "user" else past.started
         return event.timestamp < limit

@@ -1,4 +1,4 @@
-"""Queries over a session's events: which ones no rewind took back, where a call was made."""
+"""Queries over a session's events: which ones were rewound, which are copies, where a call was made."""
 
 from __future__ import annotations
 
@@ -6,6 +6,14 @@ from collections.abc import Sequence
 
 from google.adk.events.event import Event
 from google.adk.sessions.session import Session
+
+COPY = "copy-"
+"""How the id of an event begins that was rewound and brought back (`earlier_version`)."""
+
+
+def is_copy(event: Event) -> bool:
+    """Return whether an event is a copy: the log has the original."""
+    return event.id.startswith(COPY)
 
 
 def live_events(session: Session) -> list[Event]:
@@ -32,6 +40,12 @@ def apply_rewinds(events: Sequence[Event]) -> list[Event]:
         else:
             end = min(end, first.get(target, end))
     return live[::-1]
+
+
+def first_live(events: Sequence[Event], invocations: Sequence[str]) -> str:
+    """Return the first of some invocations that has an event that was not rewound; empty if none has."""
+    live = {event.invocation_id for event in apply_rewinds(events)}
+    return next((each for each in invocations if each in live), "")
 
 
 def find_call(events: Sequence[Event], call: str) -> Event | None:

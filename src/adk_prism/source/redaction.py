@@ -129,7 +129,8 @@ class Serialiser:
             return encode_strictly(_redacted_event(event))
         if _may_be_suspicious(event, data) and _is_suspicious(data):
             return encode_strictly(_redacted_event(event))
-        self._deltas.learn(event, data)
+        if event.partial:
+            self._deltas.learn(event, data)
         return data
 
     def received(self, data: bytes) -> bytes:
@@ -311,12 +312,13 @@ _AS_ADK: Mapping[str, Any] = {
 
 
 def _may_be_suspicious(event: Event, data: bytes) -> bool:
+    actions = event.actions
     return (
         _UNDERSCORED.search(data) is not None
         or _AUTH_TYPE.search(data) is not None
         or len(_AUTH_C.findall(data)) > _PLAIN_COUNT
-        or (bool(event.actions.state_delta) and _TEMP_KEY.search(data) is not None)
-        or bool(event.actions.requested_auth_configs)
+        or (bool(actions.state_delta) and _TEMP_KEY.search(data) is not None)
+        or bool(actions.requested_auth_configs)
     )
 
 

@@ -27,17 +27,11 @@ from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.sessions.session import Session
 from google.genai import types
-from msgspec import structs
+from msgspec import Struct, structs
 
 from adk_prism.diagnostics import Report, ignore
 from adk_prism.errors import Conflict, Unprocessable
-from adk_prism.runlog.entry import (
-    NOTHING,
-    Agent,
-    Record,
-    RunStarted,
-    is_absent,
-)
+from adk_prism.runlog.entry import NOTHING, Agent, Record, RunStarted, is_absent
 from adk_prism.source.adk.task_scope import paused_task_invocation
 from adk_prism.source.adk.telemetry import run_telemetry
 from adk_prism.source.adk_process import limit_of_model_calls
@@ -68,24 +62,14 @@ from adk_prism.source.untrusted import restored_invocations
 from adk_prism.version import VERSION
 
 
-class _Call:
+class _Call(Struct, frozen=True):
     """The arguments of one `run_async` call, and what is stored before it."""
 
-    __slots__ = ("answers", "invocation", "message", "named")
-
-    def __init__(
-        self,
-        invocation: str,
-        message: types.Content | None,
-        *,
-        named: bool = True,
-        answers: Answers | None = None,
-    ) -> None:
-        self.invocation = invocation
-        self.message = message
-        self.named = named
-        """Whether the id is passed to ADK; otherwise ADK finds the same one."""
-        self.answers = answers
+    invocation: str
+    message: types.Content | None
+    named: bool = True
+    """Whether the id is passed to ADK; otherwise ADK finds the same one."""
+    answers: Answers | None = None
 
 
 class RunnerSource:

@@ -28,18 +28,18 @@ class _SessionChange:
     def __init__(
         self,
         runner: Runner,
-        run: str,
-        origin: Origin,
+        request: RunRequest,
         *,
         agents: Sequence[Agent] | None = None,
         report: Report = ignore,
     ) -> None:
         """Nothing happens yet. `agents` saves reading them from the Runner."""
         self._runner = runner
-        self._run = run
-        self._origin = origin
+        self._request = request
+        self._run = request.run
+        self._origin = request.origin
         self._agents = list_agents(runner.agent) if agents is None else list(agents)
-        self._serialiser = Serialiser(report, run=run, app=origin.app)
+        self._serialiser = Serialiser(report, run=request.run, app=request.origin.app)
 
     @property
     def correlation(self) -> str:
@@ -79,7 +79,8 @@ class RewindSource(_SessionChange):
         report: Report = ignore,
     ) -> None:
         """`plan` is called when the session is locked."""
-        super().__init__(runner, run, origin, agents=agents, report=report)
+        request = RunRequest(run=run, origin=origin)
+        super().__init__(runner, request, agents=agents, report=report)
         self._plan = plan
 
     async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
@@ -106,19 +107,10 @@ class RewindSource(_SessionChange):
 
 
 class StateUpdateSource(_SessionChange):
-    """A state-only update: one event of the user."""
+    """A state-only update: one event of the user.
 
-    def __init__(
-        self,
-        runner: Runner,
-        request: RunRequest,
-        *,
-        agents: Sequence[Agent] | None = None,
-        report: Report = ignore,
-    ) -> None:
-        """Of the request only `state_delta`, `origin`, `run` and `streaming` are used."""
-        super().__init__(runner, request.run, request.origin, agents=agents, report=report)
-        self._request = request
+    Of the request only `state_delta`, `origin`, `run` and `streaming` are used.
+    """
 
     async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
         """Yield `RunStarted`, append the change, yield its event. Raise `NotFound` before."""
@@ -140,19 +132,10 @@ class StateUpdateSource(_SessionChange):
 
 
 class StoredAnswersSource(_SessionChange):
-    """Results of calls that the client ran, stored for the model to read with the next message."""
+    """Results of calls that the client ran, stored for the model to read with the next message.
 
-    def __init__(
-        self,
-        runner: Runner,
-        request: RunRequest,
-        *,
-        agents: Sequence[Agent] | None = None,
-        report: Report = ignore,
-    ) -> None:
-        """Of the request only `answers`, `continues`, `origin`, `run` and `invocation` are used."""
-        super().__init__(runner, request.run, request.origin, agents=agents, report=report)
-        self._request = request
+    Of the request only `answers`, `continues`, `origin`, `run` and `invocation` are used.
+    """
 
     async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
         """Append the answers, yield `RunStarted`, which has them. Raise `NotFound`, `Conflict` before."""

@@ -25,8 +25,7 @@ from adk_prism.diagnostics import Report
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.runlog.entry import NOTHING, AgentEvent, Entry, Origin, RunId, RunStarted
 from adk_prism.source.adk.restored_events import is_restored
-from adk_prism.source.earlier_version import is_copy
-from adk_prism.source.history import live_events
+from adk_prism.source.history import is_copy, live_events
 from adk_prism.source.redaction import Serialiser
 from adk_prism.source.sessions import Sessions
 

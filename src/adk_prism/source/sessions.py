@@ -10,7 +10,7 @@ Nothing here locks: the caller makes sure that a session has one writer at a tim
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import dropwhile
 from typing import Any
 from uuid import uuid4
@@ -25,7 +25,7 @@ from google.adk.sessions.base_session_service import BaseSessionService, GetSess
 from google.adk.sessions.session import Session
 from msgspec import Raw
 
-from adk_prism.errors import Conflict, Forbidden, NotFound
+from adk_prism.errors import Conflict, NotFound
 from adk_prism.runlog.entry import Origin
 from adk_prism.source.history import live_events, user_turns
 from adk_prism.source.plain_json import storable
@@ -36,7 +36,6 @@ from adk_prism.source.session_tables import remove_state_keys
 
 SHARED = ("app:", "user:", "temp:")
 """How keys begin that are not the session's own."""
-_RESERVED = (*SHARED, "_adk")
 
 SEED = "p-seed-"
 """How the invocation id of the event begins that gives a session its first state."""
@@ -46,15 +45,8 @@ NO_EVENTS = GetSessionConfig(num_recent_events=0)
 class Sessions:
     """The sessions of one service, by origin."""
 
-    def __init__(
-        self,
-        service: BaseSessionService,
-        *,
-        allowed_state: Mapping[str, frozenset[str]] | None = None,
-    ) -> None:
-        """`allowed_state`: app → reserved keys that its clients may write all the same."""
+    def __init__(self, service: BaseSessionService) -> None:
         self._service = service
-        self._allowed_state = allowed_state or {}
 
     async def create(self, origin: Origin, state: Mapping[str, Any] | None = None) -> Session:
         """Create an empty session, and set its state by one event of the user.
@@ -124,17 +116,14 @@ class Sessions:
         after = dropwhile(lambda event: event.invocation_id != invocation, events)
         return tuple(dict.fromkeys(event.invocation_id for event in after))
 
-    async def first_stored(self, origin: Origin, invocations: Sequence[str]) -> str:
-        """Return the first of some invocations that has a live event; empty if none has."""
-        live = {event.invocation_id for event in live_events(await self.get(origin))}
-        return next((each for each in invocations if each in live), "")
-
     async def rewind(
         self,
         runner: Runner,
         origin: Origin,
         invocation: str,
         wanted_state: Mapping[str, Raw] | None = None,
+        *,
+        again: bool = False,
     ) -> None:
         """Take back an invocation and all after it, state and artifacts included.
 
@@ -142,10 +131,12 @@ class Sessions:
         state that was never changed can be restored. Keys that were added are removed, or left as
         None by a service whose storage is unknown (`session_tables`). Raise `NotFound`, or `Conflict`
         for an invocation that is not there (any more) or holds several messages of the user (task mode),
-        which a rewind would remove together.
+        which a rewind would remove together. `again` completes a rewind that was cut off: the invocation
+        may be rewound already.
         """
         before = await self.get(origin)
-        _check_invocation(before, invocation)
+        if not again:
+            _check_invocation(before, invocation)
         try:
             await runner.rewind_async(
                 user_id=origin.user,
@@ -172,23 +163,6 @@ class Sessions:
             await self._service.append_event(after, new_state_event(delta))
         key = (origin.app, origin.user, origin.session)
         await remove_state_keys(storage_of(self._service), key, extra)
-
-    def refused_keys(self, app: str, keys: Iterable[str]) -> Sequence[str]:
-        """Return the state keys that a client may not write.
-
-        `app:` and `user:` reach other sessions, `temp:` lives inside a run, `_adk` is ADK's own.
-        """
-        allowed = self._allowed_state.get(app, frozenset())
-        return [key for key in keys if key.startswith(_RESERVED) and key not in allowed]
-
-    def check_keys(self, app: str, delta: Mapping[str, Any]) -> None:
-        """Raise `Forbidden` for a state key that a client may not write."""
-        refused = self.refused_keys(app, delta)
-        if refused:
-            raise Forbidden(
-                f"A client may not write the state key {refused[0][:60]!r}: the prefixes app:, "
-                "user:, temp: and _adk are reserved. Use another key, or have it allowed."
-            )
 
     async def _load(self, origin: Origin, config: GetSessionConfig | None) -> Session | None:
         return await self._service.get_session(

@@ -438,6 +438,8 @@ async def notes_go_with_their_owners(store: Store) -> None:
         await log.append(OTHER, [start(OTHER)])
         for owner in (RUN, OTHER, ORIGIN, empty):
             await log.put_note(owner, "k", "k", b"1")
+        await log.put_note(empty, "removed", "k", b"1")
+        await log.delete_note(empty, "removed", "k")
         await log.append(RUN, [END])
         await log.commit(RUN)
         assert await log.trim(EVERYTHING, LATER) == [RUN]
@@ -450,7 +452,7 @@ async def notes_go_with_their_owners(store: Store) -> None:
         assert await log.noted("k") == [empty]
         await log.delete_session(empty)
         assert await log.notes([RUN, OTHER, ORIGIN, empty]) == {}
-        assert await log.noted("k") == []
+        assert await log.noted("k") == await log.noted("removed") == []
 
 
 # --------------------------------------------------------------------------- what may be appended

@@ -58,8 +58,7 @@ def encode(run: str, cursor: int, payloads: Sequence[SsePayload], first: int = 1
         if not payload.event and data.isascii() and _LF not in data and _CR not in data:
             return b"id: %b%d.1\ndata: %b\n\n" % (prefix, cursor, data)
     frames = []
-    part = first
-    for payload in payloads:
+    for part, payload in enumerate(payloads, first):
         data = payload.data
         if not data.isascii() and (_E2 in data or _C2 in data):
             data = _without_separators(data)
@@ -71,8 +70,7 @@ def encode(run: str, cursor: int, payloads: Sequence[SsePayload], first: int = 1
             frames.append(b"id: %b%d.%d\nevent: %b\n\n" % (prefix, cursor, part, data))
         else:
             frames.append(b"id: %b%d.%d\ndata: %b\n\n" % (prefix, cursor, part, data))
-        part += 1
-    return frames[0] if len(frames) == 1 else b"".join(frames)
+    return b"".join(frames)
 
 
 @lru_cache(maxsize=_RUNS_AT_A_TIME)

@@ -66,12 +66,7 @@ class Film:
         self.grounding.feed(entry.cursor)
 
     def at(
-        self,
-        cursor: int | None = None,
-        panel: str = "",
-        *,
-        since: int | None = None,
-        key: str = "",
+        self, cursor: int | None = None, panel: str = "", *, since: int | None = None, key: str = ""
     ) -> dict[str, Any]:
         """Return what the panels, or the one named, show at a cursor; without one, at the end.
 

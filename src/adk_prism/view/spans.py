@@ -33,14 +33,7 @@ from adk_prism.facts.model import (
     Speaker,
 )
 from adk_prism.facts.reader import Reader
-from adk_prism.runlog.entry import (
-    AgentEvent,
-    ChildEvent,
-    Entry,
-    ModelCalled,
-    NodeKind,
-    RunStarted,
-)
+from adk_prism.runlog.entry import AgentEvent, ChildEvent, Entry, ModelCalled, NodeKind, RunStarted
 from adk_prism.view.call_attributes import REQUEST, RESPONSE, call_attributes
 
 _MICROSECONDS = 1_000_000

@@ -172,10 +172,6 @@ class StateFilm:
         """Return every key with its writes, in order of first appearance."""
         return self._keys.items()
 
-    def keys(self) -> list[str]:
-        """Return every key that was ever there."""
-        return list(self._keys)
-
 
 def _written(before: Write | None, value: Raw | None, writer: str) -> Write:
     """Return the write, as the one before where nothing is new in it."""

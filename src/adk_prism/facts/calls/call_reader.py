@@ -19,8 +19,8 @@ from msgspec import Raw
 from adk_prism.facts import media
 from adk_prism.facts.adk_event import (
     CONFIRMATION,
-    CREDENTIAL,
     INPUT,
+    REQUESTS,
     AdkEvent,
     FunctionCall,
     FunctionResponse,
@@ -46,6 +46,7 @@ from adk_prism.facts.model import (
     Speaker,
 )
 from adk_prism.facts.model_call import ModelCall, Place
+from adk_prism.facts.tool_event import ToolEvent
 from adk_prism.runlog.entry import NOTHING, to_raw
 
 _EMPTY_OBJECT = Raw(b"{}")
@@ -66,15 +67,15 @@ class CallReader:
         model: ModelCall,
         place: Place,
         signature: str,
-        event: AdkEvent,
+        event: AdkEvent | ToolEvent,
         out: list[Fact],
     ) -> None:
         """Read a call in a non-partial event."""
-        if part.name == CONFIRMATION:
-            self._ask_approval(part, model, place, out)
-            return
-        if part.name in (CREDENTIAL, INPUT):
-            out.append(self._ask_input(part, model, place))
+        if part.name in REQUESTS:
+            if part.name == CONFIRMATION:
+                self._ask_approval(part, model, place, out)
+            else:
+                out.append(self._ask_input(part, model, place))
             return
         adk_id = part.id or ""
         long_running = adk_id in (event.long_running_tool_ids or ())
@@ -148,7 +149,7 @@ class CallReader:
         self, part: FunctionResponse, speaker: Speaker, place: Place, out: list[Fact], aborted: bool
     ) -> None:
         """Read a response that is not a placeholder."""
-        if part.name in (CONFIRMATION, CREDENTIAL, INPUT):
+        if part.name in REQUESTS:
             out.extend(self._answer_reserved(part))
             return
         name = part.name or ""
@@ -158,9 +159,8 @@ class CallReader:
             call = call or self._add_unseen(part.id or "", part.id or derived_id(place), name)
             self.calls.confirm(call, call.adk_id)
             out.append(_requested(call, NOTHING, speaker, f"call-{place[0]}"))
-        out += [
-            CallAbandoned(left.call, left.name, left.requested) for left in self.calls.close(call)
-        ]
+        if over := self.calls.close(call):
+            out += [CallAbandoned(left.call, left.name, left.requested) for left in over]
         out.append(self._answered(call, part.response, aborted))
         if part.parts:
             _show_media(part.parts, place[1], speaker, out)

@@ -19,9 +19,9 @@ def failure(response: Raw) -> str | None:
     by a `result`, by `success: true`, or by its `status`. The text is the error, or its `message`, or the
     whole response if neither is a text.
     """
-    raw = bytes(response)
-    if not _may_report_failure(raw):
+    if not _may_report_failure(response):
         return None
+    raw = bytes(response)
     tree = read_value(raw)
     if not isinstance(tree, dict):
         return None
@@ -56,9 +56,9 @@ class _Indicators(Struct, gc=False):
 _read_indicators = msgspec.json.Decoder(_Indicators).decode
 
 
-def _may_report_failure(raw: bytes) -> bool:
+def _may_report_failure(response: Raw) -> bool:
     try:
-        found = _read_indicators(raw)
+        found = _read_indicators(response)
     except (msgspec.MsgspecError, RecursionError):
         return True
     return found.error is not NOTHING or found.success is not NOTHING

@@ -12,44 +12,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from msgspec import Struct
+
 from adk_prism.facts.model import Speaker
 from adk_prism.runlog.entry import Continues, Decision, Outcome
 
 
-class OpenCall:
+class OpenCall(Struct, eq=False):
     """A call without an answer."""
 
-    __slots__ = (
-        "adk_id",
-        "awaits",
-        "call",
-        "decided",
-        "delegates",
-        "in_doubt",
-        "name",
-        "provider",
-        "requested",
-    )
-
-    def __init__(
-        self, call: str, adk_id: str, name: str, *, requested: bool = True, provider: bool = False
-    ) -> None:
-        self.call = call
-        self.adk_id = adk_id
-        """Changed by `Calls.confirm` alone, which keeps the indexes."""
-        self.name = name
-        self.requested = requested
-        """Its input is complete; before that only fragments of it have been seen."""
-        self.provider = provider
-        """The model's provider runs it: its answer comes with the model's output or never."""
-        self.awaits = False
-        """Its answer comes from a person or from the client."""
-        self.decided = False
-        """A person's decision about it was passed on: only the run that took it may answer."""
-        self.delegates = False
-        """It runs an agent whose output is in the stream."""
-        self.in_doubt = False
-        """It is in doubt after a takeover: an answer may come, or not."""
+    call: str
+    adk_id: str
+    """Changed by `Calls.confirm` alone, which keeps the indexes."""
+    name: str
+    requested: bool = True
+    """Its input is complete; before that only fragments of it have been seen."""
+    provider: bool = False
+    """The model's provider runs it: its answer comes with the model's output or never."""
+    awaits: bool = False
+    """Its answer comes from a person or from the client."""
+    decided: bool = False
+    """A person's decision about it was passed on: only the run that took it may answer."""
+    delegates: bool = False
+    """It runs an agent whose output is in the stream."""
+    in_doubt: bool = False
+    """It is in doubt after a takeover: an answer may come, or not."""
 
     def is_hopeless(self, outcome: Outcome) -> bool:
         """Return whether the call will get no answer, now that its run is over.
@@ -128,12 +115,12 @@ class Calls:
     def new_id(self, wanted: str) -> str:
         """Return an id for a new call: the wanted one, unless the message had a call with it."""
         number = self._ids.get(wanted, 0) + 1
-        call = wanted if number == 1 else f"{wanted}~{number}"
-        while call in self._ids and number > 1:
-            number += 1
-            call = f"{wanted}~{number}"
+        call = wanted
+        if number > 1:
+            while (call := f"{wanted}~{number}") in self._ids:
+                number += 1
+            self._ids[call] = 1
         self._ids[wanted] = number
-        self._ids.setdefault(call, 1)
         return call
 
     def open(self, call: OpenCall) -> None:
@@ -215,6 +202,8 @@ class Calls:
         """
         self._drop(call)
         self._answered[call.adk_id or call.call] = call
+        if not self._below:
+            return []
         return [left for inner in self._below.pop(call.call, ()) for left in self._orphans(inner)]
 
     def _orphans(self, call: OpenCall) -> Iterator[OpenCall]:

@@ -9,15 +9,16 @@ withdrawn.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from adk_prism.facts.adk_event import CONFIRMATION, CREDENTIAL, INPUT, AdkEvent, FunctionCall
+from adk_prism.facts.adk_event import CONFIRMATION, CREDENTIAL, INPUT, AdkEvent, FunctionCall, Part
 from adk_prism.facts.calls.argument_writer import ArgumentWriter
 from adk_prism.facts.calls.open_calls import Calls, OpenCall
 from adk_prism.facts.json_value import is_given
 from adk_prism.facts.model import CallAbandoned, CallInputGrew, Fact
 from adk_prism.facts.model_call import ModelCall, Place
 from adk_prism.facts.strict_json import repair
+from adk_prism.facts.tool_event import ToolEvent, ToolPart
 
 RESERVED = (CONFIRMATION, CREDENTIAL, INPUT)
 
@@ -120,7 +121,9 @@ class StreamedCalls:
         self._streams.setdefault(model.name, _Streams()).add(stream)
         return stream
 
-    def confirmed(self, part: FunctionCall, model: ModelCall, event: AdkEvent) -> OpenCall | None:
+    def confirmed(
+        self, part: FunctionCall, model: ModelCall, event: AdkEvent | ToolEvent
+    ) -> OpenCall | None:
         """Find the streamed call that a call of a non-partial event confirms: by id, else by name."""
         streams = self._streams.get(model.name)
         if streams is None:
@@ -142,8 +145,10 @@ class StreamedCalls:
                 out.append(CallAbandoned(stream.call.call, stream.call.name, False, True))
 
 
-def _call_ids(event: AdkEvent) -> frozenset[str]:
-    parts = (event.content.parts if event.content is not None else None) or ()
+def _call_ids(event: AdkEvent | ToolEvent) -> frozenset[str]:
+    parts: Sequence[Part | ToolPart] = (
+        event.content.parts if event.content is not None else None
+    ) or ()
     calls = (part.function_call for part in parts)
     return frozenset([call.id for call in calls if call is not None and call.id])
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from adk_prism.projection.ai_sdk import grammar
 from adk_prism.projection.ai_sdk.dialects import DIALECTS, dialect
 from adk_prism.projection.ai_sdk.error_text import completed
-from adk_prism.projection.ai_sdk.frames import Done, Error, Frame
+from adk_prism.projection.ai_sdk.frames import Done, Error, FinishStep, Frame, StartStep
 from adk_prism.projection.ai_sdk.live_projection import LiveAiSdkProjection
 from adk_prism.projection.ai_sdk.projection import AiSdkProjection
 from adk_prism.projection.ai_sdk.requests import read_request
@@ -16,6 +18,12 @@ from adk_prism.runlog.entry import Entry, RunStarted
 
 _encode = msgspec.json.Encoder().encode
 _DONE = Payload(b"[DONE]")
+_FIXED: dict[type[Any], Payload] = {
+    Done: _DONE,
+    StartStep: Payload(_encode(StartStep())),
+    FinishStep: Payload(_encode(FinishStep())),
+}
+"""Frames that are always the same: written once."""
 
 
 def _make(options: Options, first: Entry) -> AiSdkProjection:
@@ -25,7 +33,7 @@ def _make(options: Options, first: Entry) -> AiSdkProjection:
 
 
 def _payload(frame: Frame) -> Payload:
-    return _DONE if type(frame) is Done else Payload(_encode(frame))
+    return _FIXED.get(type(frame)) or Payload(_encode(frame))
 
 
 def _failure(text: str) -> list[Payload]:

@@ -21,6 +21,7 @@ from adk_prism.facts.model import (
 )
 from adk_prism.facts.sources import Source, sources_in
 from adk_prism.facts.strict_json import repair
+from adk_prism.runlog.entry import NOTHING
 
 USAGE = {
     "inputTokens": "promptTokenCount",
@@ -36,11 +37,11 @@ class Metadata:
     """The metadata of one run's message."""
 
     def __init__(self) -> None:
-        self._calls: list[dict[str, Any]] = []
+        self._used: list[tuple[Raw, Raw]] = []
+        """Usage and cache of each model call: copies, which are read at the end."""
         self._last: dict[str, Any] = {}
         self._groundings: list[dict[str, Any]] = []
         self._sources: dict[str, Source] = {}
-        self._cache = _Cache()
         self._citations: list[Any] = []
         self._custom: dict[str, Any] = {}
         self._audio: _Sound | None = None
@@ -49,20 +50,18 @@ class Metadata:
 
     def model_call(self, fact: ModelCallEnded) -> None:
         """Take a model call's end."""
-        usage = read_object(fact.usage)
-        if usage:
-            self._calls.append(usage)
-        self._cache.add(fact.cache, usage)
+        last = self._last
+        if fact.usage is not NOTHING or fact.cache is not NOTHING:
+            self._used.append((fact.usage.copy(), fact.cache.copy()))
+        if fact.model:
+            last["modelVersion"] = fact.model
         if fact.finish:
-            self._last.pop("finishMessage", None)  # it explained another call's finish
-        for key, value in (
-            ("modelVersion", fact.model),
-            ("adkFinishReason", fact.finish),
-            ("finishMessage", fact.message),
-            ("avgLogprobs", fact.avg_logprobs),
-        ):
-            if value not in ("", None):
-                self._last[key] = value
+            last.pop("finishMessage", None)  # it explained another call's finish
+            last["adkFinishReason"] = fact.finish
+        if fact.message:
+            last["finishMessage"] = fact.message
+        if fact.avg_logprobs is not None:
+            last["avgLogprobs"] = fact.avg_logprobs
         if is_given(fact.logprobs):
             self._last["logprobs"] = Raw(repair(bytes(fact.logprobs)))
 
@@ -90,13 +89,14 @@ class Metadata:
 
     def collected(self) -> dict[str, Any]:
         """Return all of it. `usage` is always there: clients need some metadata on `finish`."""
-        found: dict[str, Any] = {"usage": _usage(self._calls), **self._last}
+        calls, cache = self._read_usage()
+        found: dict[str, Any] = {"usage": _usage(calls), **self._last}
         if self._groundings:
             found["grounding"] = _merge_grounding(self._groundings)
         if self._sources:
             links = [{"uri": each.uri, "title": each.title} for each in self._sources.values()]
             found["grounding"] |= {"sources": links}
-        if totals := self._cache.totals():
+        if totals := cache.totals():
             found["cache"] = totals
         if self._citations:
             found["citations"] = self._citations
@@ -109,6 +109,15 @@ class Metadata:
         if self._failure:
             found["failure"] = self._failure
         return found
+
+    def _read_usage(self) -> tuple[list[dict[str, Any]], _Cache]:
+        calls, cache = [], _Cache()
+        for used, cached in self._used:
+            usage = read_object(used)
+            if usage:
+                calls.append(usage)
+            cache.add(cached, usage)
+        return calls, cache
 
 
 class _Cache:

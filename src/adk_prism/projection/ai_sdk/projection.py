@@ -58,7 +58,7 @@ from adk_prism.projection.ai_sdk.user_message import milliseconds
 from adk_prism.projection.file_links import FileLinks, plain_base64
 from adk_prism.projection.message_scope import WHOLE, Scope
 from adk_prism.proof_text.annotator import ProofAnnotator
-from adk_prism.runlog.entry import Entry
+from adk_prism.runlog.entry import Entry, is_absent
 
 _NULL = Raw(b"null")
 _EMPTY_OBJECT = Raw(b"{}")
@@ -284,7 +284,7 @@ class AiSdkProjection:
         self._settle(item.call)
         if self._is_known(item.call):
             return
-        output = _safe(item.output) if bytes(item.output) else _NULL
+        output = _NULL if is_absent(item.output) else _safe(item.output)
         out.append(ToolOutputAvailable(item.call, output, item.provider_executed or UNSET))
 
     def _call_failed(self, item: fact.CallFailed, out: list[Frame]) -> None:

@@ -8,19 +8,18 @@ only when no block of any lane is open and each of its calls is answered or runs
 
 from __future__ import annotations
 
+from msgspec import Struct, field
+
 from adk_prism.projection.ai_sdk.frames import FinishStep, Frame, StartStep
 
 
-class _Step:
+class _Step(Struct, eq=False):
     """The step that is open."""
 
-    __slots__ = ("calls", "model_call", "unsettled")
-
-    def __init__(self, model_call: str) -> None:
-        self.model_call = model_call
-        self.calls = 0
-        self.unsettled: set[str] = set()
-        """Calls that are neither answered nor run an agent."""
+    model_call: str
+    calls: int = 0
+    unsettled: set[str] = field(default_factory=set)
+    """Calls that are neither answered nor run an agent."""
 
     @property
     def is_answered(self) -> bool:

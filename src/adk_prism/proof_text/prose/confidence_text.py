@@ -25,12 +25,7 @@ from adk_prism.proof_text.prose.confidence_stance import (
     sentence_end,
     sentence_of,
 )
-from adk_prism.proof_text.prose.confidence_value import (
-    Value,
-    beginnings,
-    read_on_scale,
-    read_value,
-)
+from adk_prism.proof_text.prose.confidence_value import Value, beginnings, read_on_scale, read_value
 from adk_prism.proof_text.prose.markdown_line import Line, closing_bracket
 
 NO_VALUE = "no number and no level"

@@ -49,6 +49,8 @@ class Keys:
         """The newest runs that have a digest, by number."""
         self.revisions = f"{prefix}:revisions"
         """How often digests were replaced, by run."""
+        self.note_kinds = f"{prefix}:note_kinds"
+        """Of which kinds sessions have, or had, notes."""
         self.probe = f"{prefix}:probe"
         """Written to find out whether Redis accepts writes."""
         self.look = f"{prefix}:look"

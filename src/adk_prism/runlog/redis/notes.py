@@ -1,7 +1,7 @@
 """Notes in Redis: one hash for each run or session that has some.
 
 Sessions are also in a set for each kind. It keeps those whose last note was removed, because another process
-may add one at that moment; it forgets a session with all its notes.
+may add one at that moment. When a session is removed, every set forgets it; the kinds are in a set too.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ class RedisNotes:
         with log_errors("A note could not be stored"):
             if isinstance(owner, Origin):
                 # First: what is stored is then always found.
+                await self._redis.sadd(self._keys.note_kinds, note.kind)
                 await self._redis.sadd(self._keys.noted(note.kind), owner_name(owner))
             answer = await self._put.call(
                 self._redis, self._places(owner), [field, value, OWNER_NOTES]
@@ -78,8 +79,10 @@ class RedisNotes:
     async def _drop(self, origin: Origin) -> None:
         notes = self._keys.session_notes(origin)
         fields: Any = await self._redis.hkeys(notes)
+        kinds: Any = await self._redis.smembers(self._keys.note_kinds)
         await self._redis.delete(notes)
-        for kind in {_decode_field(field)[0] for field in fields}:
+        known = {kind.decode() for kind in kinds}
+        for kind in sorted(known | {_decode_field(field)[0] for field in fields}):
             await self._redis.srem(self._keys.noted(kind), owner_name(origin))
 
     async def get(self, owners: Collection[NoteOwner]) -> dict[NoteOwner, Sequence[Note]]:

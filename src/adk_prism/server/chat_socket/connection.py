@@ -10,34 +10,28 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import json
 from starlette.websockets import WebSocket
 
-from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
 from adk_prism.errors import PrismError, Unprocessable, UsageError
 from adk_prism.pipeline.audit_actions import AuditedAction
-from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.message_stream import Shown, running, scope_of, without_held_runs
 from adk_prism.pipeline.positioned_frames import PositionedFrame, positioned_frames
-from adk_prism.pipeline.runs import Runs
 from adk_prism.projection.ai_sdk import SPEC
 from adk_prism.projection.ai_sdk.requests import read_request
 from adk_prism.projection.contract import Format
-from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.server.chat_socket import frames
 from adk_prism.server.chat_socket.frames import Abort, ChatFrame, Resume, Send
-from adk_prism.server.error_texts import ErrorTexts
+from adk_prism.server.context import Context
 from adk_prism.server.guards.name_rules import check_session, check_user
 from adk_prism.server.identity.caller import caller_of, spoken_user
-from adk_prism.server.observability.audit.audit_log import AuditLog
-from adk_prism.server.open_sockets import Sockets
-from adk_prism.server.run_starter import RunStarter, Sent
+from adk_prism.server.run_starter import Sent
 from adk_prism.server.websocket.connection import SHUTDOWN, TOO_MANY_MESSAGES, SocketConnection
 from adk_prism.server.websocket.send_queue import Closing
-from adk_prism.source.error_text import message_of
+from adk_prism.source.error_text import report_error
 
 MAX_REQUESTS = 32
 """Open requests of one socket: more chats than a person can look at."""
@@ -45,19 +39,6 @@ MAX_REQUESTS = 32
 INVALID_FRAME = Closing(1007, "not a frame of the chat transport")
 
 DONE = b"[DONE]"
-
-
-class ChatParts(NamedTuple):
-    """What a connection uses of its server."""
-
-    log: RunLog
-    chats: Chats
-    runs: Runs
-    starter: RunStarter
-    audit: AuditLog
-    errors: ErrorTexts
-    report: Report
-    sockets: Sockets
 
 
 class _OpenRequest:
@@ -75,9 +56,9 @@ class _OpenRequest:
 class ChatConnection(SocketConnection):
     """One client's connection."""
 
-    def __init__(self, socket: WebSocket, parts: ChatParts, app: str, format: Format) -> None:
+    def __init__(self, socket: WebSocket, context: Context, app: str, format: Format) -> None:
         super().__init__(socket)
-        self._parts = parts
+        self._context = context
         self._app = app
         self._format = format
         self._requests: dict[str, _OpenRequest] = {}
@@ -102,7 +83,7 @@ class ChatConnection(SocketConnection):
 
     async def serve(self) -> None:
         """Serve an accepted socket until either side closes it; the runs continue."""
-        forget = self._parts.sockets.hold(self)
+        forget = self._context.sockets.hold(self)
         try:
             await super().serve()
         finally:
@@ -165,21 +146,12 @@ class ChatConnection(SocketConnection):
         except PrismError as error:
             await self._fail(name, error.detail)
         except Exception as error:  # the edge: the client gets a reference, the operator the cause
-            correlation = new_correlation()
-            report = self._parts.report
-            report(
-                Diagnostic(
-                    kind="request failed",
-                    correlation=correlation,
-                    cause=cause_of(error),
-                    message=message_of(error),
-                )
-            )
+            correlation = report_error(self._context.report, "request failed", error)
             text = f"The server failed to answer. Reference: {correlation}."
             await self._fail(name, text)
 
     async def _fail(self, name: str, text: str) -> None:
-        full = self._parts.errors.text(self._socket.scope, text)
+        full = self._context.errors.text(self._socket.scope, text)
         await self._out.put(frames.failed(name, full))
 
     async def _send(self, frame: Send, request: _OpenRequest) -> None:
@@ -190,9 +162,9 @@ class ChatConnection(SocketConnection):
                 await self._stream(frame.request_id, self._frames_of_run(run))
         finally:
             if request.is_aborted:
-                summary = await self._parts.runs.cancel(run)
+                summary = await self._context.runs.cancel(run)
                 action = AuditedAction(action="run cancelled", origin=summary.origin, run=run)
-                await self._parts.audit.note(action)
+                await self._context.audit.note(action)
 
     async def _resume(self, frame: Resume, request: _OpenRequest) -> None:
         request.is_streaming = True
@@ -210,7 +182,7 @@ class ChatConnection(SocketConnection):
             body=json.encode(body),
             base=self._format.options.files.base,
         )
-        return await self._parts.starter.start(SPEC, self._app, read_request(body), sent)
+        return await self._context.starter.start(SPEC, self._app, read_request(body), sent)
 
     def _origin(self, user: str, chat: str) -> Origin:
         acting = spoken_user(caller_of(self._socket), check_user(user))
@@ -220,17 +192,17 @@ class ChatConnection(SocketConnection):
         user = (frame.body or {}).get("userId", "user")
         if not isinstance(user, str):
             raise Unprocessable(f"`userId` must be a string, got {type(user).__name__}.")
-        turns = await self._parts.chats.turns(self._origin(user, frame.id))
+        turns = await self._context.chats.turns(self._origin(user, frame.id))
         return running(turns)
 
     def _frames_of_run(self, run: RunId) -> AsyncGenerator[PositionedFrame, None]:
-        return positioned_frames(self._parts.log, run, self._format)
+        return positioned_frames(self._context.log, run, self._format)
 
     async def _frames_of_turn(self, shown: Shown) -> AsyncGenerator[PositionedFrame, None]:
         shown = without_held_runs(shown)
         for index, run in enumerate(shown.turn.runs):
             part = self._format.of_part(scope_of(shown, index))
-            placed = positioned_frames(self._parts.log, run.summary.run, part)
+            placed = positioned_frames(self._context.log, run.summary.run, part)
             async with aclosing(placed):
                 async for frame in placed:
                     yield frame

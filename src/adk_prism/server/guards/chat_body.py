@@ -29,3 +29,18 @@ class ChatRoute(StrictRoute):
         request.digest = digest.hexdigest()
         request.kept = kept.finish()
         return request.kept
+
+
+AGENT_PATH = re.compile(
+    r"/api/ag-ui/[^/]+(?:/connect)?|/api/copilotkit/agent/[^/]+/(?:run|connect)"
+)
+"""Where AG-UI clients post threads."""
+
+
+class AgentRoute(ChatRoute):
+    """A route of AG-UI, whose JSON body is kept without the earlier messages of its thread.
+
+    Kept are the last message, and the tool messages right before it: results of the client's own tools.
+    """
+
+    results = frozenset({b'"tool"'})

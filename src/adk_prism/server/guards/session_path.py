@@ -8,7 +8,7 @@ from fastapi import Depends, Request
 
 from adk_prism.runlog.entry import Origin
 from adk_prism.server.guards.name_rules import AppName, SessionId
-from adk_prism.server.identity.parameters import PathUser
+from adk_prism.server.identity.parameters import PathUser, QueryUser
 
 
 async def origin_of_path(
@@ -25,3 +25,11 @@ async def origin_of_path(
 
 
 PathOrigin = Annotated[Origin, Depends(origin_of_path)]
+
+
+async def _origin_of_chat(app_name: AppName, chat_id: SessionId, user: QueryUser) -> Origin:
+    return Origin(app=app_name, user=user, session=chat_id)
+
+
+Chat = Annotated[Origin, Depends(_origin_of_chat)]
+"""The conversation that `/api/chat/{app_name}/{chat_id}` names."""

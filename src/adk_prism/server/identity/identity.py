@@ -6,15 +6,19 @@ Without a configured method, callers are not authenticated. With one, requests w
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Collection, Sequence
+from contextlib import nullcontext
 from urllib.parse import parse_qsl, urlencode
 
 from msgspec import structs
 from starlette.requests import HTTPConnection
-from starlette.types import Scope
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adk_prism.errors import NotFound, Unauthorized
-from adk_prism.server.identity.caller import Anyone, Caller, Guest, Principal
+from adk_prism.server.guards.local_requests import KNOWN_KEY
+from adk_prism.server.identity.caller import SCOPE_KEY, Anyone, Caller, Guest, Principal
 from adk_prism.server.identity.credentials import Method
 from adk_prism.server.identity.share_links import ShareLinks
 from adk_prism.server.identity.tickets import TicketOffice, place_of
@@ -117,3 +121,42 @@ def _take_credentials(scope: Scope) -> dict[str, str]:
 def _address(scope: Scope) -> str:
     client = scope.get("client")
     return str(client[0]) if client else ""
+
+
+class IdentifyMiddleware:
+    """Sets the caller of each request and socket, or refuses it.
+
+    Streams and sockets are closed when the token expires or the share link is revoked. A stream is cut, so
+    that its client reconnects with a new token; a socket is closed with 1008.
+    """
+
+    def __init__(self, app: ASGIApp, identity: Identity, links: ShareLinks) -> None:
+        self._app = app
+        self._identity = identity
+        self._links = links
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        caller = await self._identity.identify(scope)
+        scope[SCOPE_KEY] = caller
+        if not isinstance(caller, Anyone) and (notify := scope.get(KNOWN_KEY)) is not None:
+            notify()
+        if isinstance(caller, Anyone) or caller.expires is None:
+            await self._app(scope, receive, send)
+        else:
+            await self._while_allowed(caller, caller.expires, scope, receive, send)
+
+    async def _while_allowed(
+        self, caller: Caller, expires: float, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        try:
+            async with asyncio.timeout(expires - time.time()) as limit:
+                watched = self._links.watching(caller, limit) if isinstance(caller, Guest) else None
+                with watched or nullcontext():
+                    await self._app(scope, receive, send)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise Unauthorized("Your access has expired or was revoked. Sign in again.") from None

@@ -10,9 +10,9 @@ from typing import Annotated
 from fastapi import Depends, Path, Query
 from starlette.requests import HTTPConnection
 
-from adk_prism.errors import NotFound
+from adk_prism.errors import BadPosition, NotFound
 from adk_prism.runlog.contract import RunLog, RunSummary
-from adk_prism.runlog.entry import RunId
+from adk_prism.runlog.entry import Position, RunId, parse_position, run_of_position
 from adk_prism.server.guards.name_rules import UserId
 from adk_prism.server.identity.caller import (
     DEFAULT_USER,
@@ -93,3 +93,14 @@ async def check_run(log: RunLog, caller: Caller, run: RunId) -> RunSummary:
     if not may_see(caller, run, summary.origin.user):
         raise NotFound(f"There is no run {run[:60]!r}.")
     return summary
+
+
+async def seen_position(log: RunLog, caller: Caller, app: str, last: str) -> tuple[RunId, Position]:
+    """Return the run of an app that a client goes on with, and the position that it has seen.
+
+    Raise `BadPosition`, or `NotFound` as `check_run` does.
+    """
+    run = run_of_position(last)
+    if (await check_run(log, caller, run)).origin.app != app:
+        raise BadPosition(f"Position {last[:60]!r} belongs to another app.")
+    return run, parse_position(last)

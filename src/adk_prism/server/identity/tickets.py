@@ -4,7 +4,7 @@
 client requests, with its token, a ticket for one URL, and opens that URL with `?ticket=…`. A ticket is
 valid once, for some seconds, for the URL that it was created for, and authenticates the user who requested
 it. The first attempt uses it up, even with a wrong URL. `Tickets` keeps them in this process; if several
-processes share a run log, `shared_tickets` stores them there.
+processes share a run log, `SharedTickets` stores them there.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from collections.abc import Callable
 from typing import Protocol
 from urllib.parse import parse_qsl, urlsplit
 
+import msgspec
 from msgspec import Struct
 
 from adk_prism.errors import TooMany, UsageError
+from adk_prism.runlog.expiring_store import ExpiringStore
 from adk_prism.server.identity.caller import Principal
 from adk_prism.server.identity.credentials import digest
 
@@ -108,3 +110,35 @@ def place_of_url(url: str, root: str) -> Place:
         raise UsageError("`url` is not a valid URL.") from None
     path = parts.path.removeprefix(root) if root else parts.path
     return place_of(path, parts.query)
+
+
+class _Kept(Struct, frozen=True):
+    place: Place
+    caller: Principal
+
+
+class SharedTickets:
+    """Tickets that are valid at every replica, stored with the run log.
+
+    Their number is limited by their lifetime and the callers' rate limits.
+    """
+
+    def __init__(self, store: ExpiringStore) -> None:
+        self._store = store
+
+    async def issue(self, caller: Principal, place: Place) -> str:
+        """Return a new ticket for a place. Raise `LogError`."""
+        ticket = secrets.token_urlsafe(32)
+        kept = msgspec.json.encode(_Kept(place, caller))
+        await self._store.put(_name(ticket), kept, LIFETIME)
+        return ticket
+
+    async def redeem(self, ticket: str, place: Place) -> Principal | None:
+        """Use up a ticket; return who requested it, or None if it is not valid for this place."""
+        found = await self._store.take(_name(ticket))
+        kept = msgspec.json.decode(found, type=_Kept) if found is not None else None
+        return kept.caller if kept is not None and kept.place == place else None
+
+
+def _name(ticket: str) -> str:
+    return f"ticket:{digest(ticket).hex()}"

@@ -100,11 +100,7 @@ class UsageByCaller:
     """The usage of every caller that uses something."""
 
     def __init__(
-        self,
-        limits: CallerLimits,
-        clock: Callable[[], float],
-        refused: Refused,
-        kept: int = KEPT,
+        self, limits: CallerLimits, clock: Callable[[], float], refused: Refused, kept: int = KEPT
     ) -> None:
         self._limits = limits
         self._refused = refused

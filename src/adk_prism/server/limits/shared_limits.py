@@ -8,6 +8,7 @@ reports it.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -15,8 +16,10 @@ from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
-from adk_prism.errors import LogError
+from adk_prism.errors import LogError, TooMany
+from adk_prism.pipeline.quota import AGAIN, Refused
 from adk_prism.runlog.cancel_task import cancel_task
+from adk_prism.runlog.entry import Origin
 from adk_prism.runlog.usage_counters import SECONDS, LimitCheck, Member, UsageCounters, UsageLimits
 
 BOUND = 0.25
@@ -126,3 +129,47 @@ class SharedLimits:
             return None
         self._is_alone = False
         return answer
+
+
+_ANY_NUMBER = 2**31
+
+
+class SharedRunCount:
+    """How many runs a user has, counted for all replicas.
+
+    A session has one run at a time, so sessions are counted. Where another replica takes over the run of a
+    session, or interrupts it, both count it for a moment as one.
+    """
+
+    def __init__(self, shared: SharedLimits, most: int, refused: Refused) -> None:
+        self._shared = shared
+        self._most = most
+        self._refused = refused
+        self._here: Counter[Origin] = Counter()
+        self._members: dict[Origin, Member] = {}
+
+    async def enter(self, origin: Origin, *, must: bool = False) -> None:
+        """Count a run that is about to start. Raise `TooMany` for one too many, unless it `must`."""
+        if not self._most:
+            return
+        allowed = UsageLimits(open=_ANY_NUMBER if must else self._most)
+        name = hashlib.sha256(f"{origin.app}\0{origin.session}".encode()).hexdigest()[:32]
+        answer = await self._shared.enter(f"user {origin.user}", "runs", allowed, name)
+        if isinstance(answer, LimitCheck):
+            self._refused("runs")
+            text = (
+                f"You already have {self._most} active runs, the limit; wait for one, or stop it."
+            )
+            raise TooMany(text, AGAIN)
+        self._members[origin] = answer
+        self._here[origin] += 1
+
+    async def leave(self, origin: Origin) -> None:
+        """Count a run that is over no more."""
+        if not self._here[origin]:
+            del self._here[origin]
+            return
+        self._here[origin] -= 1
+        if not self._here[origin]:
+            del self._here[origin]
+            await self._shared.leave(self._members.pop(origin))

@@ -28,14 +28,7 @@ from adk_prism.pipeline.audit_actions import WriteAudit
 from adk_prism.pipeline.live_runs import LiveRun, LiveRuns
 from adk_prism.projection.contract import FrameReader
 from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import (
-    BEGINNING,
-    ApprovalAsked,
-    Entry,
-    Position,
-    RunStarted,
-    to_raw,
-)
+from adk_prism.runlog.entry import BEGINNING, ApprovalAsked, Entry, Position, RunStarted, to_raw
 from adk_prism.server.client_state import ClientState
 from adk_prism.server.live.adk_frames import AdkEvents, check_blob, read_live_request
 from adk_prism.server.live.connection import ConnectRequest, LiveConnection

@@ -26,14 +26,7 @@ from uuid import uuid4
 from msgspec import Struct
 from starlette.websockets import WebSocket
 
-from adk_prism.commands import (
-    Answer,
-    AnswerQuestions,
-    ChangeState,
-    Regenerate,
-    RunAgent,
-    Submit,
-)
+from adk_prism.commands import Answer, AnswerQuestions, ChangeState, Regenerate, RunAgent, Submit
 from adk_prism.errors import (
     BadPosition,
     Conflict,

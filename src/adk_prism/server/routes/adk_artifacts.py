@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
@@ -45,25 +46,6 @@ _VERSION = re.compile(r"-?[0-9]{1,15}")
 _HIGHEST_VERSION = 10**15
 
 
-def routes(apps: Apps, audit: AuditLog) -> APIRouter:
-    """Return the router of artifacts and memory."""
-    router = APIRouter(route_class=StrictRoute, tags=["ADK: artifacts and memory"])
-    artifacts = _ArtifactRoutes(apps, audit)
-    no_nulls: dict[str, Any] = {"response_model_exclude_none": True}
-    # A name may hold slashes, so the routes that would take anything come last.
-    router.get(_ONE + "/versions/{version_id}/metadata", **no_nulls)(artifacts.get_metadata)
-    router.get(_ONE + "/versions/metadata", **no_nulls)(artifacts.list_metadata)
-    router.get(_ONE + "/versions/{version_id}", **no_nulls)(artifacts.load_version)
-    router.get(_ONE + "/versions")(artifacts.list_versions)
-    router.get(_ALL)(artifacts.list_names)
-    router.post(_ALL, **no_nulls)(artifacts.save_artifact)
-    router.get(_ONE, **no_nulls)(artifacts.load_artifact)
-    router.delete(_ONE)(artifacts.delete_artifact)
-    router.patch(_MEMORY)(artifacts.add_to_memory)
-    router.get(_MEMORY, response_class=Response)(artifacts.search_memory)
-    return router
-
-
 class Place(Struct, frozen=True):
     """Where an artifact is."""
 
@@ -91,10 +73,29 @@ PathPlace = Annotated[Place, Depends(_place)]
 PathVersion = Annotated[int | None, Depends(_version)]
 
 
-class _ArtifactRoutes:
-    def __init__(self, apps: Apps, audit: AuditLog) -> None:
-        self._apps = apps
-        self._audit = audit
+@dataclass(frozen=True, slots=True)
+class ArtifactRoutes:
+    """The routes of artifacts and memory, made of the parts that they use."""
+
+    apps: Apps
+    audit: AuditLog
+
+    def router(self) -> APIRouter:
+        """Return the router of artifacts and memory."""
+        router = APIRouter(route_class=StrictRoute, tags=["ADK: artifacts and memory"])
+        no_nulls: dict[str, Any] = {"response_model_exclude_none": True}
+        # A name may hold slashes, so the routes that would take anything come last.
+        router.get(_ONE + "/versions/{version_id}/metadata", **no_nulls)(self.get_metadata)
+        router.get(_ONE + "/versions/metadata", **no_nulls)(self.list_metadata)
+        router.get(_ONE + "/versions/{version_id}", **no_nulls)(self.load_version)
+        router.get(_ONE + "/versions")(self.list_versions)
+        router.get(_ALL)(self.list_names)
+        router.post(_ALL, **no_nulls)(self.save_artifact)
+        router.get(_ONE, **no_nulls)(self.load_artifact)
+        router.delete(_ONE)(self.delete_artifact)
+        router.patch(_MEMORY)(self.add_to_memory)
+        router.get(_MEMORY, response_class=Response)(self.search_memory)
+        return router
 
     async def get_metadata(self, place: PathPlace, version: PathVersion) -> ArtifactVersion:
         """Return what is known of one version, or of the `latest`."""
@@ -150,7 +151,7 @@ class _ArtifactRoutes:
         with _refusals():
             await self._service(place.origin).delete_artifact(**place.keys())
         action = AuditedAction(action="artifact deleted", origin=place.origin, about=place.name)
-        await self._audit.note(action)
+        await self.audit.note(action)
 
     async def add_to_memory(
         self, app_name: AppName, user_id: PathUser, request: UpdateMemory
@@ -158,7 +159,7 @@ class _ArtifactRoutes:
         """Let the memory service remember a session."""
         memory = self._memory(app_name)
         origin = Origin(app=app_name, user=user_id, session=request.session_id)
-        await memory.add_session_to_memory(await self._apps.sessions(app_name).get(origin))
+        await memory.add_session_to_memory(await self.apps.sessions(app_name).get(origin))
 
     async def search_memory(
         self,
@@ -173,7 +174,7 @@ class _ArtifactRoutes:
         return Response(model_json(kept), media_type="application/json")
 
     def _memory(self, app: str) -> BaseMemoryService:
-        memory = self._apps.memory_service(app)
+        memory = self.apps.memory_service(app)
         if memory is None:
             raise UsageError("Memory service is not configured.")
         return memory
@@ -187,7 +188,7 @@ class _ArtifactRoutes:
         return found
 
     def _service(self, origin: Origin) -> BaseArtifactService:
-        service = self._apps.artifact_service(origin.app)
+        service = self.apps.artifact_service(origin.app)
         if service is None:
             raise UsageError("Artifact service is not configured.")
         return service

@@ -12,34 +12,22 @@ from fastapi import APIRouter, Query, WebSocket
 from msgspec import structs
 
 from adk_prism.errors import Unprocessable
-from adk_prism.pipeline.live_runs import LiveRuns
 from adk_prism.projection.adk import SPEC
-from adk_prism.runlog.contract import RunLog
-from adk_prism.server.client_state import ClientState
-from adk_prism.server.error_texts import ErrorTexts
+from adk_prism.server.context import Context
 from adk_prism.server.guards.name_rules import check_app, check_session, check_user
 from adk_prism.server.identity.caller import acting_user, caller_of
-from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.live.adk_connection import AdkLiveConnection
 from adk_prism.server.live.connection import ConnectRequest
-from adk_prism.server.observability.audit.audit_log import AuditLog
 from adk_prism.source.apps import Apps
 from adk_prism.source.live.options import LiveOptions
 
 Modality = Literal["TEXT", "AUDIO", "VIDEO"]
 
 
-def routes(
-    apps: Apps,
-    live: LiveRuns,
-    log: RunLog,
-    client_state: ClientState,
-    errors: ErrorTexts,
-    audit: AuditLog,
-    lifecycle: Lifecycle,
-) -> APIRouter:
+def routes(context: Context) -> APIRouter:
     """Return the router of ADK's live conversations."""
     router = APIRouter()
+    apps, live = context.apps, context.live
 
     @router.websocket("/run_live")
     async def run_live(
@@ -54,7 +42,7 @@ def routes(
         save_live_blob: bool = False,
         explicit_vad_signal: bool | None = None,
     ) -> None:
-        lifecycle.check_open()
+        context.lifecycle.check_open()
         user = acting_user(caller_of(socket), check_user(user_id))
         app = check_app(app_name or _only_app(apps))
         (await apps.open(app)).check("live")
@@ -71,11 +59,17 @@ def routes(
             user=user,
             session=check_session(session_id),
             options=options,
-            format=SPEC.format(complete=errors.completion(socket.scope)),
+            format=SPEC.format(complete=context.errors.completion(socket.scope)),
         )
         await socket.accept()
         await AdkLiveConnection(
-            socket, request, live, log, audit.note, sessions=apps.sessions(app), state=client_state
+            socket,
+            request,
+            live,
+            context.log,
+            context.audit.note,
+            sessions=apps.sessions(app),
+            state=context.client_state,
         ).serve()
 
     return router

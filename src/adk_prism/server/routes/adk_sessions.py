@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Response
@@ -24,6 +25,7 @@ from adk_prism.pipeline.audit_actions import AuditedAction
 from adk_prism.pipeline.deletions import Deletions
 from adk_prism.pipeline.evaluations import EVALUATION_SESSIONS
 from adk_prism.pipeline.rewinds import Rewinds
+from adk_prism.pipeline.session_branches import SessionBranches
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Origin
@@ -46,56 +48,38 @@ _USER = "/apps/{app_name}/users/{user_id}/sessions"
 _SESSION = _USER + "/{session_id}"
 
 
-def routes(
-    apps: Apps,
-    locks: SessionLocks,
-    log: RunLog,
-    deletions: Deletions,
-    rewinds: Rewinds,
-    client_state: ClientState,
-    audit: AuditLog,
-    lifecycle: Lifecycle,
-) -> APIRouter:
-    """Return the router of sessions."""
-    router = APIRouter(route_class=StrictRoute, tags=["ADK: sessions"])
-    sessions = _SessionRoutes(apps, locks, log, deletions, rewinds, client_state, audit, lifecycle)
-    router.get(_USER, response_model=list[Session])(sessions.list_sessions)
-    router.post(_USER, response_model=Session)(sessions.create_session)
-    router.get(_SESSION, response_model=Session)(sessions.get_session)
-    router.post(_SESSION, response_model=Session, deprecated=True)(sessions.create_session_with_id)
-    router.patch(_SESSION, response_model=Session)(sessions.update_session)
-    router.delete(_SESSION)(sessions.delete_session)
-    router.post(_SESSION + "/rewind", response_model=Session)(sessions.rewind_session)
-    return router
+@dataclass(frozen=True, slots=True)
+class SessionRoutes:
+    """The routes of ADK's sessions, made of the parts that they use."""
 
+    apps: Apps
+    locks: SessionLocks
+    log: RunLog
+    deletions: Deletions
+    branches: SessionBranches
+    rewinds: Rewinds
+    client_state: ClientState
+    audit: AuditLog
+    lifecycle: Lifecycle
 
-class _SessionRoutes:
-    def __init__(
-        self,
-        apps: Apps,
-        locks: SessionLocks,
-        log: RunLog,
-        deletions: Deletions,
-        rewinds: Rewinds,
-        client_state: ClientState,
-        audit: AuditLog,
-        lifecycle: Lifecycle,
-    ) -> None:
-        self._apps = apps
-        self._locks = locks
-        self._log = log
-        self._deletions = deletions
-        self._rewinds = rewinds
-        self._client_state = client_state
-        self._audit = audit
-        self._lifecycle = lifecycle
+    def router(self) -> APIRouter:
+        """Return the router of self."""
+        router = APIRouter(route_class=StrictRoute, tags=["ADK: sessions"])
+        router.get(_USER, response_model=list[Session])(self.list_sessions)
+        router.post(_USER, response_model=Session)(self.create_session)
+        router.get(_SESSION, response_model=Session)(self.get_session)
+        router.post(_SESSION, response_model=Session, deprecated=True)(self.create_session_with_id)
+        router.patch(_SESSION, response_model=Session)(self.update_session)
+        router.delete(_SESSION)(self.delete_session)
+        router.post(_SESSION + "/rewind", response_model=Session)(self.rewind_session)
+        return router
 
     async def list_sessions(self, app_name: AppName, user_id: PathUser) -> Response:
         """Return a user's sessions, without their events."""
-        found = await self._apps.sessions(app_name).list(app_name, user_id)
+        found = await self.apps.sessions(app_name).list(app_name, user_id)
         hidden = {
             each.session
-            for each in await self._deletions.current()
+            for each in await self.deletions.current()
             if (each.app, each.user) == (app_name, user_id)
         }
         sessions = [each for each in found if each.id not in hidden]
@@ -112,7 +96,7 @@ class _SessionRoutes:
         check_events(events)
         origin = Origin(app=app_name, user=user_id, session=request.session_id or "")
         session = await self._create(origin, request.state)
-        service = self._apps.session_service(app_name)
+        service = self.apps.session_service(app_name)
         for event in events:
             await service.append_event(session=session, event=as_client_event(event))
         return _json(_session_json(session))
@@ -125,40 +109,41 @@ class _SessionRoutes:
 
     async def get_session(self, origin: PathOrigin) -> Response:
         """Return a session with its events."""
-        return _json(_session_json(await self._apps.sessions(origin.app).get(origin)))
+        return _json(_session_json(await self.apps.sessions(origin.app).get(origin)))
 
     async def update_session(self, origin: PathOrigin, request: UpdateSession) -> Response:
         """Change a session's state without running the agent; a run that goes on ends first."""
-        await self._client_state.check(origin.app, request.state_delta)
-        sessions = self._apps.sessions(origin.app)
+        await self.client_state.check(origin.app, request.state_delta)
+        sessions = self.apps.sessions(origin.app)
         await sessions.state(origin)  # Not found: said now, not after a wait.
-        async with self._locks.held(origin):
+        async with self.locks.held(origin):
+            await self.branches.settle_locked(origin)
             await sessions.append_state(origin, request.state_delta)
             return _json(_session_json(await sessions.get(origin)))
 
     async def delete_session(self, origin: PathOrigin) -> None:
         """Stop the session's run; delete the session and its runs. Nothing there: nothing to do."""
-        sessions = self._apps.sessions(origin.app)
-        await self._locks.stop(origin)
-        async with self._locks.held(origin):
+        sessions = self.apps.sessions(origin.app)
+        await self.locks.stop(origin)
+        async with self.locks.held(origin):
             await sessions.delete(origin)
-            await self._log.delete_session(origin)
-            await self._deletions.forget(origin)
-        await self._audit.note(AuditedAction(action="session deleted", origin=origin))
+            await self.log.delete_session(origin)
+            await self.deletions.forget(origin)
+        await self.audit.note(AuditedAction(action="session deleted", origin=origin))
 
     async def rewind_session(self, origin: PathOrigin, request: RewindSession) -> Response:
         """Take back an invocation and all after it: messages, state, artifacts. A run ends first."""
-        self._lifecycle.check_open()
-        run = await self._rewinds.rewind(origin, request.invocation_id)
+        self.lifecycle.check_open()
+        run = await self.rewinds.rewind(origin, request.invocation_id)
         about = request.invocation_id
         action = AuditedAction(action="session rewound", origin=origin, run=run, about=about)
-        await self._audit.note(action)
-        session = await self._apps.sessions(origin.app).get(origin)
+        await self.audit.note(action)
+        session = await self.apps.sessions(origin.app).get(origin)
         return _json(_session_json(session), {RUN_HEADER: run})
 
     async def _create(self, origin: Origin, state: dict[str, Any] | None) -> Session:
-        await self._client_state.check(origin.app, state or {})
-        return await self._apps.sessions(origin.app).create(origin, state)
+        await self.client_state.check(origin.app, state or {})
+        return await self.apps.sessions(origin.app).create(origin, state)
 
 
 def _list_json(sessions: Sequence[Session]) -> bytes:

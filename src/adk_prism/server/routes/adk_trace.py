@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -34,25 +35,25 @@ MOST_RUNS = 200
 _JSON = "application/json"
 
 
-def routes(log: RunLog, chats: Chats, calls: ModelCalls) -> APIRouter:
-    """Return the router of traces."""
-    router = APIRouter(prefix="/dev/apps/{app_name}/debug/trace", tags=["ADK: debug"])
-    handlers = _TraceRoutes(log, chats, calls)
-    router.get("/session/{session_id}", response_class=Response)(handlers.session)
-    router.get("/{event_id}", response_class=Response)(handlers.event)
-    return router
+@dataclass(frozen=True, slots=True)
+class TraceRoutes:
+    """The routes of traces, made of the parts that they use."""
 
+    log: RunLog
+    chats: Chats
+    calls: ModelCalls
 
-class _TraceRoutes:
-    def __init__(self, log: RunLog, chats: Chats, calls: ModelCalls) -> None:
-        self._log = log
-        self._chats = chats
-        self._calls = calls
+    def router(self) -> APIRouter:
+        """Return the router of traces."""
+        router = APIRouter(prefix="/dev/apps/{app_name}/debug/trace", tags=["ADK: debug"])
+        router.get("/session/{session_id}", response_class=Response)(self.session)
+        router.get("/{event_id}", response_class=Response)(self.event)
+        return router
 
     async def session(self, caller: CallerOf, app_name: AppName, session_id: SessionId) -> Response:
         """Return the spans of a session's latest runs, oldest first; none of a session that is not there."""
         user = listed_user(caller, "")
-        runs = _latest(await self._log.list(app=app_name, user=user, session=session_id))
+        runs = _latest(await self.log.list(app=app_name, user=user, session=session_id))
         found: list[Any] = []
         left = ANSWER_BYTES
         for run in runs:
@@ -65,7 +66,7 @@ class _TraceRoutes:
         """Return the attributes of the model call or tool that an event of the latest runs is of."""
         user = listed_user(caller, "")
         sought = msgspec.json.encode(event_id)
-        for run in _latest(await self._log.list(app=app_name, user=user)):
+        for run in _latest(await self.log.list(app=app_name, user=user)):
             entries = await self._entries(caller, run)
             if not any(sought in _written(entry) for entry in entries):
                 continue
@@ -82,8 +83,8 @@ class _TraceRoutes:
         # Instructions are the app's, not the user's.
         most = most if may_operate(caller) else 0
         try:
-            entries = [entry async for entry in self._chats.entries(run.run)]
-            return await self._calls.filled(run.run, entries, most)
+            entries = [entry async for entry in self.chats.entries(run.run)]
+            return await self.calls.filled(run.run, entries, most)
         except (NotFound, Gone):  # Deleted since it was listed.
             return []
 

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Body, Header, Query, Request, Response
 from adk_prism.server.ag_ui.agent_runs import AgentRuns, Asked
 from adk_prism.server.ag_ui.capabilities import capabilities
 from adk_prism.server.context import Context
-from adk_prism.server.guards.agent_body import AgentRoute
+from adk_prism.server.guards.chat_body import AgentRoute
 from adk_prism.server.guards.name_rules import AppName, SessionId
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.parameters import QueryUser

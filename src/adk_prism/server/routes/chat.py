@@ -6,6 +6,7 @@ Follows `DefaultChatTransport` of ai 5, 6 and 7. The chat's id is the session's,
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
@@ -19,12 +20,11 @@ from adk_prism.pipeline.turns import Turn
 from adk_prism.projection.ai_sdk import SPEC
 from adk_prism.projection.ai_sdk.history import UiMessages
 from adk_prism.projection.ai_sdk.requests import read_request
-from adk_prism.runlog.entry import Origin
 from adk_prism.server.guards.chat_body import ChatRoute
-from adk_prism.server.guards.name_rules import AppName, SessionId
+from adk_prism.server.guards.name_rules import AppName
+from adk_prism.server.guards.session_path import Chat
 from adk_prism.server.guards.strict_body import StrictRequest, StrictRoute
 from adk_prism.server.identity.caller import caller_of
-from adk_prism.server.identity.parameters import QueryUser
 from adk_prism.server.observability.audit.audit_log import AuditLog
 from adk_prism.server.problem_format import CHAT_PATH, TEXT_RESPONSES
 from adk_prism.server.routes.run import Key
@@ -36,52 +36,37 @@ Dialect = Annotated[str, Query(description="AI SDK version: 5, 6 or 7")]
 Version = Annotated[str, Query(description="Id of an answer in an earlier version")]
 
 
-def routes(
-    apps: Apps,
-    chats: Chats,
-    canceller: Canceller,
-    audit: AuditLog,
-    starter: RunStarter,
-    streams: RunStreams,
-) -> APIRouter:
-    """Return the router of chats."""
-    router = APIRouter(
-        prefix=CHAT_PATH, route_class=StrictRoute, tags=["AI SDK"], responses=TEXT_RESPONSES
-    )
-    chat = _ChatRoutes(apps, chats, canceller, audit, starter, streams)
-    router.add_api_route(
-        "/{app_name}",
-        chat.post,
-        methods=["POST"],
-        response_class=Response,
-        route_class_override=ChatRoute,
-    )
-    nothing: dict[int | str, dict[str, Any]] = {204: {"description": "Nothing runs"}}
-    router.get("/{app_name}/{chat_id}/stream", response_class=Response, responses=nothing)(
-        chat.resume
-    )
-    router.get("/{app_name}/{chat_id}/messages")(chat.messages)
-    router.get("/{app_name}/{chat_id}/versions")(chat.versions)
-    router.post("/{app_name}/{chat_id}/stop", status_code=200)(chat.stop)
-    return router
+@dataclass(frozen=True, slots=True)
+class ChatRoutes:
+    """The routes of chats, made of the parts that they use."""
 
+    apps: Apps
+    chats: Chats
+    canceller: Canceller
+    audit: AuditLog
+    starter: RunStarter
+    streams: RunStreams
 
-class _ChatRoutes:
-    def __init__(
-        self,
-        apps: Apps,
-        chats: Chats,
-        canceller: Canceller,
-        audit: AuditLog,
-        starter: RunStarter,
-        streams: RunStreams,
-    ) -> None:
-        self._apps = apps
-        self._chats = chats
-        self._canceller = canceller
-        self._audit = audit
-        self._starter = starter
-        self._streams = streams
+    def router(self) -> APIRouter:
+        """Return the router of chats."""
+        router = APIRouter(
+            prefix=CHAT_PATH, route_class=StrictRoute, tags=["AI SDK"], responses=TEXT_RESPONSES
+        )
+        router.add_api_route(
+            "/{app_name}",
+            self.post,
+            methods=["POST"],
+            response_class=Response,
+            route_class_override=ChatRoute,
+        )
+        nothing: dict[int | str, dict[str, Any]] = {204: {"description": "Nothing runs"}}
+        router.get("/{app_name}/{chat_id}/stream", response_class=Response, responses=nothing)(
+            self.resume
+        )
+        router.get("/{app_name}/{chat_id}/messages")(self.messages)
+        router.get("/{app_name}/{chat_id}/versions")(self.versions)
+        router.post("/{app_name}/{chat_id}/stop", status_code=200)(self.stop)
+        return router
 
     async def post(
         self,
@@ -92,7 +77,7 @@ class _ChatRoutes:
         key: Key = "",
     ) -> Response:
         """Send a message, answer, or regenerate; stream the assistant's message."""
-        format = self._streams.format(request, SPEC, dialect)
+        format = self.streams.format(request, SPEC, dialect)
         sent = Sent(
             caller=caller_of(request),
             key=key,
@@ -100,73 +85,55 @@ class _ChatRoutes:
             digest=request.digest if isinstance(request, StrictRequest) else "",
             base=format.options.files.base,
         )
-        run = await self._starter.start(SPEC, app_name, read_request(body), sent)
-        return await self._streams.start(run, format)
+        run = await self.starter.start(SPEC, app_name, read_request(body), sent)
+        return await self.streams.start(run, format)
 
-    async def resume(
-        self,
-        request: Request,
-        app_name: AppName,
-        chat_id: SessionId,
-        user: QueryUser,
-        dialect: Dialect = "",
-    ) -> Response:
+    async def resume(self, request: Request, chat: Chat, dialect: Dialect = "") -> Response:
         """Stream the message that is running, from its beginning; 204 when nothing runs."""
-        format = self._streams.format(request, SPEC, dialect)
-        self._apps.check(app_name)
-        origin = Origin(app=app_name, user=user, session=chat_id)
-        place = running(await self._chats.turns(origin))
+        format = self.streams.format(request, SPEC, dialect)
+        self.apps.check(chat.app)
+        place = running(await self.chats.turns(chat))
         if place is None:
             return Response(status_code=204)
-        view = await open_message(self._streams.broadcaster, place, format)
-        return self._streams.response(view, format, place.turn.last.summary.run)
+        view = await open_message(self.streams.broadcaster, place, format)
+        return self.streams.response(view, format, place.turn.last.summary.run)
 
     async def messages(
-        self,
-        request: Request,
-        app_name: AppName,
-        chat_id: SessionId,
-        user: QueryUser,
-        dialect: Dialect = "",
-        version: Version = "",
+        self, request: Request, chat: Chat, dialect: Dialect = "", version: Version = ""
     ) -> Response:
         """Return the chat's UI messages, without the one that is still streaming; none of a new chat.
 
         The name of a recorded session or an upload, as `GET /api/conversations` lists it, gives its messages.
         A `version` gives the messages of an earlier conversation in which that answer is.
         """
-        format = self._streams.format(request, SPEC, dialect)
-        origin = Origin(app=app_name, user=user, session=chat_id)
-        turns, is_live = await self._chats.shown_turns(origin, version)
+        format = self.streams.format(request, SPEC, dialect)
+        turns, is_live = await self.chats.shown_turns(chat, version)
         if not turns:
-            self._apps.check(app_name)  # What was recorded elsewhere needs no app here.
+            self.apps.check(chat.app)  # What was recorded elsewhere needs no app here.
         history = UiMessages(format.options, format.complete)
-        await build_history(self._chats, turns, history, is_left=not is_live)
+        await build_history(self.chats, turns, history, is_left=not is_live)
         return Response(msgspec.json.encode(history.messages()), media_type="application/json")
 
-    async def versions(
-        self, app_name: AppName, chat_id: SessionId, user: QueryUser
-    ) -> list[list[dict[str, Any]]]:
+    async def versions(self, chat: Chat) -> list[list[dict[str, Any]]]:
         """Return where a chat has several versions of a turn: each group oldest first.
 
         They were regenerated, edited or rewound. A message whose `parentId` is an earlier version's
         `messageId` restores it.
         """
-        history = await self._chats.history(Origin(app=app_name, user=user, session=chat_id))
+        history = await self.chats.history(chat)
         live = {turn.message for turn in history.turns}
         return [[_version(turn, live) for turn in group] for group in history.versions]
 
-    async def stop(self, app_name: AppName, chat_id: SessionId, user: QueryUser) -> dict[str, Any]:
+    async def stop(self, chat: Chat) -> dict[str, Any]:
         """Stop the run of a chat; repeating it, or stopping nothing, is no error.
 
         The answer does not wait for tools that ignore it: `toolRunning` tells whether one is still at work
         (null: not known here), `runningTools` which.
         """
-        self._apps.check(app_name)
-        origin = Origin(app=app_name, user=user, session=chat_id)
-        stopped = await self._canceller.stop(origin)
+        self.apps.check(chat.app)
+        stopped = await self.canceller.stop(chat)
         if stopped.found:
-            await self._audit.note(AuditedAction(action="run cancelled", origin=origin))
+            await self.audit.note(AuditedAction(action="run cancelled", origin=chat))
         return {"stopped": stopped.found, **stopped.shown()}
 
 

@@ -8,27 +8,25 @@ from __future__ import annotations
 from fastapi import APIRouter, WebSocket
 
 from adk_prism.projection.ai_sdk import SPEC
-from adk_prism.server.chat_socket.connection import ChatConnection, ChatParts
+from adk_prism.server.chat_socket.connection import ChatConnection
+from adk_prism.server.context import Context
 from adk_prism.server.guards.name_rules import AppName
-from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.run_streams import RunStreams
-from adk_prism.source.apps import Apps
 
 DIALECT = "7"
 """The default: the transport came with ai 7."""
 
 
-def routes(apps: Apps, lifecycle: Lifecycle, streams: RunStreams, parts: ChatParts) -> APIRouter:
+def routes(context: Context) -> APIRouter:
     """Return the router of chat sockets."""
     router = APIRouter(prefix="/api/chat")
 
     @router.websocket("/{app_name}/socket")
     async def socket(socket: WebSocket, app_name: AppName, dialect: str = DIALECT) -> None:
-        lifecycle.check_open()
-        await apps.open(app_name)
-        format = streams.format(socket, SPEC, dialect)
+        context.lifecycle.check_open()
+        await context.apps.open(app_name)
+        format = context.streams.format(socket, SPEC, dialect)
         await socket.accept(_subprotocol(socket))
-        await ChatConnection(socket, parts, app_name, format).serve()
+        await ChatConnection(socket, context, app_name, format).serve()
 
     return router
 

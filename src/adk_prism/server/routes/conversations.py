@@ -6,26 +6,20 @@ its runs, ADK's session and the session's artifacts are removed.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from pydantic import BaseModel, Field, StrictBool
 
 from adk_prism.errors import NotFound
 from adk_prism.pipeline.audit_actions import AuditedAction
-from adk_prism.pipeline.cancellation import Canceller
 from adk_prism.pipeline.conversation_label import change_label, clean_title
-from adk_prism.pipeline.deletions import Deletions
-from adk_prism.pipeline.session_locks import SessionLocks
-from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Origin
-from adk_prism.server.guards.name_rules import AppName, SessionId
+from adk_prism.server.context import Context
+from adk_prism.server.guards.session_path import Chat
 from adk_prism.server.guards.strict_body import StrictRoute
-from adk_prism.server.identity.parameters import QueryUser
-from adk_prism.server.observability.audit.audit_log import AuditLog
 from adk_prism.server.observability.request_tracking import called_by
 from adk_prism.server.problem_format import CHAT_PATH, TEXT_RESPONSES
-from adk_prism.source.apps import Apps
 
 
 class ChangeConversation(BaseModel):
@@ -35,25 +29,12 @@ class ChangeConversation(BaseModel):
     pinned: StrictBool | None = None
 
 
-async def _chat(app_name: AppName, chat_id: SessionId, user: QueryUser) -> Origin:
-    return Origin(app=app_name, user=user, session=chat_id)
-
-
-Chat = Annotated[Origin, Depends(_chat)]
-
-
-def routes(
-    apps: Apps,
-    log: RunLog,
-    deletions: Deletions,
-    canceller: Canceller,
-    locks: SessionLocks,
-    audit: AuditLog,
-) -> APIRouter:
+def routes(context: Context) -> APIRouter:
     """Return the router of conversations."""
     router = APIRouter(
         prefix=CHAT_PATH, route_class=StrictRoute, tags=["AI SDK"], responses=TEXT_RESPONSES
     )
+    apps, log, deletions, audit = context.apps, context.log, context.deletions, context.audit
 
     async def check(origin: Origin) -> None:
         if await log.list(app=origin.app, user=origin.user, session=origin.session):
@@ -77,7 +58,7 @@ def routes(
         if is_new:
             await check(chat)
         until = await deletions.delete(chat, called_by())
-        await canceller.stop(chat)
+        await context.canceller.stop(chat)
         if is_new:
             await audit.note(AuditedAction(action="session deleted", origin=chat))
         return {"deleted": True, "restoreUntil": until}
@@ -85,7 +66,7 @@ def routes(
     @router.post("/{app_name}/{chat_id}/restore")
     async def restore(chat: Chat) -> dict[str, Any]:
         """Restore a conversation that was deleted, as long as it is there; otherwise nothing happens."""
-        async with locks.held(chat):
+        async with context.locks.held(chat):
             restored = await deletions.forget(chat)
         await check(chat)
         if restored:

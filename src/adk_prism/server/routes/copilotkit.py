@@ -22,7 +22,7 @@ from adk_prism.server.ag_ui.agent_runs import AgentRuns, Asked
 from adk_prism.server.ag_ui.runtime_agents import RuntimeAgents
 from adk_prism.server.ag_ui.threads import MOST_LISTED, Threads
 from adk_prism.server.context import Context
-from adk_prism.server.guards.agent_body import AgentRoute
+from adk_prism.server.guards.chat_body import AgentRoute
 from adk_prism.server.guards.name_rules import SessionId, check_session
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.caller import caller_of, listed_user

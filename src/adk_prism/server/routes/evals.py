@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -26,12 +27,7 @@ from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.parameters import Administrator
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.source.apps import Apps
-from adk_prism.source.evaluation.criteria import (
-    Criteria,
-    config_beside,
-    criteria_of,
-    read_criteria,
-)
+from adk_prism.source.evaluation.criteria import Criteria, config_beside, criteria_of, read_criteria
 from adk_prism.source.evaluation.eval_set_file import (
     SUFFIX,
     add_cases,
@@ -75,46 +71,37 @@ class Evaluate(BaseModel):
     )
 
 
-def routes(
-    evaluator: Evaluator, cases: EvalCases, apps: Apps, log: RunLog, lifecycle: Lifecycle
-) -> APIRouter:
-    """Return the router of eval sets."""
-    router = APIRouter(
-        prefix="/api/evals",
-        route_class=StrictRoute,
-        tags=["evaluation"],
-        dependencies=[Administrator],
-    )
-    evals = _EvalRoutes(evaluator, cases, apps, log, lifecycle)
-    router.get("/{app_name}")(evals.list_sets)
-    router.post("/{app_name}", status_code=202)(evals.evaluate)
-    router.get("/{app_name}/evaluations/{evaluation}")(evals.evaluation)
-    router.get("/{app_name}/results/{result}")(evals.result)
-    router.post("/{app_name}/sets/{set_id}/cases")(evals.add_case)
-    return router
+@dataclass(frozen=True, slots=True)
+class EvalRoutes:
+    """The routes of eval sets, made of the parts that they use."""
 
+    evaluator: Evaluator
+    cases: EvalCases
+    apps: Apps
+    log: RunLog
+    lifecycle: Lifecycle
 
-class _EvalRoutes:
-    def __init__(
-        self,
-        evaluator: Evaluator,
-        cases: EvalCases,
-        apps: Apps,
-        log: RunLog,
-        lifecycle: Lifecycle,
-    ) -> None:
-        self._evaluator = evaluator
-        self._cases = cases
-        self._apps = apps
-        self._log = log
-        self._lifecycle = lifecycle
+    def router(self) -> APIRouter:
+        """Return the router of eval sets."""
+        router = APIRouter(
+            prefix="/api/evals",
+            route_class=StrictRoute,
+            tags=["evaluation"],
+            dependencies=[Administrator],
+        )
+        router.get("/{app_name}")(self.list_sets)
+        router.post("/{app_name}", status_code=202)(self.evaluate)
+        router.get("/{app_name}/evaluations/{evaluation}")(self.evaluation)
+        router.get("/{app_name}/results/{result}")(self.result)
+        router.post("/{app_name}/sets/{set_id}/cases")(self.add_case)
+        return router
 
     async def list_sets(self, app_name: AppName) -> Json:
         """Return the app's eval sets with their cases, the stored results and what is being evaluated."""
-        folder = self._evaluator.folder(app_name)
+        folder = self.evaluator.folder(app_name)
         sets = await asyncio.to_thread(_sets, folder / app_name)
         results = await asyncio.to_thread(stored_results, folder, app_name)
-        running = [job.shown() for job in self._evaluator.jobs(app_name)]
+        running = [job.shown() for job in self.evaluator.jobs(app_name)]
         return {
             "sets": sets,
             "results": [_summary(each) for each in results],
@@ -123,20 +110,20 @@ class _EvalRoutes:
 
     async def evaluate(self, app_name: AppName, asked: Evaluate) -> Json:
         """Begin to evaluate a set of the app, or one that is sent; `evaluations/{id}` tells how it goes."""
-        self._lifecycle.check_open()
-        folder = self._evaluator.folder(app_name) / app_name
+        self.lifecycle.check_open()
+        folder = self.evaluator.folder(app_name) / app_name
         evaluation = await asyncio.to_thread(_evaluation, app_name, folder, asked)
-        await self._apps.open(app_name)
-        return self._evaluator.start(evaluation).shown()
+        await self.apps.open(app_name)
+        return self.evaluator.start(evaluation).shown()
 
     async def evaluation(self, app_name: AppName, evaluation: str) -> Json:
         """Return how an evaluation goes: the runs of its cases, and at its end the scores."""
-        self._apps.check(app_name)
-        return self._evaluator.job(app_name, evaluation).shown()
+        self.apps.check(app_name)
+        return self.evaluator.job(app_name, evaluation).shown()
 
     async def result(self, app_name: AppName, result: str) -> Json:
         """Return a stored result, with the runs of its cases as far as the log has them."""
-        folder = self._evaluator.folder(app_name)
+        folder = self.evaluator.folder(app_name)
         stored = await asyncio.to_thread(stored_results, folder, app_name)
         found = next((each for each in stored if each.id == result), None)
         if found is None:
@@ -144,7 +131,7 @@ class _EvalRoutes:
         known = await asyncio.to_thread(_cases, folder / app_name, found.eval_set_id)
         shown = []
         for score in found.cases:
-            runs = await self._log.list(app=app_name, user=score.user, session=score.session)
+            runs = await self.log.list(app=app_name, user=score.user, session=score.session)
             case = known.get(score.id)
             about = {
                 "text": case.text if case is not None else "",
@@ -156,11 +143,11 @@ class _EvalRoutes:
 
     async def add_case(self, app_name: AppName, set_id: SetId, asked: AddRun) -> Json:
         """Add the conversation up to a run to a set; begin the set if there is none."""
-        folder = self._evaluator.folder(app_name) / app_name
+        folder = self.evaluator.folder(app_name) / app_name
         run = RunId(asked.run)
-        if (await self._log.summary(run)).origin.app != app_name:
+        if (await self.log.summary(run)).origin.app != app_name:
             raise Conflict("The run is of another app.")
-        case = await self._cases.of(run)
+        case = await self.cases.of(run)
 
         def add() -> list[str]:
             folder.mkdir(parents=True, exist_ok=True)

@@ -16,13 +16,15 @@ from pydantic.alias_generators import to_camel
 from adk_prism.errors import NotFound
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.feedback import Feedback, Feedbacks, check_comment, read_score
-from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import Origin
-from adk_prism.server.answer_ids import find_answer
-from adk_prism.server.guards.name_rules import AppName, SessionId
+from adk_prism.pipeline.live_messages import spoken_messages
+from adk_prism.projection.ag_ui.history import ThreadMessages
+from adk_prism.projection.contract import Options
+from adk_prism.projection.message_scope import WHOLE
+from adk_prism.runlog.contract import RunLog, RunSummary
+from adk_prism.server.guards.session_path import Chat
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.caller import Caller, Guest, Principal, may_operate
-from adk_prism.server.identity.parameters import CallerOf, QueryUser, Run
+from adk_prism.server.identity.parameters import CallerOf, Run
 from adk_prism.server.problem_format import TEXT_RESPONSES
 from adk_prism.source.apps import Apps
 
@@ -48,7 +50,7 @@ def routes(apps: Apps, log: RunLog, chats: Chats, feedbacks: Feedbacks) -> APIRo
         """Say what you think of an answer; a second time takes the place of the first."""
         summary = await log.summary(run)
         score, comment = read_score(given.score), check_comment(given.comment or "")
-        message = await find_answer(chats, summary, given.message_id or "")
+        message = await _find_answer(chats, summary, given.message_id or "")
         kept = await feedbacks.give(summary, message, score, comment, _name(caller))
         return (
             kept.shown() if kept is not None else {"run": run, "messageId": message, "score": None}
@@ -62,14 +64,11 @@ def routes(apps: Apps, log: RunLog, chats: Chats, feedbacks: Feedbacks) -> APIRo
         return _shown(caller, await feedbacks.of_run(await log.summary(run)))
 
     @router.get("/chat/{app_name}/{chat_id}/feedback", responses=TEXT_RESPONSES)
-    async def of_chat(
-        caller: CallerOf, app_name: AppName, chat_id: SessionId, user: QueryUser
-    ) -> list[dict[str, Any]]:
+    async def of_chat(caller: CallerOf, chat: Chat) -> list[dict[str, Any]]:
         """Return the feedback on all answers of a chat."""
-        origin = Origin(app=app_name, user=user, session=chat_id)
-        found = await feedbacks.of_session(origin)
+        found = await feedbacks.of_session(chat)
         if not found:
-            apps.check(app_name)  # What was recorded elsewhere needs no app here.
+            apps.check(chat.app)  # What was recorded elsewhere needs no app here.
         return _shown(caller, found)
 
     return router
@@ -82,3 +81,22 @@ def _name(caller: Caller) -> str:
 
 def _shown(caller: Caller, found: Sequence[Feedback]) -> list[dict[str, Any]]:
     return [each.shown() for each in found if may_operate(caller) or each.by == _name(caller)]
+
+
+async def _find_answer(chats: Chats, summary: RunSummary, named: str) -> str:
+    """Return the id of a run's answer; `named` may be empty. Raise `NotFound` for any other id.
+
+    To the AI SDK a run is a part of one message. A live run has many, and AG-UI counts each text of an agent
+    as one.
+    """
+    if named in ("", summary.run, summary.message):
+        return summary.message
+    history = ThreadMessages(Options())
+    history.begin_run(WHOLE)
+    async for entry in chats.entries(summary.run):
+        history.feed(entry)
+    answers = {each["id"] for each in history.messages() if each["role"] == "assistant"}
+    spoken = await spoken_messages(chats, summary.run)
+    if named in answers or any(each.id == named and each.role == "assistant" for each in spoken):
+        return named
+    raise NotFound(f"The run has no answer with the id {named[:60]!r}.")

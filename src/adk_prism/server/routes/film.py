@@ -7,6 +7,7 @@ where nothing has come yet and the run goes on, the answer waits for it, and is 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
@@ -40,42 +41,25 @@ After = Annotated[str, Query(description="cursor of the last entry that is known
 Known = Annotated[str, Header(alias="If-None-Match")]
 
 
-def routes(
-    films: Films,
-    entry_details: EntryDetails,
-    chats: Chats,
-    apps: Apps,
-    lifecycle: Lifecycle,
-    calls: ModelCalls,
-    titles: ConversationTitles,
-) -> APIRouter:
-    """Return the router of films."""
-    router = APIRouter(prefix="/api/runs", tags=["runs"])
-    handlers = _FilmRoutes(films, entry_details, chats, apps, lifecycle, calls, titles)
-    router.get("/{run}/film", response_class=Response)(handlers.film)
-    router.get("/{run}/entries/{cursor}", response_class=Response)(handlers.entry)
-    router.get("/{run}/share", response_class=Response)(handlers.share)
-    return router
+@dataclass(frozen=True, slots=True)
+class FilmRoutes:
+    """The routes of films, made of the parts that they use."""
 
+    films: Films
+    entry_details: EntryDetails
+    chats: Chats
+    apps: Apps
+    lifecycle: Lifecycle
+    calls: ModelCalls
+    titles: ConversationTitles
 
-class _FilmRoutes:
-    def __init__(
-        self,
-        films: Films,
-        entry_details: EntryDetails,
-        chats: Chats,
-        apps: Apps,
-        lifecycle: Lifecycle,
-        calls: ModelCalls,
-        titles: ConversationTitles,
-    ) -> None:
-        self._titles = titles
-        self._calls = calls
-        self._films = films
-        self._entry_details = entry_details
-        self._chats = chats
-        self._apps = apps
-        self._lifecycle = lifecycle
+    def router(self) -> APIRouter:
+        """Return the router of films."""
+        router = APIRouter(prefix="/api/runs", tags=["runs"])
+        router.get("/{run}/film", response_class=Response)(self.film)
+        router.get("/{run}/entries/{cursor}", response_class=Response)(self.entry)
+        router.get("/{run}/share", response_class=Response)(self.share)
+        return router
 
     async def film(
         self, request: Request, run: Run, after: After = "", known: Known = ""
@@ -84,15 +68,15 @@ class _FilmRoutes:
         since = cursor_of(after, run)
         if since:
             return await self._growth(request, run, since)
-        film = await self._films.of(run)
+        film = await self.films.of(run)
         headers = _REVALIDATE | {"etag": f'W/"{VERSION}-{film.last}"'}
         if headers["etag"] in (each.strip() for each in known.split(",")):
             return Response(status_code=304, headers=headers)
         return await compressed(request, encode(film), _JSON, headers)
 
     async def _growth(self, request: Request, run: Run, after: int) -> Response:
-        patience = 0 if self._lifecycle.draining else PATIENCE
-        film = await self._films.past(run, after, patience)
+        patience = 0 if self.lifecycle.draining else PATIENCE
+        film = await self.films.past(run, after, patience)
         body = encode(film, after)  # also refuses a cursor that the run does not have
         if film.last == after and film.ended is None:
             return Response(status_code=204, headers=_REVALIDATE)
@@ -100,7 +84,7 @@ class _FilmRoutes:
 
     async def entry(self, request: Request, run: Run, cursor: int) -> Response:
         """Return an entry, its facts, and its frames in every protocol."""
-        body = await self._entry_details.of(run, cursor)
+        body = await self.entry_details.of(run, cursor)
         # What was recorded never changes.
         forever = {"cache-control": "private, max-age=31536000, immutable"}
         return await compressed(request, body, _JSON, forever)
@@ -110,9 +94,9 @@ class _FilmRoutes:
         if model_calls:
             check_may_see_calls(caller_of(request))
         page = await asyncio.to_thread(read_page)
-        entries = [entry async for entry in self._chats.entries(run)]
+        entries = [entry async for entry in self.chats.entries(run)]
         if model_calls:
-            entries = [await self._calls.in_file(run, entry) for entry in entries]
+            entries = [await self.calls.in_file(run, entry) for entry in entries]
         graph = await self._graph(run)
         write = partial(shared_file, with_calls=model_calls)
         text = await asyncio.to_thread(write, entries, page, graph)
@@ -125,16 +109,16 @@ class _FilmRoutes:
         return await compressed(request, text.encode(), "text/html; charset=utf-8", headers)
 
     async def _title(self, request: Request, run: RunId) -> str:
-        origin = (await self._chats.beginning(run)).origin
-        return await self._titles.of(origin, as_named=not isinstance(caller_of(request), Guest))
+        origin = (await self.chats.beginning(run)).origin
+        return await self.titles.of(origin, as_named=not isinstance(caller_of(request), Guest))
 
     async def _graph(self, run: RunId) -> bytes:
         """Return the graph of a run's app, if it is one of this server's."""
-        started = (await self._films.of(run)).started
+        started = (await self.films.of(run)).started
         if started is None or started.uploaded or started.derived:
             return b"null"
         try:
-            await self._apps.open(started.origin.app)
-            return msgspec.json.encode(self._apps.graph(started.origin.app))
+            await self.apps.open(started.origin.app)
+            return msgspec.json.encode(self.apps.graph(started.origin.app))
         except PrismError:  # the app is not served any more, or fails: the run is shown without
             return b"null"

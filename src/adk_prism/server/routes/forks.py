@@ -8,6 +8,7 @@ and run; the run is streamed as any other.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
@@ -56,54 +57,36 @@ class ForkRun(BaseModel):
     streaming: bool = True
 
 
-def routes(
-    apps: Apps,
-    log: RunLog,
-    forks: Forks,
-    client_state: ClientState,
-    idempotency: Idempotency,
-    audit: AuditLog,
-    lifecycle: Lifecycle,
-) -> APIRouter:
-    """Return the router of forks."""
-    router = APIRouter(prefix="/api/runs", route_class=StrictRoute, tags=["runs"])
-    router.post("/{run}/fork")(
-        _ForkRoutes(apps, log, forks, client_state, idempotency, audit, lifecycle).fork
-    )
-    return router
+@dataclass(frozen=True, slots=True)
+class ForkRoutes:
+    """The route of forks, made of the parts that it uses."""
 
+    apps: Apps
+    log: RunLog
+    forks: Forks
+    client_state: ClientState
+    idempotency: Idempotency
+    audit: AuditLog
+    lifecycle: Lifecycle
 
-class _ForkRoutes:
-    def __init__(
-        self,
-        apps: Apps,
-        log: RunLog,
-        forks: Forks,
-        client_state: ClientState,
-        idempotency: Idempotency,
-        audit: AuditLog,
-        lifecycle: Lifecycle,
-    ) -> None:
-        self._apps = apps
-        self._log = log
-        self._forks = forks
-        self._client_state = client_state
-        self._idempotency = idempotency
-        self._audit = audit
-        self._lifecycle = lifecycle
+    def router(self) -> APIRouter:
+        """Return the router of forks."""
+        router = APIRouter(prefix="/api/runs", route_class=StrictRoute, tags=["runs"])
+        router.post("/{run}/fork")(self.fork)
+        return router
 
     async def fork(
         self, request: Request, response: Response, run: Run, asked: ForkRun, key: Key = ""
     ) -> dict[str, Any]:
         """Fork a run at a cursor: a new session with the history, state and artifacts of that moment."""
-        self._lifecycle.check_open()
-        origin = (await self._log.summary(run)).origin
+        self.lifecycle.check_open()
+        origin = (await self.log.summary(run)).origin
         app = asked.app_name or origin.app
         delta = asked.state_delta or {}
-        await self._apps.open(app)
+        await self.apps.open(app)
         if both := delta.keys() & set(asked.remove_state):
             raise UsageError(f"{min(both)[:60]!r} is in `stateDelta` and in `removeState`.")
-        await self._client_state.check(app, dict.fromkeys(asked.remove_state) | delta)
+        await self.client_state.check(app, dict.fromkeys(asked.remove_state) | delta)
         fork = ForkRequest(
             run=run,
             at=asked.at,
@@ -117,20 +100,20 @@ class _ForkRoutes:
         made: list[Forked] = []
 
         async def begin(new: RunId | None, digest: str) -> RunId:
-            made.append(await self._forks.fork(fork, new, digest))
+            made.append(await self.forks.fork(fork, new, digest))
             return made[0].run
 
         body = await request.body()
-        new = await self._idempotency.once(key, f"fork {run}", body, begin)
+        new = await self.idempotency.once(key, f"fork {run}", body, begin)
         response.headers[RUN_HEADER] = new
         for forked in made:
             action = AuditedAction(action="run forked", origin=origin, run=run, about=forked.run)
-            await self._audit.note(action)
+            await self.audit.note(action)
         return await self._answer(new, made)
 
     async def _answer(self, run: RunId, made: list[Forked]) -> dict[str, Any]:
         """Say what was made; of a fork that a repeated request finds, where it is."""
-        origin = (await self._log.summary(run)).origin
+        origin = (await self.log.summary(run)).origin
         answer: dict[str, Any] = {
             "run": run,
             "app": origin.app,

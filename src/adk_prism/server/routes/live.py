@@ -7,34 +7,20 @@ from typing import Literal
 from fastapi import APIRouter, WebSocket
 from msgspec import structs
 
-from adk_prism.pipeline.live_runs import LiveRuns
 from adk_prism.projection.ai_sdk import SPEC
 from adk_prism.projection.file_links import FileLinks
-from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import parse_position
 from adk_prism.server.base_url import base_url
-from adk_prism.server.error_texts import ErrorTexts
+from adk_prism.server.context import Context
 from adk_prism.server.guards.name_rules import AppName, check_session
 from adk_prism.server.identity.parameters import QueryUser
-from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.live.connection import ConnectRequest, LiveConnection
-from adk_prism.server.observability.audit.audit_log import AuditLog
-from adk_prism.server.settings import Settings
-from adk_prism.source.apps import Apps
 
 DIALECT = "7"
 """The default: a question and its answer are in one stream here, which a v6 client does not support."""
 
 
-def routes(
-    apps: Apps,
-    live: LiveRuns,
-    log: RunLog,
-    lifecycle: Lifecycle,
-    errors: ErrorTexts,
-    audit: AuditLog,
-    settings: Settings,
-) -> APIRouter:
+def routes(context: Context) -> APIRouter:
     """Return the router of live conversations."""
     router = APIRouter(prefix="/api/live")
 
@@ -50,14 +36,14 @@ def routes(
         modality: Literal["audio", "text"] = "audio",
         turns: Literal["detected", "manual"] = "detected",
     ) -> None:
-        lifecycle.check_open()
-        (await apps.open(app_name)).check("live")
-        files = FileLinks(base_url(socket, settings))
-        complete = errors.completion(socket.scope)
+        context.lifecycle.check_open()
+        (await context.apps.open(app_name)).check("live")
+        files = FileLinks(base_url(socket, context.settings))
+        complete = context.errors.completion(socket.scope)
         format = SPEC.format(dialect, files, complete=complete)
         if after:
             parse_position(after)
-        options = structs.replace(live.options, modality=modality, manual=turns == "manual")
+        options = structs.replace(context.live.options, modality=modality, manual=turns == "manual")
         request = ConnectRequest(
             app=app_name,
             user=user,
@@ -68,6 +54,6 @@ def routes(
             options=options,
         )
         await socket.accept()
-        await LiveConnection(socket, request, live, log, audit.note).serve()
+        await LiveConnection(socket, request, context.live, context.log, context.audit.note).serve()
 
     return router

@@ -45,11 +45,7 @@ class RerunRun(BaseModel):
 
 
 def routes(
-    log: RunLog,
-    reruns: Reruns,
-    idempotency: Idempotency,
-    audit: AuditLog,
-    lifecycle: Lifecycle,
+    log: RunLog, reruns: Reruns, idempotency: Idempotency, audit: AuditLog, lifecycle: Lifecycle
 ) -> APIRouter:
     """Return the router of reruns."""
     router = APIRouter(prefix="/api/runs", route_class=StrictRoute, tags=["runs"])

@@ -9,6 +9,7 @@ answers that nobody waits for are 409.
 from __future__ import annotations
 
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request, Response
@@ -46,26 +47,26 @@ class RunAgentRequest(BaseModel):
     custom_metadata: dict[str, Any] | None = None
 
 
-def routes(apps: Apps, log: RunLog, starter: RunStarter, streams: RunStreams) -> APIRouter:
-    """Return the router of runs in ADK's own form."""
-    router = APIRouter(route_class=StrictRoute, tags=["ADK: run"])
-    run = _RunRoutes(apps, log, starter, streams)
-    router.post("/run")(run.run)
-    router.post("/run_sse", response_class=Response)(run.run_sse)
-    return router
+@dataclass(frozen=True, slots=True)
+class RunRoutes:
+    """The routes of runs in ADK's own form, made of the parts that they use."""
 
+    apps: Apps
+    log: RunLog
+    starter: RunStarter
+    streams: RunStreams
 
-class _RunRoutes:
-    def __init__(self, apps: Apps, log: RunLog, starter: RunStarter, streams: RunStreams) -> None:
-        self._apps = apps
-        self._log = log
-        self._starter = starter
-        self._streams = streams
+    def router(self) -> APIRouter:
+        """Return the router of runs in ADK's own form."""
+        router = APIRouter(route_class=StrictRoute, tags=["ADK: run"])
+        router.post("/run")(self.run)
+        router.post("/run_sse", response_class=Response)(self.run_sse)
+        return router
 
     async def run(self, request: Request, asked: RunAgentRequest, key: Key = "") -> Response:
         """Run the agent and return all of its events."""
         run = await self._start(request, asked, key, streaming=False)
-        frames = positioned_frames(self._log, run, self._streams.format(request, SPEC))
+        frames = positioned_frames(self.log, run, self.streams.format(request, SPEC))
         async with aclosing(frames):
             events = [placed.payload.data async for placed in frames]
         return Response(
@@ -77,19 +78,19 @@ class _RunRoutes:
     async def run_sse(self, request: Request, asked: RunAgentRequest, key: Key = "") -> Response:
         """Run the agent and stream its events."""
         run = await self._start(request, asked, key, streaming=asked.streaming)
-        return await self._streams.start(run, self._streams.format(request, SPEC))
+        return await self.streams.start(run, self.streams.format(request, SPEC))
 
     async def _start(
         self, request: Request, asked: RunAgentRequest, key: str, *, streaming: bool
     ) -> RunId:
         body = asked.model_dump(by_alias=True, exclude_none=True) | {"streaming": streaming}
         sent = Sent(caller=caller_of(request), key=key, body=await request.body())
-        return await self._starter.start(SPEC, self._app(asked), read_request(body), sent)
+        return await self.starter.start(SPEC, self._app(asked), read_request(body), sent)
 
     def _app(self, asked: RunAgentRequest) -> str:
         name = asked.app_name
         if not name:
-            names = self._apps.names()
+            names = self.apps.names()
             if len(names) != 1:
                 raise Unprocessable("`appName` is missing, and there is more than one app here.")
             name = names[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -18,14 +19,7 @@ from adk_prism.pipeline.run_index import RunIndex
 from adk_prism.pipeline.search_fields import SEARCH_FIELDS, read_query
 from adk_prism.pipeline.shown_run import shown_found, shown_run
 from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import (
-    BEGINNING,
-    Entry,
-    ModelCalled,
-    Position,
-    RunId,
-    parse_position,
-)
+from adk_prism.runlog.entry import BEGINNING, Entry, ModelCalled, Position, RunId, parse_position
 from adk_prism.server.conversation_title import ConversationTitles
 from adk_prism.server.files.download_name import attachment
 from adk_prism.server.files.run_files import RunFiles
@@ -43,51 +37,30 @@ PARTIAL = {"x-prism-search": "partial"}
 """The header of an answer for which not every run could be searched."""
 
 
-def routes(
-    log: RunLog,
-    index: RunIndex,
-    chats: Chats,
-    canceller: Canceller,
-    files: RunFiles,
-    audit: AuditLog,
-    streams: RunStreams,
-    calls: ModelCalls,
-    titles: ConversationTitles,
-) -> APIRouter:
-    """Return the router of runs."""
-    router = APIRouter(prefix="/api/runs", tags=["runs"])
-    runs = _RunsRoutes(log, index, chats, canceller, files, audit, streams, calls, titles)
-    router.get("", openapi_extra={"parameters": _SEARCH_PARAMETERS})(runs.list_runs)
-    router.get("/{run}")(runs.get_run)
-    router.get("/{run}/stream", response_class=Response)(runs.stream)
-    router.post("/{run}/cancel")(runs.cancel)
-    router.get("/{run}/recording", response_class=Response)(runs.recording)
-    router.get("/{run}/files/{cursor}/{part}", response_class=Response)(runs.file)
-    return router
+@dataclass(frozen=True, slots=True)
+class RunsRoutes:
+    """The routes of runs, made of the parts that they use."""
 
+    log: RunLog
+    index: RunIndex
+    chats: Chats
+    canceller: Canceller
+    files: RunFiles
+    audit: AuditLog
+    streams: RunStreams
+    calls: ModelCalls
+    titles: ConversationTitles
 
-class _RunsRoutes:
-    def __init__(
-        self,
-        log: RunLog,
-        index: RunIndex,
-        chats: Chats,
-        canceller: Canceller,
-        files: RunFiles,
-        audit: AuditLog,
-        streams: RunStreams,
-        calls: ModelCalls,
-        titles: ConversationTitles,
-    ) -> None:
-        self._titles = titles
-        self._calls = calls
-        self._log = log
-        self._index = index
-        self._chats = chats
-        self._canceller = canceller
-        self._files = files
-        self._audit = audit
-        self._streams = streams
+    def router(self) -> APIRouter:
+        """Return the router of self."""
+        router = APIRouter(prefix="/api/runs", tags=["runs"])
+        router.get("", openapi_extra={"parameters": _SEARCH_PARAMETERS})(self.list_runs)
+        router.get("/{run}")(self.get_run)
+        router.get("/{run}/stream", response_class=Response)(self.stream)
+        router.post("/{run}/cancel")(self.cancel)
+        router.get("/{run}/recording", response_class=Response)(self.recording)
+        router.get("/{run}/files/{cursor}/{part}", response_class=Response)(self.file)
+        return router
 
     async def list_runs(
         self,
@@ -109,22 +82,22 @@ class _RunsRoutes:
         owner = listed_user(caller, user)
         fields = {name: request.query_params.get(name, "") for name in SEARCH_FIELDS}
         if not any(fields.values()) and limit is None and before is None:
-            found = await self._log.list(app=app, user=owner, session=session)
+            found = await self.log.list(app=app, user=owner, session=session)
             return [shown_run(summary) for summary in found]
-        query = read_query(fields, self._calls.prices, app=app, user=owner, session=session)
-        await self._index.settled()
-        page = await self._log.search(query, limit=limit or DEFAULT_PAGE, before=before)
+        query = read_query(fields, self.calls.prices, app=app, user=owner, session=session)
+        await self.index.settled()
+        page = await self.log.search(query, limit=limit or DEFAULT_PAGE, before=before)
         if page.before is not None:
             following = request.url.include_query_params(before=page.before).query
             response.headers["link"] = f'<?{following}>; rel="next"'
         if not page.complete:
             response.headers.update(PARTIAL)
-        return [shown_found(each, query.text, self._calls.prices) for each in page.found]
+        return [shown_found(each, query.text, self.calls.prices) for each in page.found]
 
     async def get_run(self, run: Run) -> dict[str, Any]:
         """Return one run, with the tokens by kind, the time and the cost of its model calls."""
-        summary = await self._log.summary(run)
-        return shown_run(summary) | await self._calls.usage(summary)
+        summary = await self.log.summary(run)
+        return shown_run(summary) | await self.calls.usage(summary)
 
     async def stream(
         self,
@@ -137,8 +110,8 @@ class _RunsRoutes:
         last_event_id: Annotated[str, Header(alias="Last-Event-ID")] = "",
     ) -> Response:
         """Stream a run, live or over, after a position or a cursor. `raw` adds ADK's own events (ag-ui)."""
-        format = self._streams.format(request, protocol(as_), dialect, raw=raw)
-        return await self._streams.start(run, format, _after(run, after, last_event_id))
+        format = self.streams.format(request, protocol(as_), dialect, raw=raw)
+        return await self.streams.start(run, format, _after(run, after, last_event_id))
 
     async def cancel(self, run: Run) -> dict[str, Any]:
         """Stop a run and return it; one that is over stays as it is.
@@ -146,10 +119,10 @@ class _RunsRoutes:
         The answer does not wait for tools that ignore it: `toolRunning` tells whether one is still at work
         (null: not known here), `runningTools` which; `outcome` is null while the run is not over.
         """
-        summary, stopped = await self._canceller.cancel(run)
+        summary, stopped = await self.canceller.cancel(run)
         if stopped.found:
             action = AuditedAction(action="run cancelled", origin=summary.origin, run=run)
-            await self._audit.note(action)
+            await self.audit.note(action)
         return {**shown_run(summary), **stopped.shown()}
 
     async def recording(
@@ -158,8 +131,8 @@ class _RunsRoutes:
         """Return the run as a recording: JSON lines, one entry each; model calls only if asked for."""
         if model_calls:
             check_may_see_calls(caller)
-        origin = (await self._log.summary(run)).origin
-        title = await self._titles.of(origin, as_named=not isinstance(caller, Guest))
+        origin = (await self.log.summary(run)).origin
+        title = await self.titles.of(origin, as_named=not isinstance(caller, Guest))
         return StreamingResponse(
             self._lines(run, model_calls),
             media_type="application/jsonl",
@@ -167,8 +140,8 @@ class _RunsRoutes:
         )
 
     async def _lines(self, run: RunId, with_calls: bool) -> AsyncIterator[bytes]:
-        left_out, calls = CallsLeftOut(), self._calls
-        async for entry in self._chats.entries(run):
+        left_out, calls = CallsLeftOut(), self.calls
+        async for entry in self.chats.entries(run):
             if with_calls and isinstance(entry.record, ModelCalled):
                 kept: Iterable[Entry] = [await calls.in_file(run, entry)]
             else:
@@ -177,14 +150,10 @@ class _RunsRoutes:
                 yield line
 
     async def file(
-        self,
-        run: Run,
-        cursor: int,
-        part: str,
-        range_: Annotated[str, Header(alias="Range")] = "",
+        self, run: Run, cursor: int, part: str, range_: Annotated[str, Header(alias="Range")] = ""
     ) -> Response:
         """Return a file that an event of the run holds or refers to."""
-        return await self._files.answer(run, cursor, part, range_)
+        return await self.files.answer(run, cursor, part, range_)
 
 
 _SEARCH_PARAMETERS = [

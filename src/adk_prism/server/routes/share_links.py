@@ -5,6 +5,7 @@ A link opens every read-only route of its run: `?share=TOKEN` on `/api/runs/{run
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
@@ -33,22 +34,22 @@ class NewLink(BaseModel):
     )
 
 
-def routes(links: ShareLinks, log: RunLog, audit: AuditLog, settings: Settings) -> APIRouter:
-    """Return the router of share links."""
-    router = APIRouter(prefix="/api/runs", route_class=StrictRoute, tags=["identity"])
-    handlers = _LinkRoutes(links, log, audit, settings)
-    router.post("/{run}/links", status_code=201)(handlers.create)
-    router.get("/{run}/links")(handlers.list_links)
-    router.delete("/{run}/links/{link}", status_code=204)(handlers.revoke)
-    return router
+@dataclass(frozen=True, slots=True)
+class LinkRoutes:
+    """The routes of share links, made of the parts that they use."""
 
+    links: ShareLinks
+    log: RunLog
+    audit: AuditLog
+    settings: Settings
 
-class _LinkRoutes:
-    def __init__(self, links: ShareLinks, log: RunLog, audit: AuditLog, settings: Settings) -> None:
-        self._links = links
-        self._log = log
-        self._audit = audit
-        self._settings = settings
+    def router(self) -> APIRouter:
+        """Return the router of share links."""
+        router = APIRouter(prefix="/api/runs", route_class=StrictRoute, tags=["identity"])
+        router.post("/{run}/links", status_code=201)(self.create)
+        router.get("/{run}/links")(self.list_links)
+        router.delete("/{run}/links/{link}", status_code=204)(self.revoke)
+        return router
 
     async def create(
         self, request: Request, run: Run, asked: NewLink | None = None
@@ -56,26 +57,26 @@ class _LinkRoutes:
         """Make a link to a run; its token is told now and never again."""
         owner = await self._owner(request, run)
         lifetime = asked.expires_in if asked else LIFETIME
-        link, token = await self._links.create(run, owner.user, lifetime)
+        link, token = await self.links.create(run, owner.user, lifetime)
         await self._note("link made", run, link.id)
-        address = f"{base_url(request, self._settings)}/api/runs/{run}/share?share={token}"
+        address = f"{base_url(request, self.settings)}/api/runs/{run}/share?share={token}"
         return {**_shown(link), "token": token, "url": address}
 
     async def list_links(self, request: Request, run: Run) -> list[dict[str, Any]]:
         """Return the run's links that are good, without their tokens."""
         await self._owner(request, run)
-        return [_shown(link) for link in await self._links.of_run(run)]
+        return [_shown(link) for link in await self.links.of_run(run)]
 
     async def revoke(self, request: Request, run: Run, link: LinkId) -> None:
         """Take a link back; what it has open is closed."""
         await self._owner(request, run)
-        await self._links.revoke(run, link)
+        await self.links.revoke(run, link)
         await self._note("link revoked", run, link)
 
     async def _note(self, action: Action, run: RunId, link: str) -> None:
-        origin = (await self._log.summary(run)).origin
+        origin = (await self.log.summary(run)).origin
         made = AuditedAction(action=action, origin=origin, run=run, about=link)
-        await self._audit.note(made)
+        await self.audit.note(made)
 
     async def _owner(self, request: Request, run: RunId) -> Principal:
         """Return who asks, who may: the run was looked at already for everybody who is known."""
@@ -84,7 +85,7 @@ class _LinkRoutes:
             return caller
         if isinstance(caller, Guest):
             raise NotFound("A share link gives no access to the list of share links.")
-        await self._log.summary(run)
+        await self.log.summary(run)
         raise Forbidden("Share links need authentication; see --tokens and --oidc-issuer.")
 
 

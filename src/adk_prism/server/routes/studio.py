@@ -5,26 +5,25 @@ told 204. So:
 - a request with `Last-Event-ID` goes on with the run that it names, and never starts another;
 - one that has seen the run's end gets 204;
 - a GET with `key` starts one run, however often it comes before the first event did;
-- a GET from another site's page is refused (`cross_site`).
+- a GET from another site's page is refused (`_refuse_cross_site`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from adk_prism.errors import BadPosition, UsageError
+from adk_prism.errors import Forbidden, UsageError
 from adk_prism.projection.studio import SPEC
 from adk_prism.projection.studio.requests import read_request
 from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import BEGINNING, Position, RunId, parse_position, run_of_position
-from adk_prism.server.guards.cross_site import refuse_cross_site
 from adk_prism.server.guards.name_rules import AppName
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.caller import caller_of
-from adk_prism.server.identity.parameters import check_run
+from adk_prism.server.identity.parameters import seen_position
 from adk_prism.server.routes.run import Key
 from adk_prism.server.run_starter import RunStarter, Sent
 from adk_prism.server.run_streams import RunStreams
@@ -33,22 +32,22 @@ from adk_prism.source.apps import Apps
 LastSeen = Annotated[str, Header(alias="Last-Event-ID")]
 
 
-def routes(apps: Apps, log: RunLog, starter: RunStarter, streams: RunStreams) -> APIRouter:
-    """Return the router of the Studio."""
-    router = APIRouter(prefix="/api/studio", route_class=StrictRoute, tags=["Studio"])
-    studio = _StudioRoutes(apps, log, starter, streams)
-    router.get("/{app_name}/stream", response_class=Response)(studio.get)
-    router.post("/{app_name}/stream", response_class=Response)(studio.post)
-    router.get("/{app_name}/graph")(studio.graph)
-    return router
+@dataclass(frozen=True, slots=True)
+class StudioRoutes:
+    """The routes of the Studio, made of the parts that they use."""
 
+    apps: Apps
+    log: RunLog
+    starter: RunStarter
+    streams: RunStreams
 
-class _StudioRoutes:
-    def __init__(self, apps: Apps, log: RunLog, starter: RunStarter, streams: RunStreams) -> None:
-        self._apps = apps
-        self._log = log
-        self._starter = starter
-        self._streams = streams
+    def router(self) -> APIRouter:
+        """Return the router of the Studio."""
+        router = APIRouter(prefix="/api/studio", route_class=StrictRoute, tags=["Studio"])
+        router.get("/{app_name}/stream", response_class=Response)(self.get)
+        router.post("/{app_name}/stream", response_class=Response)(self.post)
+        router.get("/{app_name}/graph")(self.graph)
+        return router
 
     async def get(
         self,
@@ -61,7 +60,7 @@ class _StudioRoutes:
         last_event_id: LastSeen = "",
     ) -> Response:
         """Send a message and stream the run, or resume one after `Last-Event-ID`."""
-        refuse_cross_site(request)
+        _refuse_cross_site(request)
         if "\0" in input:
             raise UsageError("`input` contains a NUL character, which cannot be stored.")
         body = {"input": input, "session_id": session_id, "user_id": user_id}
@@ -80,30 +79,34 @@ class _StudioRoutes:
 
     async def graph(self, app_name: AppName) -> Response:
         """Return the app's agents, tools and workflow nodes, and the edges between them."""
-        await self._apps.open(app_name)
-        graph = self._apps.graph(app_name)
+        await self.apps.open(app_name)
+        graph = self.apps.graph(app_name)
         return Response(msgspec.json.encode(graph), media_type="application/json")
 
     async def _answer(
         self, request: Request, app: str, body: dict[str, Any], key: str, last: str
     ) -> Response:
-        self._apps.check(app)
+        self.apps.check(app)
+        format, caller = self.streams.format(request, SPEC), caller_of(request)
         if last:
-            return await self._resume(request, app, last)
-        sent = Sent(caller=caller_of(request), key=key, body=msgspec.json.encode(body))
-        run = await self._starter.start(SPEC, app, read_request(body), sent)
-        return await self._stream(request, run, BEGINNING)
+            run, after = await seen_position(self.log, caller, app, last)
+            return await self.streams.resume(run, format, after)
+        sent = Sent(caller=caller, key=key, body=msgspec.json.encode(body))
+        run = await self.starter.start(SPEC, app, read_request(body), sent)
+        return await self.streams.start(run, format)
 
-    async def _resume(self, request: Request, app: str, last: str) -> Response:
-        run = run_of_position(last)
-        summary = await check_run(self._log, caller_of(request), run)
-        if summary.origin.app != app:
-            raise BadPosition(f"Position {last[:60]!r} belongs to another app.")
-        return await self._stream(request, run, parse_position(last))
 
-    async def _stream(self, request: Request, run: RunId, after: Position) -> Response:
-        format = self._streams.format(request, SPEC)
-        view = await self._streams.view(run, format, after)
-        if view.nothing_left:
-            return Response(status_code=204)
-        return self._streams.response(view, format, run)
+_OWN = ("same-origin", "none")
+"""From a page of this server, or typed by the user."""
+
+
+def _refuse_cross_site(request: Request) -> None:
+    """Raise `Forbidden` for a request that another site's page makes, unless its origin was allowed.
+
+    A page of another site can make a browser send a GET, as an image, a link or a frame. Such a request has
+    no `Origin`, so the guard accepts it like a program's. Browsers send `Sec-Fetch-Site`; programs do not.
+    """
+    site = request.headers.get("sec-fetch-site", _OWN[0])
+    # A script's request has an Origin, which the guard has checked.
+    if site not in _OWN and "origin" not in request.headers:
+        raise Forbidden("A page of another site may not start a run with GET; use POST.")

@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from adk_prism.server.settings.option_kinds import (
-    FILE,
-    TEXT,
-    URL,
-    Option,
-    several,
-)
+from adk_prism.server.settings.option_kinds import FILE, TEXT, URL, Option, several
 
 
 @dataclass(frozen=True, kw_only=True)

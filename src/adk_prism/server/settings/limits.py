@@ -6,12 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from adk_prism.server.limits.caller_limits import USUAL
-from adk_prism.server.settings.option_kinds import (
-    SIZE,
-    SPAN,
-    Option,
-    count,
-)
+from adk_prism.server.settings.option_kinds import SIZE, SPAN, Option, count
 
 LONGEST_KEEP_ALIVE = 15.0
 """Proxies and load balancers commonly cut a silent connection at 30 or 60 seconds."""

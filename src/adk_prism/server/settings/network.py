@@ -5,15 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from adk_prism.server.settings.option_kinds import (
-    FLAG,
-    FOLDER,
-    TEXT,
-    URL,
-    Option,
-    count,
-    several,
-)
+from adk_prism.server.settings.option_kinds import FLAG, FOLDER, TEXT, URL, Option, count, several
 
 HIGHEST_PORT = 65535
 

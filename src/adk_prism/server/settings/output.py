@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from adk_prism.server.settings.option_kinds import (
-    FILE,
-    FLAG,
-    URL,
-    Option,
-    choice,
-)
+from adk_prism.server.settings.option_kinds import FILE, FLAG, URL, Option, choice
 
 LogFormat = Literal["text", "json"]
 

@@ -8,14 +8,7 @@ from typing import Annotated, Literal
 
 from adk_prism.runlog.leases import DEFAULT_TTL
 from adk_prism.server.settings.network import HIGHEST_PORT
-from adk_prism.server.settings.option_kinds import (
-    SIZE,
-    SPAN,
-    Option,
-    choice,
-    count,
-    several,
-)
+from adk_prism.server.settings.option_kinds import SIZE, SPAN, Option, choice, count, several
 
 Busy = Literal["interrupt", "refuse", "wait"]
 

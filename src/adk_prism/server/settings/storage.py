@@ -7,14 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from adk_prism.runlog.contract import Retention
-from adk_prism.server.settings.option_kinds import (
-    FOLDER,
-    SIZE,
-    SPAN,
-    URL,
-    Option,
-    several,
-)
+from adk_prism.server.settings.option_kinds import FOLDER, SIZE, SPAN, URL, Option, several
 
 DATA_DIR = Path(".adk-prism")
 """Where the defaults keep their files: beside the project that is served, out of its way."""

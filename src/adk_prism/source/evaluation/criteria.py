@@ -23,10 +23,7 @@ class Criteria:
     """Metrics with their thresholds, and the evaluators that compute them."""
 
     def __init__(
-        self,
-        config: EvalConfig,
-        metrics: Sequence[EvalMetric],
-        registry: MetricEvaluatorRegistry,
+        self, config: EvalConfig, metrics: Sequence[EvalMetric], registry: MetricEvaluatorRegistry
     ) -> None:
         self.config = config
         self.metrics = metrics

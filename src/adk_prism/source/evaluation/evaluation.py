@@ -166,10 +166,7 @@ class Evaluation:
             return SimulatedUser(provider.provide(self._chosen[case]))
 
     async def score(
-        self,
-        inferences: Sequence[Inference],
-        sessions: Mapping[str, Session],
-        results: Path | None,
+        self, inferences: Sequence[Inference], sessions: Mapping[str, Session], results: Path | None
     ) -> list[CaseScore]:
         """Evaluate what was inferred, and store the result as `adk eval` does, in a folder of apps.
 

@@ -17,15 +17,7 @@ from google.adk.workflow import BaseNode
 
 from adk_prism.diagnostics import Report
 from adk_prism.facts.capture_ending import CaptureEnding
-from adk_prism.runlog.entry import (
-    NOTHING,
-    AgentEvent,
-    Entry,
-    Origin,
-    Record,
-    RunEnded,
-    RunStarted,
-)
+from adk_prism.runlog.entry import NOTHING, AgentEvent, Entry, Origin, Record, RunEnded, RunStarted
 from adk_prism.source.adk.restored_events import INTERNAL_PREFIX
 from adk_prism.source.agents import list_agents
 from adk_prism.source.live.audio_log import AudioLog, audio_in

@@ -26,11 +26,7 @@ from adk_prism.diagnostics import Report
 from adk_prism.errors import SourceError, Unprocessable
 from adk_prism.runlog.entry import Agent, Record, RunEnded, RunStarted, Warned
 from adk_prism.source.contract import Emit
-from adk_prism.source.live.conversation import (
-    MICROPHONE_TYPE,
-    LiveConversation,
-    LiveRunCancelled,
-)
+from adk_prism.source.live.conversation import MICROPHONE_TYPE, LiveConversation, LiveRunCancelled
 from adk_prism.source.live.options import LiveCall, LiveOptions
 from adk_prism.source.model_calls.seen_call import SeenCall
 from adk_prism.source.redaction import state_json

@@ -24,15 +24,7 @@ from google.genai import types
 from adk_prism.diagnostics import Report
 from adk_prism.errors import SourceError
 from adk_prism.facts.capture_ending import CaptureEnding
-from adk_prism.runlog.entry import (
-    NOTHING,
-    Agent,
-    AgentEvent,
-    Entry,
-    Record,
-    RunEnded,
-    RunStarted,
-)
+from adk_prism.runlog.entry import NOTHING, Agent, AgentEvent, Entry, Record, RunEnded, RunStarted
 from adk_prism.source.contract import Emit
 from adk_prism.source.redaction import (
     Serialiser,
@@ -45,9 +37,8 @@ from adk_prism.source.redaction import (
 from adk_prism.source.remote.connection import Connection
 from adk_prism.source.remote.delta_pattern import DeltaPattern
 from adk_prism.source.remote.events import Received, read_frame
-from adk_prism.source.remote.frames import Frame, Frames
+from adk_prism.source.remote.frames import Frame, Frames, Lines
 from adk_prism.source.remote.http_exchange import Exchange, HttpFailed
-from adk_prism.source.remote.lines import Lines
 from adk_prism.source.remote.retry import until_back
 from adk_prism.source.remote.run_opening import messages_of, open_run
 from adk_prism.source.remote.sessions import RemoteSessions
