@@ -15,7 +15,7 @@ from adk_prism.facts.model import Fact
 from adk_prism.facts.model_use import ModelUse, UseFold
 from adk_prism.facts.reader import Reader
 from adk_prism.runlog.digest import DIGEST_VERSION, NameKind, RunDigest
-from adk_prism.runlog.entry import Agent, Entry
+from adk_prism.runlog.entry import Agent, AgentEvent, Entry
 
 MOST_USER, MOST_AGENT, MOST_CALLS = 2000, 6000, 4000
 """Characters: a question and its answer, and what the first tools did."""
@@ -39,6 +39,11 @@ class _Text:
         if self._left > 0 and text:
             self._pieces.append((of, text[: self._left]))
             self._left -= len(text)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more is taken."""
+        return self._left <= 0
 
     def withdraw(self, blocks: Iterable[str]) -> None:
         """Forget all pieces of some blocks."""
@@ -67,6 +72,9 @@ class DigestFold:
         if entry.time:  # The start of a capture has none.
             self._began = self._began or entry.time
             self._last = entry.time
+        record = entry.record
+        if type(record) is AgentEvent and record.more and self._agent.is_full:
+            return  # More of a text of which there is enough: the stored event ends it.
         for item in self._reader.feed(entry):
             self._take(item)
 

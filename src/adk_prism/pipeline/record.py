@@ -166,7 +166,11 @@ class RunRecorder:
         records = self._source.records(self._emit)
         try:
             async for record in records:
-                await self._write(record)
+                if type(record) is AgentEvent and record.more:
+                    # More of a text changes nothing that the reader is asked for.
+                    await self._store([record])
+                else:
+                    await self._write(record)
         except BaseException as error:
             if self._work is not None:
                 self._work.close(error)
@@ -188,9 +192,6 @@ class RunRecorder:
 
     async def _write(self, record: Record | Entry | list[AgentEvent]) -> None:
         times = None
-        if type(record) is AgentEvent and record.more:
-            await self._store([record])  # Changes nothing that is asked of the reader.
-            return
         if isinstance(record, list):
             await self._append(record)
             return

@@ -117,18 +117,16 @@ class BufferedLog(HookedLog):
         times: Sequence[float] | None = None,
     ) -> Receipt:
         commits = self._usable()
+        live = self._active.get(run)
+        if live is not None and times is None and len(records) == 1 and live.takes(epoch):
+            event = records[0]  # by far the most appends
+            if type(event) is AgentEvent and self._is_clean(event):
+                if commits.add(live, event, self._clock()):
+                    return Receipt(live.taken)
         if commits.is_full:
             await commits.room()
             self._usable()
-        live = self._active.get(run)
-        if live is not None and times is None and len(records) == 1 and live.takes(epoch):
-            event = records[0]
-            if (
-                type(event) is AgentEvent
-                and self._is_clean(event)
-                and commits.add(live, event, self._clock())
-            ):
-                return Receipt(live.taken)
+            live = self._active.get(run)
         if live is None or epoch > live.epoch:
             live = await self._take(run, records)
             self._usable()

@@ -93,20 +93,18 @@ class GroupCommit:
             self._pending.append(batch)
             self._last[batch.run] = batch
             weight += _BATCH_BYTES
-        self._grow(weight)
-
-    def add(self, run: BufferedRun, event: AgentEvent, now: float) -> bool:
-        """Write the run's next event with those before it. Return whether there are any that it may join."""
-        batch = self._last.get(run)
-        if batch is None or len(event.event) > SMALL_BYTES or not batch.is_open:
-            return False
-        self._grow(batch.add(event, now))
-        return True
-
-    def _grow(self, weight: int) -> None:
         self._weight += weight
         if self._next_look is None and self._writing is None:
             self._schedule()
+
+    def add(self, run: BufferedRun, event: AgentEvent, now: float) -> bool:
+        """Write the run's next event with those before it. Return whether there are any that it may join."""
+        batch, size = self._last.get(run), len(event.event)
+        if batch is None or size > SMALL_BYTES or self.is_full or not batch.is_open:
+            return False
+        batch.add(event, now)
+        self._weight += size
+        return True
 
     def hurry(self) -> None:
         """Write what is pending in the next turn: somebody waits for it."""

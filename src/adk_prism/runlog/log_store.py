@@ -55,8 +55,8 @@ class AppendBatch(Struct, gc=False, eq=False):
         """Whether small entries that follow may be stored with these."""
         return self.weight <= JOINED_BYTES and type(self.entries[-1].record) is not RunEnded
 
-    def add(self, event: AgentEvent, now: float) -> int:
-        """Take the next event of the run; return its size."""
+    def add(self, event: AgentEvent, now: float) -> None:
+        """Take the next event of the run."""
         run, data = self.run, event.event
         size = len(data)
         run.taken += 1
@@ -66,7 +66,6 @@ class AppendBatch(Struct, gc=False, eq=False):
         self.packed.append((EVENT, data))
         self.bytes = run.taken_bytes
         self.weight += size
-        return size
 
     def take(self, following: AppendBatch) -> bool:
         """Take small entries that follow in the same run: a delta is stored with the one before it.

@@ -27,12 +27,12 @@ from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.callback_context import CallbackContext
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.models.llm_request import LlmRequest
-from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 from google.adk.utils.env_utils import is_env_enabled
 
 from adk_prism.diagnostics import Diagnostic, Report
+from adk_prism.source.denial_reason import DenialReasonPlugin
 
 Values = Mapping[str, str]
 
@@ -159,8 +159,11 @@ class Environments:
         return False
 
 
-class AppEnvironment(BasePlugin):
-    """Sets an app's variables before it runs, asks its model or calls a tool."""
+class AppEnvironment(DenialReasonPlugin):
+    """Sets an app's variables before it runs, asks its model or calls a tool.
+
+    Gives the reason of a denial as well: ADK calls each plugin twice for every delta, so two are one here.
+    """
 
     def __init__(self, app: str, environments: Environments) -> None:
         super().__init__(name="adk_prism_environment")
@@ -185,9 +188,11 @@ class AppEnvironment(BasePlugin):
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
-    ) -> None:
-        del tool, tool_args, tool_context
+    ) -> dict[str, Any] | None:
         await self._environments.use(self._app)
+        return await super().before_tool_callback(
+            tool=tool, tool_args=tool_args, tool_context=tool_context
+        )
 
 
 def _read(path: Path) -> dict[str, str]:

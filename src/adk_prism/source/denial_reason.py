@@ -22,8 +22,8 @@ REASON = "reason"
 class DenialReasonPlugin(BasePlugin):
     """Gives the model the reason of a denial."""
 
-    def __init__(self) -> None:
-        super().__init__(name="adk_prism_denial")
+    def __init__(self, name: str = "adk_prism_denial") -> None:
+        super().__init__(name=name)
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext

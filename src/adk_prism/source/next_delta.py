@@ -54,13 +54,14 @@ class NextDelta:
         pattern, text = self._pattern, _text_of(event)
         if pattern is None or text is None:
             return None
+        rest, node, of_part, role, _, _ = pattern
         content, timestamp = event.content, event.timestamp
         if (
-            _rest_of_event(event.__dict__) != pattern.event
+            _rest_of_event(event.__dict__) != rest
             or event.actions.__dict__ != _NO_ACTIONS
-            or event.node_info.__dict__ != pattern.node
-            or _rest_of_part(content.parts[0].__dict__) != pattern.part  # type: ignore[union-attr,index]
-            or content.role != pattern.role  # type: ignore[union-attr]
+            or event.node_info.__dict__ != node
+            or _rest_of_part(content.parts[0].__dict__) != of_part  # type: ignore[union-attr,index]
+            or content.role != role  # type: ignore[union-attr]
             or type(timestamp) is not float
             or not _TIMES[0] < timestamp < _TIMES[1]
         ):

@@ -18,7 +18,6 @@ from adk_prism.source.adk.missing_extras import remember_missing_extras
 from adk_prism.source.app_environment import AppEnvironment, Environments
 from adk_prism.source.app_folder import AppFolder, Found, Stamp
 from adk_prism.source.client_tools import is_declared, module_declaration
-from adk_prism.source.denial_reason import DenialReasonPlugin
 from adk_prism.source.extra_plugins import ExtraPlugins
 from adk_prism.source.services import Services
 from adk_prism.source.tool_threads import threads_of_module
@@ -71,7 +70,6 @@ class ServedFolders:
             *self._extra.make(),
             *threads_of_module(name),
             *declared,
-            DenialReasonPlugin(),
             AppEnvironment(name, self._environments),
         ]
         # On a copy of the app, so that the app's own object stays as it was.
