@@ -45,7 +45,7 @@ class Sent(Struct, frozen=True, kw_only=True):
     """The address of the server that the client sees."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RunStarter:
     """Starts runs for clients of one server."""
 
