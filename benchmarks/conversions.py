@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from google.adk.events.event import Event
@@ -20,7 +20,7 @@ from google.adk.events.event import Event
 from adk_prism.diagnostics import ignore
 from adk_prism.pipeline.protocols import protocol
 from adk_prism.projection.contract import Format
-from adk_prism.runlog.entry import Entry, NodeStarted, Origin, RunStarted, unpack
+from adk_prism.runlog.entry import Entry, NodeStarted, Origin, Record, RunStarted, unpack
 from adk_prism.source.redaction import Serialiser
 from adk_prism.transport.sse_encoder import encode
 from benchmarks import events, minimum
@@ -93,20 +93,22 @@ def beginning() -> list[RunStarted | NodeStarted]:
 
 def log_to_bytes(stored: Sequence[bytes], format: Format = _AI_SDK) -> list[bytes]:
     """Return the bytes of each row of a run."""
+    return _sent((unpack(ROW_KIND, row) for row in stored), format)
+
+
+def object_to_bytes(given: Sequence[Event]) -> list[bytes]:
+    """Return the bytes of each event of a run: written as the log keeps it, then read, one by one."""
+    return _sent(map(Serialiser(ignore).record, given), _AI_SDK)
+
+
+def _sent(records: Iterable[Record], format: Format) -> list[bytes]:
     feed = format.reader().feed
     sent = []
     for cursor, record in enumerate(beginning(), 1):
         feed(Entry(cursor, 0.0, record))
-    for cursor, row in enumerate(stored, FIRST):
-        entry = Entry(cursor, 0.0, unpack(ROW_KIND, row))
-        sent.append(encode("", cursor, feed(entry)))
+    for cursor, event in enumerate(records, FIRST):
+        sent.append(encode("", cursor, feed(Entry(cursor, 0.0, event))))
     return sent
-
-
-def object_to_bytes(given: Sequence[Event]) -> list[bytes]:
-    """Return the bytes of each event of a run, written as the log keeps it and read again."""
-    serialise = Serialiser(ignore).event
-    return log_to_bytes([serialise(event) for event in given])
 
 
 # --------------------------------------------------------------------------- the others

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from website.protocol_tables import refresh
 
 from adk_prism.commands import Answer, Regenerate, Submit
 from adk_prism.fieldcheck.dispositions import CHUNKS
-from adk_prism.fieldcheck.documents import refresh
 from adk_prism.projection.ai_sdk.data_parts import SENT, TAKEN
 from adk_prism.projection.ai_sdk.requests import read_request
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted((ROOT / "docs" / "protocols").glob("*.md"))
 GENERATED = [page for page in PAGES if "<!-- generated:" in page.read_text()]
-REFRESH = ".venv/bin/python -m adk_prism.fieldcheck.documents docs/protocols/*.md"
+REFRESH = ".venv/bin/python -m website.protocol_tables docs/protocols/*.md"
 
 COMMANDS = {"continuation": Answer, "message": Submit, "regenerate": Regenerate}
 

@@ -12,11 +12,11 @@ from tests.fieldcheck.carriers import PNG, said
 from tests.fieldcheck.runs import all_runs
 from tests.fieldcheck.stream import STARTED, Json, ag_ui, records
 from tests.recordings.library import RECORDINGS, load
+from website.notice_kinds import ACTIVITIES, CUSTOM
 
 from adk_prism.fieldcheck.dispositions import EVENTS
 from adk_prism.fieldcheck.event_inventory import AgUiRelease, read_ag_ui_releases
 from adk_prism.fieldcheck.kinds import ChunkDisposition, Emitted
-from adk_prism.projection.ag_ui.notice_kinds import ACTIVITIES, CUSTOM
 from adk_prism.runlog.entry import NodeEnded, NodeKind, NodeStarted, Record, RunEnded
 
 _LEFT = {"author": "left", "branch": "left", "node_info": NodeInfo(path="root@1/left@1")}

@@ -44,12 +44,11 @@ from adk_prism.diagnostics import ignore
 from adk_prism.runlog.entry import AgentEvent
 from adk_prism.source.plain_json import CIRCULAR, TOO_DEEP
 from adk_prism.source.redaction import (
-    _AUTH_C,
-    _AUTH_TYPE,
+    _ADK,
+    _AUTH,
     _PLAIN_COUNT,
     _SUSPICIOUS,
     _TEMP_KEY,
-    _UNDERSCORED,
     Serialiser,
     content_json,
     serialise,
@@ -206,10 +205,10 @@ def test_the_cheap_check_misses_nothing(delta: dict[str, Any], output: Any) -> N
 
 def test_every_suspicious_word_is_caught_by_the_first_look() -> None:
     """The first look counts; each word must change the count or hold a marker."""
-    markers = (_UNDERSCORED, _AUTH_TYPE, _AUTH_C, _TEMP_KEY)
+    markers = (_AUTH, _ADK, _TEMP_KEY)
     assert all(any(marker.search(word) for marker in markers) for word in _SUSPICIOUS)
     plain = _event().model_dump_json(by_alias=True, exclude_none=True).encode()
-    assert len(_AUTH_C.findall(plain)) == _PLAIN_COUNT == 1
+    assert len(_AUTH.findall(plain)) == _PLAIN_COUNT == 1
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -234,10 +233,10 @@ async def test_the_events_of_a_run_are_written_as_adk_writes_them() -> None:
     runner = await new_runner(root, state={"a": 1})
     seen: list[bytes] = []
     expected: list[bytes] = []
-    keep = Serialiser.event
+    keep = Serialiser.record
 
     class Watching(Serialiser):
-        def event(self, event: Event) -> bytes:
+        def record(self, event: Event) -> AgentEvent:
             expected.append(adk_json(event))
             return keep(self, event)
 

@@ -117,11 +117,7 @@ def _module(name: str) -> str:
 def _parser(name: str, verb: Verb | None) -> Parser:
     from adk_prism.version import VERSION
 
-    parser = Parser(
-        prog="adk-prism",
-        formatter_class=HelpText,
-        description=words.DESCRIPTION,
-    )
+    parser = Parser(prog="adk-prism", formatter_class=HelpText, description=words.DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"adk-prism {VERSION}")
     verbs = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
     for each, text in VERBS.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 import msgspec
@@ -12,7 +11,7 @@ from adk_prism.cli import FAILURE, USAGE, fail, words
 from adk_prism.cli.log_access import add_arguments
 from adk_prism.cli.prices import add_prices, cost_text, given_prices
 from adk_prism.cli.stored_runs import read_stored
-from adk_prism.cli.terminal import progress, write_rows
+from adk_prism.cli.terminal import printable, progress, write_json, write_rows
 from adk_prism.console.rows import Row as TextRow
 from adk_prism.console.rows import Style, counted
 from adk_prism.errors import PrismError
@@ -55,8 +54,7 @@ def execute(args: argparse.Namespace) -> int:
     except PrismError as error:  # Not 1: that is for runs that differ.
         return fail(error.detail, USAGE)
     if args.json:
-        text = msgspec.json.format(msgspec.json.encode(compared), indent=2).decode()
-        sys.stdout.write(f"{text}\n")
+        write_json(compared)
     else:
         write_rows(TextRow(line, _STYLES.get(line[:2], "")) for line in _lines(compared))
     broken = [aspect for aspect in compared.differs if aspect in args.fail_on]
@@ -86,7 +84,7 @@ def _head(name: str, run: dict[str, Any]) -> str:
     count = run["failures"]
     failures = f", {counted(count, words.FAILURE)}" if count else ""
     state = f"{run['outcome'] or words.RUNNING}, {run['seconds']:.2f} s{tokens}{cost}{failures}"
-    return f"{name}  {_plain(run['run'])}  {state}"
+    return f"{name}  {printable(run['run'])}  {state}"
 
 
 def _answer(answer: dict[str, Any]) -> list[str]:
@@ -100,7 +98,7 @@ def _answer(answer: dict[str, Any]) -> list[str]:
 def _step(row: Row) -> list[str]:
     indent = "  " * row.depth
     about = f" ({', '.join(row.differs)})" if row.differs else ""
-    lines = [f"{_SIGNS[row.change]} {indent}{row.kind} {_plain(row.name)}{about}"]
+    lines = [f"{_SIGNS[row.change]} {indent}{row.kind} {printable(row.name)}{about}"]
     for name in row.differs:
         if name in _VALUES:
             values = [getattr(side, name) for side in (row.a, row.b)]
@@ -119,10 +117,5 @@ def _short(value: object) -> str:
     if value is None:
         return "(none)"
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    text = _plain(text)
+    text = printable(text)
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
-
-
-def _plain(text: str) -> str:
-    # A run may contain control characters, which a terminal would obey.
-    return "".join(c if c.isprintable() else " " for c in text)

@@ -26,12 +26,7 @@ PROMPT = "Hello"
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument(
-        "url",
-        nargs="?",
-        metavar="URL",
-        help=words.CONFORM_URL,
-    )
+    parser.add_argument("url", nargs="?", metavar="URL", help=words.CONFORM_URL)
     parser.add_argument(
         "--as", dest="protocol", required=True, choices=DRIVERS, help=words.CONFORM_AS
     )
@@ -49,11 +44,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help=words.CONFORM_HEADER,
     )
-    parser.add_argument(
-        "--approve",
-        action="store_true",
-        help=words.CONFORM_APPROVE,
-    )
+    parser.add_argument("--approve", action="store_true", help=words.CONFORM_APPROVE)
     parser.add_argument(
         "--except",
         dest="left_out",
@@ -62,13 +53,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help=words.CONFORM_EXCEPT,
     )
-    parser.add_argument(
-        "--client",
-        nargs="?",
-        const=".",
-        metavar="DIR",
-        help=words.CONFORM_CLIENT,
-    )
+    parser.add_argument("--client", nargs="?", const=".", metavar="DIR", help=words.CONFORM_CLIENT)
     parser.add_argument(
         "--timeout", type=float, default=60.0, metavar="S", help=words.CONFORM_TIMEOUT
     )

@@ -36,20 +36,10 @@ class _Server(Struct, frozen=True):
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument(
-        "app",
-        metavar="APP",
-        nargs="?",
-        default="",
-        help=words.CONSOLE_APP,
-    )
+    parser.add_argument("app", metavar="APP", nargs="?", default="", help=words.CONSOLE_APP)
     parser.add_argument("--url", metavar="URL", help=words.CONSOLE_URL)
     parser.add_argument("--token-file", metavar="FILE", help=words.CONSOLE_TOKEN_FILE)
-    parser.add_argument(
-        "--token",
-        metavar="TOKEN",
-        help=words.TOKEN.format(variable=VARIABLE),
-    )
+    parser.add_argument("--token", metavar="TOKEN", help=words.TOKEN.format(variable=VARIABLE))
     parser.add_argument("--session", metavar="S", default="", help=words.CONSOLE_SESSION)
     parser.add_argument("--dir", metavar="AGENTS_DIR", help=words.AGENTS_DIR)
 

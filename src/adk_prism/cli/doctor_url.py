@@ -12,6 +12,7 @@ import httpx
 
 from adk_prism.cli import FAILURE, words
 from adk_prism.cli.conform import read_header
+from adk_prism.cli.terminal import printable
 from adk_prism.conform.connection import Doctor, Finding, Place
 from adk_prism.conform.exchange import connected
 from adk_prism.console.token import find_token
@@ -46,4 +47,4 @@ def _line(finding: Finding) -> str:
     text = f"{finding.verdict:10} {finding.name:10} {finding.text.removesuffix('.')}."
     if finding.remedy:
         text += words.DOCTOR_REMEDY.format(remedy=finding.remedy)
-    return "".join(c if c.isprintable() else " " for c in text) + "\n"
+    return printable(text) + "\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from adk_prism.cli import FAILURE, USAGE, fail, words
 from adk_prism.cli.junit import write_junit
 from adk_prism.cli.log_access import add_arguments, opened
 from adk_prism.cli.run import DiagnosticPrinter
-from adk_prism.cli.terminal import progress, write_rows
+from adk_prism.cli.terminal import printable, progress, write_json, write_rows
 from adk_prism.console.client import Client
 from adk_prism.console.rows import Row
 from adk_prism.errors import PrismError, SourceError, UsageError
@@ -29,18 +28,8 @@ AGAIN = 1.0
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("set", metavar="SET", help=words.EVAL_SET_FILE)
-    parser.add_argument(
-        "app",
-        metavar="APP",
-        nargs="?",
-        default="",
-        help=words.EVAL_APP,
-    )
-    parser.add_argument(
-        "--config",
-        metavar="FILE",
-        help=words.EVAL_CONFIG,
-    )
+    parser.add_argument("app", metavar="APP", nargs="?", default="", help=words.EVAL_APP)
+    parser.add_argument("--config", metavar="FILE", help=words.EVAL_CONFIG)
     parser.add_argument("--case", metavar="ID", action="append", default=[], help=words.EVAL_CASE)
     parser.add_argument(
         "--answers",
@@ -64,8 +53,7 @@ def execute(args: argparse.Namespace) -> int:
     except PrismError as error:  # Not 1: that is for cases that fail.
         return fail(error.detail, USAGE)
     if args.json:
-        text = msgspec.json.format(msgspec.json.encode(found), indent=2).decode()
-        sys.stdout.write(f"{text}\n")
+        write_json(found)
     else:
         write_rows(_rows(found))
     missed = [each for each in found["cases"] if each["verdict"] != "passed"]
@@ -164,12 +152,14 @@ def eval_set_app(eval_set: Any) -> str:
 
 def _rows(found: dict[str, Any]) -> Iterator[Row]:
     for case in found["cases"]:
-        title = f"{case['verdict'].upper():<14}{_plain(case['id'])}  {_plain(case['text'])[:60]}"
+        title = (
+            f"{case['verdict'].upper():<14}{printable(case['id'])}  {printable(case['text'])[:60]}"
+        )
         yield Row(title, "good" if case["verdict"] == "passed" else "error")
         for metric in case["metrics"]:
             yield Row(f"  {_metric(metric)}")
         if case.get("error"):
-            yield Row(f"  {_plain(case['error'])}", "error")
+            yield Row(f"  {printable(case['error'])}", "error")
         for run in case["runs"]:
             yield Row(words.CASE_RUN.format(run=run), "dim")
     passed = sum(case["verdict"] == "passed" for case in found["cases"])
@@ -186,10 +176,5 @@ def _metric(metric: dict[str, Any]) -> str:
     threshold = (
         "" if metric["threshold"] is None else words.THRESHOLD.format(threshold=metric["threshold"])
     )
-    reason = f": {_plain(metric['reason'])}" if metric.get("reason") else ""
+    reason = f": {printable(metric['reason'])}" if metric.get("reason") else ""
     return f"{metric['name']:<30}{score}{threshold} {metric['verdict']}{reason}"
-
-
-def _plain(text: str) -> str:
-    # A set may contain control characters, which a terminal would obey.
-    return "".join(c if c.isprintable() else " " for c in text)

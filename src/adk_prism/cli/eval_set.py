@@ -21,13 +21,7 @@ from adk_prism.runlog.entry import RunId
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("runs", metavar="RUN|FILE", nargs="+", help=words.RUN_OR_FILE)
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        required=True,
-        help=words.EVAL_SET_OUTPUT,
-    )
+    parser.add_argument("-o", "--output", metavar="FILE", required=True, help=words.EVAL_SET_OUTPUT)
     parser.add_argument("--name", metavar="NAME", default="", help=words.EVAL_SET_NAME)
     add_arguments(parser)
     parser.epilog = words.EVAL_SET_EPILOG

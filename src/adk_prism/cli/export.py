@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-import sys
-from contextlib import aclosing
-from pathlib import Path
 
 import httpx
 
 from adk_prism.cli import words
-from adk_prism.cli.log_access import add_arguments, opened
+from adk_prism.cli.log_access import add_arguments
+from adk_prism.cli.stored_runs import read_stored
 from adk_prism.cli.terminal import progress
-from adk_prism.console.client import Client, shown_url
+from adk_prism.console.client import shown_url
 from adk_prism.errors import SourceError, UsageError
-from adk_prism.facts.capture_ending import CaptureEnding
-from adk_prism.pipeline.model_calls import ModelCalls
-from adk_prism.runlog.entry import Entry, RunId
 from adk_prism.server.observability.trace_export import otlp_address
-from adk_prism.source.recording import read_run
 from adk_prism.transport.otlp import trace_request
 from adk_prism.version import VERSION
 from adk_prism.view.exported_spans import exported_spans
@@ -31,12 +24,7 @@ PATIENCE = 60.0
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("run", metavar="RUN|FILE", help=words.RUN_OR_FILE)
-    parser.add_argument(
-        "--otlp",
-        metavar="URL",
-        required=True,
-        help=words.EXPORT_OTLP,
-    )
+    parser.add_argument("--otlp", metavar="URL", required=True, help=words.EXPORT_OTLP)
     parser.add_argument(
         "--header",
         metavar="NAME=VALUE",
@@ -50,8 +38,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Send the run. Raise `PrismError` if it is not there, or the collector does not take it."""
     url, headers = otlp_address(args.otlp), dict(map(_header, args.header))
-    entries = _from_file(args.run) if _is_file(args.run) else asyncio.run(_from_log(args))
-    spans = exported_spans(entries)
+    spans = exported_spans(read_stored(args.run, args))
     if not spans:
         raise SourceError(words.NO_TIMES)
     service = str(spans[0].attributes["gen_ai.agent.name"])
@@ -59,25 +46,6 @@ def execute(args: argparse.Namespace) -> int:
         _send(url, headers, trace_request(spans, service, VERSION))
     print(words.EXPORTED.format(spans=len(spans), trace=spans[0].trace.hex()))
     return 0
-
-
-def _is_file(name: str) -> bool:
-    return name == "-" or Path(name).is_file()
-
-
-def _from_file(name: str) -> list[Entry]:
-    source = sys.stdin.buffer if name == "-" else name
-    return list(read_run(source, end=CaptureEnding()))
-
-
-async def _from_log(args: argparse.Namespace) -> list[Entry]:
-    run = RunId(args.run)
-    async with opened(args) as place:
-        if isinstance(place, Client):
-            return await place.recording(run, model_calls=True)
-        async with aclosing(place.read(run)) as batches:
-            entries = [entry async for batch in batches for entry in batch]
-        return await ModelCalls(place).filled(run, entries)
 
 
 def _header(text: str) -> tuple[str, str]:

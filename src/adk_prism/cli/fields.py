@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from adk_prism.cli import FAILURE, words
+from adk_prism.cli.terminal import write_json
 
 if TYPE_CHECKING:
     from adk_prism.fieldcheck.report import Coverage, Report
@@ -21,11 +22,7 @@ if TYPE_CHECKING:
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help=words.FIELDS_CHECK,
-    )
+    parser.add_argument("--check", action="store_true", help=words.FIELDS_CHECK)
     parser.add_argument("--json", action="store_true", help=words.FIELDS_JSON)
 
 
@@ -35,11 +32,11 @@ def execute(args: argparse.Namespace) -> int:
     from adk_prism.fieldcheck.chunk_inventory import read_releases
     from adk_prism.fieldcheck.event_inventory import read_ag_ui_releases
     from adk_prism.fieldcheck.inventory import read_inventory
-    from adk_prism.fieldcheck.report import report
+    from adk_prism.fieldcheck.report import report, to_json
 
     found = report(read_inventory(), read_releases(), read_ag_ui_releases())
     if args.json:
-        _print_json(found)
+        write_json(to_json(found))
     elif not args.check:
         print("\n".join(_tables(found)))
     for finding in () if args.json else found.findings:
@@ -51,14 +48,6 @@ def execute(args: argparse.Namespace) -> int:
             )
         )
     return FAILURE if args.check and found.findings else 0
-
-
-def _print_json(found: Report) -> None:
-    import msgspec
-
-    from adk_prism.fieldcheck.report import to_json
-
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(to_json(found))).decode() + "\n")
 
 
 def _sum(coverages: Iterable[Coverage]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from adk_prism.cli import fail, words
-from adk_prism.cli.terminal import progress
+from adk_prism.cli.terminal import printable, progress
 from adk_prism.errors import SourceError
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.pipeline.protocols import formats
@@ -16,12 +16,7 @@ from adk_prism.testing.laws import LAWS, check_laws
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument(
-        "files",
-        metavar="FILE",
-        nargs="+",
-        help=words.LAWS_FILE,
-    )
+    parser.add_argument("files", metavar="FILE", nargs="+", help=words.LAWS_FILE)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -33,7 +28,7 @@ def execute(args: argparse.Namespace) -> int:
             entries = _read(file)
             broken = check_laws(entries, protocols)
         if broken:
-            return fail(f"{file}: {_one_line(str(broken[0]))}.")
+            return fail(f"{file}: {printable(str(broken[0]))}.")
         print(
             words.LAWS_HOLD.format(
                 file=file, laws=len(LAWS), entries=len(entries), protocols=titles
@@ -47,8 +42,3 @@ def _read(file: str) -> list[Entry]:
         return list(read_run(file, end=CaptureEnding()))
     except SourceError as error:
         raise SourceError(f"{file}: {error.detail}") from None
-
-
-def _one_line(text: str) -> str:
-    # It may quote the file, which may contain control characters.
-    return "".join(c if c.isprintable() else " " for c in text)

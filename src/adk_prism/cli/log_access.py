@@ -25,17 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that say where the runs are."""
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--url", metavar="URL", help=words.SERVER_URL)
-    where.add_argument(
-        "--log",
-        metavar="URL",
-        help=words.RUN_LOG,
-    )
+    where.add_argument("--log", metavar="URL", help=words.RUN_LOG)
     parser.add_argument("--token-file", metavar="FILE", help=words.TOKEN_FILE)
-    parser.add_argument(
-        "--token",
-        metavar="TOKEN",
-        help=words.TOKEN.format(variable=VARIABLE),
-    )
+    parser.add_argument("--token", metavar="TOKEN", help=words.TOKEN.format(variable=VARIABLE))
 
 
 @asynccontextmanager

@@ -14,11 +14,7 @@ from adk_prism.server.settings.sources import read_settings
 
 def add_prices(parser: argparse.ArgumentParser) -> None:
     """Add the argument."""
-    parser.add_argument(
-        "--prices",
-        metavar="FILE",
-        help=words.PRICES,
-    )
+    parser.add_argument("--prices", metavar="FILE", help=words.PRICES)
 
 
 def given_prices(args: argparse.Namespace) -> Prices:

@@ -21,24 +21,10 @@ STDIN = "-"
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument(
-        "file",
-        metavar="FILE",
-        help=words.REPLAY_FILE,
-    )
+    parser.add_argument("file", metavar="FILE", help=words.REPLAY_FILE)
     parser.add_argument("--as", dest="protocol", required=True, metavar="PROTOCOL", help=names())
-    parser.add_argument(
-        "--after",
-        metavar="POSITION",
-        default="",
-        help=words.REPLAY_AFTER,
-    )
-    parser.add_argument(
-        "--dialect",
-        metavar="DIALECT",
-        default="",
-        help=words.REPLAY_DIALECT,
-    )
+    parser.add_argument("--after", metavar="POSITION", default="", help=words.REPLAY_AFTER)
+    parser.add_argument("--dialect", metavar="DIALECT", default="", help=words.REPLAY_DIALECT)
     parser.add_argument("--raw", action="store_true", help=words.REPLAY_RAW)
 
 

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from adk_prism.cli import FAILURE, USAGE, fail, note, words
@@ -23,7 +22,7 @@ from adk_prism.cli.log_access import add_arguments
 from adk_prism.cli.prices import add_prices, cost_text, given_prices
 from adk_prism.cli.rerun_place import Gathered, gather, own_place
 from adk_prism.cli.stored_runs import is_file
-from adk_prism.cli.terminal import progress
+from adk_prism.cli.terminal import printable, progress, write_json
 from adk_prism.console.client import Client, connect
 from adk_prism.console.token import find_token
 from adk_prism.errors import PrismError, UsageError
@@ -56,11 +55,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         help=words.RERUN_TOOLS,
     )
     parser.add_argument("--dir", metavar="AGENTS_DIR", help=words.AGENTS_DIR)
-    parser.add_argument(
-        "--out",
-        metavar="DIR",
-        help=words.RERUN_OUT,
-    )
+    parser.add_argument("--out", metavar="DIR", help=words.RERUN_OUT)
     parser.add_argument(
         "--fail-on",
         action="append",
@@ -236,8 +231,7 @@ def _code(results: Sequence[Result], gates: Sequence[str]) -> int:
 
 def _print(results: Sequence[Result], *, as_json: bool) -> None:
     if as_json:
-        text = msgspec.json.format(msgspec.json.encode(results), indent=2).decode()
-        sys.stdout.write(f"{text}\n")
+        write_json(results)
         return
     rows = [_HEAD, *map(_row, results)]
     if not any(row[-1] for row in rows[1:]):
@@ -283,8 +277,7 @@ def _change(a: object, b: object) -> str:
 def _notes(results: Sequence[Result]) -> Iterator[str]:
     for result in results:
         for text in (*([result.error] if result.error else []), *result.warnings):
-            plain = "".join(c if c.isprintable() else " " for c in text)
-            yield f"{result.run or result.recorded}: {plain}"
+            yield f"{result.run or result.recorded}: {printable(text)}"
         both = result.comparison
         if both is not None and both.b["outcome"] == "waiting" != both.a["outcome"]:
             yield words.RERUN_WAITS.format(run=result.run)

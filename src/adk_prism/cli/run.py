@@ -22,7 +22,7 @@ import msgspec
 
 from adk_prism.cli import FAILURE, fail, words
 from adk_prism.cli.readable import Readable
-from adk_prism.cli.terminal import has_colour, progress
+from adk_prism.cli.terminal import has_colour, printable, progress
 from adk_prism.commands import RunAgent
 from adk_prism.console.rows import one_line
 from adk_prism.diagnostics import Diagnostic
@@ -55,11 +55,7 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--as", dest="protocol", metavar="PROTOCOL", help=words.RUN_AS.format(protocols=names())
     )
-    parser.add_argument(
-        "--session",
-        metavar="S",
-        help=words.RUN_SESSION.format(folder=DATA_DIR),
-    )
+    parser.add_argument("--session", metavar="S", help=words.RUN_SESSION.format(folder=DATA_DIR))
     parser.add_argument(
         "--state",
         metavar="KEY=JSON",
@@ -67,17 +63,9 @@ def register(parser: argparse.ArgumentParser) -> None:
         default=[],
         help=words.RUN_STATE,
     )
-    parser.add_argument(
-        "--errors",
-        choices=("reference", "full"),
-        help=words.RUN_ERRORS,
-    )
+    parser.add_argument("--errors", choices=("reference", "full"), help=words.RUN_ERRORS)
     parser.add_argument("--dir", metavar="AGENTS_DIR", help=words.AGENTS_DIR)
-    parser.add_argument(
-        "--prices",
-        metavar="FILE",
-        help=words.PRICES,
-    )
+    parser.add_argument("--prices", metavar="FILE", help=words.PRICES)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -232,4 +220,4 @@ class DiagnosticPrinter:
         cause = diagnostic.message or diagnostic.cause.rstrip().rpartition("\n")[2]
         parts = [diagnostic.kind, diagnostic.detail, diagnostic.correlation, cause]
         line = ": ".join(part.rstrip(".") for part in parts if part)
-        self._say("".join(c if c.isprintable() else " " for c in line))
+        self._say(printable(line))

@@ -5,17 +5,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import re
-import sys
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-import msgspec
-
 from adk_prism.cli import note, words
 from adk_prism.cli.log_access import add_arguments, opened
 from adk_prism.cli.prices import add_prices, cost_text, given_prices
-from adk_prism.cli.terminal import progress, write_rows
+from adk_prism.cli.terminal import printable, progress, write_json, write_rows
 from adk_prism.console.client import Client
 from adk_prism.console.rows import Row, Style
 from adk_prism.errors import UsageError
@@ -57,8 +54,7 @@ def execute(args: argparse.Namespace) -> int:
     with progress(words.SEARCHING):
         found, complete = asyncio.run(_search(args))
     if args.json:
-        text = msgspec.json.format(msgspec.json.encode(found), indent=2).decode()
-        sys.stdout.write(f"{text}\n")
+        write_json(found)
     else:
         write_rows(_table(found))
     if not complete:
@@ -121,7 +117,7 @@ def _total(found: list[dict[str, Any]]) -> Iterator[str]:
 def _row(run: dict[str, Any]) -> tuple[str, ...]:
     started = datetime.fromtimestamp(run["started"]).strftime("%Y-%m-%d %H:%M:%S")
     said = run.get("match", {}).get("excerpt") or run["title"]
-    shown = "".join(c if c.isprintable() else " " for c in said)
+    shown = printable(said)
     outcome = run["outcome"] + (f": {run['errors'][0]}" if run["errors"] else "")
     tokens, seconds = str(run["tokens"] or "–"), f"{run['duration']:.1f}"
     cost = cost_text(run.get("cost"))

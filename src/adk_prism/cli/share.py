@@ -19,18 +19,8 @@ from adk_prism.source.recording import read_run
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("file", metavar="FILE", help=words.VIEW_FILE)
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="HTML",
-        required=True,
-        help=words.SHARE_OUTPUT,
-    )
-    parser.add_argument(
-        "--model-calls",
-        action="store_true",
-        help=words.SHARE_MODEL_CALLS,
-    )
+    parser.add_argument("-o", "--output", metavar="HTML", required=True, help=words.SHARE_OUTPUT)
+    parser.add_argument("--model-calls", action="store_true", help=words.SHARE_MODEL_CALLS)
 
 
 def execute(args: argparse.Namespace) -> int:

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+import msgspec
+
 from adk_prism.console.rows import Row, Style
 
 PATIENCE = 1.0
@@ -60,6 +62,17 @@ def write_rows(rows: Iterable[Row]) -> None:
     out.flush()
     out.buffer.write(text.encode(out.encoding, "replace"))
     out.buffer.flush()
+
+
+def write_json(value: object) -> None:
+    """Print a value as JSON on stdout."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    sys.stdout.write(f"{text}\n")
+
+
+def printable(text: str) -> str:
+    """Return a text without control characters, which a terminal would obey."""
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 @contextmanager

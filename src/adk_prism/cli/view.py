@@ -10,12 +10,10 @@ import argparse
 import shutil
 import sys
 
-import msgspec
-
 from adk_prism.cli import words
 from adk_prism.cli.panel_text import rows
 from adk_prism.cli.prices import add_prices, given_prices
-from adk_prism.cli.terminal import progress, write_rows
+from adk_prism.cli.terminal import progress, write_json, write_rows
 from adk_prism.errors import SourceError
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.source.recording import read_run
@@ -53,8 +51,7 @@ def execute(args: argparse.Namespace) -> int:
         if is_text:
             write_rows(rows(shown, min(shutil.get_terminal_size().columns, WIDEST)))
         else:
-            text = msgspec.json.format(msgspec.json.encode(shown), indent=2).decode()
-            sys.stdout.write(f"{text}\n")
+            write_json(shown)
     if broken is not None:
         raise broken
     return 0

@@ -10,7 +10,7 @@ from adk_prism.conform import ag_ui_events, ag_ui_order, stream_checks
 from adk_prism.conform.ag_ui_events import PROTOCOL, EventSchema
 from adk_prism.conform.ag_ui_order import Run
 from adk_prism.conform.check import Check
-from adk_prism.conform.exchange import Answer, Leave
+from adk_prism.conform.exchange import Answer
 from adk_prism.conform.probe import Driver, Probe, shortened
 from adk_prism.conform.stream_checks import Item, check_stream, read_items
 
@@ -46,11 +46,10 @@ async def run(probe: Probe) -> None:
     for number, prompt in enumerate(probe.options.prompts):
         await talk.say(prompt, first=not number)
     await talk.parallel()
-    await talk.leave()
+    prompt = probe.options.prompts[0]
+    await stream_checks.leave_early(probe, lambda: talk.body(probe.new_id("thread"), prompt))
     probe.trying("mistakes")
-    await stream_checks.send_mistakes(
-        probe, _error_of, talk.body(probe.new_id("thread"), probe.options.prompts[0])
-    )
+    await stream_checks.send_mistakes(probe, _error_of, talk.body(probe.new_id("thread"), prompt))
 
 
 class _Talk:
@@ -163,17 +162,6 @@ class _Talk:
         found = [self._judge(*pair) for pair in zip(bodies, answers, strict=True)]
         good = all(each is not None for each in found) and all(each.frames for each in answers)
         self._sheet.expect("parallel", good, "one of them has no answer")
-
-    async def leave(self) -> None:
-        """Leave a stream after its first frames, then talk to the server again."""
-        prompt = self._probe.options.prompts[0]
-        self._probe.trying("after a client has left in the middle")
-        body = self.body(self._probe.new_id("thread"), prompt)
-        left = await self._probe.post(body, leave=Leave(frames=2))
-        self._sheet.expect("status", left.status == 200, left.text)
-        again = await self._probe.post(self.body(self._probe.new_id("thread"), prompt))
-        good = again.status == 200 and bool(again.frames)
-        self._sheet.expect("disconnect", good, again.text)
 
 
 def _is_approval(interrupt: dict[str, Any]) -> bool:

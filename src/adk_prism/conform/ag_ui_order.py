@@ -7,7 +7,7 @@ from typing import Any
 
 from adk_prism.conform.ag_ui_events import PROTOCOL
 from adk_prism.conform.check import Check, Sheet
-from adk_prism.conform.stream_checks import Item, read_json
+from adk_prism.conform.stream_checks import ERROR_TEXT, Item, check_error_text, read_json
 
 Event = dict[str, Any]
 
@@ -43,16 +43,10 @@ CHECKS = (
         "An interrupt has an id and a reason, and a run that waits names at least one.",
         "https://docs.ag-ui.com/concepts/interrupts",
     ),
-    Check(
-        "error-text",
-        "An error says what happened without a stack trace or a path of the server.",
-        "OWASP, Improper Error Handling",
-        "should",
-    ),
+    ERROR_TEXT,
 )
 
 ENDS = ("RUN_FINISHED", "RUN_ERROR")
-_LEAKS = ("Traceback (most recent call last)", 'File "/', "/site-packages/", "node_modules/")
 
 _PAIRS: dict[str, tuple[str, str, str, str]] = {
     # event: (check, kind of thing, key, act)
@@ -154,9 +148,7 @@ class Run:
     def _end(self, kind: str, event: Event) -> None:
         self.ended = self.ended or kind
         if kind == "RUN_ERROR":
-            text = str(event["message"])
-            leaks = [each for each in _LEAKS if each in text]
-            self._sheet.expect("error-text", not leaks, text, self._at)
+            check_error_text(self._sheet, str(event["message"]), self._at)
             return  # The client takes an error with anything open.
         for (thing, name, _), check in self._open.items():
             self._sheet.fault(check, f"{thing} {name} is still open", self._at)

@@ -45,8 +45,8 @@ async def run(probe: Probe) -> None:
         await talk.say(prompt, first=not number)
     await talk.parallel()
     await talk.resume()
-    await talk.leave()
-    await talk.mistakes()
+    await stream_checks.leave_early(probe, talk.body, Leave(last=DONE))
+    await stream_checks.send_mistakes(probe, _error_of, talk.body())
 
 
 class _Talk:
@@ -155,27 +155,8 @@ class _Talk:
         good = answer.status == 204 or (answer.status == 200 and starts)
         self._sheet.expect("resume", good, answer.text)
 
-    async def leave(self) -> None:
-        """Leave a stream after its first frames, then talk to the server again."""
-        prompt = self._probe.options.prompts[0]
-        self._probe.trying("after a client has left in the middle")
-        body = {"messages": [self._user(prompt)], "trigger": "submit-message"}
-        left = await self._probe.post(
-            {"id": self._probe.new_id("chat"), **body}, leave=Leave(frames=2)
-        )
-        self._sheet.expect("status", left.status == 200, left.text)
-        body["messages"] = [self._user(prompt)]
-        again = await self._probe.post(
-            {"id": self._probe.new_id("chat"), **body}, leave=Leave(last=DONE)
-        )
-        good = again.status == 200 and bool(again.frames)
-        self._sheet.expect("disconnect", good, again.text)
-
-    async def mistakes(self) -> None:
-        """Send what no client should."""
-        await stream_checks.send_mistakes(self._probe, _error_of, self._good_body())
-
-    def _good_body(self) -> dict[str, Any]:
+    def body(self) -> dict[str, Any]:
+        """Return a request in a chat of its own."""
         messages = [self._user(self._probe.options.prompts[0])]
         return {
             "id": self._probe.new_id("chat"),

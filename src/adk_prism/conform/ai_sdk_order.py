@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from adk_prism.conform.ai_sdk_chunks import PROTOCOL
 from adk_prism.conform.check import Check, Sheet
-from adk_prism.conform.stream_checks import Item
+from adk_prism.conform.stream_checks import ERROR_TEXT, Item, check_error_text
 from adk_prism.conform.value_types import named
 
 Chunk = dict[str, Any]
@@ -65,12 +65,7 @@ CHECKS = (
         "should",
     ),
     Check("done", "The stream ends with [DONE], once.", PROTOCOL),
-    Check(
-        "error-text",
-        "An error says what happened without a stack trace or a path of the server.",
-        "OWASP, Improper Error Handling",
-        "should",
-    ),
+    ERROR_TEXT,
 )
 
 ENDS = ("finish", "error", "abort")
@@ -78,7 +73,6 @@ _CONTENT = frozenset(
     """text-start reasoning-start tool-input-start tool-input-available tool-input-error source-url
     source-document file""".split()
 )
-_LEAKS = ("Traceback (most recent call last)", 'File "/', "/site-packages/", "node_modules/")
 
 
 class Call(Struct):
@@ -201,9 +195,7 @@ class Message:
             )
 
     def _fail(self, chunk: Chunk) -> None:
-        text = str(chunk.get("errorText", ""))
-        leaks = [each for each in _LEAKS if each in text]
-        self._sheet.expect("error-text", not leaks, text, self._at)
+        check_error_text(self._sheet, str(chunk.get("errorText", "")), self._at)
         if chunk["type"] == "error":
             self._end(chunk)
 

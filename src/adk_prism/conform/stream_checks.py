@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from adk_prism.conform.check import Check, Sheet
-from adk_prism.conform.exchange import Answer, CannotTry
+from adk_prism.conform.exchange import NEVER, Answer, CannotTry, Leave
 from adk_prism.conform.probe import Probe
 from adk_prism.transport.sse_decoder import SseEvent
 
@@ -35,6 +35,14 @@ CHECKS = (
     Check("complete", "The body ends by itself, and is not cut.", "RFC 9112, section 8"),
 )
 """Of every protocol that streams."""
+
+ERROR_TEXT = Check(
+    "error-text",
+    "An error says what happened without a stack trace or a path of the server.",
+    "OWASP, Improper Error Handling",
+    "should",
+)
+_LEAKS = ("Traceback (most recent call last)", 'File "/', "/site-packages/", "node_modules/")
 
 DENIED = (401, 403, 407)
 ABSENT = (404, 405, 501)
@@ -127,6 +135,11 @@ def read_json(text: str) -> Any:
         return None
 
 
+def check_error_text(sheet: Sheet, text: str, at: str) -> None:
+    """Check what a server tells of an error."""
+    sheet.expect("error-text", not any(each in text for each in _LEAKS), text, at)
+
+
 def refuses(sheet: Sheet, answer: Answer, *, frames_say_so: bool = False) -> None:
     """Check the answer to a bad request: an error of the client, told by the status.
 
@@ -165,6 +178,18 @@ BAD_INPUT = (
     ),
 )
 """Requests that an ordinary client does not send."""
+
+
+async def leave_early(
+    probe: Probe, new_body: Callable[[], dict[str, Any]], until: Leave = NEVER
+) -> None:
+    """Leave a stream after its first frames, then talk to the server again; `until` its last frame."""
+    probe.trying("after a client has left in the middle")
+    left = await probe.post(new_body(), leave=Leave(frames=2))
+    probe.sheet.expect("status", left.status == 200, left.text)
+    again = await probe.post(new_body(), leave=until)
+    good = again.status == 200 and bool(again.frames)
+    probe.sheet.expect("disconnect", good, again.text)
 
 
 async def send_mistakes(

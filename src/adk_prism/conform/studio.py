@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import urlencode
 
 from adk_prism.conform import stream_checks, studio_events
 from adk_prism.conform.check import Check
-from adk_prism.conform.exchange import Answer, Leave
+from adk_prism.conform.exchange import Answer
 from adk_prism.conform.probe import Driver, Probe, shortened
 from adk_prism.conform.stream_checks import Item, check_stream
 from adk_prism.conform.studio_events import V2, Stream
@@ -37,8 +36,9 @@ async def run(probe: Probe) -> None:
     for number, prompt in enumerate(probe.options.prompts):
         await talk.say(prompt, first=not number)
     await talk.get()
-    await talk.leave()
-    await stream_checks.send_mistakes(probe, _no_error, {"input": probe.options.prompts[0]})
+    body = {"input": probe.options.prompts[0]}
+    await stream_checks.leave_early(probe, lambda: body)
+    await stream_checks.send_mistakes(probe, _no_error, body)
 
 
 class _Talk:
@@ -122,16 +122,6 @@ class _Talk:
         answer = await self._get(prompt)
         stream = self._judge(answer) if answer.status == 200 else None
         self._sheet.expect("get", stream is not None and bool(answer.frames), answer.text)
-
-    async def leave(self) -> None:
-        """Leave a stream after its first frames, then talk to the server again."""
-        body: dict[str, Any] = {"input": self._probe.options.prompts[0]}
-        self._probe.trying("after a client has left in the middle")
-        left = await self._probe.post(body, leave=Leave(frames=2))
-        self._sheet.expect("status", left.status == 200, left.text)
-        again = await self._probe.post(body)
-        good = again.status == 200 and bool(again.frames)
-        self._sheet.expect("disconnect", good, again.text)
 
 
 def _no_error(_: list[Item]) -> bool:

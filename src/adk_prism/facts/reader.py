@@ -117,7 +117,9 @@ class Reader:
         facts = self._retries.feed(self._events.read(cursor, event))
         added = self._annotate(cursor, facts, self._events.text)
         facts = self._nodes.feed(facts)
-        return self._in_turn([*facts, *added] if added else facts, self._events.sign)
+        if added:
+            facts = [*facts, *added]
+        return facts if self._turns is None else self._in_turn(facts, self._events.sign)
 
     def _annotate(
         self, cursor: int, facts: Sequence[Fact], text: AgentText | None = None

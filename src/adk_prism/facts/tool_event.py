@@ -51,20 +51,23 @@ class _ToolNode(_Only):
     path: str = ""
 
 
-class ToolEvent(_Only):
-    """An event that only holds calls and responses, and changes of the state."""
+class ToolEvent(_Only, kw_only=True):
+    """An event that only holds calls and responses, and changes of the state.
 
-    content: _ToolContent
-    author: str
+    The fields are in ADK's order, in which they are decoded fastest.
+    """
+
     model_version: str = ""
+    content: _ToolContent
     partial: bool = False
     finish_reason: str = ""
     usage_metadata: Raw = NOTHING
-    long_running_tool_ids: frozenset[str] | None = None
     invocation_id: str = ""
+    author: str
     actions: _ToolActions | None = None
-    node_info: _ToolNode | None = None
+    long_running_tool_ids: frozenset[str] | None = None
     branch: str | None = None
+    node_info: _ToolNode | None = None
     id: str = ""
     timestamp: float = 0.0
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
 from contextlib import aclosing
-from typing import Protocol
 
 from msgspec import structs
 
@@ -27,22 +26,15 @@ from adk_prism.pipeline.learned_invocations import LearnedInvocations
 from adk_prism.runlog.contract import RunLog, RunSummary, SearchPage
 from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId, pack
 from adk_prism.runlog.run_query import RunQuery
+from adk_prism.source.apps import Apps
 from adk_prism.source.session_runs import (
     SessionRunId,
     StoredEvents,
     session_run,
     stored_invocations,
 )
-from adk_prism.source.sessions import Sessions
 
 Redact = Callable[[Record], Record]
-
-
-class StoredSessions(Protocol):
-    """Where sessions are found, by app; no app is loaded for it."""
-
-    def sessions(self, app: str) -> Sessions:
-        """Return the app's sessions. Raise `NotFound` for an unknown app."""
 
 
 class SessionLog:
@@ -51,7 +43,7 @@ class SessionLog:
     def __init__(
         self,
         log: RunLog,
-        apps: StoredSessions,
+        apps: Apps,
         redact: Redact,
         report: Report,
         deletions: Deletions | None = None,

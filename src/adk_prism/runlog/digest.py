@@ -7,7 +7,7 @@ not, so what was redacted stays redacted.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 from msgspec import Struct
@@ -18,7 +18,7 @@ DIGEST_VERSION = 2
 """Of the fold: digests of a lower one are made again."""
 
 NameKind = Literal["tool", "agent", "model", "error", "state", "feedback"]
-NAME_KINDS: tuple[NameKind, ...] = ("tool", "agent", "model", "error", "state", "feedback")
+NAME_KINDS: tuple[NameKind, ...] = get_args(NameKind)
 
 
 Used = dict[str, dict[str, int]]

@@ -11,6 +11,7 @@ is sent away at once; elsewhere it may talk on for as long as the grace period l
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 
 from adk_prism.pipeline.broadcast import Broadcaster
 from adk_prism.pipeline.films import Films
@@ -25,37 +26,29 @@ LAST_FRAMES_SHARE = 0.4
 """Of the time that runs had: with it, all steps fit into the grace period."""
 
 
+@dataclass(frozen=True, slots=True)
 class Drain:
     """Ends the work of one server, in order."""
 
-    def __init__(
-        self,
-        leases: Leases,
-        runs: Runs,
-        live: LiveRuns,
-        broadcaster: Broadcaster,
-        films: Films,
-        sockets: Sockets,
-    ) -> None:
-        self._leases = leases
-        self._runs = runs
-        self._live = live
-        self._broadcaster = broadcaster
-        self._films = films
-        self._sockets = sockets
+    leases: Leases
+    runs: Runs
+    live: LiveRuns
+    broadcaster: Broadcaster
+    films: Films
+    sockets: Sockets
 
     async def __call__(self, patience: float) -> None:
         """Take no new runs; let runs end within `patience` seconds, then stop them or hand them over."""
-        self._runs.refuse_new()
-        has_others = await self._leases.has_others()
+        self.runs.refuse_new()
+        has_others = await self.leases.has_others()
         if has_others:
             self._cut()
         else:
-            self._sockets.close_idle()
+            self.sockets.close_idle()
         until = asyncio.get_running_loop().time() + patience
         try:
-            talking = self._live.drain(0.0 if has_others else patience)
-            await asyncio.gather(talking, self._runs.drain(patience))
+            talking = self.live.drain(0.0 if has_others else patience)
+            await asyncio.gather(talking, self.runs.drain(patience))
             await self._show_ends(until, patience)
         finally:
             self._cut()
@@ -64,9 +57,9 @@ class Drain:
         """Wait for viewers of runs that have ended: they are owed the end."""
         left = until - asyncio.get_running_loop().time()
         seconds = max(left, min(LAST_FRAMES, patience * LAST_FRAMES_SHARE))
-        await asyncio.gather(self._broadcaster.finished(seconds), self._sockets.finished(seconds))
+        await asyncio.gather(self.broadcaster.finished(seconds), self.sockets.finished(seconds))
 
     def _cut(self) -> None:
-        self._broadcaster.leave_all()
-        self._films.leave_all()
-        self._sockets.close_all()
+        self.broadcaster.leave_all()
+        self.films.leave_all()
+        self.sockets.close_all()

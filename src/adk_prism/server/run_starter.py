@@ -7,6 +7,7 @@ which state, tools and files may the request bring, was the same request sent be
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 from uuid import uuid4
@@ -44,32 +45,22 @@ class Sent(Struct, frozen=True, kw_only=True):
     """The address of the server that the client sees."""
 
 
+@dataclass(frozen=True, slots=True)
 class RunStarter:
     """Starts runs for clients of one server."""
 
-    def __init__(
-        self,
-        *,
-        lifecycle: Lifecycle,
-        apps: Apps,
-        conversations: Conversations,
-        idempotency: Idempotency,
-        files: ResentFiles,
-        client_state: ClientState,
-        settings: Settings,
-    ) -> None:
-        self._lifecycle = lifecycle
-        self._apps = apps
-        self._conversations = conversations
-        self._idempotency = idempotency
-        self._client_state = client_state
-        self._files = files
-        self._settings = settings
+    lifecycle: Lifecycle
+    apps: Apps
+    conversations: Conversations
+    idempotency: Idempotency
+    files: ResentFiles
+    client_state: ClientState
+    settings: Settings
 
     async def _find_session(self, origin: Origin) -> None:
         """Create the session, if the operator allows that. Raise `NotFound` for one that is not there."""
-        sessions = self._apps.sessions(origin.app)
-        if self._settings.auto_create_session:
+        sessions = self.apps.sessions(origin.app)
+        if self.settings.auto_create_session:
             await sessions.ensure(origin)
         elif not await sessions.exists(origin):
             raise NotFound("Session not found.")
@@ -81,24 +72,24 @@ class RunStarter:
 
         Raise what the client did wrong, before anything has changed.
         """
-        self._lifecycle.check_open()
-        await self._apps.open(app)
-        with self._apps.read_once(app):
+        self.lifecycle.check_open()
+        await self.apps.open(app)
+        with self.apps.read_once(app):
             return await self._start(spec, app, asked, sent)
 
     async def _start(
         self, spec: ProtocolSpec[Any], app: str, asked: ClientRequest, sent: Sent
     ) -> RunId:
         origin = self._origin(spec, app, asked, sent.caller)
-        await self._client_state.check(app, asked.state_delta)
+        await self.client_state.check(app, asked.state_delta)
         if _is_adk(asked):
             await self._find_session(origin)
-        tools, warnings = _tools_of_request(self._apps, app, asked)
-        changed, ignored = await self._client_state.changes(origin, asked.state)
-        declared = self._client_state.declared(app, asked.declared_state)
+        tools, warnings = _tools_of_request(self.apps, app, asked)
+        changed, ignored = await self.client_state.changes(origin, asked.state)
+        declared = self.client_state.declared(app, asked.declared_state)
         start = Start(
             origin=origin,
-            policy=self._settings.adk_busy if _is_adk(asked) else self._settings.chat_busy,
+            policy=self.settings.adk_busy if _is_adk(asked) else self.settings.chat_busy,
             by=called_by(),
             streaming=asked.streaming,
             state_delta={**changed, **declared, **asked.state_delta},
@@ -111,16 +102,16 @@ class RunStarter:
         async def begin(run: RunId | None, digest: str) -> RunId:
             command = asked.command
             if isinstance(command, Submit):
-                command = await self._files.fetched(command, origin, sent.base)
+                command = await self.files.fetched(command, origin, sent.base)
             known = structs.replace(start, run=run, digest=digest)
-            return await self._conversations.perform(known, command)
+            return await self.conversations.perform(known, command)
 
         # The session that was asked for: one that is drawn here differs with every repetition.
         scope = f"{spec.name} {origin.app} {origin.user} {asked.session}"
         key, digest = sent.key, sent.digest
         if asked.run and not key:
             key, digest = _of_run(asked)
-        return await self._idempotency.once(key, scope, sent.body, begin, digest=digest)
+        return await self.idempotency.once(key, scope, sent.body, begin, digest=digest)
 
     def _origin(
         self, spec: ProtocolSpec[Any], app: str, asked: ClientRequest, caller: Caller

@@ -101,6 +101,7 @@ def make_context(
     histories = ForkHistories(readable, chats, client_state.refused_keys)
     idempotency = Idempotency(recording.log, SessionLocks(leases, "key"))
     files = RunFiles(readable, chats, apps, settings)
+    resent = ResentFiles(readable, files, settings.body_limit)
     broadcaster = Broadcaster(readable, settings.keep_alive)
     context = Context(
         settings=settings,
@@ -124,15 +125,7 @@ def make_context(
         uploads=Uploads(recording.log, leases, recording.calls),
         recorded=_recorded_runs(settings, recording, lifecycle, report),
         idempotency=idempotency,
-        starter=RunStarter(
-            lifecycle=lifecycle,
-            apps=apps,
-            conversations=talk,
-            idempotency=idempotency,
-            files=ResentFiles(readable, files, settings.body_limit),
-            client_state=client_state,
-            settings=settings,
-        ),
+        starter=RunStarter(lifecycle, apps, talk, idempotency, resent, client_state, settings),
         evaluator=Evaluator(apps, talk, readable, chats, Path(settings.data_dir), report),
         files=files,
         observability=observability,

@@ -21,12 +21,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from google.adk.runners import Runner
 
 from adk_prism.errors import AppFailed
 from adk_prism.source.app_folder import Stamp, code_of, stamp_of_import
+from adk_prism.source.served_folders import ServedFolders
 
 _ONE_AT_A_TIME = threading.Lock()
 """One for the process, as `sys.modules` and `os.environ` are."""
@@ -48,19 +49,6 @@ ReportFailure = Callable[[str, BaseException], AppFailed]
 """Reports to the operator why an app failed; returns what a client may know."""
 
 
-class Importable(Protocol):
-    """Apps that can be imported by name."""
-
-    def build(self, name: str) -> Runner:
-        """Import an app and return its Runner. Raises whatever the app's code raises."""
-
-    def forget(self, name: str) -> None:
-        """Forget the modules of an app that was imported in part."""
-
-    def stamp(self, name: str) -> Stamp:
-        """Return a value that changes when a file of the app changes."""
-
-
 class _Failure(NamedTuple):
     error: AppFailed
     stamp: Stamp
@@ -70,7 +58,7 @@ class Imports:
     """The apps that were imported, those that failed, and those that are being imported."""
 
     def __init__(
-        self, apps: Importable, report_failure: ReportFailure, replaced: Replaced | None = None
+        self, apps: ServedFolders, report_failure: ReportFailure, replaced: Replaced | None = None
     ) -> None:
         """With `replaced`, apps are imported again when their code changes."""
         self._apps = apps

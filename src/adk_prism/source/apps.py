@@ -148,13 +148,7 @@ class Apps:
             name: _served(runner, name, hot[id(runner.session_service)])
             for name, runner in runners.items()
         }
-        return cls(
-            None,
-            given,
-            report=report,
-            tool_threads=tool_threads,
-            remotes=remotes,
-        )
+        return cls(None, given, report=report, tool_threads=tool_threads, remotes=remotes)
 
     # ------------------------------------------------------------------ finding
 

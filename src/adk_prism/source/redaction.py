@@ -69,13 +69,11 @@ _FOREIGN_SUSPICION = tuple(
 """The same for JSON from elsewhere: any spacing, and letters written as escapes, which could
 spell any of the words. One pattern of them all takes three times as long."""
 
-_UNDERSCORED, _AUTH_TYPE, _AUTH_C, _TEMP_KEY = map(
-    re.compile, (rb"_(?<=adk_|uth_)", rb"T(?<=uthT)", rb"C(?<=uthC)", rb'"temp:')
-)
-_PLAIN_COUNT = len(_AUTH_C.findall(Event().model_dump_json(by_alias=True).encode()))
+_AUTH, _ADK, _TEMP_KEY = map(re.compile, (rb"uth[_TC]", rb"k_(?<=adk_)", rb'p:(?<="temp:)'))
+_PLAIN_COUNT = len(_AUTH.findall(Event().model_dump_json(by_alias=True).encode()))
 """Each suspicious word but `temp:` holds `adk_`, `uth_`, `uthT` or `uthC`; the last is also in a key of
-every event (`requestedAuthConfigs`), so it is counted. Patterns that begin with the rarest letter and look
-back take half the time of `in`. Temporary keys are looked for only in events that change the state."""
+every event (`requestedAuthConfigs`), so it is counted. Patterns that begin with a rare letter, and then
+look back, take half the time of `in`. Temporary keys are looked for only in events that change the state."""
 
 _TEMP = "temp:"
 _EXPLAINED = frozenset(
@@ -314,9 +312,8 @@ _AS_ADK: Mapping[str, Any] = {
 def _may_be_suspicious(event: Event, data: bytes) -> bool:
     actions = event.actions
     return (
-        _UNDERSCORED.search(data) is not None
-        or _AUTH_TYPE.search(data) is not None
-        or len(_AUTH_C.findall(data)) > _PLAIN_COUNT
+        len(_AUTH.findall(data)) > _PLAIN_COUNT
+        or _ADK.search(data) is not None
         or (bool(actions.state_delta) and _TEMP_KEY.search(data) is not None)
         or bool(actions.requested_auth_configs)
     )

@@ -40,7 +40,7 @@ def call_attributes(record: ModelCalled) -> dict[str, Any]:
         about["error.type"] = record.error
     if not is_absent(record.request):
         about[REQUEST] = _written(_request(record))
-        about[RESPONSE] = _written(_without_media(read_object(record.response)))
+        about[RESPONSE] = _written(without_media(read_object(record.response)))
     return about
 
 
@@ -59,7 +59,8 @@ def _request(record: ModelCalled) -> dict[str, Any]:
     }
 
 
-def _without_media(response: dict[str, Any]) -> dict[str, Any]:
+def without_media(response: dict[str, Any]) -> dict[str, Any]:
+    """Return a model's response whose files have their types only."""
     content = response.get("content")
     return response | ({"content": _without_bytes(content)} if isinstance(content, dict) else {})
 

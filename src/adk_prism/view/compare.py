@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -28,15 +28,7 @@ Change = Literal["same", "changed", "moved", "added", "removed"]
 """Of a step from run `a` to run `b`. Moved: the same, at another place in the order."""
 
 Aspect = Literal["answer", "tools", "results", "nodes", "requests", "state", "outcome"]
-ASPECTS: tuple[Aspect, ...] = (
-    "answer",
-    "tools",
-    "results",
-    "nodes",
-    "requests",
-    "state",
-    "outcome",
-)
+ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
 """What can differ: what was said; calls, their arguments and how they ended; their results; agents and other
 nodes; with which model, instruction, tools and config models were asked; the state at the end; how the run
 ended."""

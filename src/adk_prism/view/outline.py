@@ -152,7 +152,7 @@ class _OutlineReader:
         self._timeline = TimelineFilm(prices)
         self._state = StateFilm()
         self._failures = FailureFilm()
-        self._outline = Outline(steps=[])
+        self._outline = Outline()
         self._steps: list[Step] = []
         """In the order of their starts."""
         self._nodes: dict[str, Step] = {}
@@ -229,9 +229,7 @@ class _OutlineReader:
         node = span.node if span is not None else f"{item.speaker.path} {item.speaker.author}"
         step = self._nodes.get(node)
         if step is None:
-            step = self._add(
-                Step(kind="agent", name=item.speaker.author, since=cursor, steps=[], requests=[])
-            )
+            step = self._add(Step(kind="agent", name=item.speaker.author, since=cursor))
             self._nodes[node] = step
         step.is_said = not within
         block = self._blocks[within, item.block] = _Text()
@@ -242,9 +240,7 @@ class _OutlineReader:
         made = self._unrun.get(item.call) if item.kind == "tool" else None
         step = made.pop() if made else None
         if step is None:
-            step = self._add(
-                Step(kind=item.kind, name=item.name, since=cursor, steps=[], requests=[])
-            )
+            step = self._add(Step(kind=item.kind, name=item.name, since=cursor))
         step.node, step.call, step.branch = item.node, item.call, item.branch
         self._nodes[item.node] = step
 
@@ -252,9 +248,7 @@ class _OutlineReader:
         self._ids.add(item.call)
         self._ids.add(item.adk_id)
         span = self._timeline.speaking(item.speaker)
-        step = Step(
-            kind="tool", name=item.name, since=cursor, call=item.call, steps=[], requests=[]
-        )
+        step = Step(kind="tool", name=item.name, since=cursor, call=item.call)
         step.status, step.input = "requested", _plain(item.input)
         step.parent = self._nodes.get(span.node) if span is not None else None
         self._calls[within, item.call] = self._add(step)
@@ -266,9 +260,7 @@ class _OutlineReader:
             self._ids.add(item.approval)
         elif step is None:  # Made in the run that this one continues.
             self._ids.add(item.call)
-            step = Step(
-                kind="tool", name=item.name, since=cursor, call=item.call, steps=[], requests=[]
-            )
+            step = Step(kind="tool", name=item.name, since=cursor, call=item.call)
             self._calls[within, item.call] = self._add(step)
         if step is None:
             return

@@ -34,7 +34,7 @@ from adk_prism.facts.model import (
 )
 from adk_prism.facts.reader import Reader
 from adk_prism.runlog.entry import AgentEvent, ChildEvent, Entry, ModelCalled, NodeKind, RunStarted
-from adk_prism.view.call_attributes import REQUEST, RESPONSE, call_attributes
+from adk_prism.view.call_attributes import REQUEST, RESPONSE, call_attributes, without_media
 
 _MICROSECONDS = 1_000_000
 _ID_BITS = 53
@@ -290,11 +290,7 @@ def _response(entry: Entry) -> str:
     """Return what the model answered, as JSON, without the bytes of media."""
     tree = read_object(_written(entry) or b"{}")
     response = {key: tree[key] for key in _RESPONSE if tree.get(key) is not None}
-    content = response.get("content")
-    for part in (content.get("parts") or ()) if isinstance(content, dict) else ():
-        if isinstance(part, dict) and isinstance(part.get("inlineData"), dict):
-            part["inlineData"].pop("data", None)
-    return msgspec.json.encode(response).decode()
+    return msgspec.json.encode(without_media(response)).decode()
 
 
 def _text(value: Raw | None) -> str:

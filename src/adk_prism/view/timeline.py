@@ -217,9 +217,6 @@ class TimelineFilm:
             derived=fact.derived,
             since=entry.cursor,
             started=self.times[-1],
-            tokens=[],
-            outputs=[],
-            costs=[],
         )
         self._nodes[fact.node] = self._open[fact.node] = span
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.json_value import read_object
 from adk_prism.facts.sources import sources_in
 from adk_prism.projection.ag_ui.frames import Json
 from adk_prism.projection.ag_ui.json_text import bounded
+
+_OF_SOURCES = frozenset((fact.SourceCited, fact.SourcesLinked, fact.CitationsGiven))
 
 
 class Sources:
@@ -17,9 +19,11 @@ class Sources:
     def __init__(self) -> None:
         self._ids: dict[str, str] = {}
 
-    def read(self, facts: Iterable[fact.Fact]) -> Json:
+    def read(self, facts: Sequence[fact.Fact]) -> Json:
         """Return what the facts of an entry say of sources; nothing if they say nothing."""
         told: Json = {}
+        if _OF_SOURCES.isdisjoint(map(type, facts)):
+            return told
         for item in facts:
             match item:
                 case fact.SourceCited():

@@ -12,14 +12,16 @@ from adk_prism.facts.json_value import read_object
 from adk_prism.facts.model import ModelCallEnded
 from adk_prism.projection.ag_ui.frames import Json
 
-_COUNTS: dict[str, tuple[str, ...]] = {
-    "inputTokens": ("promptTokenCount", "toolUsePromptTokenCount"),
-    "outputTokens": ("candidatesTokenCount", "thoughtsTokenCount"),
-    "totalTokens": ("totalTokenCount",),
-    "reasoningTokens": ("thoughtsTokenCount",),
-    "cachedInputTokens": ("cachedContentTokenCount",),
-}
-"""AG-UI's counts, and upstream's that make them up."""
+_COUNTS = (
+    ("promptTokenCount", "inputTokens"),
+    ("toolUsePromptTokenCount", "inputTokens"),
+    ("candidatesTokenCount", "outputTokens"),
+    ("thoughtsTokenCount", "outputTokens"),
+    ("totalTokenCount", "totalTokens"),
+    ("thoughtsTokenCount", "reasoningTokens"),
+    ("cachedContentTokenCount", "cachedInputTokens"),
+)
+"""Upstream's counts, and AG-UI's that each is part of."""
 
 LARGEST = 2**53 - 1
 """A larger count is none: JavaScript could not tell it from its neighbours."""
@@ -37,10 +39,9 @@ class Usage:
         if not given:
             return
         sums = self._models.setdefault(item.model, {})
-        for name, parts in _COUNTS.items():
-            found = [count for part in parts if (count := _count(given.get(part))) is not None]
-            if found:
-                sums[name] = sums.get(name, 0) + sum(found)
+        for part, name in _COUNTS:
+            if part in given and (count := _count(given[part])) is not None:
+                sums[name] = sums.get(name, 0) + count
 
     def told(self) -> list[Json]:
         """Return an entry for each model that counted anything."""

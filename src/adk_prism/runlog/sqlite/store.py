@@ -155,7 +155,7 @@ class SqliteStore:
 
     async def index(self, run: RunId, digest: RunDigest) -> None:
         try:
-            await self._in_thread(lambda: self._writer.index(run, digest))
+            await self._in_thread(lambda: self._writer.change(digests.put_digest, run, digest))
         except STORE_ERRORS as error:
             raise LogError(f"A run could not be indexed: {reason_of(error)}.") from error
         self._grow_journal(_GROUP_BYTES)
@@ -166,7 +166,7 @@ class SqliteStore:
         if await asyncio.to_thread(lambda: shutil.disk_usage(self.path.parent).free) < LEAST_FREE:
             raise LogError("The disk of the run log is full.")
         try:
-            await self._in_thread(self._writer.probe)
+            await self._in_thread(lambda: self._writer.change(queries.touch))
         except STORE_ERRORS as error:
             raise LogError(f"The run log cannot be written: {reason_of(error)}.") from error
 
@@ -198,9 +198,9 @@ class SqliteStore:
         return await self._reader.ask(pieces.find_pieces, live.origin, digests)
 
     async def put_pieces(self, live: BufferedRun, new: Mapping[bytes, bytes]) -> dict[bytes, int]:
-        put = partial(self._writer.put_pieces, live.number, live.origin, new)
+        put = partial(pieces.put_pieces, run=live.number, origin=live.origin, pieces=new)
         try:
-            numbers = await self._in_thread(put)
+            numbers = await self._in_thread(lambda: self._writer.change(put))
         except STORE_ERRORS as error:
             self._failed_at = time.monotonic()
             raise LogError(f"Pieces could not be stored: {reason_of(error)}.") from error
@@ -215,14 +215,14 @@ class SqliteStore:
     # ----------------------------------------------------------------------- notes
 
     async def put_note(self, owner: NoteOwner, note: Note) -> None:
-        answer = await self._change_notes(lambda: self._writer.put_note(owner, note))
+        answer = await self._change_notes(lambda: self._writer.change(notes.put_note, owner, note))
         if answer == "full":
             raise too_many()
         if answer == "gone" and not isinstance(owner, Origin):
             raise trimmed(owner)
 
     async def delete_notes(self, owner: NoteOwner, note: tuple[str, str] | None = None) -> None:
-        await self._change_notes(lambda: self._writer.delete_notes(owner, note))
+        await self._change_notes(lambda: self._writer.change(notes.delete_notes, owner, note))
 
     async def _change_notes(self, change: Callable[[], _Answer]) -> _Answer:
         try:

@@ -8,17 +8,14 @@ entry too large for SQLite) does not touch the others.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
-from adk_prism.runlog.digest import RunDigest
-from adk_prism.runlog.entry import Entry, Origin, RunEnded, RunId, RunStarted
+from adk_prism.runlog.entry import Entry, RunEnded, RunId, RunStarted
 from adk_prism.runlog.log_store import OK, AppendBatch, AppendResult, Group
-from adk_prism.runlog.notes import Note, NoteOwner
 from adk_prism.runlog.recent_entries import BufferedRun
 from adk_prism.runlog.sqlite import notes, pieces, queries
-from adk_prism.runlog.sqlite.digests import put_digest
 from adk_prism.runlog.sqlite.file import DatabaseFile
 
 VACUUM_PAGES = 4096
@@ -29,6 +26,7 @@ PATIENCE = 5000
 it."""
 
 _Answer = TypeVar("_Answer")
+Given = ParamSpec("Given")
 
 STORE_ERRORS = (sqlite3.Error, OSError, OverflowError)
 """What a store that cannot be used raises. OverflowError: a number or a text beyond SQLite's limits."""
@@ -76,32 +74,15 @@ class SqliteWriter:
             pieces.drop_pieces(self._connection, origin)
             notes.drop_notes(self._connection, run, origin)
 
-    def put_pieces(
-        self, run: int, origin: Origin, new: Mapping[bytes, bytes]
-    ) -> dict[bytes, int] | None:
-        """Store pieces; return their numbers, None if the run is gone. Raise one of `STORE_ERRORS`."""
+    def change(
+        self,
+        make: Callable[Concatenate[sqlite3.Connection, Given], _Answer],
+        *args: Given.args,
+        **kwargs: Given.kwargs,
+    ) -> _Answer:
+        """Make a change in a transaction of its own; raise one of `STORE_ERRORS`."""
         with self._patient():
-            return self._transact(lambda: pieces.put_pieces(self._connection, run, origin, new))
-
-    def put_note(self, owner: NoteOwner, note: Note) -> str:
-        """Store a note; return *ok*, or why not. Raise one of `STORE_ERRORS`."""
-        with self._patient():
-            return self._transact(lambda: notes.put_note(self._connection, owner, note))
-
-    def delete_notes(self, owner: NoteOwner, note: tuple[str, str] | None) -> None:
-        """Remove a note, or all of an owner; raise one of `STORE_ERRORS`."""
-        with self._patient():
-            self._transact(lambda: notes.delete_notes(self._connection, owner, note))
-
-    def index(self, run: RunId, digest: RunDigest) -> None:
-        """Store a run's digest; raise one of `STORE_ERRORS`."""
-        with self._patient():
-            self._transact(lambda: put_digest(self._connection, run, digest))
-
-    def probe(self) -> None:
-        """Write a page without changing anything; raise one of `STORE_ERRORS`."""
-        with self._patient():
-            self._transact(lambda: queries.touch(self._connection))
+            return self._transact(lambda: make(self._connection, *args, **kwargs))
 
     def close(self) -> None:
         """Close the connection."""

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adk_prism.diagnostics import Report, ignore
 from adk_prism.errors import PrismError
-from adk_prism.server.guards.forwarded_headers import TrustedProxies, page_scheme
+from adk_prism.server.guards.forwarded_headers import TrustedProxies, page_scheme, written
 from adk_prism.server.guards.host_parsing import (
     DEFAULT_PORTS,
     WebOrigin,
@@ -26,8 +26,8 @@ from adk_prism.server.guards.host_parsing import (
     origin_of_url,
     parse_authority,
     parse_origin,
+    parse_pattern,
 )
-from adk_prism.server.guards.origin_patterns import parse_pattern, write_origin
 from adk_prism.server.guards.origin_refusals import Refusals, Spelling
 from adk_prism.server.problems import refuse
 from adk_prism.server.settings import Settings
@@ -106,7 +106,7 @@ class Guard:
         return (
             origin in self._origins
             or origin in (_own_origin(scope), self._proxies.origin(scope))
-            or any(pattern.fullmatch(write_origin(origin)) for pattern in self._patterns)
+            or any(pattern.fullmatch(written(origin)) for pattern in self._patterns)
             or (self._dev and is_loopback(origin.host) and _over_loopback(scope))
         )
 

@@ -63,6 +63,23 @@ def origin_of_url(url: str) -> WebOrigin | None:
     return parse_origin(f"{parts.scheme}://{parts.netloc}")
 
 
+PATTERN = "regex:"
+"""Begins a pattern of origins: `regex:https://.*\\.example\\.com`, as `adk web` takes them."""
+
+
+def parse_pattern(text: str) -> re.Pattern[str] | None:
+    """Read a pattern that has to match a whole origin, as a browser writes it (`forwarded_headers.written`).
+
+    Return None for text without the prefix, an empty pattern or one that is not valid.
+    """
+    if not text.startswith(PATTERN) or text == PATTERN:
+        return None
+    try:
+        return re.compile(text.removeprefix(PATTERN))
+    except re.error:
+        return None
+
+
 def parse_network(text: str) -> Network | None:
     """Read an address or a network such as 10.0.0.0/8; return None for anything else."""
     try:

@@ -8,11 +8,9 @@ control a terminal.
 from __future__ import annotations
 
 import json
-import sys
-from datetime import UTC, datetime
 from typing import Any, TextIO
 
-from adk_prism.server.observability.diagnostics_sink import one_line
+from adk_prism.server.observability.diagnostics_sink import now, one_line, writing
 from adk_prism.server.observability.request_tracking import Ended, TrackedRequest
 from adk_prism.server.settings import LogFormat
 
@@ -22,13 +20,7 @@ KIND = "request"
 
 def access_log(form: LogFormat, stream: TextIO | None = None) -> Ended:
     """Return what writes the line of a call."""
-    render = _as_json if form == "json" else _as_text
-
-    def write(call: TrackedRequest) -> None:
-        # Looked up late, because sys.stderr may be replaced.
-        print(render(call), file=stream or sys.stderr, flush=True)
-
-    return write
+    return writing(_as_json if form == "json" else _as_text, stream)
 
 
 def _fields(call: TrackedRequest) -> dict[str, Any]:
@@ -50,13 +42,13 @@ def _fields(call: TrackedRequest) -> dict[str, Any]:
 
 def _as_json(call: TrackedRequest) -> str:
     # ASCII: a user's name may hold what would command a terminal, or half a surrogate pair.
-    return json.dumps({"time": _now().isoformat(), "kind": KIND, **_fields(call)})
+    return json.dumps({"time": now().isoformat(), "kind": KIND, **_fields(call)})
 
 
 def _as_text(call: TrackedRequest) -> str:
     fields = _fields(call)
     words = [
-        f"{_now():%H:%M:%S}",
+        f"{now():%H:%M:%S}",
         fields.pop("method"),
         fields.pop("route", "-"),
         str(fields.pop("status", "-")),
@@ -65,7 +57,3 @@ def _as_text(call: TrackedRequest) -> str:
         *(f"{name}={value}" for name, value in fields.items() if value),
     ]
     return one_line(" ".join(words))
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

@@ -12,8 +12,9 @@ import json
 import logging
 import sys
 import warnings
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 import msgspec
 
@@ -24,17 +25,22 @@ _DELIBERATE = "ASGI callable returned without completing response."
 """What uvicorn logs for a stream that we cut on purpose, so that its client reconnects."""
 
 _FIELDS = ("correlation", "request", "app", "run")
+_Told = TypeVar("_Told")
 
 
 def sink(form: LogFormat, stream: TextIO | None = None) -> Report:
     """Return a report that writes each diagnostic as one line (text: its cause below it)."""
-    render = _as_json if form == "json" else _as_text
+    return writing(_as_json if form == "json" else _as_text, stream)
 
-    def report(diagnostic: Diagnostic) -> None:
+
+def writing(render: Callable[[_Told], str], stream: TextIO | None) -> Callable[[_Told], None]:
+    """Return what writes something as a line, as it is rendered; by default on stderr."""
+
+    def write(told: _Told) -> None:
         # Looked up late, because sys.stderr may be replaced.
-        print(render(diagnostic), file=stream or sys.stderr, flush=True)
+        print(render(told), file=stream or sys.stderr, flush=True)
 
-    return report
+    return write
 
 
 _ADK = ("google_adk", "google_genai", "google.adk", "google.genai")
@@ -92,16 +98,17 @@ def _as_text(diagnostic: Diagnostic) -> str:
     words += [f"{name}={value}" for name in _FIELDS if (value := getattr(diagnostic, name))]
     line = " ".join(words) + (f": {diagnostic.detail}" if diagnostic.detail else "")
     cause = "".join(f"\n    {one_line(row)}" for row in diagnostic.cause.splitlines())
-    return f"{_now():%H:%M:%S} {one_line(line)}{cause}"
+    return f"{now():%H:%M:%S} {one_line(line)}{cause}"
 
 
 def _as_json(diagnostic: Diagnostic) -> str:
-    fields = {"time": _now().isoformat(), **msgspec.to_builtins(diagnostic)}
+    fields = {"time": now().isoformat(), **msgspec.to_builtins(diagnostic)}
     # Not msgspec: a text may hold half a surrogate pair, which only an ASCII writer can write.
     return json.dumps(fields)
 
 
-def _now() -> datetime:
+def now() -> datetime:
+    """Return the time of a line."""
     return datetime.now(UTC)
 
 

@@ -23,8 +23,8 @@ from adk_prism.server.guards.host_parsing import (
     parse_authority,
     parse_network,
     parse_origin,
+    parse_pattern,
 )
-from adk_prism.server.guards.origin_patterns import parse_pattern
 from adk_prism.server.limits.caller_limits import NONE, USUAL, CallerLimits
 from adk_prism.server.settings.adk import AdkSettings
 from adk_prism.server.settings.identity import IdentitySettings

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from google.adk.agents.live_request_queue import LiveRequest
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.genai import types
@@ -21,6 +22,7 @@ from google.genai import types
 from adk_prism.diagnostics import Report
 from adk_prism.errors import Unprocessable
 from adk_prism.runlog.entry import AgentEvent, Record, SpeakerInterrupted
+from adk_prism.source.containment import first_cause
 from adk_prism.source.contract import Emit
 from adk_prism.source.live.audio_log import AudioLog, PcmChunk, audio_in
 from adk_prism.source.live.options import LiveCall
@@ -38,6 +40,9 @@ MAX_REMEMBERED = 64
 
 MICROPHONE_TYPE = "audio/pcm;rate=16000"
 """16 kHz, 16 bits, one channel, as Gemini expects it."""
+
+CLOSE_TIMEOUT = 0.5
+"""Seconds in which a run that was asked to end may do so: the last events take milliseconds."""
 
 Listener = Callable[[PcmChunk], None]
 
@@ -75,6 +80,8 @@ class LiveConversation(ABC):
         self._is_speaking = False
         self._is_muted = False
         self._is_cancelled = False
+        self._driver: asyncio.Task[None] | None = None
+        """Runs the agent, and writes the records."""
         self._said: dict[str, None] = {}
         """Ids of the last messages, in order."""
         self.listener: Listener | None = None
@@ -103,16 +110,43 @@ class LiveConversation(ABC):
 
     @property
     @abstractmethod
+    def _is_closing(self) -> bool:
+        """Whether the run was asked to end."""
+
+    @property
     def is_over(self) -> bool:
         """Whether the run has ended or is ending."""
+        return self._is_closing or (self._driver is not None and self._driver.done())
 
     @abstractmethod
     def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
         """Run until the client or the model ends it. Raise `NotFound` for an unknown session."""
 
-    @abstractmethod
     def close(self) -> None:
         """End the run; repeating it changes nothing."""
+        if self.is_over:
+            return
+        self._ask_to_end()
+        if self._driver is not None:
+            asyncio.get_running_loop().call_later(CLOSE_TIMEOUT, self._driver.cancel)
+
+    @abstractmethod
+    def _ask_to_end(self) -> None:
+        """Ask the agent to end the run."""
+
+    def _raise_failure(self, driver: asyncio.Task[None]) -> None:
+        """Raise what made the run fail. Cancelling the driver of a closed run is not a failure."""
+        if self._is_cancelled:
+            raise LiveRunCancelled
+        if driver.cancelled():
+            if not self._is_closing:
+                raise asyncio.CancelledError
+            return
+        error = driver.exception()
+        if isinstance(error, BaseExceptionGroup):
+            raise first_cause(error) from error
+        if error is not None:
+            raise error
 
     def cancel(self) -> None:
         """Cancel the run."""
@@ -180,13 +214,13 @@ class LiveConversation(ABC):
             )
         self._remember(message)
         await self._record_own(Event(id=message or Event.new_id(), author="user", content=content))
-        self._send_content(content, partial=partial)
+        self._send(LiveRequest(content=content, partial=partial))
 
     async def change_state(self, delta: Mapping[str, Any]) -> None:
         """Change the session's state; recorded here, because ADK stores it without an event."""
         changed = storable(delta)
         await self._record_own(Event(author="user", actions=EventActions(state_delta=changed)))
-        self._send_state(changed)
+        self._send(LiveRequest(state_delta=changed))
 
     async def _record_own(self, event: Event) -> None:
         """Record what the client did."""
@@ -209,12 +243,8 @@ class LiveConversation(ABC):
         self._interrupt_model()
 
     @abstractmethod
-    def _send_content(self, content: types.Content, *, partial: bool) -> None:
-        """Send a message to the model."""
-
-    @abstractmethod
-    def _send_state(self, delta: dict[str, Any]) -> None:
-        """Change the session's state."""
+    def _send(self, request: LiveRequest) -> None:
+        """Send a request to the agent."""
 
     @abstractmethod
     def _interrupt_model(self) -> None:
@@ -224,13 +254,16 @@ class LiveConversation(ABC):
     def send_audio(self, pcm: bytes, media_type: str = MICROPHONE_TYPE) -> bool:
         """Send a chunk of the microphone's audio, or an image; return whether there was room for it."""
 
-    @abstractmethod
     def signal_activity(self, *, starts: bool) -> None:
         """Signal to the model that the person starts or stops speaking, in any mode."""
+        if starts:
+            self._send(LiveRequest(activity_start=types.ActivityStart()))
+        else:
+            self._send(LiveRequest(activity_end=types.ActivityEnd()))
 
-    @abstractmethod
     def end_audio(self) -> None:
         """Signal to the model that no more audio comes for now."""
+        self._send(LiveRequest(audio_stream_end=True))
 
     @abstractmethod
     def start_speech(self) -> None:

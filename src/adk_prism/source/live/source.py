@@ -12,7 +12,6 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import ExitStack, aclosing, contextmanager
-from typing import Any
 
 from google.adk.agents.live_request_queue import LiveRequest
 from google.adk.agents.llm_agent import LlmAgent
@@ -28,11 +27,10 @@ from adk_prism.source.adk.live_call_cancellation import watch_cancellations
 from adk_prism.source.adk.live_requests import watch_requests
 from adk_prism.source.adk.live_stock_flow import has_event_plugins, is_stock_runner, process_event
 from adk_prism.source.agents import list_agents
-from adk_prism.source.containment import first_cause
 from adk_prism.source.contract import Emit
 from adk_prism.source.live.audio_bypass import AudioBypass
 from adk_prism.source.live.audio_log import PcmChunk
-from adk_prism.source.live.conversation import MICROPHONE_TYPE, LiveConversation, LiveRunCancelled
+from adk_prism.source.live.conversation import MICROPHONE_TYPE, LiveConversation
 from adk_prism.source.live.model_calls import LiveCalls, has_model_callbacks
 from adk_prism.source.live.options import LiveCall, run_config
 from adk_prism.source.live.pending_questions import PendingQuestions
@@ -43,9 +41,6 @@ from adk_prism.source.plugin import NAME as NODES
 from adk_prism.source.redaction import state_json
 from adk_prism.source.sessions import load_session
 from adk_prism.version import VERSION
-
-CLOSE_TIMEOUT = 0.5
-"""Seconds that ADK has to end a run whose queue is closed; it takes milliseconds."""
 
 _IGNORES_CONTENT = re.compile(r"(?:.*/)?gemini-3")
 """Models that refuse content in the middle of a session, and can be interrupted by speech only."""
@@ -70,7 +65,6 @@ class LiveSource(LiveConversation):
         tools = live_plugin(runner, report).nonblocking_tools
         self._run = LiveRunContext(call.invocation, call.options, tools, self._records.put)
         self._calls: LiveCalls | None = None
-        self._driver: asyncio.Task[None] | None = None
         self._is_active = False
         """The model was notified that the person is speaking."""
 
@@ -103,20 +97,6 @@ class LiveSource(LiveConversation):
             await self._end(self._driver)
             self._run.close()
         self._raise_failure(self._driver)
-
-    def _raise_failure(self, driver: asyncio.Task[None]) -> None:
-        """Raise what made the run fail. Cancelling the driver of a closed run is not a failure."""
-        if self._is_cancelled:
-            raise LiveRunCancelled
-        if driver.cancelled():
-            if not self._run.request_queue.closed:
-                raise asyncio.CancelledError
-            return
-        error = driver.exception()
-        if isinstance(error, BaseExceptionGroup):
-            raise first_cause(error) from error
-        if error is not None:
-            raise error
 
     async def _started(self) -> RunStarted:
         origin = self._call.origin
@@ -217,11 +197,8 @@ class LiveSource(LiveConversation):
 
     # ------------------------------------------------------------------ from the client
 
-    def _send_content(self, content: types.Content, *, partial: bool) -> None:
-        self._run.request_queue.send_content(content, partial)
-
-    def _send_state(self, delta: dict[str, Any]) -> None:
-        self._run.request_queue.send(LiveRequest(state_delta=delta))
+    def _send(self, request: LiveRequest) -> None:
+        self._run.request_queue.send(request)
 
     def send_audio(self, pcm: bytes, media_type: str = MICROPHONE_TYPE) -> bool:
         """Send a chunk of the microphone's audio, or an image; return whether there was room for it."""
@@ -229,29 +206,20 @@ class LiveSource(LiveConversation):
 
     def signal_activity(self, *, starts: bool) -> None:
         """Signal to the model that the person starts or stops speaking, in any mode."""
-        if starts:
-            self._run.request_queue.send_activity_start()
-        else:
-            self._run.request_queue.send_activity_end()
+        super().signal_activity(starts=starts)
         self._is_active = starts
-
-    def end_audio(self) -> None:
-        """Signal to the model that no more audio comes for now."""
-        self._run.request_queue.send_audio_stream_end()
 
     def start_speech(self) -> None:
         """Handle that the person starts to speak; a model that does not detect it gets a signal."""
         if self._call.options.manual and not self._is_active:
-            self._is_active = True
-            self._run.request_queue.send_activity_start()
+            self.signal_activity(starts=True)
 
     def end_speech(self) -> None:
         """Handle that the person has stopped speaking, or switched the microphone off."""
         if not self._call.options.manual:
-            self._run.request_queue.send_audio_stream_end()
+            self.end_audio()
         elif self._is_active:
-            self._is_active = False
-            self._run.request_queue.send_activity_end()
+            self.signal_activity(starts=False)
 
     def _interrupt_model(self) -> None:
         """Interrupt the model in the way that it supports."""
@@ -261,9 +229,9 @@ class LiveSource(LiveConversation):
         model = self._model()
         if isinstance(model, Gemini):
             if _IGNORES_CONTENT.match(model.model) is None:
-                self._run.request_queue.send_content(types.UserContent(" "), partial=True)
+                self._send(LiveRequest(content=types.UserContent(" "), partial=True))
         else:
-            self._run.request_queue.send_activity_start()
+            super().signal_activity(starts=True)
 
     def _model(self) -> object:
         agent = self._run.agent or self._runner.agent
@@ -272,16 +240,9 @@ class LiveSource(LiveConversation):
     # ------------------------------------------------------------------ the end
 
     @property
-    def is_over(self) -> bool:
-        """Whether the run has ended or is ending."""
-        return self._run.request_queue.closed or (self._driver is not None and self._driver.done())
+    def _is_closing(self) -> bool:
+        return self._run.request_queue.closed
 
-    def close(self) -> None:
-        """End the run; repeating it changes nothing."""
-        if self.is_over:
-            return
+    def _ask_to_end(self) -> None:
         self._run.questions.abandon_all("The session is over.")
         self._run.request_queue.close()
-        driver = self._driver
-        if driver is not None:
-            asyncio.get_running_loop().call_later(CLOSE_TIMEOUT, driver.cancel)

@@ -26,7 +26,7 @@ from adk_prism.diagnostics import Report
 from adk_prism.errors import SourceError, Unprocessable
 from adk_prism.runlog.entry import Agent, Record, RunEnded, RunStarted, Warned
 from adk_prism.source.contract import Emit
-from adk_prism.source.live.conversation import MICROPHONE_TYPE, LiveConversation, LiveRunCancelled
+from adk_prism.source.live.conversation import MICROPHONE_TYPE, LiveConversation
 from adk_prism.source.live.options import LiveCall, LiveOptions
 from adk_prism.source.model_calls.seen_call import SeenCall
 from adk_prism.source.redaction import state_json
@@ -40,9 +40,6 @@ OWNER_LOST = "owner_lost"
 
 MAX_WAITING = 250
 """Requests that may wait to be sent before audio is dropped: five seconds of it in chunks of 20 ms."""
-
-CLOSE_TIMEOUT = 0.5
-"""Seconds in which the last events of a run that was asked to end may come."""
 
 NO_SESSION, TOO_BIG, FAILED = 1002, 1009, 1011
 _ORDINARY = frozenset({1000, 1005})
@@ -76,8 +73,7 @@ class RemoteLiveSource(LiveConversation):
         self._agents = list(agents)
         self._outgoing: asyncio.Queue[_Outgoing] = asyncio.Queue()
         self._questions = RemoteQuestions(self._answer)
-        self._driver: asyncio.Task[None] | None = None
-        self._is_closing = False
+        self._was_closed = False
 
     @property
     def questions(self) -> RemoteQuestions:
@@ -102,15 +98,6 @@ class RemoteLiveSource(LiveConversation):
                 await self._end(self._driver)
                 self._sessions.changed(origin.user, origin.session)
         self._raise_failure(self._driver)
-
-    def _raise_failure(self, driver: asyncio.Task[None]) -> None:
-        if self._is_cancelled:
-            raise LiveRunCancelled
-        if driver.cancelled():
-            if not self._is_closing:
-                raise asyncio.CancelledError
-        elif (error := driver.exception()) is not None:
-            raise error
 
     def _started(self, state: dict[str, Any]) -> RunStarted:
         return RunStarted(
@@ -202,12 +189,6 @@ class RemoteLiveSource(LiveConversation):
     def _send(self, request: LiveRequest, event: Event | None = None) -> None:
         self._outgoing.put_nowait((request, event))
 
-    def _send_content(self, content: types.Content, *, partial: bool) -> None:
-        self._send(LiveRequest(content=content, partial=partial))
-
-    def _send_state(self, delta: dict[str, Any]) -> None:
-        self._send(LiveRequest(state_delta=delta))
-
     async def say(self, content: types.Content, message: str = "", partial: bool = False) -> None:
         """Send the user's message. Raise `Unprocessable` also for what the remote would ignore."""
         if partial:
@@ -235,17 +216,6 @@ class RemoteLiveSource(LiveConversation):
         self._send(LiveRequest(blob=types.Blob(data=pcm, mime_type=media_type)))
         return True
 
-    def signal_activity(self, *, starts: bool) -> None:
-        """Pass on that the person starts or stops speaking."""
-        if starts:
-            self._send(LiveRequest(activity_start=types.ActivityStart()))
-        else:
-            self._send(LiveRequest(activity_end=types.ActivityEnd()))
-
-    def end_audio(self) -> None:
-        """Signal that no more audio comes for now."""
-        self._send(LiveRequest(audio_stream_end=True))
-
     def start_speech(self) -> None:
         """Do nothing: the remote's model detects it."""
 
@@ -259,18 +229,12 @@ class RemoteLiveSource(LiveConversation):
     # ------------------------------------------------------------------ the end
 
     @property
-    def is_over(self) -> bool:
-        """Whether the run has ended or is ending."""
-        return self._is_closing or (self._driver is not None and self._driver.done())
+    def _is_closing(self) -> bool:
+        return self._was_closed
 
-    def close(self) -> None:
-        """End the run; repeating it changes nothing."""
-        if self.is_over:
-            return
-        self._is_closing = True
+    def _ask_to_end(self) -> None:
+        self._was_closed = True
         self._send(LiveRequest(close=True))
-        if self._driver is not None:
-            asyncio.get_running_loop().call_later(CLOSE_TIMEOUT, self._driver.cancel)
 
 
 def _asked(options: LiveOptions) -> dict[str, str]:

@@ -229,7 +229,6 @@ class _Reader:
             arguments=canonical(read_object(asked.args)),
             agent=event.author,
             is_long_running=asked.id in (event.long_running_tool_ids or ()),
-            answers=[],
         )
         self._open[inside, asked.id or ""] = call
         self._calls.add(call)

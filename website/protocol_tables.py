@@ -3,7 +3,7 @@
 A page is prose with blocks between `<!-- generated: NAME -->` and `<!-- end -->`; only what is
 between is written here, so that prose stays where its writers look for it. Refresh with
 
-    python -m adk_prism.fieldcheck.documents docs/protocols/*.md
+    python -m website.protocol_tables docs/protocols/*.md
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from adk_prism.fieldcheck.kinds import (
     Place,
     Projected,
 )
-from adk_prism.projection.ag_ui.notice_kinds import ACTIVITIES, CUSTOM, NoticeKind
 from adk_prism.projection.ai_sdk.data_parts import SENT, TAKEN, DataPart
 from adk_prism.projection.ai_sdk.finish import FINISH_REASONS as REASONS
 from adk_prism.projection.ai_sdk.metadata import USAGE
 from adk_prism.projection.ai_sdk.metadata_keys import METADATA_KEYS
+from website.notice_kinds import ACTIVITIES, CUSTOM, NoticeKind
 
 _BLOCK = re.compile(r"(<!-- generated: (?P<name>[^>]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
