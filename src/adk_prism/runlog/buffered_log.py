@@ -118,11 +118,8 @@ class BufferedLog(HookedLog):
     ) -> Receipt:
         commits = self._usable()
         live = self._active.get(run)
-        if live is not None and times is None and len(records) == 1 and live.takes(epoch):
-            event = records[0]  # by far the most appends
-            if type(event) is AgentEvent and self._is_clean(event):
-                if commits.add(live, event, self._clock()):
-                    return Receipt(live.taken)
+        if live is not None and times is None and self._join(live, records, epoch):
+            return Receipt(live.taken)  # nearly always
         if commits.is_full:
             await commits.room()
             self._usable()
@@ -142,6 +139,13 @@ class BufferedLog(HookedLog):
                 AppendBatch(live, entries, packed, size, size - before, epoch, epoch > owner, now)
             )
         return Receipt(live.taken)
+
+    def _join(self, live: BufferedRun, records: Sequence[Record], epoch: int) -> bool:
+        """Write one event with those before it. Return whether that can be."""
+        event = records[0] if len(records) == 1 else None
+        if type(event) is not AgentEvent or not live.takes(epoch) or not self._is_clean(event):
+            return False
+        return self._commits is not None and self._commits.add(live, event, self._clock())
 
     async def _take(self, run: RunId, records: Sequence[Record]) -> BufferedRun:
         """Return a run that this process has not written yet, or not with this epoch."""
