@@ -25,7 +25,7 @@ class RuntimeAgents:
 
     def app(self, agent: str) -> str:
         """Return the app that an agent's id names. Raise `NotFound`."""
-        names = self._names()
+        names = self._apps.names()
         if agent == DEFAULT and DEFAULT not in names and names:
             return names[0]
         name = check_app(agent)
@@ -34,7 +34,7 @@ class RuntimeAgents:
 
     def info(self) -> Json:
         """Return what the client reads first. No app is imported for it."""
-        names = self._names()
+        names = self._apps.names()
         listed = {name: self._described(name) for name in names}
         if names and DEFAULT not in listed:
             listed[DEFAULT] = {**listed[names[0]], "name": DEFAULT}
@@ -50,9 +50,6 @@ class RuntimeAgents:
             "openGenerativeUIEnabled": False,
             "telemetryDisabled": True,
         }
-
-    def _names(self) -> list[str]:
-        return [found.name for found in self._apps.found() if not found.problem]
 
     def _described(self, name: str) -> Json:
         told: Json = {"name": name, "description": "", "className": "AdkAgent"}

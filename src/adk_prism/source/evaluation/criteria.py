@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adk_prism.errors import Conflict, UsageError
+from adk_prism.source.evaluation.eval_set_file import content_of
 
 if TYPE_CHECKING:
     from google.adk.evaluation.eval_config import EvalConfig
@@ -19,15 +21,13 @@ LARGEST = 1024 * 1024
 INSTALL = "pip install 'adk-prism[eval]'"
 
 
+@dataclass(frozen=True, slots=True)
 class Criteria:
     """Metrics with their thresholds, and the evaluators that compute them."""
 
-    def __init__(
-        self, config: EvalConfig, metrics: Sequence[EvalMetric], registry: MetricEvaluatorRegistry
-    ) -> None:
-        self.config = config
-        self.metrics = metrics
-        self.registry = registry
+    config: EvalConfig
+    metrics: Sequence[EvalMetric]
+    registry: MetricEvaluatorRegistry
 
 
 def config_beside(set_file: Path) -> Path | None:
@@ -40,12 +40,7 @@ def read_criteria(path: Path | None) -> Criteria:
     """Read a file of criteria; None: the default ones. Raise as `criteria_of`, or if it cannot be read."""
     if path is None:
         return criteria_of(None)
-    try:
-        if path.stat().st_size > LARGEST:
-            raise UsageError(f"{path.name} has more than {LARGEST} bytes.")
-        return criteria_of(path.read_bytes(), path.name)
-    except OSError as error:
-        raise UsageError(f"{path.name} cannot be read: {error.strerror}.") from None
+    return criteria_of(content_of(path, LARGEST), path.name)
 
 
 def criteria_of(content: bytes | None, name: str = "The config") -> Criteria:

@@ -39,7 +39,7 @@ def id_of(path: Path) -> str:
 
 def read_eval_set(path: Path) -> EvalSet:
     """Read a file. Raise `UsageError` if it cannot be read, or is not an eval set."""
-    return parse_eval_set(_content(path), id_of(path), path.name)
+    return parse_eval_set(content_of(path), id_of(path), path.name)
 
 
 def parse_eval_set(content: bytes, set_id: str, name: str) -> EvalSet:
@@ -66,10 +66,11 @@ def _check_ids(eval_set: EvalSet, name: str) -> None:
         seen.add(case.eval_id)
 
 
-def _content(path: Path) -> bytes:
+def content_of(path: Path, most: int = MOST_BYTES) -> bytes:
+    """Return the bytes of a file. Raise `UsageError` if it has too many, or cannot be read."""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise UsageError(f"{path.name} has more than {MOST_BYTES} bytes.")
+        if path.stat().st_size > most:
+            raise UsageError(f"{path.name} has more than {most} bytes.")
         return path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path.name} cannot be read: {error.strerror}.") from None
@@ -133,7 +134,7 @@ def _empty(set_id: str, now: float) -> Json:
 
 def _tree(path: Path) -> Json:
     found = read_eval_set(path)
-    tree = msgspec.json.decode(_content(path))
+    tree = msgspec.json.decode(content_of(path))
     if isinstance(tree, dict):
         return tree
     return {"eval_cases": []} | _dumped(found)
