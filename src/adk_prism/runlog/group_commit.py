@@ -31,6 +31,10 @@ IDLE_SPACING, BUSY_SPACING, LONGEST_SPACING = 0.003, 0.02, 0.05
 seconds of the loop's thread, so that other busy processes do not make groups smaller. The third at most. None
 of them can be seen in a growing text."""
 
+SEVERAL = 2
+"""Where several runs wait to be written, groups are so many times more frequent: a group serves them all, and
+each of them waits for the words of the others too."""
+
 LOOP_SHARE = 4
 """Where writing in the loop is slow (a slow disk), groups are spaced so that it takes no more than a fifth of
 the loop's time. Not less: a group of many runs takes long too, and would be no cheaper later."""
@@ -156,7 +160,8 @@ class GroupCommit:
         if elapsed >= LONGEST_SPACING:
             return True
         # CPU time is dear to ask for, and grows no faster than the time that passes.
-        missing = BUSY_SPACING - (time.thread_time() - self._cpu)
+        spacing = BUSY_SPACING if len(self._last) == 1 else BUSY_SPACING / SEVERAL
+        missing = spacing - (time.thread_time() - self._cpu)
         self._busy_from = elapsed + missing
         return missing <= 0
 
@@ -203,7 +208,7 @@ class GroupCommit:
     def _settle(self, group: Group, results: Sequence[AppendResult]) -> None:
         self._weight -= _weight(group)
         self._written, self._cpu = time.perf_counter(), time.thread_time()
-        self._busy_from = BUSY_SPACING
+        self._busy_from = BUSY_SPACING / SEVERAL
         self._settled(group, results)
         if self._pending and self._next_look is None:
             self._schedule()
