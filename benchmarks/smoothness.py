@@ -4,8 +4,8 @@ Twenty-five clients ask at the same moment, and the model of each says fifty wor
 is the time from a request to its first word (95th percentile of the streams); *gap* is the time between
 two words of one stream, as the client reads them (99th percentile of all gaps). Words that arrive
 together have gaps of nothing and a long one before: so a server that holds words back shows here, even if
-its throughput is good. With fifty streams or more, as many as ADK's server cannot serve in time on this machine,
-a process has more to do than it can; then the time of a whole answer counts.
+its throughput is good. With fifty streams or more, as many as ADK's server cannot serve in time on this
+machine, a process has more to do than it can; then the time of a whole answer counts.
 """
 
 from __future__ import annotations
