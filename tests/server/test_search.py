@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests.patience import PATIENCE
+from tests.recordings.library import RECORDINGS, load
 from tests.server.staged import APP, Stage, agent, staging
 from tests.source.scripted import Scripted, call
 
-from adk_prism.pipeline.run_index import RunIndex
-from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import AgentEvent, Origin, RunEnded, RunId, RunStarted, to_raw
+from adk_prism.facts.run_digest import DigestFold
+from adk_prism.pipeline.run_index import MOST_AT_ONCE, RunIndex
+from adk_prism.runlog.contract import LogObserver, RunLog
+from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunEnded, RunId, RunStarted, to_raw
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.runlog.run_query import RunQuery
 from adk_prism.runlog.sqlite.store import SqliteLog
@@ -140,4 +144,64 @@ async def test_a_run_that_cannot_be_read_is_passed_over() -> None:
         await index.settled()
         await _all_indexed(log)
     assert (await log.search(RunQuery(), limit=10)).complete
+    await log.close()
+
+
+class _CountingLog(SqliteLog):
+    """Counts how often it is read, and asked for runs without a digest."""
+
+    reads = looks = 0
+
+    def read(
+        self, run: RunId, after: int = 0, *, follow: bool = False
+    ) -> AsyncGenerator[Sequence[Entry], None]:
+        self.reads += 1
+        return super().read(run, after, follow=follow)
+
+    async def unindexed(self, limit: int) -> Sequence[RunId]:
+        self.looks += 1
+        return await super().unindexed(limit)
+
+
+async def test_a_run_is_read_while_it_goes_on(tmp_path: Path) -> None:
+    """The digest is that of the stored run; neither the run nor the list of all is read again at its end."""
+    log = _CountingLog(tmp_path / "runs.db")
+    index = RunIndex(log, lambda _: None)
+    log.attach(observer=LogObserver(stored=index.stored, ended=index.ended))
+    await log.open()
+    async with index.indexing():
+        for number, name in enumerate(RECORDINGS):
+            run = RunId(f"run-{number}")
+            first, *rest = (entry.record for entry in load(name))
+            assert isinstance(first, RunStarted)
+            for record in (structs.replace(first, run=run), *rest):
+                await log.append(run, [record])
+            await log.commit(run)
+            await index.settled(PATIENCE)
+        assert (log.reads, log.looks) == (0, 1)
+        found = (await log.search(RunQuery(), limit=len(RECORDINGS))).found
+    assert len(found) == len(RECORDINGS)
+    for each in found:
+        fold = DigestFold()
+        async with aclosing(log.read(each.summary.run)) as batches:
+            async for batch in batches:
+                for entry in batch:
+                    fold.feed(entry)
+        assert each.digest == fold.digest()
+    await log.close()
+
+
+async def test_what_comes_in_large_pieces_is_read_in_small_steps(tmp_path: Path) -> None:
+    """An upload must not hold up the streams of others."""
+    log = _CountingLog(tmp_path / "runs.db")
+    index = RunIndex(log, lambda _: None)
+    log.attach(observer=LogObserver(stored=index.stored, ended=index.ended))
+    await log.open()
+    start, end = _run("big", "owl")
+    async with index.indexing():
+        await log.append(RunId("big"), [start, *[AgentEvent(b"{}")] * MOST_AT_ONCE, end])
+        await log.commit(RunId("big"))
+        await index.settled(PATIENCE)
+    assert log.reads == 1
+    assert (await log.search(RunQuery(text="owl"), limit=1)).found
     await log.close()

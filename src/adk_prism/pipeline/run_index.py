@@ -102,12 +102,13 @@ class RunIndex:
             await cancel_task(task)
 
     async def _work(self) -> None:
+        next_look = 0.0
         while True:
             await self._index_waiting()
-            if await self._index_older():
-                continue
+            if time.monotonic() >= next_look and not await self._index_older():
+                next_look = time.monotonic() + INTERVAL
             with suppress(TimeoutError):
-                async with asyncio.timeout(INTERVAL):
+                async with asyncio.timeout(max(0.0, next_look - time.monotonic())):
                     while not self._waiting:
                         await self._changed.wait()
 
