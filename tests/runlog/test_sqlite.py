@@ -354,6 +354,23 @@ async def test_a_start_that_was_not_stored_is_told(path: Path, log: SqliteLog) -
     await refused(NotFound, log.summary(RUN))
 
 
+async def test_a_start_that_was_not_stored_can_be_tried_again(path: Path, log: SqliteLog) -> None:
+    """Once its writer has given up, nothing is left of it."""
+    await log.append(OTHER, [start(OTHER)])
+    await log.commit(OTHER)
+    with full_disk(path):
+        await log.append(RUN, [start(), LARGE])
+        await refused(LogError, log.commit(RUN))
+    await log.leave(RUN)
+    await refused(NotFound, log.summary(RUN))
+    await log.append(RUN, [start(), END])
+    await log.commit(RUN)
+    assert cursors(await collect(log)) == [1, 2]
+    await log.leave(OTHER)  # which nobody else could continue
+    await log.append(OTHER, [END])
+    await log.commit(OTHER)
+
+
 async def test_one_bad_run_does_not_break_the_others(path: Path, log: SqliteLog) -> None:
     """What is wrong with one run of a group is that run's trouble alone."""
     third = RunId("run-3")

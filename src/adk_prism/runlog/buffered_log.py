@@ -238,7 +238,10 @@ class BufferedLog(HookedLog):
 
     async def leave(self, run: RunId) -> None:
         live = self._active.get(run)
-        if live is not None and self.store.is_shared and self._commits is not None:
+        if live is None or self._commits is None:
+            return
+        # A run whose start could not be stored never was; its id may be tried again.
+        if self.store.is_shared or (live.failure and not live.committed):
             self._commits.discard({live})
             self._hand_over(live)
 

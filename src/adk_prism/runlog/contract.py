@@ -186,7 +186,8 @@ class RunLog(Protocol):
         """Stop writing a run: another process may. Never raises.
 
         What was appended and is not committed is dropped. Followers continue with what other processes
-        write; where no other process can, nothing changes.
+        write; where no other process can, nothing changes, except that a run whose start could not be
+        stored is forgotten.
         """
 
     def read(
