@@ -26,12 +26,12 @@ MAX_PENDING_BYTES = 16 * 1024 * 1024
 """What may wait to be written before an append waits too. A burst of 25,000 ordinary events fits; a disk
 writes it in a fraction of a second."""
 
-IDLE_SPACING, BUSY_SPACING, LONGEST_SPACING = 0.003, 0.02, 0.05
+IDLE_SPACING, BUSY_SPACING, LONGEST_SPACING = 0.003, 0.04, 0.05
 """Seconds from one group to the next. The first while the loop has time. The second while it has none: CPU
 seconds of the loop's thread, so that other busy processes do not make groups smaller. The third at most. None
 of them can be seen in a growing text."""
 
-SEVERAL = 2
+SEVERAL = 4
 """Where several runs wait to be written, groups are so many times more frequent: a group serves them all, and
 each of them waits for the words of the others too."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -88,6 +89,7 @@ def parse_network(text: str) -> Network | None:
         return None
 
 
+@lru_cache(maxsize=128)  # asked six times for a request, nearly always about the same few
 def is_loopback(host: str) -> bool:
     """Return whether a host name or address, without a port, is this machine's own."""
     if host == "localhost":

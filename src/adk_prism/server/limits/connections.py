@@ -16,6 +16,7 @@ import asyncio
 import ipaddress
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol
 
 from adk_prism.server.guards.forwarded_headers import TrustedProxies
@@ -139,6 +140,7 @@ class Connections:
             connection.drop()
 
 
+@lru_cache(maxsize=1024)
 def _address(host: str) -> str:
     """Return the address or network under which a host is counted."""
     try:
