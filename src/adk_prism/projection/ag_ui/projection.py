@@ -12,7 +12,6 @@ Where the protocol leaves a choice:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from msgspec import UNSET, Raw, structs
@@ -52,6 +51,7 @@ from adk_prism.projection.ag_ui.speech import spoken_by
 from adk_prism.projection.ag_ui.usage import Usage
 from adk_prism.projection.ag_ui.utterances import Utterances, user_text
 from adk_prism.projection.contract import Options
+from adk_prism.projection.fact_methods import FactMethods, fact_methods
 from adk_prism.proof_text.annotator import ProofAnnotator
 from adk_prism.runlog import entry as log
 from adk_prism.runlog.entry import AgentEvent, Entry
@@ -60,9 +60,6 @@ CODE = "code_execution"
 SOURCE = "google-adk"
 WITHDRAWN = "The model did not make this call."
 _NOTHING = Raw(b"{}")
-
-Show = Callable[[Any, Any, list[Frame]], None]
-"""A method that shows one kind of fact: projection, fact, frames to add to."""
 
 _ANSWERS = (fact.CallAnswered, fact.CallFailed, fact.CallDenied, fact.CallAbandoned)
 
@@ -78,8 +75,7 @@ class _OpenMessage(NamedTuple):
 class AgUiProjection:
     """One run as AG-UI events."""
 
-    SHOW: ClassVar[Mapping[type[Any], Show]]
-    """One row per fact; a test holds it complete."""
+    SHOW: ClassVar[FactMethods]
 
     def __init__(self, options: Options, head: log.RunStarted) -> None:
         self._dialect = dialect(options.dialect)
@@ -467,47 +463,15 @@ _OUTSIDE = (
 """What of an agent inside a tool stays inside it."""
 
 _P = AgUiProjection
-_P.SHOW = {
-    fact.RunBegan: _P._run_began,
-    fact.MessageBegan: _P._message_began,
-    fact.MessageEnded: _P._message_ended,
-    fact.TakenOver: _P._notice,
-    fact.RunOver: _P._run_over,
-    fact.BlockBegan: _P._block_began,
-    fact.BlockEnded: _P._block_ended,
-    fact.BlocksReplaced: _P._blocks_replaced,
-    fact.InputTranscribed: _P._input_transcribed,
-    fact.UserSpoke: _P._user_spoke,
-    fact.CallInputGrew: _P._call_input_grew,
-    fact.CallRequested: _P._call_requested,
-    fact.CallDelegated: _P._call_delegated,
-    fact.CallAnswered: _P._call_answered,
-    fact.CallFailed: _P._call_failed,
-    fact.CallDenied: _P._call_denied,
-    fact.CallAbandoned: _P._call_abandoned,
-    fact.CallPending: _P._call_pending,
-    fact.ApprovalRequested: _P._approval_requested,
-    fact.ApprovalDecided: _P._approval_decided,
-    fact.InputRequested: _P._input_requested,
-    fact.FileShown: _P._file_shown,
-    fact.AudioHeard: _P._audio_heard,
-    fact.CodeShown: _P._code_shown,
-    fact.CodeResultShown: _P._code_result_shown,
-    fact.Interrupted: _P._spoken_notice,
-    fact.SourceCited: _P._nothing,
-    fact.SourcesLinked: _P._sources_linked,
-    fact.CitationsGiven: _P._citations_given,
-    fact.ProofGiven: _P._proof_given,
-    fact.ModelCallEnded: _P._model_call_ended,
-    fact.ModelCalled: _P._nothing,
-    fact.MetadataGiven: _P._notice,
-    fact.StateChanged: _P._state_changed,
-    fact.ArtifactSaved: _P._artifact_saved,
-    fact.AgentTransferred: _P._notice,
-    fact.NodeOutput: _P._node_output,
-    fact.NodeBegan: _P._node_began,
-    fact.NodeFinished: _P._node_finished,
-    fact.Nested: _P._nested,
-    fact.ErrorRaised: _P._error_raised,
-    fact.Unrecognised: _P._notice,
-}
+_P.SHOW = fact_methods(
+    _P,
+    {
+        fact.TakenOver: _P._notice,
+        fact.MetadataGiven: _P._notice,
+        fact.AgentTransferred: _P._notice,
+        fact.Unrecognised: _P._notice,
+        fact.Interrupted: _P._spoken_notice,
+        fact.SourceCited: _P._nothing,
+        fact.ModelCalled: _P._nothing,
+    },
+)

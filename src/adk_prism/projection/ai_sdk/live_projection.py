@@ -16,8 +16,9 @@ from adk_prism.projection.ai_sdk.dialects import Dialect
 from adk_prism.projection.ai_sdk.finish import finish_reason
 from adk_prism.projection.ai_sdk.frames import Data, Done, Error, Frame
 from adk_prism.projection.ai_sdk.metadata import Metadata
-from adk_prism.projection.ai_sdk.projection import AiSdkProjection, data_part
+from adk_prism.projection.ai_sdk.projection import OTHERS, AiSdkProjection, data_part
 from adk_prism.projection.ai_sdk.steps import Steps
+from adk_prism.projection.fact_methods import fact_methods
 from adk_prism.projection.file_links import FileLinks
 from adk_prism.projection.message_scope import WHOLE, Scope
 from adk_prism.runlog.entry import Entry, RunEnded
@@ -90,15 +91,7 @@ class LiveAiSdkProjection(AiSdkProjection):
         out.append(data_part("usage", usage))
 
 
-_L = LiveAiSdkProjection
-_L.SHOW = {
-    **AiSdkProjection.SHOW,
-    fact.MessageBegan: _L._message_began,
-    fact.MessageEnded: _L._message_ended,
-    fact.RunOver: _L._run_over,
-    fact.Interrupted: _L._interrupted,
-    fact.ModelCallEnded: _L._model_call_ended,
-}
+LiveAiSdkProjection.SHOW = fact_methods(LiveAiSdkProjection, OTHERS)
 
 
 def _transient(frame: Frame) -> Frame:

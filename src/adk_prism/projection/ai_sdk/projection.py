@@ -9,7 +9,7 @@ Live runs hold many messages: `live_projection`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from msgspec import UNSET, Raw, UnsetType, json
@@ -55,6 +55,7 @@ from adk_prism.projection.ai_sdk.metadata import Metadata
 from adk_prism.projection.ai_sdk.step_parts import StepParts
 from adk_prism.projection.ai_sdk.steps import Steps
 from adk_prism.projection.ai_sdk.user_message import milliseconds
+from adk_prism.projection.fact_methods import FactMethods, fact_methods
 from adk_prism.projection.file_links import FileLinks, plain_base64
 from adk_prism.projection.message_scope import WHOLE, Scope
 from adk_prism.proof_text.annotator import ProofAnnotator
@@ -68,15 +69,10 @@ REPLACED: ProviderMetadata = {"prism": {"replaced": True}}
 """Marks a part that ADK did not store: what it stored is told besides."""
 
 
-Show = Callable[[Any, Any, list[Frame]], None]
-"""A method that shows one kind of fact: projection, fact, frames to add to."""
-
-
 class AiSdkProjection:
     """One run as a UI message stream."""
 
-    SHOW: ClassVar[Mapping[type[Any], Show]]
-    """One row per fact; a test holds it complete."""
+    SHOW: ClassVar[FactMethods]
 
     def __init__(
         self,
@@ -570,48 +566,13 @@ def _safe_object(values: Mapping[str, Raw]) -> Raw:
     return Raw(repair(json.encode(values), parsed=True))
 
 
-_P = AiSdkProjection
-_P.SHOW = {
-    fact.RunBegan: _P._run_began,
-    fact.MessageBegan: _P._message_began,
-    fact.MessageEnded: _P._message_ended,
-    fact.TakenOver: _P._taken_over,
-    fact.RunOver: _P._run_over,
-    fact.BlockBegan: _P._block_began,
-    fact.BlockEnded: _P._block_ended,
-    fact.BlocksReplaced: _P._blocks_replaced,
-    fact.CallInputGrew: _P._call_input_grew,
-    fact.CallRequested: _P._call_requested,
-    fact.CallDelegated: _P._call_delegated,
-    fact.CallAnswered: _P._call_answered,
-    fact.CallFailed: _P._call_failed,
-    fact.CallDenied: _P._call_denied,
-    fact.CallAbandoned: _P._call_abandoned,
-    fact.CallPending: _P._call_pending,
-    fact.ApprovalRequested: _P._approval_requested,
-    fact.ApprovalDecided: _P._approval_decided,
-    fact.InputRequested: _P._input_requested,
-    fact.FileShown: _P._file_shown,
-    fact.AudioHeard: _P._audio_heard,
-    fact.CodeShown: _P._code_shown,
-    fact.CodeResultShown: _P._code_result_shown,
-    fact.InputTranscribed: _P._input_transcribed,
-    fact.Interrupted: _P._interrupted,
-    fact.SourceCited: _P._source_cited,
-    fact.SourcesLinked: _P._sources_linked,
-    fact.CitationsGiven: _P._citations_given,
-    fact.ProofGiven: _P._proof_given,
-    fact.MetadataGiven: _P._metadata_given,
-    fact.ModelCallEnded: _P._model_call_ended,
-    fact.StateChanged: _P._state_changed,
-    fact.ArtifactSaved: _P._artifact_saved,
-    fact.AgentTransferred: _P._agent_transferred,
-    fact.NodeOutput: _P._node_output,
-    fact.ErrorRaised: _P._error_raised,
-    fact.Unrecognised: _P._unrecognised,
-    fact.UserSpoke: _P._nothing,
-    fact.ModelCalled: _P._nothing,
-    fact.NodeBegan: _P._nothing,
-    fact.NodeFinished: _P._nothing,
-    fact.Nested: _P._nothing,
-}
+_SHOWS_NOTHING = (
+    fact.UserSpoke,
+    fact.ModelCalled,
+    fact.NodeBegan,
+    fact.NodeFinished,
+    fact.Nested,
+)
+
+OTHERS: FactMethods = dict.fromkeys(_SHOWS_NOTHING, AiSdkProjection._nothing)
+AiSdkProjection.SHOW = fact_methods(AiSdkProjection, OTHERS)

@@ -19,7 +19,6 @@ holds:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -28,6 +27,7 @@ from msgspec import UNSET, Raw
 from adk_prism.facts import model as fact
 from adk_prism.facts.outcome import BROKEN, UNANSWERED, ending_text
 from adk_prism.facts.reader import Reader
+from adk_prism.projection.fact_methods import FactMethods, fact_methods
 from adk_prism.projection.studio.answers import Answers
 from adk_prism.projection.studio.frames import (
     Chunk,
@@ -383,9 +383,8 @@ def _bare(output: Raw) -> Raw:
 
 
 _P = StudioProjection
-_Show = Callable[[Any, Any, list[Frame]], None]
 
-_SHOW_NESTED: dict[type[Any], _Show] = {
+_SHOW_NESTED: FactMethods = {
     fact.BlockBegan: _P._nested_block_began,
     fact.BlockGrew: _P._nested_block_grew,
     fact.BlockEnded: _P._nested_block_ended,
@@ -400,48 +399,17 @@ _SHOW_NESTED: dict[type[Any], _Show] = {
     fact.Unrecognised: _P._unrecognised,
 }
 
-_SHOW: dict[type[Any], _Show] = {
-    fact.RunBegan: _P._run_began,
-    fact.MessageBegan: _P._message_began,
-    fact.MessageEnded: _P._nothing,
-    fact.TakenOver: _P._taken_over,
-    fact.RunOver: _P._run_over,
-    fact.BlockBegan: _P._block_began,
-    fact.BlockEnded: _P._block_ended,
-    fact.BlocksReplaced: _P._blocks_replaced,
-    fact.InputTranscribed: _P._nothing,
-    fact.UserSpoke: _P._user_spoke,
-    fact.CallInputGrew: _P._call_input_grew,
-    fact.CallRequested: _P._call_requested,
-    fact.CallDelegated: _P._nothing,
-    fact.CallAnswered: _P._call_answered,
-    fact.CallFailed: _P._call_failed,
-    fact.CallDenied: _P._call_denied,
-    fact.CallAbandoned: _P._call_abandoned,
-    fact.CallPending: _P._call_pending,
-    fact.ApprovalRequested: _P._approval_requested,
-    fact.ApprovalDecided: _P._nothing,
-    fact.InputRequested: _P._input_requested,
-    fact.FileShown: _P._file_shown,
-    fact.AudioHeard: _P._nothing,
-    fact.CodeShown: _P._code_shown,
-    fact.CodeResultShown: _P._code_result_shown,
-    fact.Interrupted: _P._interrupted,
-    fact.SourceCited: _P._source_cited,
-    fact.SourcesLinked: _P._nothing,
-    fact.CitationsGiven: _P._nothing,
-    fact.ProofGiven: _P._nothing,
-    fact.MetadataGiven: _P._nothing,
-    fact.ModelCalled: _P._nothing,
-    fact.ModelCallEnded: _P._model_call_ended,
-    fact.StateChanged: _P._state_changed,
-    fact.ArtifactSaved: _P._artifact_saved,
-    fact.AgentTransferred: _P._agent_transferred,
-    fact.NodeOutput: _P._node_output,
-    fact.NodeBegan: _P._node_began,
-    fact.NodeFinished: _P._node_finished,
-    fact.Nested: _P._nested,
-    fact.ErrorRaised: _P._error_raised,
-    fact.Unrecognised: _P._unrecognised,
-}
-"""One row per fact; a test holds it complete."""
+_SHOWS_NOTHING = (
+    fact.MessageEnded,
+    fact.InputTranscribed,
+    fact.CallDelegated,
+    fact.ApprovalDecided,
+    fact.AudioHeard,
+    fact.SourcesLinked,
+    fact.CitationsGiven,
+    fact.ProofGiven,
+    fact.MetadataGiven,
+    fact.ModelCalled,
+)
+
+_SHOW = fact_methods(StudioProjection, dict.fromkeys(_SHOWS_NOTHING, _P._nothing))
