@@ -15,9 +15,9 @@ from collections.abc import Sequence
 import msgspec
 
 from adk_prism.facts.annotator import Annotator
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.proof_text.annotator import ProofAnnotator
-from adk_prism.proof_text.prose.text_reader import read_proof_text
+from adk_prism.proof_text.prose.answer_reader import read_proof_text
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunEnded, RunStarted
 from benchmarks.rounds import cpu_per_item, take_turns
 from benchmarks.table import Row, micros

@@ -13,8 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from adk_prism.facts.reader import Reader
 from adk_prism.facts.run_digest import DigestFold
+from adk_prism.facts.run_reader import Reader
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.digest import DIGEST_VERSION, NameKind, RunDigest
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunEnded, RunId, RunStarted

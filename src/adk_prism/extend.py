@@ -17,7 +17,7 @@ from adk_prism.commands import (
 )
 from adk_prism.errors import Unprocessable
 from adk_prism.facts import model as facts
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.projection.contract import (
     Complete,
     Fault,

@@ -18,7 +18,7 @@ from tests.recordings.library import load
 
 from adk_prism.cli import main
 from adk_prism.cli.readable import Readable
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 
 Said = Callable[..., tuple[int, str, str]]
 

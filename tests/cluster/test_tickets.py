@@ -7,7 +7,7 @@ import asyncio
 from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 
-from adk_prism.runlog.from_url import open_expiring_store
+from adk_prism.runlog.from_url import open_short_lived_values
 from adk_prism.server.identity.caller import Principal
 from adk_prism.server.identity.tickets import SharedTickets, place_of
 
@@ -17,7 +17,7 @@ PLACE = place_of("/api/runs/run-1/stream", "as=studio&x=é")
 
 async def test_a_ticket_is_good_at_every_replica(redis: RedisServer) -> None:
     """For its URL, for whoever asked; of ten who come with it at once, one gets in."""
-    stores = [open_expiring_store(redis.url), open_expiring_store(redis.url)]
+    stores = [open_short_lived_values(redis.url), open_short_lived_values(redis.url)]
     one, two = (SharedTickets(store) for store in stores if store is not None)
     ticket = await one.issue(ANN, PLACE)
     let_in = await asyncio.gather(*(office.redeem(ticket, PLACE) for office in [one, two] * 5))
@@ -32,7 +32,7 @@ async def test_a_ticket_is_good_at_every_replica(redis: RedisServer) -> None:
 
 async def test_what_is_put_down_is_gone_in_time(redis: RedisServer) -> None:
     """By the clock of Redis."""
-    store = open_expiring_store(f"{redis.url}?prefix=other")
+    store = open_short_lived_values(f"{redis.url}?prefix=other")
     assert store is not None
     await store.put("thing", b"value", 0.05)
     await store.put("other", b"value", 60)

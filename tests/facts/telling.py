@@ -8,7 +8,7 @@ from typing import Any
 from tests.laws.events import Json, entries
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.runlog.entry import Continues, Entry, Outcome
 
 _NOT_TOLD = (

@@ -9,7 +9,7 @@ from tests.laws.events import Json, answer, call, entries, event, text
 from tests.recordings.library import CAPTURES, RECORDINGS, load
 
 from adk_prism.facts.completion import Completion
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.runlog.entry import Entry, RunEnded
 
 

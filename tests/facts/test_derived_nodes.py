@@ -17,7 +17,7 @@ from tests.source.runs import new_runner
 from tests.source.watching import watch
 
 from adk_prism.facts.model import BlockBegan, Fact, NodeBegan, NodeFinished
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.models import Call, Turn
 from adk_prism.runlog.entry import (
     AgentEvent,

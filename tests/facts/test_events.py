@@ -12,7 +12,7 @@ from tests.laws.events import Json, answer, call, entries, event, text
 from tests.recordings.library import CAPTURES, RECORDINGS, load
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.unknown_fields import MOST, unknown_fields
 from adk_prism.runlog.entry import AgentEvent, Entry, RunStarted
 

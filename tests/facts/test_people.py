@@ -22,7 +22,7 @@ from tests.laws.events import (
 
 from adk_prism.facts.calls.pending import Pending
 from adk_prism.facts.capture_ending import CaptureEnding
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.runlog.entry import Continues, Decision, Outcome, to_raw
 
 PAY = call("pay", "c1", {"amount": 5})

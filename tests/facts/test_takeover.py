@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.projection.ai_sdk.dialects import dialect
 from adk_prism.projection.ai_sdk.messages import rebuild, settled
 from adk_prism.projection.ai_sdk.projection import AiSdkProjection

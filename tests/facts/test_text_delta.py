@@ -11,7 +11,7 @@ from tests.recordings.library import CAPTURES, RECORDINGS, load
 from tests.slow import examples
 
 from adk_prism.facts.model import Fact
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.text_delta import TextDeltas
 from adk_prism.runlog.entry import Entry
 

@@ -14,7 +14,7 @@ from tests.slow import examples
 
 from adk_prism.facts import event_reader
 from adk_prism.facts.model import Fact
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.tool_event import tool_event
 from adk_prism.proof_text.annotator import ProofAnnotator
 from adk_prism.runlog.entry import AgentEvent, Entry

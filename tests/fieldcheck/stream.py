@@ -15,7 +15,7 @@ from google.adk.events.event import Event
 
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.facts.model import Fact
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.projection.adk.projection import AdkProjection
 from adk_prism.projection.ag_ui import SPEC as AG_UI
 from adk_prism.projection.ag_ui.projection import AgUiProjection

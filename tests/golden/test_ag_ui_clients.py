@@ -10,7 +10,7 @@ import pytest
 from tests.conformance.ag_ui import READERS, AgUiClient
 from tests.recordings.library import CAPTURES, RECORDINGS, continues, ended, first_of, load
 
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import StateFold
 from adk_prism.facts.strict_json import repair
 from adk_prism.pipeline.replay import replay

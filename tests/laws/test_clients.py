@@ -12,7 +12,7 @@ from tests.slow import examples
 from adk_prism.facts import model as fact
 from adk_prism.facts.json_value import same_json
 from adk_prism.facts.outcome import BROKEN
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.pipeline.protocols import protocol
 from adk_prism.pipeline.replay import replay
 from adk_prism.projection.ag_ui.messages import settled

@@ -16,7 +16,7 @@ from tests.slow import examples
 
 from adk_prism.cli.readable import Readable
 from adk_prism.facts.calls.pending import Pending
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.pipeline.protocols import formats
 from adk_prism.pipeline.replay import replay
 from adk_prism.projection.contract import Format

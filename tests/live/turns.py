@@ -10,7 +10,7 @@ import msgspec
 from tests.laws.events import ORIGIN, RUN, answer, call, event, text
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.pipeline.protocols import protocol
 from adk_prism.runlog.entry import AgentEvent, Entry, Record, RunEnded, RunStarted
 

@@ -11,7 +11,7 @@ from tests.recordings.library import load
 
 from adk_prism.errors import Conflict, Unprocessable
 from adk_prism.facts.calls.pending import Pending
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.pipeline.answer_matching import (
     AdkAnswer,
     asks_for,

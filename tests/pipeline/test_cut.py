@@ -10,7 +10,7 @@ from tests.view.making import STEP, Log
 
 from adk_prism.errors import BadPosition
 from adk_prism.facts.model import CallAbandoned, CallAnswered, RunOver
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.pipeline.truncated_run import truncate_run
 from adk_prism.runlog.entry import (
     AgentEvent,

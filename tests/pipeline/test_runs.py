@@ -13,7 +13,7 @@ from tests.pipeline.sources import HERE, NeverBegins, Script, event
 
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.errors import Conflict, Draining, NotFound, TooMany, UsageError
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.pipeline.quota import Quota, RunLimits
 from adk_prism.pipeline.record import STOPPED, Past
 from adk_prism.pipeline.runs import Runs

@@ -13,7 +13,7 @@ from adk_prism.cli.readable import Readable
 from adk_prism.console.panels.conversation import rows
 from adk_prism.console.transcript import Transcript
 from adk_prism.facts.model import ProofGiven
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.stored_facts import StoredFacts
 from adk_prism.pipeline.share import Page, shared_file
 from adk_prism.projection import ai_sdk

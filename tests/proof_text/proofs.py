@@ -10,7 +10,7 @@ from tests.laws.events import Json, answer, call, event
 
 from adk_prism.facts.model import ProofGiven
 from adk_prism.facts.proof_model import Proof
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.proof_text.annotator import ProofAnnotator
 from adk_prism.runlog.entry import Agent, Entry, RunStarted
 

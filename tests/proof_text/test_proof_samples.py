@@ -24,7 +24,7 @@ from tests.proof_text.proof_samples import (
 )
 
 from adk_prism.facts.proof_model import Citation, Reading
-from adk_prism.proof_text.prose.text_reader import read_proof_text
+from adk_prism.proof_text.prose.answer_reader import read_proof_text
 
 PRECISION = 0.95
 

@@ -13,7 +13,7 @@ from tests.redis_server import RedisServer
 from adk_prism.pipeline.recorded_runs import LOST, RecordedRuns
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.from_url import open_expiring_store, open_leases, open_log
+from adk_prism.runlog.from_url import open_leases, open_log, open_short_lived_values
 from adk_prism.runlog.leases import Leases
 
 
@@ -32,7 +32,7 @@ class Replica:
     def __init__(self, url: str, clock: Clock) -> None:
         self.log: RunLog = open_log(url)
         self.leases: Leases = open_leases(url)
-        self.marks = open_expiring_store(url)
+        self.marks = open_short_lived_values(url)
         locks = SessionLocks(self.leases, "record")
         self.runs = RecordedRuns(
             self.log, locks, lambda _: None, most_bytes=10**6, marks=self.marks, clock=clock

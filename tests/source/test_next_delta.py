@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from adk_prism.diagnostics import ignore
 from adk_prism.facts.model import BlockGrew
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunStarted, pack, unpack
 from adk_prism.source.next_delta import NextDelta
 from adk_prism.source.redaction import Serialiser

@@ -13,7 +13,7 @@ from msgspec import Raw
 from tests.source.runs import ORIGIN, Reports, say
 
 from adk_prism.facts.model import Fact, NodeBegan, NodeFinished, RunBegan, StateChanged
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import StateFold
 from adk_prism.pipeline.record import RunRecorder
 from adk_prism.runlog.entry import (

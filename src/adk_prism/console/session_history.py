@@ -11,7 +11,7 @@ from typing import Any
 
 from adk_prism.console.transcript import Transcript
 from adk_prism.facts.calls.pending import Pending
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.runlog.entry import Entry, Origin, RunEnded, RunStarted, to_raw
 from adk_prism.view.film import Film, fold
 

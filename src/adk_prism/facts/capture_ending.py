@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.runlog.entry import Entry, RunEnded
 
 

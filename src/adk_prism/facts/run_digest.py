@@ -13,7 +13,7 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.json_value import read_object
 from adk_prism.facts.model import Fact
 from adk_prism.facts.model_use import ModelUse, UseFold
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.runlog.digest import DIGEST_VERSION, NameKind, RunDigest
 from adk_prism.runlog.entry import Agent, AgentEvent, Entry
 

@@ -11,6 +11,7 @@ from types import ModuleType
 from adk_prism.fieldcheck.kinds import Chunk, ChunkDisposition, Disposition, Rows
 from adk_prism.fieldcheck.tables import (
     actions,
+    answer_sources,
     calls,
     chunks,
     content,
@@ -18,7 +19,6 @@ from adk_prism.fieldcheck.tables import (
     events,
     files,
     reasons,
-    sources,
     usage,
 )
 
@@ -28,7 +28,7 @@ _SUBJECTS: tuple[ModuleType, ...] = (
     content,
     files,
     calls,
-    sources,
+    answer_sources,
     usage,
     reasons,
 )

@@ -14,7 +14,7 @@ from msgspec import Raw, structs
 
 from adk_prism.errors import NotFound
 from adk_prism.facts.calls.pending import Pending
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.pipeline.turns import (
     ChatHistory,
     ChatRun,

@@ -17,7 +17,7 @@ from msgspec import Raw
 
 from adk_prism.errors import BadPosition
 from adk_prism.facts.model import Fact, Nested
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.pipeline.protocols import formats
 from adk_prism.projection.contract import Payload
 from adk_prism.proof_text.annotator import ProofAnnotator

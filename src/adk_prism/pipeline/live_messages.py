@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import aclosing
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.spoken_messages import SpokenMessage, SpokenMessages
 from adk_prism.pipeline.chats import Chats
 from adk_prism.runlog.entry import RunId

@@ -11,7 +11,7 @@ from msgspec import Raw, Struct, json, structs
 
 from adk_prism.facts.model_use import ModelUse, UseFold, measured
 from adk_prism.facts.pricing import Prices, run_usage
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.token_usage import token_usage
 from adk_prism.pipeline.model_call_writer import LONGEST_CHAIN
 from adk_prism.runlog.contract import LogReader, RunSummary

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
 from adk_prism.errors import Fenced, LogError, PrismError
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.unknown_fields import MOST, unknown_fields
 from adk_prism.pipeline.agent_task import Abandoned, AgentTask
 from adk_prism.pipeline.model_call_writer import ModelCallWriter

@@ -15,7 +15,7 @@ from adk_prism.commands import Answer, AnswerQuestions, QuestionAnswer, ToolAnsw
 from adk_prism.facts.calls.pending import Pending, PendingCall
 from adk_prism.facts.json_value import read_value
 from adk_prism.facts.model import CallRequested, InputRequested
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.runlog.entry import Continues, Decision, Entry, RunStarted
 from adk_prism.source.rerun.recorded_calls import canonical
 

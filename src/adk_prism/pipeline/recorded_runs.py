@@ -27,8 +27,8 @@ from adk_prism.pipeline.truncated_run import node_ends
 from adk_prism.pipeline.uploads import as_upload, cleaned
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, RunEnded, RunId, RunStarted
-from adk_prism.runlog.expiring_store import ExpiringStore
 from adk_prism.runlog.recorded_id import is_recorded, recorded_session
+from adk_prism.runlog.short_lived_values import ShortLivedValues
 from adk_prism.source.recording import read_part
 
 LOST = 90.0
@@ -63,7 +63,7 @@ class RecordedRuns:
         *,
         most_bytes: int,
         calls: ModelCallWriter | None = None,
-        marks: ExpiringStore | None = None,
+        marks: ShortLivedValues | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`locks` keeps pieces of one run apart; `marks` tells other processes who was heard of; `calls`

@@ -32,7 +32,7 @@ from adk_prism.facts.model import (
     FileShown,
     Nested,
 )
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.pipeline.entry_detail import EntryDetailReader, emptied
 from adk_prism.pipeline.model_calls import calls_in_file, without_calls
 from adk_prism.runlog.entry import NOTHING, CallPieces, Entry, ModelCalled, is_absent

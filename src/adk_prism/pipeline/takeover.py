@@ -24,7 +24,7 @@ from msgspec import structs
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import Gone, NotFound, PrismError, RemoteFailed, SourceError, UsageError
 from adk_prism.facts.adk_event import read_event
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.pipeline.record import OWNER_LOST, Past
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.truncated_run import node_ends

@@ -14,7 +14,7 @@ from msgspec import Raw, Struct, structs
 from adk_prism.errors import BadPosition
 from adk_prism.facts.adk_event import AdkEvent, read_event
 from adk_prism.facts.calls.pending import Pending
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import StateFold
 from adk_prism.runlog.entry import (
     AgentEvent,

@@ -18,8 +18,8 @@ from adk_prism.facts.agent_text import AgentText
 from adk_prism.facts.proof_model import Brief, Citation, Claim, Proof, ProofOrigin, Reading
 from adk_prism.proof_text.answer_reader import answer_text, read_answer, split_text
 from adk_prism.proof_text.overall_confidence import Confidence, disagreements
+from adk_prism.proof_text.prose.answer_reader import may_hold_proof
 from adk_prism.proof_text.prose.claims import says, uncited
-from adk_prism.proof_text.prose.text_reader import may_hold_proof
 from adk_prism.proof_text.subject_proof import SubjectProof
 from adk_prism.proof_text.unique_citations import unique_citations
 

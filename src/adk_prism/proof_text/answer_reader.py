@@ -15,7 +15,7 @@ from adk_prism.facts.json_value import read_value
 from adk_prism.facts.proof_model import Claim
 from adk_prism.proof_text.layer_reader import read_layer
 from adk_prism.proof_text.pieces import Pieces
-from adk_prism.proof_text.prose.text_reader import read_proof_text
+from adk_prism.proof_text.prose.answer_reader import read_proof_text
 
 _FIELD_OF = {
     name: field

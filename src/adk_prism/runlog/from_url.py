@@ -17,10 +17,10 @@ from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 from adk_prism.errors import UsageError
 from adk_prism.runlog.contract import LogReader, RunLog
-from adk_prism.runlog.expiring_store import ExpiringStore
 from adk_prism.runlog.leases import DEFAULT_TTL, Leases, LocalLeases
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.runlog.redis.keys import DEFAULT_PREFIX
+from adk_prism.runlog.short_lived_values import ShortLivedValues
 from adk_prism.runlog.sqlite.file import Synchronous
 from adk_prism.runlog.sqlite.log_reader import SqliteLogReader
 from adk_prism.runlog.sqlite.store import SqliteLog
@@ -131,14 +131,14 @@ def open_leases(url: str, ttl: float = DEFAULT_TTL) -> Leases:
     return RedisLeases(address, prefix=prefix, ttl=ttl)
 
 
-def open_expiring_store(url: str) -> ExpiringStore | None:
+def open_short_lived_values(url: str) -> ShortLivedValues | None:
     """Return the expiring store that goes with a log of this URL; None where no other process shares it."""
     if not _is_shared(url):
         return None
     address, prefix = _redis_address(url)
-    from adk_prism.runlog.redis.expiring_store import RedisExpiringStore
+    from adk_prism.runlog.redis.short_lived_values import RedisShortLivedValues
 
-    return RedisExpiringStore(address, prefix=prefix)
+    return RedisShortLivedValues(address, prefix=prefix)
 
 
 def open_usage_counters(url: str) -> UsageCounters | None:

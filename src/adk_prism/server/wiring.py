@@ -34,14 +34,14 @@ from adk_prism.pipeline.takeover import Takeovers, can_resume, settle_orphans
 from adk_prism.pipeline.uploads import Uploads
 from adk_prism.runlog.contract import LogObserver, RunLog
 from adk_prism.runlog.entry import RunId
-from adk_prism.runlog.expiring_store import ExpiringStore
 from adk_prism.runlog.from_url import (
-    open_expiring_store,
     open_leases,
     open_log,
+    open_short_lived_values,
     open_usage_counters,
 )
 from adk_prism.runlog.leases import Leases
+from adk_prism.runlog.short_lived_values import ShortLivedValues
 from adk_prism.server.client_state import ClientState
 from adk_prism.server.configured_secrets import secrets_of
 from adk_prism.server.context import Context
@@ -260,7 +260,7 @@ def _recorded_runs(
     settings: Settings, recording: _Recording, lifecycle: Lifecycle, report: Report
 ) -> RecordedRuns:
     """Return what takes the runs of recorders, and ends those whose recorder is gone."""
-    marks = open_expiring_store(settings.log)
+    marks = open_short_lived_values(settings.log)
     if marks is not None:
         lifecycle.hold(lambda: _opened(marks))
     locks = SessionLocks(recording.leases, "record")
@@ -280,7 +280,7 @@ def _recorded_runs(
 
 def _tickets(settings: Settings, lifecycle: Lifecycle) -> TicketOffice:
     """Return tickets that are valid in every process that shares the log."""
-    store = open_expiring_store(settings.log)
+    store = open_short_lived_values(settings.log)
     if store is None:
         return Tickets()
     lifecycle.hold(lambda: _opened(store))
@@ -310,7 +310,7 @@ def _live_runs(
 
 
 @asynccontextmanager
-async def _opened(part: RunLog | Leases | ExpiringStore) -> AsyncIterator[None]:
+async def _opened(part: RunLog | Leases | ShortLivedValues) -> AsyncIterator[None]:
     await part.open()
     try:
         yield

@@ -11,7 +11,7 @@ from typing import Any
 
 from adk_prism.errors import BadPosition, UsageError
 from adk_prism.facts.pricing import Prices
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.proof_text.annotator import ProofAnnotator
 from adk_prism.runlog.entry import Entry, RunEnded, RunStarted
 from adk_prism.view.artifacts import ArtifactFilm

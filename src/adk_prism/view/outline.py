@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 from adk_prism.facts import model as fact
 from adk_prism.facts.json_value import read_object, read_value
 from adk_prism.facts.pricing import Prices
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.runlog.entry import Entry, ModelCalled, NodeKind, RunEnded, RunStarted, is_absent
 from adk_prism.view.failures import FailureFilm
 from adk_prism.view.graph import places

@@ -32,7 +32,7 @@ from adk_prism.facts.model import (
     RunBegan,
     Speaker,
 )
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.runlog.entry import AgentEvent, ChildEvent, Entry, ModelCalled, NodeKind, RunStarted
 from adk_prism.view.call_attributes import REQUEST, RESPONSE, call_attributes, without_media
 

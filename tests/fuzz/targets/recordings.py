@@ -13,7 +13,7 @@ from tests.fuzz.grown import grown
 from tests.fuzz.target import Target, split
 
 from adk_prism.errors import SourceError
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.pipeline.entry_detail import EntryDetailReader
 from adk_prism.pipeline.protocols import protocol
 from adk_prism.pipeline.uploads import cleaned, read_upload

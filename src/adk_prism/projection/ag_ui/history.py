@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from adk_prism.projection.ag_ui.error_text import completed
+from adk_prism.projection.ag_ui.error_completion import completed
 from adk_prism.projection.ag_ui.frames import Json
 from adk_prism.projection.ag_ui.messages import Messages, settled
 from adk_prism.projection.ag_ui.projection import AgUiProjection

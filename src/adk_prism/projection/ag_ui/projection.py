@@ -19,7 +19,7 @@ from msgspec import UNSET, Raw, structs
 from adk_prism.facts import model as fact
 from adk_prism.facts.model import BlockGrew
 from adk_prism.facts.outcome import UNANSWERED
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.projection.ag_ui import notices
 from adk_prism.projection.ag_ui.answer_sources import Sources
 from adk_prism.projection.ag_ui.calls import Calls
@@ -49,7 +49,7 @@ from adk_prism.projection.ag_ui.run_input import parent_run, run_id, run_input
 from adk_prism.projection.ag_ui.shared_state import SharedState
 from adk_prism.projection.ag_ui.speech import spoken_by
 from adk_prism.projection.ag_ui.usage import Usage
-from adk_prism.projection.ag_ui.utterances import Utterances, user_text
+from adk_prism.projection.ag_ui.user_transcripts import Utterances, user_text
 from adk_prism.projection.contract import Options
 from adk_prism.projection.fact_methods import FactMethods, fact_methods
 from adk_prism.proof_text.annotator import ProofAnnotator

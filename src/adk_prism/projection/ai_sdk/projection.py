@@ -19,7 +19,7 @@ from adk_prism.facts.adk_event import MADE_UP_HINT
 from adk_prism.facts.calls.question_schema import payload_schema
 from adk_prism.facts.model import BlockGrew
 from adk_prism.facts.outcome import BROKEN, UNANSWERED, with_reference
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.strict_json import repair
 from adk_prism.projection.ai_sdk.dialects import DEFAULT, Dialect, dialect
 from adk_prism.projection.ai_sdk.finish import finish_reason

@@ -26,7 +26,7 @@ from msgspec import UNSET, Raw
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.outcome import BROKEN, UNANSWERED, ending_text
-from adk_prism.facts.reader import Reader
+from adk_prism.facts.run_reader import Reader
 from adk_prism.projection.fact_methods import FactMethods, fact_methods
 from adk_prism.projection.studio.answers import Answers
 from adk_prism.projection.studio.frames import (

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from adk_prism.errors import TooMany, UsageError
-from adk_prism.runlog.expiring_store import ExpiringStore
+from adk_prism.runlog.short_lived_values import ShortLivedValues
 from adk_prism.server.identity.caller import Principal
 from adk_prism.server.identity.credentials import digest
 
@@ -123,7 +123,7 @@ class SharedTickets:
     Their number is limited by their lifetime and the callers' rate limits.
     """
 
-    def __init__(self, store: ExpiringStore) -> None:
+    def __init__(self, store: ShortLivedValues) -> None:
         self._store = store
 
     async def issue(self, caller: Principal, place: Place) -> str:

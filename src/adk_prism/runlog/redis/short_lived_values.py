@@ -9,8 +9,8 @@ from adk_prism.runlog.redis.keys import DEFAULT_PREFIX, Keys
 from adk_prism.runlog.redis.writer import log_errors
 
 
-class RedisExpiringStore:
-    """An `ExpiringStore`."""
+class RedisShortLivedValues:
+    """An `ShortLivedValues`."""
 
     def __init__(self, url: str, *, prefix: str = DEFAULT_PREFIX) -> None:
         self._redis = asking(url)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class ExpiringStore(Protocol):
+class ShortLivedValues(Protocol):
     """Small values by name, with a time to live."""
 
     async def open(self) -> None:
