@@ -24,7 +24,7 @@ from adk_prism.pipeline.protocols import protocol
 from adk_prism.pipeline.replay import replay
 from adk_prism.runlog.entry import AgentEvent, Origin, RunEnded, RunId, RunStarted
 from adk_prism.runlog.sqlite.store import SqliteLog
-from adk_prism.source.recording import read_run
+from adk_prism.source.recording_file import read_run
 from benchmarks.rounds import Measured
 from benchmarks.table import Row, kibibytes, millis
 

@@ -27,7 +27,7 @@ from tests.patience import PATIENCE
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from adk_prism.source.recording import read_run
+from adk_prism.source.recording_file import read_run
 from adk_prism.testing.laws import check_laws
 
 ROOT = Path(__file__).parent.parent

@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from adk_prism.server.identity.caller import Principal as Principal
     from adk_prism.server.prism import Prism as Prism
     from adk_prism.server.settings import Settings as Settings
+    from adk_prism.source.calls_in_doubt import idempotency_key as idempotency_key
+    from adk_prism.source.calls_in_doubt import idempotent as idempotent
+    from adk_prism.source.calls_in_doubt import in_doubt as in_doubt
     from adk_prism.source.client_state import client_state as client_state
     from adk_prism.source.client_tool import client_tool as client_tool
     from adk_prism.source.client_tools import client_tools as client_tools
-    from adk_prism.source.prefix.plugin import cached_prefix as cached_prefix
+    from adk_prism.source.prefix.cached_prefix import cached_prefix as cached_prefix
     from adk_prism.source.recorder.plugin import Recorder as Recorder
     from adk_prism.source.tool_threads import tool_threads as tool_threads
-    from adk_prism.source.unconfirmed_calls import idempotency_key as idempotency_key
-    from adk_prism.source.unconfirmed_calls import idempotent as idempotent
-    from adk_prism.source.unconfirmed_calls import in_doubt as in_doubt
 
 
 _HOMES = {
@@ -51,14 +51,14 @@ _HOMES = {
     "ScriptedModel": "adk_prism.models",
     "Settings": "adk_prism.server.settings",
     "WritingModel": "adk_prism.models",
-    "cached_prefix": "adk_prism.source.prefix.plugin",
+    "cached_prefix": "adk_prism.source.prefix.cached_prefix",
     "client_state": "adk_prism.source.client_state",
     "client_tool": "adk_prism.source.client_tool",
     "client_tools": "adk_prism.source.client_tools",
     "create_app": "adk_prism.server.app",
-    "idempotency_key": "adk_prism.source.unconfirmed_calls",
-    "idempotent": "adk_prism.source.unconfirmed_calls",
-    "in_doubt": "adk_prism.source.unconfirmed_calls",
+    "idempotency_key": "adk_prism.source.calls_in_doubt",
+    "idempotent": "adk_prism.source.calls_in_doubt",
+    "in_doubt": "adk_prism.source.calls_in_doubt",
     "model_from_environment": "adk_prism.models",
     "tool_threads": "adk_prism.source.tool_threads",
 }

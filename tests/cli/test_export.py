@@ -14,7 +14,7 @@ import pytest
 
 from adk_prism.cli import main
 from adk_prism.runlog.sqlite.store import SqliteLog
-from adk_prism.source.recording import read_run
+from adk_prism.source.recording_file import read_run
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 Message = dict[int, list[Any]]

@@ -17,7 +17,7 @@ from adk_prism.cli import main
 from adk_prism.errors import NotBuilt
 from adk_prism.pipeline import share
 from adk_prism.pipeline.share import Page, read_page, shared_file
-from adk_prism.source.recording import read_run, write_run
+from adk_prism.source.recording_file import read_run, write_run
 from adk_prism.version import VERSION
 from adk_prism.view.document import encode
 from adk_prism.view.film import fold

@@ -19,7 +19,7 @@ from tests.source.scripted import Scripted, call
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.runlog.entry import AgentEvent, RunEnded, RunId, RunTakenOver
 from adk_prism.runlog.redis.keys import Keys
-from adk_prism.source.unconfirmed_calls import idempotency_key, idempotent
+from adk_prism.source.calls_in_doubt import idempotency_key, idempotent
 
 Json = dict[str, Any]
 

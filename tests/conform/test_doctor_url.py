@@ -13,7 +13,7 @@ from tests.end_to_end.server import Server, free_port, serving
 from tests.patience import PATIENCE
 
 from adk_prism.cli import FAILURE, USAGE, main
-from adk_prism.conform.connection import Doctor, Finding, Place
+from adk_prism.conform.connection_doctor import Doctor, Finding, Place
 from adk_prism.conform.exchange import connected
 
 ELSEWHERE = "http://localhost:3000"

@@ -19,7 +19,7 @@ from tests.patience import PATIENCE
 from websockets.asyncio.client import connect
 
 from adk_prism.runlog.entry import ChildEvent, NodeStarted, RunEnded
-from adk_prism.source.recording import read_run
+from adk_prism.source.recording_file import read_run
 from adk_prism.testing.laws import check_laws
 
 Json = dict[str, Any]

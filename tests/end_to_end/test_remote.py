@@ -22,7 +22,7 @@ from tests.live.served import Client as LiveClient
 from websockets.asyncio.client import connect
 
 from adk_prism.apps.tour.scenarios import SCENARIOS, Scenario
-from adk_prism.source.recording import read_run
+from adk_prism.source.recording_file import read_run
 from adk_prism.testing.laws import check_laws
 
 Json = dict[str, Any]

@@ -78,7 +78,7 @@ def test_a_new_value_is_found(inventory: Inventory, releases: tuple[Release, ...
     news = msgspec.structs.replace(known, members=(*known.members, "BORED"))
     [found] = findings({**inventory, "FinishReason": news}, releases)
     assert "has a new value FinishReason.BORED" in found.message
-    assert found.message.endswith("in adk_prism.fieldcheck.tables.reasons.")
+    assert found.message.endswith("in adk_prism.fieldcheck.tables.finish_reasons.")
 
 
 def test_a_field_that_is_gone_is_found(inventory: Inventory, releases: tuple[Release, ...]) -> None:

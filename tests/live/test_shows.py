@@ -27,7 +27,7 @@ from adk_prism.models.voice_activity import tone
 from adk_prism.pipeline.protocols import protocol
 from adk_prism.pipeline.replay import replay
 from adk_prism.runlog.entry import Entry
-from adk_prism.source.recording import read_run
+from adk_prism.source.recording_file import read_run
 
 if TYPE_CHECKING:
     from tests.conftest import Node

@@ -23,7 +23,7 @@ from adk_prism.errors import UsageError
 from adk_prism.runlog.entry import RunId
 from adk_prism.runlog.from_url import open_log
 from adk_prism.server.settings import Settings
-from adk_prism.source.unconfirmed_calls import InDoubt, Policy
+from adk_prism.source.calls_in_doubt import InDoubt, Policy
 
 
 @dataclass(frozen=True)

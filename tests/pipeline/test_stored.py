@@ -12,9 +12,9 @@ from tests.recordings.stored_shapes import SECRET, STORED_SHAPES
 from adk_prism.cli.readable import Readable
 from adk_prism.console.panels.conversation import rows
 from adk_prism.console.transcript import Transcript
+from adk_prism.facts.hold_until_stored import StoredFacts
 from adk_prism.facts.model import ProofGiven
 from adk_prism.facts.run_reader import Reader
-from adk_prism.facts.stored_facts import StoredFacts
 from adk_prism.pipeline.share import Page, shared_file
 from adk_prism.projection import ai_sdk
 from adk_prism.projection.ai_sdk.messages import rebuild, settled

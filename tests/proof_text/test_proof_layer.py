@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from msgspec import Raw, to_builtins
 
 from adk_prism.proof import Citation, Factor, proof
-from adk_prism.proof_text.layer_reader import NO_SOURCE, NOT_AN_OBJECT, find_layer, read_layer
 from adk_prism.proof_text.pieces import MOST
+from adk_prism.proof_text.proof_layer_reader import NO_SOURCE, NOT_AN_OBJECT, find_layer, read_layer
 from adk_prism.proof_text.prose.confidence_text import NO_VALUE
 from adk_prism.proof_text.prose.confidence_value import NO_SCALE, OUT_OF_RANGE
 

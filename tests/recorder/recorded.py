@@ -18,7 +18,7 @@ from tests.source.runs import ORIGIN, Reports, say
 from tests.source.watching import Watched
 
 from adk_prism.runlog.entry import Entry
-from adk_prism.source.recording import read_run
+from adk_prism.source.recording_file import read_run
 from adk_prism.source.sessions import Sessions
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.recorder.test_route import RUN, WHOLE, lines
 from tests.redis_server import RedisServer
 
-from adk_prism.pipeline.recorded_runs import LOST, RecordedRuns
+from adk_prism.pipeline.runs_from_recorders import LOST, RecordedRuns
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.from_url import open_leases, open_log, open_short_lived_values

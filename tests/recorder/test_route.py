@@ -21,7 +21,7 @@ from tests.source.scripted import Scripted
 
 from adk_prism import Recorder
 from adk_prism.apps.tour.agent import tour_app
-from adk_prism.pipeline.recorded_runs import LOST, RecordedRuns
+from adk_prism.pipeline.runs_from_recorders import LOST, RecordedRuns
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.runlog.entry import (
     AgentEvent,
@@ -35,9 +35,9 @@ from adk_prism.runlog.entry import (
     to_raw,
 )
 from adk_prism.runlog.memory import MemoryLog
-from adk_prism.runlog.recorded_id import recorded_run, recorded_session
+from adk_prism.runlog.recorder_run_id import recorded_run, recorded_session
 from adk_prism.runlog.sqlite.store import SqliteLog
-from adk_prism.source.recording import write_run
+from adk_prism.source.recording_file import write_run
 from adk_prism.testing.laws import check_laws
 
 SECRET = "a-secret-of-forty-characters-0123456789ab"

@@ -20,7 +20,7 @@ from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunEnded, RunStart
 from adk_prism.source.recorder.destinations import PrismServer, Refused, TooLong, Unavailable
 from adk_prism.source.recorder.outbox import OVERFLOW, OutboundRun, Outbox
 from adk_prism.source.recorder.sender import Sender
-from adk_prism.source.recording import read_part
+from adk_prism.source.recording_file import read_part
 
 START = RunStarted(run="r", origin=Origin(app="app", user="u", session="s"))
 EVENT = AgentEvent(b'{"author":"agent"}')

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.runlog.entry import Continues, Entry, RunEnded, RunStarted
-from adk_prism.source.recording import read_run
+from adk_prism.source.recording_file import read_run
 
 HERE = Path(__file__).parent
 

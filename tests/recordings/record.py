@@ -46,7 +46,7 @@ from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunId, pack
 from adk_prism.runlog.leases import LocalLeases
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.source.apps import Apps
-from adk_prism.source.recording import write_run
+from adk_prism.source.recording_file import write_run
 
 HERE = Path(__file__).parent
 

@@ -19,7 +19,7 @@ from adk_prism.pipeline.films import Films
 from adk_prism.pipeline.protocols import formats
 from adk_prism.runlog.entry import Origin, RunEnded, RunId, RunStarted
 from adk_prism.runlog.memory import MemoryLog
-from adk_prism.source.recording import write_run
+from adk_prism.source.recording_file import write_run
 from adk_prism.view.document import encode
 from adk_prism.view.film import fold
 

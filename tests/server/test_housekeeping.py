@@ -18,7 +18,7 @@ from adk_prism.runlog.contract import Retention
 from adk_prism.runlog.entry import RunId
 from adk_prism.runlog.leases import LocalLeases
 from adk_prism.runlog.memory import MemoryLog
-from adk_prism.runlog.retention_guard import HOUR, RetentionGuard
+from adk_prism.runlog.retention_clock_guard import HOUR, RetentionGuard
 from adk_prism.server.housekeeping import RunRetention, housekeeping
 from adk_prism.testing.runlog_steps import END, start
 

@@ -17,7 +17,7 @@ from tests.source.scripted import Scripted, call
 
 from adk_prism.runlog.entry import Origin
 from adk_prism.runlog.from_url import open_log
-from adk_prism.runlog.retention_guard import RetentionGuard
+from adk_prism.runlog.retention_clock_guard import RetentionGuard
 from adk_prism.server.session_retention import SessionRetention
 from adk_prism.source.services import ServiceUris, check_services, close_services, open_services
 from adk_prism.source.session_cache import cached_sessions

@@ -18,7 +18,7 @@ from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.runlog.entry import Record, RunEnded, RunStarted, pack
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.runlog.sqlite.store import SqliteLog
-from adk_prism.source.recording import read_run, write_run
+from adk_prism.source.recording_file import read_run, write_run
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 JSONL = "application/jsonl"

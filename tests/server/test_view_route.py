@@ -14,7 +14,7 @@ from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.pipeline.films import Films
 from adk_prism.runlog.entry import Origin, RunEnded, RunId, RunStarted
 from adk_prism.runlog.memory import MemoryLog
-from adk_prism.source.recording import read_run
+from adk_prism.source.recording_file import read_run
 from adk_prism.view.film import fold
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from adk_prism.errors import SourceError
 from adk_prism.source.json_documents import DocumentSplitter
-from adk_prism.source.recording import read_run
+from adk_prism.source.recording_file import read_run
 
 _JSON = st.recursive(
     st.none()

@@ -30,7 +30,7 @@ from adk_prism.runlog.entry import (
     RunStarted,
     to_raw,
 )
-from adk_prism.source.recording import UNNAMED, read_run, write_run
+from adk_prism.source.recording_file import UNNAMED, read_run, write_run
 
 
 class Teller:
@@ -726,7 +726,7 @@ def test_a_long_session_is_not_held_whole() -> None:
 def test_reading_imports_neither_adk_nor_pydantic() -> None:
     """A replay starts at once."""
     code = (
-        "import sys, adk_prism.source.recording as r; "
+        "import sys, adk_prism.source.recording_file as r; "
         'list(r.read_run(b\'{"author":"a"}\\n\')); '
         "print([m for m in sys.modules if m.split('.')[0] in ('google', 'pydantic', 'fastapi')])"
     )

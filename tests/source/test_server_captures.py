@@ -12,7 +12,7 @@ from tests.recordings.library import HERE
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.pipeline.protocols import formats
 from adk_prism.runlog.entry import AgentEvent, Entry, Outcome, RunEnded
-from adk_prism.source.recording import read_run
+from adk_prism.source.recording_file import read_run
 from adk_prism.testing.laws import check_laws
 from adk_prism.view.film import fold
 

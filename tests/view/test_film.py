@@ -14,7 +14,7 @@ from tests.view.making import Log
 from adk_prism.errors import BadPosition, UsageError
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.runlog.entry import Entry
-from adk_prism.source.recording import read_run
+from adk_prism.source.recording_file import read_run
 from adk_prism.view.conversation import _counts
 from adk_prism.view.film import Film, fold
 

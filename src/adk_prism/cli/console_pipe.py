@@ -31,8 +31,8 @@ from adk_prism.console.run_follower import (
 from adk_prism.console.session import Session
 from adk_prism.console.token import Token
 from adk_prism.errors import PrismError
+from adk_prism.facts.hold_until_stored import StoredFacts
 from adk_prism.facts.run_reader import Reader
-from adk_prism.facts.stored_facts import StoredFacts
 from adk_prism.proof_text.annotator import ProofAnnotator
 from adk_prism.runlog.entry import Entry, RunEnded, RunStarted
 

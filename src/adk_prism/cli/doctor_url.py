@@ -13,7 +13,7 @@ import httpx
 from adk_prism.cli import FAILURE, words
 from adk_prism.cli.conform import read_header
 from adk_prism.cli.terminal import printable
-from adk_prism.conform.connection import Doctor, Finding, Place
+from adk_prism.conform.connection_doctor import Doctor, Finding, Place
 from adk_prism.conform.exchange import connected
 from adk_prism.console.token import find_token
 from adk_prism.errors import UsageError

@@ -10,7 +10,7 @@ from adk_prism.errors import SourceError
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.pipeline.protocols import formats
 from adk_prism.runlog.entry import Entry
-from adk_prism.source.recording import read_run
+from adk_prism.source.recording_file import read_run
 from adk_prism.testing.laws import LAWS, check_laws
 
 

@@ -14,7 +14,7 @@ from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.pipeline.protocols import names, protocol
 from adk_prism.pipeline.replay import replay
 from adk_prism.runlog.entry import BEGINNING, parse_position
-from adk_prism.source.recording import read_run
+from adk_prism.source.recording_file import read_run
 
 STDIN = "-"
 

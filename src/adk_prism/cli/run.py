@@ -27,9 +27,9 @@ from adk_prism.commands import RunAgent
 from adk_prism.console.rows import one_line
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.errors import UsageError
+from adk_prism.facts.hold_until_stored import StoredFacts
 from adk_prism.facts.pricing import Prices
 from adk_prism.facts.run_reader import Reader
-from adk_prism.facts.stored_facts import StoredFacts
 from adk_prism.pipeline.protocols import names, protocol
 from adk_prism.projection.contract import Format
 from adk_prism.proof_text.annotator import ProofAnnotator

@@ -13,7 +13,7 @@ from adk_prism.console.rows import counted
 from adk_prism.errors import SourceError
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.pipeline.share import read_page, shared_file
-from adk_prism.source.recording import read_run
+from adk_prism.source.recording_file import read_run
 
 
 def register(parser: argparse.ArgumentParser) -> None:

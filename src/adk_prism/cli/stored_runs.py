@@ -18,7 +18,7 @@ from adk_prism.errors import SourceError, UsageError
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.pipeline.model_calls import ModelCalls
 from adk_prism.runlog.entry import Entry, RunId
-from adk_prism.source.recording import read_run
+from adk_prism.source.recording_file import read_run
 
 _RUN = re.compile(r"[A-Za-z0-9_-]{1,640}")
 

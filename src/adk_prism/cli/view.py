@@ -16,7 +16,7 @@ from adk_prism.cli.prices import add_prices, given_prices
 from adk_prism.cli.terminal import progress, write_json, write_rows
 from adk_prism.errors import SourceError
 from adk_prism.facts.capture_ending import CaptureEnding
-from adk_prism.source.recording import read_run
+from adk_prism.source.recording_file import read_run
 from adk_prism.view.film import Film
 
 PANELS = ("timeline", "state", "graph", "conversation", "proof", "grounding", "artifacts", "nodes")

@@ -20,7 +20,7 @@ from adk_prism.console import words
 from adk_prism.console.token import Token
 from adk_prism.errors import PrismError, SourceError, UsageError
 from adk_prism.runlog.entry import Entry, Outcome
-from adk_prism.source.recording import read_run
+from adk_prism.source.recording_file import read_run
 from adk_prism.transport.sse_decoder import SseDecoder, SseEvent
 
 USER = "user"

@@ -11,14 +11,14 @@ from types import ModuleType
 from adk_prism.fieldcheck.kinds import Chunk, ChunkDisposition, Disposition, Rows
 from adk_prism.fieldcheck.tables import (
     actions,
-    answer_sources,
     calls,
     chunks,
     content,
     event,
     events,
     files,
-    reasons,
+    finish_reasons,
+    grounding_and_citations,
     usage,
 )
 
@@ -28,9 +28,9 @@ _SUBJECTS: tuple[ModuleType, ...] = (
     content,
     files,
     calls,
-    answer_sources,
+    grounding_and_citations,
     usage,
-    reasons,
+    finish_reasons,
 )
 
 FIELDS: dict[str, Rows] = {

@@ -17,7 +17,7 @@ from adk_prism.pipeline.runs import REMOTE_CANCEL, Runs
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import Origin, RunId
-from adk_prism.runlog.recorded_id import is_recorded
+from adk_prism.runlog.recorder_run_id import is_recorded
 
 AT_ONCE = 1.0
 """Seconds after which a request to stop is answered: many times what ADK's own abort takes."""

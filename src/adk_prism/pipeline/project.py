@@ -11,7 +11,7 @@ from msgspec import Struct
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.pipeline.protocols import protocol
 from adk_prism.runlog.entry import Entry
-from adk_prism.source.recording import RunReader
+from adk_prism.source.recording_file import RunReader
 
 
 class AdkEventObject(Protocol):

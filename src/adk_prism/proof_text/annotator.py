@@ -29,8 +29,8 @@ from adk_prism.facts.model import Fact, ProofGiven, Speaker
 from adk_prism.facts.proof_model import Citation, Step
 from adk_prism.proof_text.answer_proof import AnswerProof
 from adk_prism.proof_text.answer_reader import answer_text, read_answer, split_text
-from adk_prism.proof_text.layer_reader import find_layer, read_layer
 from adk_prism.proof_text.pieces import Pieces
+from adk_prism.proof_text.proof_layer_reader import find_layer, read_layer
 from adk_prism.proof_text.subject_proof import SUMMARY, SubjectProof
 
 _AGENT_INPUT = b'{"request":'

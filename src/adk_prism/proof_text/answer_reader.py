@@ -13,8 +13,8 @@ from msgspec import Raw
 
 from adk_prism.facts.json_value import read_value
 from adk_prism.facts.proof_model import Claim
-from adk_prism.proof_text.layer_reader import read_layer
 from adk_prism.proof_text.pieces import Pieces
+from adk_prism.proof_text.proof_layer_reader import read_layer
 from adk_prism.proof_text.prose.answer_reader import read_proof_text
 
 _FIELD_OF = {

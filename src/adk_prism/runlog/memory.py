@@ -16,7 +16,7 @@ from msgspec import structs
 from adk_prism.errors import LogError
 from adk_prism.runlog.contract import Census, Receipt, Retention, RunSummary, SearchPage
 from adk_prism.runlog.digest import RunDigest
-from adk_prism.runlog.digest_scan import KeptDigest, keep, scan
+from adk_prism.runlog.digest_search import KeptDigest, keep, scan
 from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId
 from adk_prism.runlog.hooks import HookedLog
 from adk_prism.runlog.notes import OWNER_NOTES, Note, NoteOwner, by_kind_and_key, too_many

@@ -18,13 +18,13 @@ from adk_prism.pipeline.deletions import Deletions
 from adk_prism.pipeline.films import Films
 from adk_prism.pipeline.forks import Forks
 from adk_prism.pipeline.live_runs import LiveRuns
-from adk_prism.pipeline.recorded_runs import RecordedRuns
 from adk_prism.pipeline.run_index import RunIndex
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.runs_from_recorders import RecordedRuns
 from adk_prism.pipeline.session_branches import SessionBranches
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.pipeline.takeover import Takeovers
-from adk_prism.pipeline.uploads import Uploads
+from adk_prism.pipeline.uploaded_runs import Uploads
 from adk_prism.runlog.contract import RunLog
 from adk_prism.server.client_state import ClientState
 from adk_prism.server.error_texts import ErrorTexts

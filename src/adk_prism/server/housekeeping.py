@@ -2,8 +2,8 @@
 
 Runs go for their age, or because there are too many bytes; sessions for their age, where the operator has
 said so. What goes for its age goes by two readings of the clock and a small share an hour
-(`runlog.retention_guard`), and is reported to the operator before. One of the processes that share a log
-does it.
+(`runlog.retention_clock_guard`), and is reported to the operator before. One of the processes that share a
+log does it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from adk_prism.errors import PrismError
 from adk_prism.runlog.cancel_task import cancel_task
 from adk_prism.runlog.contract import Retention, RunLog
 from adk_prism.runlog.leases import Lease, Leases
-from adk_prism.runlog.retention_guard import HOUR, RetentionGuard
+from adk_prism.runlog.retention_clock_guard import HOUR, RetentionGuard
 
 INTERVAL = 600.0
 """Seconds. Retention is in days, so ten minutes is soon; trimming an already trim log is cheap."""

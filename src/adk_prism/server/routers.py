@@ -39,7 +39,7 @@ from adk_prism.server.routes import (
     connection_check,
     conversations,
     copilotkit,
-    errors,
+    error_tracebacks,
     eval_cases,
     evals,
     feedback,
@@ -93,7 +93,7 @@ def _of_pages_and_apps(context: Context) -> Iterator[APIRouter]:
     yield web_page.routes()
     yield catalogue.routes(apps, log, context.deletions, context.chats, error_texts)
     yield agents.routes(apps, secrets_of(context.settings), context.report)
-    yield errors.routes(error_texts)
+    yield error_tracebacks.routes(error_texts)
 
 
 def _of_adk(context: Context, calls: ModelCalls) -> Iterator[APIRouter]:

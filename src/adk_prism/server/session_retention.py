@@ -15,7 +15,7 @@ from adk_prism.diagnostics import Report
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Origin
-from adk_prism.runlog.retention_guard import RetentionGuard
+from adk_prism.runlog.retention_clock_guard import RetentionGuard
 from adk_prism.server.housekeeping import Announcer
 from adk_prism.server.session_removal import remove_session
 from adk_prism.source.adk.session_storage import sqlite_file

@@ -24,14 +24,14 @@ from adk_prism.pipeline.forks import Forks
 from adk_prism.pipeline.live_runs import LiveRuns
 from adk_prism.pipeline.model_call_writer import ModelCallWriter
 from adk_prism.pipeline.quota import Quota, RunLimits
-from adk_prism.pipeline.recorded_runs import LOST, RecordedRuns
 from adk_prism.pipeline.run_index import RunIndex
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.runs_from_recorders import LOST, RecordedRuns
 from adk_prism.pipeline.session_branches import SessionBranches
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.pipeline.session_log import SessionLog
 from adk_prism.pipeline.takeover import Takeovers, can_resume, settle_orphans
-from adk_prism.pipeline.uploads import Uploads
+from adk_prism.pipeline.uploaded_runs import Uploads
 from adk_prism.runlog.contract import LogObserver, RunLog
 from adk_prism.runlog.entry import RunId
 from adk_prism.runlog.from_url import (
@@ -69,8 +69,8 @@ from adk_prism.server.session_removal import DeletedSessions
 from adk_prism.server.session_retention import SessionRetention
 from adk_prism.server.settings import Settings
 from adk_prism.source.apps import Apps
+from adk_prism.source.calls_in_doubt import InDoubt
 from adk_prism.source.live.options import LiveOptions
-from adk_prism.source.unconfirmed_calls import InDoubt
 
 REMOVAL = 60.0
 """Seconds between two looks for deleted conversations that can be removed."""

@@ -30,7 +30,7 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, ignore, new_correlation
 from adk_prism.errors import AppFailed, NotFound, UsageError
 from adk_prism.runlog.entry import Agent
-from adk_prism.source.adk.missing_extras import remember_missing_extras
+from adk_prism.source.adk.failed_import_cache import remember_missing_extras
 from adk_prism.source.app_environment import Environments
 from adk_prism.source.app_folder import Found, problem_of_name
 from adk_prism.source.app_imports import Imports

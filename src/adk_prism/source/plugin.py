@@ -20,13 +20,13 @@ from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import BaseNode
 
 from adk_prism.runlog.leases import still_owned
+from adk_prism.source.calls_in_doubt import answer_denied, answer_in_doubt
 from adk_prism.source.nodes import tracker
 from adk_prism.source.nodes.callbacks import SIGNALS, NodeCallbacks, see
 from adk_prism.source.plain_json import make_storable
 from adk_prism.source.rerun.recorded_tools import is_called
 from adk_prism.source.run_observer import SCOPE
 from adk_prism.source.tool_work import WORK
-from adk_prism.source.unconfirmed_calls import answer_denied, answer_in_doubt
 
 NAME = "adk_prism_nodes"
 _NOT_CALLED = "The tool was not called: its start could not be recorded."

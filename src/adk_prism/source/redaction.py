@@ -10,7 +10,7 @@ for byte, except for these deliberate differences:
   says about its service (`provider_error`); the operator gets the whole text.
 
 The event is serialised once, by its compiled serializer or by the pattern of the delta before it
-(`next_delta.py`). ADK's walk over the whole event, which costs five times as much, is done only if
+(`delta_serializer.py`). ADK's walk over the whole event, which costs five times as much, is done only if
 the bytes contain a word that the walk would act on.
 """
 
@@ -32,9 +32,9 @@ from adk_prism.diagnostics import Diagnostic, Report, new_correlation
 from adk_prism.facts.adk_event import CONFIRMATION
 from adk_prism.facts.outcome import WITHHELD
 from adk_prism.runlog.entry import AgentEvent, Continues, is_absent
-from adk_prism.source.adk.credentials import redact_credentials
+from adk_prism.source.adk.credential_redaction import redact_credentials
 from adk_prism.source.adk.restored_events import INTERNAL_PREFIX, public_event
-from adk_prism.source.next_delta import NextDelta
+from adk_prism.source.delta_serializer import DeltaSerializer
 from adk_prism.source.plain_json import describe, encode_strictly, plain
 from adk_prism.source.provider_error import provider_message
 
@@ -103,7 +103,7 @@ class Serialiser:
         self._run = run
         self._app = app
         self._repaired = False
-        self._deltas = NextDelta()
+        self._deltas = DeltaSerializer()
         self.correlation = ""
         """Correlation id of the last text withheld, so that the end of the run can refer to it."""
 

@@ -31,13 +31,13 @@ from adk_prism.errors import CallNotRecorded, Fenced
 from adk_prism.facts.outcome import is_finish
 from adk_prism.facts.state import Difference, StateFold
 from adk_prism.runlog.entry import ChildEvent, Entry, NodeEnded, NodeStatus, Record, RunStarted
+from adk_prism.source.calls_in_doubt import InDoubt
 from adk_prism.source.contract import EmitRecord
 from adk_prism.source.model_calls.seen_call import DETAIL, Detail, SeenCall
 from adk_prism.source.model_calls.watcher import CallWatcher
 from adk_prism.source.nodes.tree import Node, ObservedRun
 from adk_prism.source.redaction import Serialiser, safe_code, state_json
 from adk_prism.source.rerun.recorded_tools import RecordedTools
-from adk_prism.source.unconfirmed_calls import InDoubt
 
 _ADK_KEYS = "_adk"
 """State that ADK keeps for itself, and does not pass on to an agent inside a tool."""

@@ -37,14 +37,15 @@ from adk_prism.source.adk.telemetry import run_telemetry
 from adk_prism.source.adk_process import limit_of_model_calls
 from adk_prism.source.agents import list_agents, root_kind
 from adk_prism.source.answers import Answers
+from adk_prism.source.approval_payload_errors import approval_payload_errors
+from adk_prism.source.calls_in_doubt import InDoubt
 from adk_prism.source.client_tools import declared_tools
-from adk_prism.source.confirmed_tools import confirmed_tools
 from adk_prism.source.containment import first_cause
 from adk_prism.source.contract import Emit
 from adk_prism.source.history import live_events
 from adk_prism.source.observed_runner import observed, serialised
 from adk_prism.source.plugin import watch_nodes
-from adk_prism.source.prefix.plugin import after_prefix
+from adk_prism.source.prefix.cached_prefix import after_prefix
 from adk_prism.source.redaction import (
     Serialiser,
     content_json,
@@ -57,7 +58,6 @@ from adk_prism.source.rerun.recorded_tools import RecordedTools
 from adk_prism.source.run_observer import RunObserver
 from adk_prism.source.sessions import load_session, new_state_event
 from adk_prism.source.tool_threads import thread_pool
-from adk_prism.source.unconfirmed_calls import InDoubt
 from adk_prism.source.untrusted import restored_invocations
 from adk_prism.version import VERSION
 
@@ -165,7 +165,7 @@ class RunnerSource:
         if all(is_absent(decision.payload) for decision in self._request.decisions):
             yield
             return
-        plugin = confirmed_tools(self._runner)
+        plugin = approval_payload_errors(self._runner)
         plugin.enter(invocation, self._report)
         try:
             yield

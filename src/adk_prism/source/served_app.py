@@ -21,6 +21,7 @@ from adk_prism.errors import UsageError
 from adk_prism.runlog.entry import Agent, Origin
 from adk_prism.source.adk.live_support import supports_live
 from adk_prism.source.agents import list_agents
+from adk_prism.source.calls_in_doubt import InDoubt
 from adk_prism.source.client_state import declared_keys
 from adk_prism.source.client_tools import declared_tools
 from adk_prism.source.contract import EventSource
@@ -32,7 +33,6 @@ from adk_prism.source.live.source import LiveSource
 from adk_prism.source.request import RunRequest
 from adk_prism.source.runner import RunnerSource
 from adk_prism.source.session_changes import StateUpdateSource
-from adk_prism.source.unconfirmed_calls import InDoubt
 
 Feature = Literal[
     "live",

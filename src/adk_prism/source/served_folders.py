@@ -14,7 +14,7 @@ from google.adk.apps.app import App
 from google.adk.cli.utils.agent_loader import AgentLoader
 from google.adk.runners import Runner
 
-from adk_prism.source.adk.missing_extras import remember_missing_extras
+from adk_prism.source.adk.failed_import_cache import remember_missing_extras
 from adk_prism.source.app_environment import AppEnvironment, Environments
 from adk_prism.source.app_folder import AppFolder, Found, Stamp
 from adk_prism.source.client_tools import is_declared, module_declaration

@@ -17,9 +17,9 @@ from adk_prism.facts.json_value import read_value
 from adk_prism.grounding import PREFIX, key, read
 from adk_prism.runlog.entry import Agent
 from adk_prism.view.film import Film
-from adk_prism.view.history import History
 from adk_prism.view.items import Item, Tracked, written
 from adk_prism.view.state import StateFilm, Write
+from adk_prism.view.value_history import History
 
 VERSION = 1
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from msgspec import UNSET, Struct, UnsetType
 
-from adk_prism.view.history import History
+from adk_prism.view.value_history import History
 
 Mark = tuple[int, Any]
 """A cursor, and what changed there."""

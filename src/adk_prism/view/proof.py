@@ -18,8 +18,8 @@ from adk_prism.facts.model import Fact
 from adk_prism.facts.proof_model import Proof
 from adk_prism.proof_text.overall_confidence import NONE_STATED
 from adk_prism.runlog.entry import AgentEvent, Entry, RunEnded
-from adk_prism.view.history import History
 from adk_prism.view.items import Item, Note, Tracked, written
+from adk_prism.view.value_history import History
 
 _WHOLE = "proof"
 

@@ -13,8 +13,8 @@ from msgspec import Raw, Struct
 
 from adk_prism.facts.json_value import read_value
 from adk_prism.facts.model import Fact, NodeBegan, NodeFinished, RunBegan, StateChanged
-from adk_prism.view.history import History
 from adk_prism.view.items import Item, Tracked, written
+from adk_prism.view.value_history import History
 
 Scope = Literal["session", "user", "app", "temp"]
 _SCOPES: tuple[Scope, ...] = ("user", "app", "temp")

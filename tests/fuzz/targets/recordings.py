@@ -16,10 +16,10 @@ from adk_prism.errors import SourceError
 from adk_prism.facts.run_reader import Reader
 from adk_prism.pipeline.entry_detail import EntryDetailReader
 from adk_prism.pipeline.protocols import protocol
-from adk_prism.pipeline.uploads import cleaned, read_upload
+from adk_prism.pipeline.uploaded_runs import cleaned, read_upload
 from adk_prism.projection.ai_sdk.user_message import user_message
 from adk_prism.runlog.entry import RunStarted
-from adk_prism.source.recording import read_part
+from adk_prism.source.recording_file import read_part
 from adk_prism.view.document import encode
 from adk_prism.view.film import Film
 

@@ -25,7 +25,7 @@ from adk_prism.pipeline.protocols import protocol
 from adk_prism.pipeline.record import RunRecorder
 from adk_prism.runlog.entry import AgentEvent, Entry, RunId
 from adk_prism.runlog.memory import MemoryLog
-from adk_prism.source.recording import read_run, write_run
+from adk_prism.source.recording_file import read_run, write_run
 from adk_prism.source.request import RunRequest
 from adk_prism.source.runner import RunnerSource
 from adk_prism.source.sessions import Sessions

@@ -10,7 +10,7 @@ from tests.server.remote.engine import Engine
 from tests.server.remote.loopback import Wire, listening
 
 from adk_prism.diagnostics import Diagnostic
-from adk_prism.source.recording import read_run
+from adk_prism.source.recording_file import read_run
 from adk_prism.testing.laws import check_laws
 
 BODIES = Path(__file__).parents[2] / "recordings" / "servers"

@@ -21,7 +21,7 @@ from websockets.asyncio.client import connect
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
-from adk_prism.source.recording import read_run
+from adk_prism.source.recording_file import read_run
 from adk_prism.testing.laws import check_laws
 
 Json = dict[str, Any]

@@ -30,7 +30,7 @@ from adk_prism.facts.adk_event import REQUESTS
 from adk_prism.source.adk import (
     agent_attributes,
     capabilities,
-    credentials,
+    credential_redaction,
     log_listener,
     restored_events,
     session_storage,
@@ -39,7 +39,7 @@ from adk_prism.source.adk import (
     tool_thread_pool,
 )
 from adk_prism.source.adk.capabilities import CAPABILITIES, probe, switched_off
-from adk_prism.source.adk.model_class import rewrite_requests
+from adk_prism.source.adk.request_rewriting import rewrite_requests
 from adk_prism.source.history import apply_rewinds
 from adk_prism.source.session_tables import count_events, remove_state_keys
 from adk_prism.source.tool_threads import ToolThreadPool, thread_pool
@@ -57,7 +57,7 @@ def test_every_capability_is_on() -> None:
 
 MISSING = {
     "agent attributes": (LlmAgent, "_default_model"),
-    "credential redaction": (credentials, "_redact"),
+    "credential redaction": (credential_redaction, "_redact"),
     "workflow nodes": (log_listener, "LOGGER"),
     "restored events": (restored_events, "RESTORED"),
     "session storage": (SqliteSessionService, "_get_db_connection"),
@@ -149,7 +149,9 @@ PAYLOADS = {
 }
 
 
-@pytest.mark.parametrize("redact", [credentials.redact_credentials, credentials.redact_strictly])
+@pytest.mark.parametrize(
+    "redact", [credential_redaction.redact_credentials, credential_redaction.redact_strictly]
+)
 @pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS)
 def test_secrets_of_credentials_are_removed(payload: dict[str, Any], redact: Any) -> None:
     """By ADK's rule and by ours, to the same result on what ADK itself writes."""

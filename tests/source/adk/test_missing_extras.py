@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from adk_prism.source.adk.missing_extras import REPEATED
+from adk_prism.source.adk.failed_import_cache import REPEATED
 
 _SAME_ERROR = """
 import importlib, sys

@@ -6,8 +6,8 @@ import msgspec
 
 from adk_prism.projection.ag_ui import grammar
 from adk_prism.projection.ag_ui.dialects import DIALECTS
-from adk_prism.projection.ag_ui.error_completion import completed
 from adk_prism.projection.ag_ui.frames import Frame, RunError
+from adk_prism.projection.ag_ui.full_error_text import completed
 from adk_prism.projection.ag_ui.projection import AgUiProjection
 from adk_prism.projection.ag_ui.requests import read_request
 from adk_prism.projection.contract import STREAM_BROKEN, Options, Payload, ProtocolSpec

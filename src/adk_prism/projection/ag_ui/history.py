@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from adk_prism.projection.ag_ui.error_completion import completed
 from adk_prism.projection.ag_ui.frames import Json
+from adk_prism.projection.ag_ui.full_error_text import completed
 from adk_prism.projection.ag_ui.messages import Messages, settled
 from adk_prism.projection.ag_ui.projection import AgUiProjection
 from adk_prism.projection.ag_ui.run_input import user_message

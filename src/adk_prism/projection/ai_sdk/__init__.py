@@ -8,8 +8,8 @@ import msgspec
 
 from adk_prism.projection.ai_sdk import grammar
 from adk_prism.projection.ai_sdk.dialects import DIALECTS, dialect
-from adk_prism.projection.ai_sdk.error_completion import completed
 from adk_prism.projection.ai_sdk.frames import Done, Error, FinishStep, Frame, StartStep
+from adk_prism.projection.ai_sdk.full_error_text import completed
 from adk_prism.projection.ai_sdk.live_projection import LiveAiSdkProjection
 from adk_prism.projection.ai_sdk.projection import AiSdkProjection
 from adk_prism.projection.ai_sdk.requests import read_request

@@ -8,8 +8,8 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.spoken_messages import utterance_id
 from adk_prism.projection.ai_sdk.dialects import kept
-from adk_prism.projection.ai_sdk.error_completion import completed
 from adk_prism.projection.ai_sdk.frames import Abort, Data, Error, Finish, Frame, Start
+from adk_prism.projection.ai_sdk.full_error_text import completed
 from adk_prism.projection.ai_sdk.live_projection import LiveAiSdkProjection
 from adk_prism.projection.ai_sdk.messages import rebuild, settled
 from adk_prism.projection.ai_sdk.projection import AiSdkProjection

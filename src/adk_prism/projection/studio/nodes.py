@@ -6,9 +6,9 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from adk_prism.facts.model import NodeBegan, NodeFinished, Speaker
 from adk_prism.projection.studio.frames import NodeEnd, NodeStart, Status, milliseconds
-from adk_prism.projection.studio.overlay import Laid, between, lay
 from adk_prism.projection.studio.paths import Paths
 from adk_prism.projection.studio.scopes import Scope, Scopes
+from adk_prism.projection.studio.snapshot_overlay import Laid, between, lay
 from adk_prism.projection.studio.snapshots import NOTHING_YET, Snapshot
 from adk_prism.runlog.entry import NodeStatus, Outcome, to_raw
 

@@ -46,10 +46,10 @@ from adk_prism.projection.studio.frames import (
     ToolResult,
 )
 from adk_prism.projection.studio.nodes import Asked, Nodes, status_of
-from adk_prism.projection.studio.overlay import asked_with, between, lay, said_as_query
+from adk_prism.projection.studio.parallel_text import Voices
 from adk_prism.projection.studio.questions import Moment, ask_approval, ask_input, safe
+from adk_prism.projection.studio.snapshot_overlay import asked_with, between, lay, said_as_query
 from adk_prism.projection.studio.snapshots import NOTHING_YET, Snapshots, cut
-from adk_prism.projection.studio.voices import Voices
 from adk_prism.runlog.entry import NOTHING, Agent, Entry
 
 CODE = "code_execution"

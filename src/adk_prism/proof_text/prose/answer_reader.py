@@ -22,7 +22,7 @@ from adk_prism.proof_text.prose.confidence_text import (
     read_statements,
 )
 from adk_prism.proof_text.prose.inline_citation import has_any
-from adk_prism.proof_text.prose.inline_reader import InlineReader, may_cite
+from adk_prism.proof_text.prose.inline_citation_reader import InlineReader, may_cite
 from adk_prism.proof_text.prose.markdown_line import (
     BOLD_HEADING,
     FENCE,

@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 
 from adk_prism.runlog.contract import SearchPage
 from adk_prism.runlog.digest import DIGEST_VERSION, RunDigest, decode_digest, encode_digest
-from adk_prism.runlog.digest_scan import KeptDigest, keep, scan
+from adk_prism.runlog.digest_search import KeptDigest, keep, scan
 from adk_prism.runlog.entry import RunId
 from adk_prism.runlog.redis.encoding import read_run
 from adk_prism.runlog.redis.keys import Keys

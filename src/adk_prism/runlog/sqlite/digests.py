@@ -17,7 +17,7 @@ from adk_prism.runlog.digest import (
     decode_used,
     encode_digest,
 )
-from adk_prism.runlog.digest_scan import page_of
+from adk_prism.runlog.digest_search import page_of
 from adk_prism.runlog.entry import RunId
 from adk_prism.runlog.run_query import ANY, Bounds, NamePattern, RunQuery, name_pattern
 from adk_prism.runlog.search_text import search_terms

@@ -2,7 +2,7 @@
 
 The body is a piece of a recording, as JSON lines: entries that follow each other, or nothing, which says that
 the recorder is still there. The answer is the last cursor that is stored. The header `x-prism-recorder`
-is a secret that the recorder made for the run; the run's id is derived from it (`runlog.recorded_id`).
+is a secret that the recorder made for the run; the run's id is derived from it (`runlog.recorder_run_id`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from fastapi import APIRouter, Header, Request, Response
 from msgspec.structs import replace
 
 from adk_prism.errors import UsageError
-from adk_prism.pipeline.recorded_runs import Named, RecordedRuns
-from adk_prism.runlog.recorded_id import recorded_run
+from adk_prism.pipeline.runs_from_recorders import Named, RecordedRuns
+from adk_prism.runlog.recorder_run_id import recorded_run
 from adk_prism.server.identity.caller import Caller, caller_of, recorded_user
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.routes.recordings import check_type, safe_names

@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from adk_prism.errors import PrismError
 from adk_prism.pipeline.conversation_label import change_label
 from adk_prism.pipeline.shown_run import shown_run
-from adk_prism.pipeline.uploads import Uploads
+from adk_prism.pipeline.uploaded_runs import Uploads
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Origin
 from adk_prism.server.conversation_title import short_title
@@ -27,7 +27,7 @@ from adk_prism.server.guards.name_rules import check_app, check_user
 from adk_prism.server.identity.caller import Caller, Principal, caller_of
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.run_streams import RUN_HEADER
-from adk_prism.source.recording import UNNAMED
+from adk_prism.source.recording_file import UNNAMED
 
 PATH = "/api/recordings"
 TYPES = (

@@ -28,7 +28,7 @@ from adk_prism.server.identity.parameters import CallerOf, Run
 from adk_prism.server.observability.audit.audit_log import AuditLog
 from adk_prism.server.routes.model_calls import WithCalls, check_may_see_calls
 from adk_prism.server.run_streams import RunStreams
-from adk_prism.source.recording import write_run
+from adk_prism.source.recording_file import write_run
 
 DEFAULT_PAGE, MOST_FOUND = 50, 200
 """Runs in one answer to a search."""

@@ -8,8 +8,13 @@ from typing import Annotated
 
 from adk_prism.server.guards.host_parsing import origin_of_url
 from adk_prism.server.settings.option_kinds import SIZE, SPAN, Option, several
+from adk_prism.source.remote.app_options import (
+    DEFAULT_EVENT_BYTES,
+    DEFAULT_IDLE,
+    DEFAULT_TOTAL,
+    Remote,
+)
 from adk_prism.source.remote.dialect import AUTO, DIALECTS
-from adk_prism.source.remote.remote import DEFAULT_EVENT_BYTES, DEFAULT_IDLE, DEFAULT_TOTAL, Remote
 
 _NAMED = re.compile(r"(?!__)([A-Za-z_][A-Za-z0-9_]{0,127})=(.{1,8192})")
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}):[ \t]*([\x21-\x7e][\x20-\x7e]*)")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from adk_prism.source.adk import (
     agent_attributes,
-    credentials,
+    credential_redaction,
     live_call_cancellation,
     live_eager_task,
     live_requests,
@@ -15,7 +15,7 @@ from adk_prism.source.adk import (
     live_support,
     live_tools,
     log_listener,
-    model_class,
+    request_rewriting,
     restored_events,
     session_storage,
     task_scope,
@@ -26,9 +26,9 @@ from adk_prism.source.adk.capability import Capability
 
 CAPABILITIES: tuple[Capability, ...] = (
     agent_attributes.CAPABILITY,
-    credentials.CAPABILITY,
+    credential_redaction.CAPABILITY,
     log_listener.CAPABILITY,
-    model_class.CAPABILITY,
+    request_rewriting.CAPABILITY,
     restored_events.CAPABILITY,
     session_storage.CAPABILITY,
     task_scope.CAPABILITY,

@@ -41,7 +41,7 @@ from google.adk.models.llm_response import LlmResponse
 
 from adk_prism.runlog.entry import Record
 from adk_prism.source.adk.live_stock_flow import has_streaming_tool, is_stock_agent
-from adk_prism.source.adk.model_class import swap_class
+from adk_prism.source.adk.request_rewriting import swap_class
 from adk_prism.source.live.audio_log import PcmChunk, audio_in
 
 Play = Callable[[str, LlmResponse, list[PcmChunk]], Iterable[Record]]

@@ -29,8 +29,8 @@ from adk_prism.runlog.entry import NOTHING, is_absent, to_raw
 from adk_prism.source.adk.live_call_cancellation import CANCEL_CALLS
 from adk_prism.source.adk.live_requests import SEE_REQUEST
 from adk_prism.source.adk.live_tools import agent_context
+from adk_prism.source.approval_payload_errors import tool_failure
 from adk_prism.source.client_tool import is_client_tool
-from adk_prism.source.confirmed_tools import tool_failure
 from adk_prism.source.live.audio_bypass import CONNECTION_OWNER
 from adk_prism.source.live.pending_questions import (
     CANCELLED,

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from adk_prism.runlog.entry import Entry, NodeEnded, NodeStarted, Record, RunEnded
-from adk_prism.runlog.recorded_id import recorded_run
-from adk_prism.source.recording import write_run
+from adk_prism.runlog.recorder_run_id import recorded_run
+from adk_prism.source.recording_file import write_run
 
 MOST_RECORDS = 50_000
 MOST_BYTES = 32 * 1024**2

@@ -32,7 +32,7 @@ from adk_prism.source.nodes import tracker
 from adk_prism.source.nodes.callbacks import SIGNALS, NodeCallbacks, see
 from adk_prism.source.plugin import NAME as OWN_PLUGIN
 from adk_prism.source.recorder.destinations import Destination, PrismServer, RecordingFolder
-from adk_prism.source.recorder.final_events import final_event, observe_events
+from adk_prism.source.recorder.events_after_plugins import final_event, observe_events
 from adk_prism.source.recorder.outbox import Outbox
 from adk_prism.source.recorder.recording import RunRecording
 from adk_prism.source.recorder.runner_errors import CURRENT, observe_runners

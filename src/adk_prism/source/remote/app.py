@@ -13,23 +13,23 @@ from google.adk.utils.agent_info import AgentInfo
 from adk_prism.diagnostics import Report
 from adk_prism.errors import AppFailed, NotSupported, PrismError, UsageError
 from adk_prism.runlog.entry import Agent, AgentEvent, Origin, Record, RunStarted
+from adk_prism.source.calls_in_doubt import InDoubt
 from adk_prism.source.contract import Emit, EventSource
 from adk_prism.source.graph import Graph
 from adk_prism.source.live.conversation import LiveConversation
 from adk_prism.source.live.options import LiveCall
 from adk_prism.source.redaction import Serialiser, state_json
 from adk_prism.source.remote.app_graph import drawing_of, graph_of
+from adk_prism.source.remote.app_options import Remote
 from adk_prism.source.remote.artifacts import RemoteArtifacts
 from adk_prism.source.remote.client import RemoteClient
 from adk_prism.source.remote.connection import Connection
 from adk_prism.source.remote.live import RemoteLiveSource
-from adk_prism.source.remote.remote import Remote
 from adk_prism.source.remote.sessions import RemoteSessions
 from adk_prism.source.remote.source import RemoteSource
 from adk_prism.source.request import RunRequest
 from adk_prism.source.served_app import Feature
 from adk_prism.source.sessions import Sessions
-from adk_prism.source.unconfirmed_calls import InDoubt
 from adk_prism.version import VERSION
 
 _LACKS: Mapping[Feature, str] = {

@@ -19,12 +19,12 @@ from websockets.asyncio.client import ClientConnection
 
 from adk_prism.diagnostics import Diagnostic, Report
 from adk_prism.errors import Conflict, NotFound, RemoteFailed, Unprocessable
+from adk_prism.source.remote.app_options import Remote
 from adk_prism.source.remote.credentials import Credentials
 from adk_prism.source.remote.dialect import Refusals
 from adk_prism.source.remote.http_exchange import Exchange, HttpFailed
 from adk_prism.source.remote.http_pool import HttpPool
 from adk_prism.source.remote.live_socket import open_socket
-from adk_prism.source.remote.remote import Remote
 
 Method = Literal["GET", "POST", "PATCH", "DELETE"]
 

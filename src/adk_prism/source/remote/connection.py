@@ -13,9 +13,9 @@ import msgspec
 from msgspec import Struct
 
 from adk_prism.errors import NotFound, NotSupported, PrismError
+from adk_prism.source.remote.app_options import Remote
 from adk_prism.source.remote.client import NONE, Method, RemoteClient, path_of
 from adk_prism.source.remote.dialect import AUTO, DIALECTS, Dialect, Refusals
-from adk_prism.source.remote.remote import Remote
 
 
 class _Version(Struct):

@@ -9,7 +9,7 @@ import asyncio
 import shlex
 
 from adk_prism.errors import RemoteFailed
-from adk_prism.source.remote.remote import Remote
+from adk_prism.source.remote.app_options import Remote
 
 COMMAND_TIME = 30.0
 """Seconds that the token command may take."""

@@ -10,8 +10,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidURI
 
 from adk_prism.errors import RemoteFailed
+from adk_prism.source.remote.app_options import Remote
 from adk_prism.source.remote.credentials import Credentials
-from adk_prism.source.remote.remote import Remote
 
 Failed = Callable[[str, str], RemoteFailed]
 """Tells the operator why and what caused it; returns the error for the client."""

@@ -24,7 +24,7 @@ from adk_prism.errors import Conflict, NotFound, NotSupported, SourceError
 from adk_prism.runlog.entry import Origin
 from adk_prism.source.remote.connection import Connection
 from adk_prism.source.remote.events import MILLISECONDS, stored_event
-from adk_prism.source.remote.read_once import ReadOnce
+from adk_prism.source.remote.request_session_cache import ReadOnce
 from adk_prism.source.remote.session_routes import SessionRoutes, session_routes
 
 

@@ -42,7 +42,7 @@ from adk_prism.source.remote.http_exchange import Exchange, HttpFailed
 from adk_prism.source.remote.retry import until_back
 from adk_prism.source.remote.run_opening import messages_of, open_run
 from adk_prism.source.remote.sessions import RemoteSessions
-from adk_prism.source.remote.watch import Watch
+from adk_prism.source.remote.stream_timeout import Watch
 from adk_prism.source.request import RunRequest
 from adk_prism.version import VERSION
 

@@ -40,7 +40,7 @@ class _Pattern(NamedTuple):
     after_text: bytes
 
 
-class NextDelta:
+class DeltaSerializer:
     """Writes the deltas of one run; returns None for events that need the real serializer."""
 
     def __init__(self) -> None:

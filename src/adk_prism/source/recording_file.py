@@ -40,7 +40,7 @@ from adk_prism.runlog.entry import (
     pack,
     unpack,
 )
-from adk_prism.source.capture import Bytes, Item, ItemReader, chunks_of
+from adk_prism.source.json_file_reader import Bytes, Item, ItemReader, chunks_of
 from adk_prism.source.key_case import (
     LATEST,
     error_event,

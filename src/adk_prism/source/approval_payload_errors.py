@@ -22,7 +22,7 @@ from adk_prism.source.redaction import safe_code
 NAME = "adk_prism_confirmed_tools"
 
 
-class ConfirmedTools(BasePlugin):
+class ApprovalPayloadErrors(BasePlugin):
     """Handles tool errors in the runs of one Runner that got a payload."""
 
     def __init__(self) -> None:
@@ -50,13 +50,13 @@ class ConfirmedTools(BasePlugin):
         return tool_failure(tool, error, report) if isinstance(error, Exception) else None
 
 
-def confirmed_tools(runner: Runner) -> ConfirmedTools:
+def approval_payload_errors(runner: Runner) -> ApprovalPayloadErrors:
     """Return the Runner's plugin for such tools; it is added on first use."""
     manager = runner.plugin_manager
     known = manager.get_plugin(NAME)
-    if isinstance(known, ConfirmedTools):
+    if isinstance(known, ApprovalPayloadErrors):
         return known
-    plugin = ConfirmedTools()
+    plugin = ApprovalPayloadErrors()
     manager.plugins.append(plugin)
     return plugin
 

@@ -29,7 +29,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from google.genai import types
 
-from adk_prism.source.adk.model_class import rewrite_requests
+from adk_prism.source.adk.request_rewriting import rewrite_requests
 from adk_prism.source.prefix.contents import PrefixContents
 from adk_prism.source.prefix.placeholder import find_mark, prefix_of, put_back, restore
 from adk_prism.source.prefix.session_prefix import Prefix

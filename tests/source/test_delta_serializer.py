@@ -15,7 +15,7 @@ from adk_prism.diagnostics import ignore
 from adk_prism.facts.model import BlockGrew
 from adk_prism.facts.run_reader import Reader
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunStarted, pack, unpack
-from adk_prism.source.next_delta import NextDelta
+from adk_prism.source.delta_serializer import DeltaSerializer
 from adk_prism.source.redaction import Serialiser
 
 _TEXTS = st.one_of(
@@ -127,7 +127,7 @@ def test_a_delta_of_another_that_has_no_pattern_comes_between() -> None:
 
 def test_the_second_delta_is_written_by_the_pattern() -> None:
     """The pattern is taken at all, and holds from the second delta on."""
-    deltas, first = NextDelta(), _event()
+    deltas, first = DeltaSerializer(), _event()
     assert deltas.write(first) is None
     deltas.learn(first, _alone(first))
     second = _event('next "text":', 2)
@@ -157,7 +157,7 @@ def test_the_second_delta_is_written_by_the_pattern() -> None:
 )
 def test_what_differs_is_left_to_the_serializer(other: Event) -> None:
     """One difference besides text, id and time is enough."""
-    deltas, first = NextDelta(), _event()
+    deltas, first = DeltaSerializer(), _event()
     deltas.learn(first, _alone(first))
     assert deltas.write(other) is None
 
@@ -173,6 +173,6 @@ def test_what_differs_is_left_to_the_serializer(other: Event) -> None:
 )
 def test_only_plain_deltas_are_learned(event: Event) -> None:
     """Of anything else the next one is not written by a pattern."""
-    deltas = NextDelta()
+    deltas = DeltaSerializer()
     deltas.learn(event, _alone(event))
     assert deltas.write(event) is None

@@ -24,12 +24,12 @@ from adk_prism.pipeline.model_call_writer import ModelCallWriter, append_foreign
 from adk_prism.pipeline.record import OWNER_LOST
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.pipeline.truncated_run import node_ends
-from adk_prism.pipeline.uploads import as_upload, cleaned
+from adk_prism.pipeline.uploaded_runs import as_upload, cleaned
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, RunEnded, RunId, RunStarted
-from adk_prism.runlog.recorded_id import is_recorded, recorded_session
+from adk_prism.runlog.recorder_run_id import is_recorded, recorded_session
 from adk_prism.runlog.short_lived_values import ShortLivedValues
-from adk_prism.source.recording import read_part
+from adk_prism.source.recording_file import read_part
 
 LOST = 90.0
 """Seconds of silence after which a recorder is lost: several times its pause between two signs of life, and

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from adk_prism.source.remote.app_options import Remote
 from adk_prism.source.remote.http_exchange import Exchange
-from adk_prism.source.remote.remote import Remote
 
 
 class Watch:
