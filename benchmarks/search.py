@@ -16,9 +16,9 @@ from pathlib import Path
 from adk_prism.facts.run_digest import DigestFold
 from adk_prism.facts.run_reader import Reader
 from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.digest import DIGEST_VERSION, NameKind, RunDigest
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunEnded, RunId, RunStarted
 from adk_prism.runlog.memory import MemoryLog
+from adk_prism.runlog.run_digest import DIGEST_VERSION, NameKind, RunDigest
 from adk_prism.runlog.run_query import RunQuery
 from adk_prism.runlog.sqlite.store import SqliteLog
 from benchmarks.rounds import cpu_per_item, take_turns

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from adk_prism.cli import main
-from adk_prism.runlog.digest import DIGEST_VERSION, RunDigest
 from adk_prism.runlog.entry import RunId
+from adk_prism.runlog.run_digest import DIGEST_VERSION, RunDigest
 from adk_prism.runlog.sqlite.store import SqliteLog
 from adk_prism.testing.runlog_search import fill
 

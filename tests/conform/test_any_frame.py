@@ -24,7 +24,7 @@ from adk_prism.conform.check import MAX_EXCERPT, Sheet
 from adk_prism.conform.stream_checks import read_items
 from adk_prism.conform.studio_events import CHECKS as STUDIO
 from adk_prism.conform.studio_events import Stream
-from adk_prism.fieldcheck.chunk_inventory import accepted, read_releases
+from adk_prism.fieldcheck.ai_sdk_inventory import accepted, read_releases
 from adk_prism.transport.sse_decoder import SseEvent
 
 CHUNKS = {kind.replace("*", "x"): keys for kind, keys in accepted(read_releases()).items()}

@@ -9,8 +9,8 @@ import pytest
 from tests.console.conftest import Opens
 from textual import events
 
+from adk_prism.console.literature_search_report import markdown
 from adk_prism.console.panels.grounding import rows
-from adk_prism.console.search_strategy import markdown
 from adk_prism.grounding import PREFIX
 from adk_prism.runlog.entry import Entry, Origin, RunStarted, to_raw
 from adk_prism.view.film import fold

@@ -6,7 +6,7 @@ import pytest
 from tests.fieldcheck.runs import all_chunks, metadata
 from tests.fieldcheck.stream import Json
 
-from adk_prism.fieldcheck.chunk_inventory import Release, read_releases
+from adk_prism.fieldcheck.ai_sdk_inventory import Release, read_releases
 from adk_prism.fieldcheck.dispositions import CHUNKS, FINISH_REASONS
 from adk_prism.fieldcheck.kinds import ChunkDisposition, Emitted
 from adk_prism.projection.ai_sdk.metadata_keys import METADATA_KEYS

@@ -14,8 +14,8 @@ from tests.fieldcheck.stream import STARTED, Json, ag_ui, records
 from tests.recordings.library import RECORDINGS, load
 from website.notice_kinds import ACTIVITIES, CUSTOM
 
+from adk_prism.fieldcheck.ag_ui_inventory import AgUiRelease, read_ag_ui_releases
 from adk_prism.fieldcheck.dispositions import EVENTS
-from adk_prism.fieldcheck.event_inventory import AgUiRelease, read_ag_ui_releases
 from adk_prism.fieldcheck.kinds import ChunkDisposition, Emitted
 from adk_prism.runlog.entry import NodeEnded, NodeKind, NodeStarted, Record, RunEnded
 

@@ -13,8 +13,8 @@ from pydantic.alias_generators import to_camel
 from tests.fieldcheck.carriers import CARRIERS
 
 from adk_prism.facts import adk_event
-from adk_prism.fieldcheck.chunk_inventory import read_releases
-from adk_prism.fieldcheck.event_inventory import read_ag_ui_releases
+from adk_prism.fieldcheck.ag_ui_inventory import read_ag_ui_releases
+from adk_prism.fieldcheck.ai_sdk_inventory import read_releases
 from adk_prism.fieldcheck.inventory import TRANSLATED, read_inventory
 from adk_prism.projection.ai_sdk.finish import FINISH_REASONS
 

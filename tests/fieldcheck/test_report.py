@@ -8,8 +8,8 @@ from google.adk.events.event import Event as AdkEvent
 from google.genai import types
 
 from adk_prism.fieldcheck import dispositions
-from adk_prism.fieldcheck.chunk_inventory import Keys, Release, read_releases
-from adk_prism.fieldcheck.event_inventory import AgUiRelease, read_ag_ui_releases
+from adk_prism.fieldcheck.ag_ui_inventory import AgUiRelease, read_ag_ui_releases
+from adk_prism.fieldcheck.ai_sdk_inventory import Keys, Release, read_releases
 from adk_prism.fieldcheck.inventory import Inventory, read_inventory
 from adk_prism.fieldcheck.kinds import Carried
 from adk_prism.fieldcheck.report import Finding, report, to_json, totals
@@ -136,7 +136,7 @@ def test_news_of_ag_ui_are_found(inventory: Inventory, releases: tuple[Release, 
     later = msgspec.structs.replace(last, version="2.0.0", events=events)
     found = findings(inventory, releases, (*AG_UI, later))
     assert sorted(finding.what for finding in found) == ["RUN_ERROR.hint", "WAVE.type"]
-    assert found[0].message.endswith("in adk_prism.fieldcheck.tables.events.")
+    assert found[0].message.endswith("in adk_prism.fieldcheck.tables.ag_ui_events.")
     gone = {finding.what for finding in findings(inventory, releases, AG_UI[1:])}
     assert "THINKING_START.type" in gone
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from adk_prism.cli import main
-from adk_prism.projection.ai_sdk.tool_types import MOST_LEVELS, declarations, typescript
+from adk_prism.projection.ai_sdk.tool_typescript import MOST_LEVELS, declarations, typescript
 from adk_prism.source.tool_schemas import ToolSchema, UnreadTool, tool_schemas
 
 if TYPE_CHECKING:

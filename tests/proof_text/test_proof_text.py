@@ -12,7 +12,7 @@ from tests.proof_text.proof_corpus import NOT_CONFIDENCE, Case, Cites, Says
 
 from adk_prism.facts.proof_model import Citation, Reading
 from adk_prism.proof_text.prose.answer_reader import LABELS, may_hold_proof, read_proof_text
-from adk_prism.proof_text.prose.text_pieces import LONGEST, MOST, ProofText
+from adk_prism.proof_text.prose.findings import LONGEST, MOST, ProofText
 
 CORPUS = (*proof_corpus.CORPUS, *proof_corpus_written.WRITTEN)
 

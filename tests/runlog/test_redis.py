@@ -17,12 +17,12 @@ from tests.runlog.stores import cluster
 
 from adk_prism.errors import Fenced, Gone, LogError, SourceError
 from adk_prism.pipeline.deletions import Deletions
-from adk_prism.runlog.digest import DIGEST_VERSION, RunDigest
 from adk_prism.runlog.entry import Entry, RunEnded, RunTakenOver
 from adk_prism.runlog.redis.client import asking
 from adk_prism.runlog.redis.keys import DEFAULT_PREFIX, Keys
 from adk_prism.runlog.redis.server_check import memory_info
 from adk_prism.runlog.redis.store import RedisLog
+from adk_prism.runlog.run_digest import DIGEST_VERSION, RunDigest
 from adk_prism.runlog.run_query import RunQuery
 from adk_prism.testing.runlog_steps import END, ORIGIN, RUN, collect, event, events, start
 

@@ -23,7 +23,7 @@ from adk_prism.cli.serve import register, settings_of
 from adk_prism.errors import UsageError
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
-from adk_prism.source.adk_process import set_features
+from adk_prism.source.adk_settings import set_features
 
 APP = "prism_test_caller"
 LOOPING = """

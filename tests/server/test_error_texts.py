@@ -26,7 +26,7 @@ from websockets.exceptions import ConnectionClosed
 
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.runlog.entry import RunId
-from adk_prism.server.error_texts import LONGEST_TEXT, LONGEST_TRACE, MOST_TEXTS, ErrorTexts
+from adk_prism.server.error_text_store import LONGEST_TEXT, LONGEST_TRACE, MOST_TEXTS, ErrorTexts
 from adk_prism.server.identity.caller import SCOPE_KEY, Anyone, Caller, Guest, Principal
 from adk_prism.server.observability.observability import error_rule
 from adk_prism.server.settings import Settings

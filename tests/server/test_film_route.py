@@ -15,7 +15,7 @@ from tests.view.test_document import grown
 
 from adk_prism.pipeline import entry_detail
 from adk_prism.pipeline.entry_detail import EntryDetailReader, EntryDetails
-from adk_prism.pipeline.films import Films
+from adk_prism.pipeline.film_cache import Films
 from adk_prism.pipeline.protocols import formats
 from adk_prism.runlog.entry import Origin, RunEnded, RunId, RunStarted
 from adk_prism.runlog.memory import MemoryLog

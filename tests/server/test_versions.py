@@ -27,8 +27,8 @@ from tests.source.scripted import Scripted, call
 
 from adk_prism.runlog.entry import Origin, RunStarted
 from adk_prism.runlog.sqlite.store import SqliteLog
-from adk_prism.source.earlier_version import bring_back, find_version
 from adk_prism.source.sessions import Sessions
+from adk_prism.source.undo_rewind import bring_back, find_version
 
 Json = dict[str, Any]
 HERE = Origin(app=APP, user=USER, session=SESSION)

@@ -11,7 +11,7 @@ from tests.server.staged import SESSION, Stage, agent, staging
 from tests.source.scripted import Scripted, call
 
 from adk_prism.facts.capture_ending import CaptureEnding
-from adk_prism.pipeline.films import Films
+from adk_prism.pipeline.film_cache import Films
 from adk_prism.runlog.entry import Origin, RunEnded, RunId, RunStarted
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.source.recording_file import read_run

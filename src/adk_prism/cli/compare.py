@@ -10,7 +10,7 @@ import msgspec
 from adk_prism.cli import FAILURE, USAGE, fail, words
 from adk_prism.cli.log_access import add_arguments
 from adk_prism.cli.prices import add_prices, cost_text, given_prices
-from adk_prism.cli.stored_runs import read_stored
+from adk_prism.cli.run_arguments import read_stored
 from adk_prism.cli.terminal import printable, progress, write_json, write_rows
 from adk_prism.console.rows import Row as TextRow
 from adk_prism.console.rows import Style, counted

@@ -16,7 +16,7 @@ from typing import TextIO, assert_never
 from adk_prism.cli import FAILURE, fail, note, words
 from adk_prism.cli.readable import Readable
 from adk_prism.cli.terminal import has_colour
-from adk_prism.console import search_strategy
+from adk_prism.console import literature_search_report
 from adk_prism.console.client import Client, SessionAddress, connect
 from adk_prism.console.intents import Export, Intent, Keep, Quit, Send, Show, Stop
 from adk_prism.console.panels.registry import rows_of
@@ -93,7 +93,7 @@ class _Pipe:
                     _write(f"{row.text}\n")
             case Export():
                 view = self._session.history.panel("grounding")
-                file = search_strategy.write(view, intent.file)
+                file = literature_search_report.write(view, intent.file)
                 _write(words.WRITTEN.format(file=file) + "\n")
             case Quit():
                 return False

@@ -10,7 +10,7 @@ from typing import Any
 
 from adk_prism.cli import words
 from adk_prism.cli.log_access import add_arguments, opened
-from adk_prism.cli.stored_runs import is_file, read_stored
+from adk_prism.cli.run_arguments import is_file, read_stored
 from adk_prism.console.client import Client
 from adk_prism.errors import PrismError, SourceError
 from adk_prism.pipeline.chats import Chats

@@ -8,7 +8,7 @@ import httpx
 
 from adk_prism.cli import words
 from adk_prism.cli.log_access import add_arguments
-from adk_prism.cli.stored_runs import read_stored
+from adk_prism.cli.run_arguments import read_stored
 from adk_prism.cli.terminal import progress
 from adk_prism.console.client import shown_url
 from adk_prism.errors import SourceError, UsageError

@@ -29,8 +29,8 @@ def register(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Print the report. With `--check`, return 1 if a disposition is missing or stale."""
     # Importing ADK takes seconds, so arguments are checked first.
-    from adk_prism.fieldcheck.chunk_inventory import read_releases
-    from adk_prism.fieldcheck.event_inventory import read_ag_ui_releases
+    from adk_prism.fieldcheck.ag_ui_inventory import read_ag_ui_releases
+    from adk_prism.fieldcheck.ai_sdk_inventory import read_releases
     from adk_prism.fieldcheck.inventory import read_inventory
     from adk_prism.fieldcheck.report import report, to_json
 

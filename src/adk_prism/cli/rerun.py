@@ -21,7 +21,7 @@ from adk_prism.cli import FAILURE, USAGE, fail, note, words
 from adk_prism.cli.log_access import add_arguments
 from adk_prism.cli.prices import add_prices, cost_text, given_prices
 from adk_prism.cli.rerun_place import Gathered, gather, own_place
-from adk_prism.cli.stored_runs import is_file
+from adk_prism.cli.run_arguments import is_file
 from adk_prism.cli.terminal import printable, progress, write_json
 from adk_prism.console.client import Client, connect
 from adk_prism.console.token import find_token

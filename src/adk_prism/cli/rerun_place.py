@@ -17,7 +17,7 @@ from msgspec import Struct, structs
 
 from adk_prism.cli import words
 from adk_prism.cli.log_access import opened
-from adk_prism.cli.stored_runs import is_file, read_stored
+from adk_prism.cli.run_arguments import is_file, read_stored
 from adk_prism.console.client import Client
 from adk_prism.diagnostics import ignore
 from adk_prism.errors import NotFound, UsageError

@@ -10,7 +10,7 @@ from pathlib import Path
 from adk_prism.cli import FAILURE, note, words
 from adk_prism.cli.terminal import progress
 from adk_prism.errors import UsageError
-from adk_prism.projection.ai_sdk import tool_types
+from adk_prism.projection.ai_sdk import tool_typescript
 from adk_prism.projection.ai_sdk.typescript import declarations
 
 
@@ -56,5 +56,5 @@ async def _print(name: str, folder: Path | None) -> int:
     for each in unread:
         note(words.NO_TYPES.format(tool=each.tool, agent=each.agent, why=each.reason[:300]))
     tools = ((t.name, t.description, t.input, t.output) for t in found if isinstance(t, ToolSchema))
-    sys.stdout.write(declarations() + "\n" + tool_types.declarations(name, tools))
+    sys.stdout.write(declarations() + "\n" + tool_typescript.declarations(name, tools))
     return FAILURE if unread else 0

@@ -20,7 +20,7 @@ from adk_prism.conform.value_types import (
     missing_keys,
     wrong_types,
 )
-from adk_prism.fieldcheck.chunk_inventory import Keys
+from adk_prism.fieldcheck.ai_sdk_inventory import Keys
 
 PROTOCOL = "https://docs.ag-ui.com/concepts/events"
 SCHEMA = "npm package @ag-ui/core, EventSchemas"

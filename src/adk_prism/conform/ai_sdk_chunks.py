@@ -7,7 +7,7 @@ from typing import Any
 from adk_prism.conform.check import Check, Sheet
 from adk_prism.conform.stream_checks import Item
 from adk_prism.conform.value_types import BOOLEAN, LIST, STRING, TypeRule, missing_keys, wrong_types
-from adk_prism.fieldcheck.chunk_inventory import Release, accepted, read_releases
+from adk_prism.fieldcheck.ai_sdk_inventory import Release, accepted, read_releases
 
 PROTOCOL = "https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol"
 SCHEMA = "npm package ai, uiMessageChunkSchema"

@@ -21,7 +21,7 @@ from textual.containers import Container
 from textual.widgets import Input, Static
 from textual.worker import Worker
 
-from adk_prism.console import search_strategy, words
+from adk_prism.console import literature_search_report, words
 from adk_prism.console.client import USER, Client, SessionAddress, Unreachable, connect, shown_url
 from adk_prism.console.commands import COMMANDS, Command
 from adk_prism.console.intents import Export, Keep, Quit, Send, Show, Stop
@@ -348,7 +348,9 @@ class Console(App[int]):
                     self._panel.choose(intent.panel)
                 case Export():
                     view = self._session.history.panel("grounding")
-                    self._say(words.WRITTEN.format(file=search_strategy.write(view, intent.file)))
+                    self._say(
+                        words.WRITTEN.format(file=literature_search_report.write(view, intent.file))
+                    )
                 case Stop() if self._sent:
                     self._unsend()
                 case Stop():

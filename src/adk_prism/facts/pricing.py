@@ -15,7 +15,7 @@ import msgspec
 
 from adk_prism.errors import UsageError
 from adk_prism.facts.model_use import ModelUse
-from adk_prism.runlog.digest import Used
+from adk_prism.runlog.run_digest import Used
 
 _MILLION = 1_000_000
 _INSTEAD = {"cached": "input", "tool": "input", "reasoning": "output"}

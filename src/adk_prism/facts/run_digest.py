@@ -14,8 +14,8 @@ from adk_prism.facts.json_value import read_object
 from adk_prism.facts.model import Fact
 from adk_prism.facts.model_use import ModelUse, UseFold
 from adk_prism.facts.run_reader import Reader
-from adk_prism.runlog.digest import DIGEST_VERSION, NameKind, RunDigest
 from adk_prism.runlog.entry import Agent, AgentEvent, Entry
+from adk_prism.runlog.run_digest import DIGEST_VERSION, NameKind, RunDigest
 
 MOST_USER, MOST_AGENT, MOST_CALLS = 2000, 6000, 4000
 """Characters: a question and its answer, and what the first tools did."""

@@ -34,7 +34,7 @@ from adk_prism.facts.model import (
     TakenOver,
 )
 from adk_prism.facts.open_nodes import OpenNodes
-from adk_prism.facts.retries import Retries
+from adk_prism.facts.resume_repeats import Retries
 from adk_prism.facts.text_delta import TextDeltas
 from adk_prism.runlog.entry import (
     AgentEvent,

@@ -11,11 +11,11 @@ from types import ModuleType
 from adk_prism.fieldcheck.kinds import Chunk, ChunkDisposition, Disposition, Rows
 from adk_prism.fieldcheck.tables import (
     actions,
+    ag_ui_events,
     calls,
     chunks,
     content,
     event,
-    events,
     files,
     finish_reasons,
     grounding_and_citations,
@@ -46,10 +46,10 @@ FINISH_REASONS: dict[str, ChunkDisposition] = chunks.FINISH_REASONS
 
 CHUNKS_HOME = chunks.__name__
 
-EVENTS: dict[str, Chunk] = events.TABLE
+EVENTS: dict[str, Chunk] = ag_ui_events.TABLE
 """By event type of AG-UI."""
 
-EVENTS_HOME = events.__name__
+EVENTS_HOME = ag_ui_events.__name__
 
 
 def home(upstream: str) -> str:

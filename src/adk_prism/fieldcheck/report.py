@@ -13,9 +13,9 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from adk_prism.fieldcheck import dispositions
+from adk_prism.fieldcheck.ag_ui_inventory import PACKAGE, AgUiRelease, accepted_events
 from adk_prism.fieldcheck.ag_ui_places import ag_ui_place
-from adk_prism.fieldcheck.chunk_inventory import Release, accepted
-from adk_prism.fieldcheck.event_inventory import PACKAGE, AgUiRelease, accepted_events
+from adk_prism.fieldcheck.ai_sdk_inventory import Release, accepted
 from adk_prism.fieldcheck.inventory import Inventory
 from adk_prism.fieldcheck.kinds import Chunk, Declined, Place, Projected, as_json
 

@@ -15,7 +15,7 @@ from collections.abc import Collection, Sequence
 from adk_prism.commands import Before, Submit
 from adk_prism.errors import Conflict
 from adk_prism.pipeline.chats import Chats
-from adk_prism.pipeline.live_messages import spoken_messages
+from adk_prism.pipeline.live_transcript import spoken_messages
 from adk_prism.pipeline.turns import ChatHistory, Turn, before
 
 MOST_NAMED = 2000

@@ -20,7 +20,7 @@ from adk_prism.pipeline.turns import ChatRun, fold_turns
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import AgentEvent, Entry, ForkPoint, Origin, RunId, RunStarted
 from adk_prism.source.fork import Past
-from adk_prism.source.rebuilding import Chapter
+from adk_prism.source.session_rebuild import Chapter
 from adk_prism.source.sessions import SHARED
 from adk_prism.source.untrusted import RefusedKeys, clean_head
 

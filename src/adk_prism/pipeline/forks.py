@@ -47,9 +47,9 @@ from adk_prism.source.apps import Apps
 from adk_prism.source.artifact_copies import ArtifactCopies
 from adk_prism.source.contract import EventSource
 from adk_prism.source.fork import Cuttings, Past, cut_session, without_state
-from adk_prism.source.rebuilding import answers_of, rebuild
 from adk_prism.source.redaction import serialise, state_json
 from adk_prism.source.request import RunRequest, Variant, checked_message, read_content
+from adk_prism.source.session_rebuild import answers_of, rebuild
 from adk_prism.source.untrusted import restored
 
 _SHARED = ("user:", "app:")

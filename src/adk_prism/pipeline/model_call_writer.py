@@ -15,7 +15,7 @@ from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import Fenced, LogError
 from adk_prism.runlog.contract import Receipt, RunLog
 from adk_prism.runlog.entry import CallPieces, Entry, ModelCalled, Origin, Record, RunId
-from adk_prism.source.model_calls.file_form import between_calls, from_file
+from adk_prism.source.model_calls.recorded_call import between_calls, from_file
 from adk_prism.source.model_calls.seen_call import CallTexts, ContentText, Detail, SeenCall
 
 MOST_AGENTS = 128

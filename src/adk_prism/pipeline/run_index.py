@@ -21,10 +21,10 @@ from adk_prism.errors import Gone, LogError, NotFound
 from adk_prism.facts.run_digest import DigestFold
 from adk_prism.runlog.cancel_task import cancel_task
 from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.digest import DIGEST_VERSION, RunDigest
 from adk_prism.runlog.entry import Entry, RunId
 from adk_prism.runlog.feedback_label import FEEDBACK, feedback_labels
 from adk_prism.runlog.notifier import Notifier
+from adk_prism.runlog.run_digest import DIGEST_VERSION, RunDigest
 
 STEP = 64
 """Entries that are read in one turn of the event loop: about a millisecond."""

@@ -13,8 +13,8 @@ from typing import get_args
 
 from adk_prism.errors import UsageError
 from adk_prism.facts.pricing import Prices, cost_of_used
-from adk_prism.runlog.digest import NAME_KINDS, NameKind
 from adk_prism.runlog.entry import Outcome
+from adk_prism.runlog.run_digest import NAME_KINDS, NameKind
 from adk_prism.runlog.run_query import ANY, Bounds, RunQuery
 from adk_prism.runlog.search_text import search_terms
 

@@ -20,8 +20,8 @@ from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.runlog.notes import Note
 from adk_prism.source.apps import Apps
-from adk_prism.source.earlier_version import bring_back, find_version, version_at
 from adk_prism.source.history import first_live
+from adk_prism.source.undo_rewind import bring_back, find_version, version_at
 
 KIND = "branch change"
 

@@ -7,7 +7,7 @@ from typing import Any
 from adk_prism.facts.pricing import Prices, sum_of
 from adk_prism.facts.run_digest import uses_of
 from adk_prism.runlog.contract import FoundRun, RunSummary
-from adk_prism.runlog.digest import NAME_KINDS, RunDigest
+from adk_prism.runlog.run_digest import NAME_KINDS, RunDigest
 from adk_prism.runlog.search_text import split_terms
 
 LONGEST_TITLE = 120

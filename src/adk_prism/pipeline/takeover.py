@@ -47,9 +47,9 @@ from adk_prism.runlog.recorder_run_id import is_recorded
 from adk_prism.source.apps import Apps
 from adk_prism.source.calls_in_doubt import InDoubt
 from adk_prism.source.contract import Emit, EventSource
-from adk_prism.source.rebuilding import answers_of, responses_of
 from adk_prism.source.remote.retry import until_back
 from adk_prism.source.request import RunRequest, read_content
+from adk_prism.source.session_rebuild import answers_of, responses_of
 from adk_prism.source.session_runs import Stored, stored_events
 
 INTERVAL = 0.8

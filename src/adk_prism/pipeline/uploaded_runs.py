@@ -22,7 +22,7 @@ from adk_prism.pipeline.runs import new_run
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import Entry, ModelCalled, Origin, RunId, RunStarted, pack, unpack
 from adk_prism.runlog.leases import Leases, LocalLeases
-from adk_prism.source.model_calls.file_form import from_file
+from adk_prism.source.model_calls.recorded_call import from_file
 from adk_prism.source.recording_file import read_run
 from adk_prism.source.redaction import foreign_json
 

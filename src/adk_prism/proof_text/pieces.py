@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from adk_prism.facts.proof_model import Citation, Factor, Reading, Step, Unread
-from adk_prism.proof_text.prose.text_pieces import ProofText
+from adk_prism.proof_text.prose.findings import ProofText
 
 MOST = 48
 """Pieces of each kind that a proof shows, and that are read from one tool's layer."""

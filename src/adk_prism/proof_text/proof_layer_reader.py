@@ -21,7 +21,7 @@ from adk_prism.proof_text.pieces import MOST, Pieces
 from adk_prism.proof_text.prose.confidence_item import about, is_overall, read_items
 from adk_prism.proof_text.prose.confidence_text import NO_VALUE
 from adk_prism.proof_text.prose.confidence_value import OUT_OF_RANGE
-from adk_prism.proof_text.prose.text_pieces import cut
+from adk_prism.proof_text.prose.findings import cut
 from adk_prism.runlog.entry import NOTHING
 
 

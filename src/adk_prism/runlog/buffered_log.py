@@ -17,7 +17,6 @@ from typing import Literal
 
 from adk_prism.errors import Gone, LogError, NotFound
 from adk_prism.runlog.contract import Census, Receipt, Retention, RunSummary, SearchPage
-from adk_prism.runlog.digest import RunDigest
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, Record, RunEnded, RunId
 from adk_prism.runlog.group_commit import GroupCommit
 from adk_prism.runlog.hooks import HookedLog
@@ -26,6 +25,7 @@ from adk_prism.runlog.notes import Note, NoteOwner
 from adk_prism.runlog.pieces import digest, pack_piece, unpack_piece
 from adk_prism.runlog.recent_entries import TAIL_BYTES, BufferedRun
 from adk_prism.runlog.retention import runs_to_trim
+from adk_prism.runlog.run_digest import RunDigest
 from adk_prism.runlog.run_query import RunQuery
 from adk_prism.runlog.run_state import (
     already_trimmed,

@@ -25,9 +25,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from adk_prism.runlog.digest import RunDigest
 from adk_prism.runlog.entry import Entry, Origin, Outcome, Record, RunId
 from adk_prism.runlog.notes import Note, NoteOwner
+from adk_prism.runlog.run_digest import RunDigest
 from adk_prism.runlog.run_query import RunQuery
 
 

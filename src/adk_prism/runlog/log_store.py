@@ -13,11 +13,11 @@ from typing import Protocol
 from msgspec import Struct
 
 from adk_prism.runlog.contract import Census, RunSummary, SearchPage
-from adk_prism.runlog.digest import RunDigest
 from adk_prism.runlog.entry import EVENT, AgentEvent, Entry, Origin, RunEnded, RunId
 from adk_prism.runlog.notes import Note, NoteOwner
 from adk_prism.runlog.recent_entries import BufferedRun
 from adk_prism.runlog.retention import EndedRun
+from adk_prism.runlog.run_digest import RunDigest
 from adk_prism.runlog.run_query import RunQuery
 from adk_prism.runlog.run_state import Packed
 

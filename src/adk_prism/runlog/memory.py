@@ -15,13 +15,13 @@ from msgspec import structs
 
 from adk_prism.errors import LogError
 from adk_prism.runlog.contract import Census, Receipt, Retention, RunSummary, SearchPage
-from adk_prism.runlog.digest import RunDigest
-from adk_prism.runlog.digest_search import KeptDigest, keep, scan
 from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId
 from adk_prism.runlog.hooks import HookedLog
+from adk_prism.runlog.in_memory_search import KeptDigest, keep, scan
 from adk_prism.runlog.notes import OWNER_NOTES, Note, NoteOwner, by_kind_and_key, too_many
 from adk_prism.runlog.pieces import SESSION_BYTES, digest, pack_piece, unpack_piece
 from adk_prism.runlog.retention import MAX_TOMBSTONES, EndedRun, runs_to_trim
+from adk_prism.runlog.run_digest import RunDigest
 from adk_prism.runlog.run_query import RunQuery
 from adk_prism.runlog.run_state import (
     READ_BATCH,

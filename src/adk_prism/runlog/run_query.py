@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from adk_prism.runlog.digest import NameKind, Used
+from adk_prism.runlog.run_digest import NameKind, Used
 
 
 class Bounds(Struct, frozen=True):

@@ -45,8 +45,8 @@ from adk_prism.server.routes import record, recordings
 from adk_prism.server.settings import Settings
 from adk_prism.server.settings.sources import read_settings
 from adk_prism.server.wiring import make_context
-from adk_prism.source.adk.a2a import require_a2a
-from adk_prism.source.adk_process import set_default_model, set_features
+from adk_prism.source.adk.a2a_server import require_a2a
+from adk_prism.source.adk_settings import set_default_model, set_features
 from adk_prism.source.apps import Apps
 from adk_prism.source.extra_plugins import load_plugins
 from adk_prism.source.remote.app import RemoteApp

@@ -15,7 +15,7 @@ from adk_prism.pipeline.cancellation import Canceller
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.conversation import Conversations
 from adk_prism.pipeline.deletions import Deletions
-from adk_prism.pipeline.films import Films
+from adk_prism.pipeline.film_cache import Films
 from adk_prism.pipeline.forks import Forks
 from adk_prism.pipeline.live_runs import LiveRuns
 from adk_prism.pipeline.run_index import RunIndex
@@ -27,7 +27,7 @@ from adk_prism.pipeline.takeover import Takeovers
 from adk_prism.pipeline.uploaded_runs import Uploads
 from adk_prism.runlog.contract import RunLog
 from adk_prism.server.client_state import ClientState
-from adk_prism.server.error_texts import ErrorTexts
+from adk_prism.server.error_text_store import ErrorTexts
 from adk_prism.server.evaluation import Evaluator
 from adk_prism.server.files.run_files import RunFiles
 from adk_prism.server.idempotency import Idempotency

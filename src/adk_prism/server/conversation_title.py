@@ -5,7 +5,7 @@ from __future__ import annotations
 from adk_prism.errors import Gone, NotFound
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.conversation_label import LONGEST_TITLE, read_label
-from adk_prism.pipeline.live_messages import first_user_text
+from adk_prism.pipeline.live_transcript import first_user_text
 from adk_prism.projection.ai_sdk.user_message import user_message
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Origin, RunId, RunStarted

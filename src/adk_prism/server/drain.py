@@ -14,7 +14,7 @@ import asyncio
 from dataclasses import dataclass
 
 from adk_prism.pipeline.broadcast import Broadcaster
-from adk_prism.pipeline.films import Films
+from adk_prism.pipeline.film_cache import Films
 from adk_prism.pipeline.live_runs import LiveRuns
 from adk_prism.pipeline.runs import Runs
 from adk_prism.runlog.leases import Leases

@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from adk_prism.diagnostics import Diagnostic, Report
 from adk_prism.projection.contract import Payload, ProtocolSpec
-from adk_prism.server.error_texts import ErrorTexts
+from adk_prism.server.error_text_store import ErrorTexts
 from adk_prism.source.error_text import report_error
 
 HEADERS = {

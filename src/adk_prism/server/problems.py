@@ -2,7 +2,7 @@
 
 Decides how an error becomes a status and a text. Ours are safe to show and are shown; anything else
 is one fixed sentence with a correlation id, and the operator gets the cause under the same id. On a
-developer's own machine the cause's text is shown, too (`error_texts`). Which clients get plain text
+developer's own machine the cause's text is shown, too (`error_text_store`). Which clients get plain text
 `problem_form` decides.
 ADK's clients look for `detail`, which is there. A body that is JSON of the wrong shape is 422, as
 FastAPI and ADK say; a body that is not JSON is 400.
@@ -29,7 +29,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
 from adk_prism.errors import Draining, NotBuilt, PrismError, TooMany, Unauthorized
-from adk_prism.server.error_texts import ErrorTexts
+from adk_prism.server.error_text_store import ErrorTexts
 from adk_prism.server.observability.request_tracking import CURRENT_REQUEST
 from adk_prism.server.problem_format import MEDIA_TYPE, TEXT_TYPE, wants_text
 from adk_prism.source.error_text import message_of, report_error

@@ -27,6 +27,7 @@ from adk_prism.server.routes import (
     adk_artifacts,
     adk_live,
     adk_meta,
+    adk_run,
     adk_sessions,
     adk_trace,
     ag_ui,
@@ -54,7 +55,6 @@ from adk_prism.server.routes import (
     record,
     recordings,
     rerun,
-    run,
     runs,
     setup,
     share_links,
@@ -113,7 +113,7 @@ def _of_adk(context: Context, calls: ModelCalls) -> Iterator[APIRouter]:
         lifecycle,
     ).router()
     yield adk_artifacts.ArtifactRoutes(apps, context.audit).router()
-    yield run.RunRoutes(apps, log, context.starter, context.streams).router()
+    yield adk_run.RunRoutes(apps, log, context.starter, context.streams).router()
 
 
 def _of_chats(context: Context) -> Iterator[APIRouter]:

@@ -13,7 +13,7 @@ from adk_prism.projection.contract import Format, ProtocolSpec
 from adk_prism.projection.file_links import FileLinks
 from adk_prism.runlog.entry import BEGINNING, Position, RunId
 from adk_prism.server.base_url import base_url
-from adk_prism.server.error_texts import ErrorTexts
+from adk_prism.server.error_text_store import ErrorTexts
 from adk_prism.server.event_stream import EventStream, Viewable
 from adk_prism.server.settings import Settings
 

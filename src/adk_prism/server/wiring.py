@@ -18,7 +18,7 @@ from adk_prism.pipeline.cancellation import Canceller
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.conversation import Conversations
 from adk_prism.pipeline.deletions import Deletions
-from adk_prism.pipeline.films import Films
+from adk_prism.pipeline.film_cache import Films
 from adk_prism.pipeline.fork_history import ForkHistories
 from adk_prism.pipeline.forks import Forks
 from adk_prism.pipeline.live_runs import LiveRuns

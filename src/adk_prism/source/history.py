@@ -8,7 +8,7 @@ from google.adk.events.event import Event
 from google.adk.sessions.session import Session
 
 COPY = "copy-"
-"""How the id of an event begins that was rewound and brought back (`earlier_version`)."""
+"""How the id of an event begins that was rewound and brought back (`undo_rewind`)."""
 
 
 def is_copy(event: Event) -> bool:

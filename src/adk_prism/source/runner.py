@@ -34,7 +34,7 @@ from adk_prism.errors import Conflict, Unprocessable
 from adk_prism.runlog.entry import NOTHING, Agent, Record, RunStarted, is_absent
 from adk_prism.source.adk.task_scope import paused_task_invocation
 from adk_prism.source.adk.telemetry import run_telemetry
-from adk_prism.source.adk_process import limit_of_model_calls
+from adk_prism.source.adk_settings import limit_of_model_calls
 from adk_prism.source.agents import list_agents, root_kind
 from adk_prism.source.answers import Answers
 from adk_prism.source.approval_payload_errors import approval_payload_errors

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from adk_prism.errors import LogError, UsageError
 from adk_prism.runlog.contract import LogObserver, RunLog
-from adk_prism.runlog.digest import DIGEST_VERSION, RunDigest, Used
 from adk_prism.runlog.entry import Origin, RunEnded, RunId
+from adk_prism.runlog.run_digest import DIGEST_VERSION, RunDigest, Used
 from adk_prism.runlog.run_query import Bounds, RunQuery
 from adk_prism.testing.runlog_steps import (
     END,

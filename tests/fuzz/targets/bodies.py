@@ -14,7 +14,7 @@ from adk_prism.pipeline.conversation import read_content
 from adk_prism.runlog.entry import to_raw
 from adk_prism.server.adk import adk_models
 from adk_prism.server.guards.strict_body import parse_body
-from adk_prism.server.routes.run import RunAgentRequest
+from adk_prism.server.routes.adk_run import RunAgentRequest
 from adk_prism.source.request import checked_message
 
 _ADK_WORDS = (

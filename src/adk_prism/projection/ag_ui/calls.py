@@ -28,7 +28,7 @@ from adk_prism.projection.ag_ui.frames import (
 from adk_prism.projection.ag_ui.json_ending import ending
 from adk_prism.projection.ag_ui.json_text import bounded, text_of
 from adk_prism.projection.ag_ui.owners import Tag
-from adk_prism.projection.ag_ui.speech import spoken_by
+from adk_prism.projection.ag_ui.speaker import spoken_by
 
 Status = Literal["ok", "interim", "error", "denied", "abandoned", "withdrawn"]
 LONG_RUNNING = "adk.long_running"

@@ -47,7 +47,7 @@ from adk_prism.projection.ag_ui.owners import Owners, Tag
 from adk_prism.projection.ag_ui.questions import Questions
 from adk_prism.projection.ag_ui.run_input import parent_run, run_id, run_input
 from adk_prism.projection.ag_ui.shared_state import SharedState
-from adk_prism.projection.ag_ui.speech import spoken_by
+from adk_prism.projection.ag_ui.speaker import spoken_by
 from adk_prism.projection.ag_ui.usage import Usage
 from adk_prism.projection.ag_ui.user_transcripts import Utterances, user_text
 from adk_prism.projection.contract import Options

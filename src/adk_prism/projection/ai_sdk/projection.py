@@ -52,7 +52,7 @@ from adk_prism.projection.ai_sdk.frames import (
     ToolOutputError,
 )
 from adk_prism.projection.ai_sdk.metadata import Metadata
-from adk_prism.projection.ai_sdk.step_parts import StepParts
+from adk_prism.projection.ai_sdk.step_reset import StepParts
 from adk_prism.projection.ai_sdk.steps import Steps
 from adk_prism.projection.ai_sdk.user_message import milliseconds
 from adk_prism.projection.fact_methods import FactMethods, fact_methods

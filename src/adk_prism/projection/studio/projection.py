@@ -28,7 +28,6 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.outcome import BROKEN, UNANSWERED, ending_text
 from adk_prism.facts.run_reader import Reader
 from adk_prism.projection.fact_methods import FactMethods, fact_methods
-from adk_prism.projection.studio.answers import Answers
 from adk_prism.projection.studio.frames import (
     Chunk,
     Done,
@@ -45,6 +44,7 @@ from adk_prism.projection.studio.frames import (
     ToolCall,
     ToolResult,
 )
+from adk_prism.projection.studio.node_answers import Answers
 from adk_prism.projection.studio.nodes import Asked, Nodes, status_of
 from adk_prism.projection.studio.parallel_text import Voices
 from adk_prism.projection.studio.questions import Moment, ask_approval, ask_input, safe

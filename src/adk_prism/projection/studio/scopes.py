@@ -10,7 +10,7 @@ from __future__ import annotations
 from msgspec import Raw
 
 from adk_prism.facts.model import NodeBegan, Speaker
-from adk_prism.projection.studio.answers import Answer
+from adk_prism.projection.studio.node_answers import Answer
 from adk_prism.runlog.entry import NOTHING, NodeKind
 
 _ASKED: frozenset[NodeKind] = frozenset(("agent", "workflow"))

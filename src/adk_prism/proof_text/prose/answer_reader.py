@@ -21,6 +21,7 @@ from adk_prism.proof_text.prose.confidence_text import (
     read_cell,
     read_statements,
 )
+from adk_prism.proof_text.prose.findings import ProofText, TextPieces
 from adk_prism.proof_text.prose.inline_citation import has_any
 from adk_prism.proof_text.prose.inline_citation_reader import InlineReader, may_cite
 from adk_prism.proof_text.prose.markdown_line import (
@@ -36,7 +37,6 @@ from adk_prism.proof_text.prose.markdown_line import (
     plain_line,
     read_line,
 )
-from adk_prism.proof_text.prose.text_pieces import ProofText, TextPieces
 
 LABELS = 4_096
 """The most labels that are read in one text. A text with more is useless to a person, and a hostile one

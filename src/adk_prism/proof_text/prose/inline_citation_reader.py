@@ -10,8 +10,8 @@ import re
 
 from adk_prism.proof_text.prose import inline_citation
 from adk_prism.proof_text.prose.citation_text import read_citations
+from adk_prism.proof_text.prose.findings import TextPieces
 from adk_prism.proof_text.prose.markdown_line import read_line
-from adk_prism.proof_text.prose.text_pieces import TextPieces
 
 _MARK = re.compile(r"\S\s?\[(\d{1,3})\]")
 _NOTE = re.compile(r"^[ \t>]{0,8}\[(?P<number>\d{1,3})\]:?[ \t]+(?=\S)", re.M)

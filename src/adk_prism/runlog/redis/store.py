@@ -13,22 +13,22 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
 from adk_prism.runlog.buffered_log import BufferedLog
 from adk_prism.runlog.contract import Census, RunSummary, SearchPage
-from adk_prism.runlog.digest import RunDigest
 from adk_prism.runlog.entry import Entry, Origin, RunId
 from adk_prism.runlog.log_store import AppendResult, FollowedRun, Group, StoredRun
 from adk_prism.runlog.notes import Note, NoteOwner
 from adk_prism.runlog.recent_entries import TAIL_BYTES, BufferedRun
 from adk_prism.runlog.redis.client import asking, is_cluster, listening
-from adk_prism.runlog.redis.digests import RedisDigests
 from adk_prism.runlog.redis.keys import DEFAULT_PREFIX, Keys
 from adk_prism.runlog.redis.notes import RedisNotes
 from adk_prism.runlog.redis.pieces import RedisPieces
 from adk_prism.runlog.redis.reader import RedisReader
+from adk_prism.runlog.redis.run_search import RedisDigests
 from adk_prism.runlog.redis.scripts import APPEND, REMOVE, Script
 from adk_prism.runlog.redis.server_check import check_server
 from adk_prism.runlog.redis.subscriptions import RunSubscriptions
 from adk_prism.runlog.redis.writer import RedisWriter, log_errors
 from adk_prism.runlog.retention import EndedRun
+from adk_prism.runlog.run_digest import RunDigest
 from adk_prism.runlog.run_query import RunQuery
 from adk_prism.runlog.run_state import is_from
 

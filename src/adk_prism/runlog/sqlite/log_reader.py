@@ -19,7 +19,7 @@ from adk_prism.runlog.entry import Entry, Origin, RunId
 from adk_prism.runlog.notes import Note, NoteOwner
 from adk_prism.runlog.pieces import unpack_piece
 from adk_prism.runlog.run_query import RunQuery
-from adk_prism.runlog.sqlite import digests, notes, pieces, queries
+from adk_prism.runlog.sqlite import notes, pieces, queries, run_search
 from adk_prism.runlog.sqlite.file import MIGRATIONS, check_version
 from adk_prism.runlog.sqlite.writer import STORE_ERRORS, reason_of
 
@@ -93,7 +93,7 @@ class SqliteLogReader:
                 "The run log was written by an older adk-prism and has no index yet. "
                 "Start adk-prism serve with it once."
             )
-        return self._ask(lambda it: digests.search(it, query, limit, before))
+        return self._ask(lambda it: run_search.search(it, query, limit, before))
 
     def _has(self, table: str) -> bool:
         asked = "SELECT 1 FROM sqlite_schema WHERE name = ?"

@@ -28,15 +28,15 @@ from msgspec import Struct
 from adk_prism.errors import LogError
 from adk_prism.runlog.buffered_log import BufferedLog
 from adk_prism.runlog.contract import Census, RunSummary, SearchPage
-from adk_prism.runlog.digest import RunDigest
 from adk_prism.runlog.entry import Entry, Origin, RunId
 from adk_prism.runlog.log_store import OK, AppendResult, FollowedRun, Group, StoredRun
 from adk_prism.runlog.notes import Note, NoteOwner, too_many
 from adk_prism.runlog.recent_entries import TAIL_BYTES, BufferedRun
 from adk_prism.runlog.retention import EndedRun
+from adk_prism.runlog.run_digest import RunDigest
 from adk_prism.runlog.run_query import RunQuery
 from adk_prism.runlog.run_state import not_open, trimmed
-from adk_prism.runlog.sqlite import digests, notes, pieces, queries
+from adk_prism.runlog.sqlite import notes, pieces, queries, run_search
 from adk_prism.runlog.sqlite.file import DatabaseFile, FileLock, Synchronous, prepare
 from adk_prism.runlog.sqlite.reader import SqliteReader
 from adk_prism.runlog.sqlite.writer import STORE_ERRORS, SqliteWriter, reason_of
@@ -155,7 +155,7 @@ class SqliteStore:
 
     async def index(self, run: RunId, digest: RunDigest) -> None:
         try:
-            await self._in_thread(lambda: self._writer.change(digests.put_digest, run, digest))
+            await self._in_thread(lambda: self._writer.change(run_search.put_digest, run, digest))
         except STORE_ERRORS as error:
             raise LogError(f"A run could not be indexed: {reason_of(error)}.") from error
         self._grow_journal(_GROUP_BYTES)
@@ -264,10 +264,10 @@ class SqliteStore:
         return await self._reader.ask(queries.count_runs, before)
 
     async def unindexed(self, limit: int) -> Sequence[RunId]:
-        return await self._reader.ask(digests.unindexed, limit)
+        return await self._reader.ask(run_search.unindexed, limit)
 
     async def search(self, query: RunQuery, limit: int, before: int | None) -> SearchPage:
-        return await self._reader.ask(digests.search, query, limit, before)
+        return await self._reader.ask(run_search.search, query, limit, before)
 
     def follow(self, live: BufferedRun) -> AbstractAsyncContextManager[FollowedRun]:
         raise trimmed(live.run)  # No other process writes: every active run is in memory.

@@ -3,7 +3,7 @@
 Chat clients post their whole history with every message, photos included; the server needs the last message,
 and only role and id of the others. So the body is scanned piece by piece: each earlier message is replaced by
 a stub `{"id", "role"}` as soon as it is complete. Short system messages stay, and so do results at the end of
-the list, if a protocol has them as messages (`held_results`). Memory is bounded by twice the limit.
+the list, if a protocol has them as messages (`trailing_tool_results`). Memory is bounded by twice the limit.
 
 The scan finds strings, brackets and commas only. What it keeps is parsed strictly afterwards, and so is each
 earlier message before it is dropped, unless it alone is over the limit.
@@ -16,8 +16,8 @@ import re
 import msgspec
 
 from adk_prism.errors import TooLarge, UsageError
-from adk_prism.server.guards.held_results import HeldResults
 from adk_prism.server.guards.strict_body import explain_invalid, too_deep
+from adk_prism.server.guards.trailing_tool_results import HeldResults
 
 MOST_MARKS = 2_000_000
 """Strings, brackets and separators in one body: a second's work, and ten thousand long messages."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from adk_prism.diagnostics import Diagnostic, Report
-from adk_prism.server.error_texts import ErrorRule, ErrorTexts
+from adk_prism.server.error_text_store import ErrorRule, ErrorTexts
 from adk_prism.server.observability.access_log import access_log
 from adk_prism.server.observability.audit.audit_log import AuditLog, open_audit_log
 from adk_prism.server.observability.diagnostics_sink import sink

@@ -32,7 +32,7 @@ from adk_prism.server.guards.name_rules import AppName, check_session, check_use
 from adk_prism.server.identity.caller import DEFAULT_USER, Anyone, Caller, spoken_user
 from adk_prism.server.identity.parameters import CallerOf
 from adk_prism.server.run_starter import Sent
-from adk_prism.source.adk.a2a import A2aMessage, a2a_app, check_card
+from adk_prism.source.adk.a2a_server import A2aMessage, a2a_app, check_card
 
 CARD = "agent.json"
 """The file with an app's card, as ADK names it."""

@@ -18,7 +18,7 @@ from adk_prism.server.guards.name_rules import AppName, SessionId
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.parameters import QueryUser
 from adk_prism.server.problem_format import AG_UI_PATH, TEXT_RESPONSES
-from adk_prism.server.routes.run import Key
+from adk_prism.server.routes.adk_run import Key
 
 Dialect = Annotated[str, Query(description="AG-UI version: 0.0.59 or 1.0; the input's by default")]
 LastSeen = Annotated[str, Header(alias="Last-Event-ID")]

@@ -36,7 +36,7 @@ from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import Origin
 from adk_prism.server.adk.app_info import folder_of
 from adk_prism.server.conversation_title import first_words
-from adk_prism.server.error_texts import ErrorTexts
+from adk_prism.server.error_text_store import ErrorTexts
 from adk_prism.server.guards.name_rules import AppName
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.parameters import CallerOf

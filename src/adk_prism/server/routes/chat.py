@@ -27,7 +27,7 @@ from adk_prism.server.guards.strict_body import StrictRequest, StrictRoute
 from adk_prism.server.identity.caller import caller_of
 from adk_prism.server.observability.audit.audit_log import AuditLog
 from adk_prism.server.problem_format import CHAT_PATH, TEXT_RESPONSES
-from adk_prism.server.routes.run import Key
+from adk_prism.server.routes.adk_run import Key
 from adk_prism.server.run_starter import RunStarter, Sent
 from adk_prism.server.run_streams import RunStreams
 from adk_prism.source.apps import Apps

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import JSONResponse
 
-from adk_prism.server.error_texts import ErrorTexts
+from adk_prism.server.error_text_store import ErrorTexts
 
 NONE: dict[int | str, dict[str, Any]] = {
     204: {"description": "no such error, or not for the caller"}

@@ -16,7 +16,7 @@ from pydantic.alias_generators import to_camel
 from adk_prism.errors import NotFound
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.feedback import Feedback, Feedbacks, check_comment, read_score
-from adk_prism.pipeline.live_messages import spoken_messages
+from adk_prism.pipeline.live_transcript import spoken_messages
 from adk_prism.projection.ag_ui.history import ThreadMessages
 from adk_prism.projection.contract import Options
 from adk_prism.projection.message_scope import WHOLE

@@ -17,7 +17,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from adk_prism.errors import PrismError
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.entry_detail import EntryDetails
-from adk_prism.pipeline.films import Films
+from adk_prism.pipeline.film_cache import Films
 from adk_prism.pipeline.model_calls import ModelCalls
 from adk_prism.pipeline.share import read_page, shared_file
 from adk_prism.runlog.entry import RunId

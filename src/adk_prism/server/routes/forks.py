@@ -27,7 +27,7 @@ from adk_prism.server.idempotency import Idempotency
 from adk_prism.server.identity.parameters import Run
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.observability.audit.audit_log import AuditLog
-from adk_prism.server.routes.run import Key
+from adk_prism.server.routes.adk_run import Key
 from adk_prism.server.run_streams import RUN_HEADER
 from adk_prism.source.apps import Apps
 

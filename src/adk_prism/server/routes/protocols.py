@@ -12,7 +12,7 @@ from adk_prism.projection.contract import ProtocolSpec
 from adk_prism.server.guards.name_rules import AppName
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.caller import caller_of
-from adk_prism.server.routes.run import Key
+from adk_prism.server.routes.adk_run import Key
 from adk_prism.server.run_starter import RunStarter, Sent
 from adk_prism.server.run_streams import RunStreams
 

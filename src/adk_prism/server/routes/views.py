@@ -11,7 +11,7 @@ import msgspec
 from fastapi import APIRouter, Query, Response
 
 from adk_prism.errors import BadPosition
-from adk_prism.pipeline.films import Films
+from adk_prism.pipeline.film_cache import Films
 from adk_prism.runlog.entry import parse_position
 from adk_prism.server.identity.parameters import Run
 

@@ -9,8 +9,8 @@ from adk_prism.source.adk import (
     agent_attributes,
     credential_redaction,
     live_call_cancellation,
+    live_connect_request,
     live_eager_task,
-    live_requests,
     live_stock_flow,
     live_support,
     live_tools,
@@ -56,7 +56,7 @@ CAPABILITIES: tuple[Capability, ...] = (
         name="live requests",
         summary="see what is sent to a live model when its connection is opened",
         without="model calls of live runs have times and tokens only",
-        probe=live_requests.probe,
+        probe=live_connect_request.probe,
     ),
     Capability(
         name="audio bypass",

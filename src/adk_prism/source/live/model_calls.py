@@ -1,10 +1,10 @@
 """The model calls of a live run: each turn of the model is one.
 
 What the model was sent: the setup and history with which the connection was opened
-(`source.adk.live_requests`), and then the messages and tool results that the request queue gave to ADK. They
-are read when the model answers: callbacks may change them until then. A turn is over when the model says so,
-is interrupted, or goes on with the results of its tools. Tokens may be reported after that: then the call
-waits for them, until the next input.
+(`source.adk.live_connect_request`), and then the messages and tool results that the request queue gave to
+ADK. They are read when the model answers: callbacks may change them until then. A turn is over when the model
+says so, is interrupted, or goes on with the results of its tools. Tokens may be reported after that: then the
+call waits for them, until the next input.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from adk_prism.runlog.entry import Origin
 from adk_prism.source.adk.telemetry import run_telemetry
-from adk_prism.source.adk_process import limit_of_model_calls
+from adk_prism.source.adk_settings import limit_of_model_calls
 
 Modality = Literal["audio", "text"]
 

@@ -27,7 +27,7 @@ from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.facts.adk_event import INPUT
 from adk_prism.runlog.entry import NOTHING, is_absent, to_raw
 from adk_prism.source.adk.live_call_cancellation import CANCEL_CALLS
-from adk_prism.source.adk.live_requests import SEE_REQUEST
+from adk_prism.source.adk.live_connect_request import SEE_REQUEST
 from adk_prism.source.adk.live_tools import agent_context
 from adk_prism.source.approval_payload_errors import tool_failure
 from adk_prism.source.client_tool import is_client_tool

@@ -24,7 +24,7 @@ from google.genai import types
 from adk_prism.diagnostics import Report, ignore
 from adk_prism.runlog.entry import Agent, AgentEvent, Record, RunStarted
 from adk_prism.source.adk.live_call_cancellation import watch_cancellations
-from adk_prism.source.adk.live_requests import watch_requests
+from adk_prism.source.adk.live_connect_request import watch_requests
 from adk_prism.source.adk.live_stock_flow import has_event_plugins, is_stock_runner, process_event
 from adk_prism.source.agents import list_agents
 from adk_prism.source.contract import Emit

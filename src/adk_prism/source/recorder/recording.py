@@ -21,7 +21,7 @@ from adk_prism.runlog.entry import NOTHING, AgentEvent, Entry, Origin, Record, R
 from adk_prism.source.adk.restored_events import INTERNAL_PREFIX
 from adk_prism.source.agents import list_agents
 from adk_prism.source.live.audio_log import AudioLog, audio_in
-from adk_prism.source.model_calls.file_form import in_file
+from adk_prism.source.model_calls.recorded_call import in_file
 from adk_prism.source.model_calls.seen_call import Detail, SeenCall
 from adk_prism.source.nodes.tracker import code_of
 from adk_prism.source.recorder.outbox import OutboundRun, Outbox

@@ -15,13 +15,13 @@ from msgspec import MsgspecError
 from redis.asyncio import Redis
 
 from adk_prism.runlog.contract import SearchPage
-from adk_prism.runlog.digest import DIGEST_VERSION, RunDigest, decode_digest, encode_digest
-from adk_prism.runlog.digest_search import KeptDigest, keep, scan
 from adk_prism.runlog.entry import RunId
+from adk_prism.runlog.in_memory_search import KeptDigest, keep, scan
 from adk_prism.runlog.redis.encoding import read_run
 from adk_prism.runlog.redis.keys import Keys
 from adk_prism.runlog.redis.scripts import INDEX, Script
 from adk_prism.runlog.redis.writer import log_errors
+from adk_prism.runlog.run_digest import DIGEST_VERSION, RunDigest, decode_digest, encode_digest
 from adk_prism.runlog.run_query import RunQuery
 
 MOST_DIGESTS = 2000

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import Struct
 
 from adk_prism.runlog.contract import FoundRun, RunSummary, SearchPage
-from adk_prism.runlog.digest import NameKind, RunDigest
 from adk_prism.runlog.entry import Origin
+from adk_prism.runlog.run_digest import NameKind, RunDigest
 from adk_prism.runlog.run_query import ANY, RunQuery, name_pattern
 from adk_prism.runlog.run_state import is_from
 from adk_prism.runlog.search_text import search_terms

@@ -11,7 +11,7 @@ from importlib.resources import files
 import msgspec
 from msgspec import Struct
 
-from adk_prism.fieldcheck.chunk_inventory import Keys
+from adk_prism.fieldcheck.ai_sdk_inventory import Keys
 
 PACKAGE = "@ag-ui/core"
 

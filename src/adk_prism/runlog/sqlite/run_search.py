@@ -10,15 +10,15 @@ import sqlite3
 from collections.abc import Iterator
 
 from adk_prism.runlog.contract import FoundRun, SearchPage
-from adk_prism.runlog.digest import (
+from adk_prism.runlog.entry import RunId
+from adk_prism.runlog.in_memory_search import page_of
+from adk_prism.runlog.run_digest import (
     DIGEST_VERSION,
     RunDigest,
     decode_digest,
     decode_used,
     encode_digest,
 )
-from adk_prism.runlog.digest_search import page_of
-from adk_prism.runlog.entry import RunId
 from adk_prism.runlog.run_query import ANY, Bounds, NamePattern, RunQuery, name_pattern
 from adk_prism.runlog.search_text import search_terms
 from adk_prism.runlog.sqlite.queries import DIGEST_TABLES, RUN_COLUMNS, stored_run
