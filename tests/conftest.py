@@ -7,6 +7,7 @@ proves nothing. Without `--all`, slow tests are not collected; `tests/slow.py` l
 from __future__ import annotations
 
 import gc
+import logging
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -79,6 +80,13 @@ class Node:
 
     binary: Path
     folder: Path
+
+
+def pytest_runtest_teardown() -> None:
+    """Let ADK log again after a command ran in this process: commands that print errors silence it."""
+    logger = logging.getLogger("google_adk")
+    if logger.level == logging.CRITICAL:
+        logger.setLevel(logging.NOTSET)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from adk_prism.source.adk.failed_import_cache import REPEATED
 _SAME_ERROR = """
 import importlib, sys
 sys.modules["a2a"] = None if {hidden} else sys.modules.get("a2a")
-from adk_prism.source.adk import missing_extras
+from adk_prism.source.adk import failed_import_cache
 
 def failure():
     try:
@@ -24,13 +24,13 @@ def failure():
 before = failure()
 reads = []
 sys.addaudithook(lambda event, args: reads.append(args[0]) if event == "open" else None)
-missing_extras.remember_missing_extras()
+failed_import_cache.remember_missing_extras()
 reads.clear()
 after = failure()
 assert before is not None and after == before, (before, after)
 assert not reads, reads
-assert len([f for f in sys.meta_path if type(f).__module__ == missing_extras.__name__]) == 1
-missing_extras.remember_missing_extras()
+assert len([f for f in sys.meta_path if type(f).__module__ == failed_import_cache.__name__]) == 1
+failed_import_cache.remember_missing_extras()
 import colorsys  # others are found as ever
 """
 
