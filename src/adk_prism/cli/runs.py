@@ -17,8 +17,8 @@ from adk_prism.console.client import Client
 from adk_prism.console.rows import Row, Style
 from adk_prism.errors import UsageError
 from adk_prism.facts.pricing import Prices, total_cost
+from adk_prism.pipeline.run_list_item import shown_found
 from adk_prism.pipeline.search_fields import SEARCH_FIELDS, read_query
-from adk_prism.pipeline.shown_run import shown_found
 from adk_prism.runlog.contract import LogReader
 from adk_prism.runlog.run_query import RunQuery
 

@@ -41,7 +41,7 @@ from adk_prism.server.problem_format import RESPONSES
 from adk_prism.server.problems import ProblemEdge, add_problems
 from adk_prism.server.resume_url import ResumeAddress
 from adk_prism.server.routers import add_routes
-from adk_prism.server.routes import record, recordings
+from adk_prism.server.routes import recorder, recordings
 from adk_prism.server.settings import Settings
 from adk_prism.server.settings.sources import read_settings
 from adk_prism.server.wiring import make_context
@@ -181,7 +181,9 @@ def _path_limits(settings: Settings) -> list[PathLimit]:
     history = max(settings.history_limit, settings.body_limit)
     return [
         PathLimit(
-            re.compile(f"{recordings.PATH}|{record.PATH}"), "--upload-limit", settings.upload_limit
+            re.compile(f"{recordings.PATH}|{recorder.PATH}"),
+            "--upload-limit",
+            settings.upload_limit,
         ),
         PathLimit(CHAT_PATH, "--history-limit", history),
         PathLimit(AGENT_PATH, "--history-limit", history),

@@ -24,7 +24,7 @@ from adk_prism.server.price_list import prices_of
 from adk_prism.server.problem_format import RESPONSES
 from adk_prism.server.routes import (
     a2a,
-    adk_artifacts,
+    adk_artifacts_and_memory,
     adk_live,
     adk_meta,
     adk_run,
@@ -52,7 +52,7 @@ from adk_prism.server.routes import (
     model_calls,
     protocols,
     ready,
-    record,
+    recorder,
     recordings,
     rerun,
     runs,
@@ -112,7 +112,7 @@ def _of_adk(context: Context, calls: ModelCalls) -> Iterator[APIRouter]:
         context.audit,
         lifecycle,
     ).router()
-    yield adk_artifacts.ArtifactRoutes(apps, context.audit).router()
+    yield adk_artifacts_and_memory.ArtifactRoutes(apps, context.audit).router()
     yield adk_run.RunRoutes(apps, log, context.starter, context.streams).router()
 
 
@@ -163,7 +163,7 @@ def _of_runs(context: Context, calls: ModelCalls) -> Iterator[APIRouter]:
     )
     yield rerun.routes(log, again, idempotency, audit_log, lifecycle)
     yield recordings.routes(context.uploads, lifecycle, log)
-    yield record.routes(context.recorded, lifecycle)
+    yield recorder.routes(context.recorded, lifecycle)
 
 
 def _of_protocols(context: Context) -> Iterator[APIRouter]:

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 
 from adk_prism.errors import PrismError
 from adk_prism.pipeline.conversation_label import change_label
-from adk_prism.pipeline.shown_run import shown_run
+from adk_prism.pipeline.run_list_item import shown_run
 from adk_prism.pipeline.uploaded_runs import Uploads
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Origin

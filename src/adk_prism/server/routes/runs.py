@@ -16,8 +16,8 @@ from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.model_calls import CallsLeftOut, ModelCalls
 from adk_prism.pipeline.protocols import protocol
 from adk_prism.pipeline.run_index import RunIndex
+from adk_prism.pipeline.run_list_item import shown_found, shown_run
 from adk_prism.pipeline.search_fields import SEARCH_FIELDS, read_query
-from adk_prism.pipeline.shown_run import shown_found, shown_run
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import BEGINNING, Entry, ModelCalled, Position, RunId, parse_position
 from adk_prism.server.conversation_title import ConversationTitles
