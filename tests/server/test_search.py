@@ -159,8 +159,15 @@ class _CountingLog(SqliteLog):
         return super().read(run, after, follow=follow)
 
     async def unindexed(self, limit: int) -> Sequence[RunId]:
+        found = await super().unindexed(limit)
         self.looks += 1
-        return await super().unindexed(limit)
+        return found
+
+    async def first_look(self) -> None:
+        """Wait for the look at the start: it would find what ends meanwhile."""
+        async with asyncio.timeout(PATIENCE):
+            while not self.looks:  # noqa: ASYNC110 - nobody tells that it is over
+                await asyncio.sleep(0)
 
 
 async def test_a_run_is_read_while_it_goes_on(tmp_path: Path) -> None:
@@ -170,6 +177,7 @@ async def test_a_run_is_read_while_it_goes_on(tmp_path: Path) -> None:
     log.attach(observer=LogObserver(stored=index.stored, ended=index.ended))
     await log.open()
     async with index.indexing():
+        await log.first_look()
         for number, name in enumerate(RECORDINGS):
             run = RunId(f"run-{number}")
             first, *rest = (entry.record for entry in load(name))
@@ -199,6 +207,7 @@ async def test_what_comes_in_large_pieces_is_read_in_small_steps(tmp_path: Path)
     await log.open()
     start, end = _run("big", "owl")
     async with index.indexing():
+        await log.first_look()
         await log.append(RunId("big"), [start, *[AgentEvent(b"{}")] * MOST_AT_ONCE, end])
         await log.commit(RunId("big"))
         await index.settled(PATIENCE)
