@@ -108,7 +108,7 @@ class Callbacks:
 
     def _read_intent(self, text: str, session: SessionState) -> Intent:
         return IntentReader(
-            text, session.situation, session.answers, self._names, self._clock()
+            text, session.situation, session.answers, self._names, self._clock(), session.edited
         ).read()
 
 

@@ -34,6 +34,10 @@ _SAYINGS = {
         "I took that as a remark, not as a question: the research question is as it was. "
         "Ask the next question, or say **synthesise**, **validate** or **export**."
     ),
+    "out_of_scope": (
+        "I cannot help with that: I search the scientific literature, and nothing else. Tell me a question "
+        "that papers may answer, and I will plan a search for it."
+    ),
     "help": HELP,
 }
 _ERRANDS = {
@@ -60,7 +64,7 @@ def _begin(told: dict[str, Any], *, denied: bool) -> Turn:
         return Turn((_search(told, short=bool(intent.get("short_run"))),))
     if do == "propose":
         args = {name: intent[name] for name in _PROPOSAL if intent.get(name)}
-        return Turn((*_odd(intent), Call("propose_search", args)))
+        return Turn((*_remarks(intent), Call("propose_search", args)))
     if do == "remedy":
         context = {"context": intent["context"]} if intent.get("context") else {}
         return Turn((Call("choose_remedy", {"name": intent["name"], **context}),))
@@ -78,6 +82,12 @@ def _saying(do: str, told: dict[str, Any]) -> str:
         return f"There is no remedy {chosen!r} on offer. {there}"
     if do == "cost":
         return _cost(told)
+    if do == "other_language":
+        return (
+            f"This looks like {told['heard'].get('language')}; I read questions in English only. Please "
+            f"ask in "
+            "English, or say **query:** and the words to search for, in any language."
+        )
     if do == "cancelled" and told.get("remedies"):
         return f"{_SAYINGS[do]} The remedies of the last search are on offer again."
     if do == "continue":
@@ -105,13 +115,23 @@ def _search(told: dict[str, Any], *, short: bool) -> Call:
     return Call(call["tool"], call["args"] | limit)
 
 
-def _odd(intent: dict[str, Any]) -> tuple[Say, ...]:
-    odd = intent.get("odd")
-    return (
-        (Say(f"These filters could not be read and are left off: {', '.join(odd)}. "),)
-        if odd
-        else ()
-    )
+def _remarks(intent: dict[str, Any]) -> tuple[Say, ...]:
+    """Say what of a message the plan does not hold."""
+    said: list[str] = []
+    if odd := intent.get("odd"):
+        said.append(f"These filters could not be read and are left off: {', '.join(odd)}.")
+    if unread := intent.get("unread"):
+        said.append(
+            f'I did not understand "{unread}" and left it out. Say **add:** or **query:** and the '
+            "words, if they are to be searched for."
+        )
+    if unsupported := intent.get("unsupported"):
+        said.append(
+            f"{unsupported} cannot be asked from here: it has no tool in this app. These have one: "
+            "Semantic Scholar, arXiv, OpenAlex, PubMed, Crossref, ACM and IEEE (through Crossref), and the "
+            "sample library; name one of them to have it in the plan."
+        )
+    return (Say(" ".join(said) + "\n\n"),) if said else ()
 
 
 def _after(answer: Answer) -> Turn:

@@ -26,10 +26,10 @@ from .failures import classify, search_warnings
 from .planning import filters as panel
 from .planning.available_databases import AvailableDatabases
 from .planning.planner import Planner
-from .session_state import SessionState, keep_remedies, record, shown, write
-from .writing.help import as_state, help_text
+from .session_state import SessionState, keep_remedies, record, record_failed, shown, write
+from .writing.help import as_state, help_text, with_search_anyway
 from .writing.questions import after_search
-from .writing.receipts import breakdown, receipt_text
+from .writing.receipts import breakdown, counted, failed_text, incomplete, receipt_text
 
 Clock = Callable[[], datetime]
 """Tells the time of day, with its zone."""
@@ -66,9 +66,13 @@ class SearchRunner:
                 database, asked, client=client, limiter=self._limiter, clock=self._timer
             )
         made = self._finish(SessionState(state.to_dict()), began, database, asked, given, outcome)
-        record(state, made.session, made.receipt, made.new_papers)
+        if made.has_failed and made.failure is not None:
+            detail = str(made.failure.context.get("detail", ""))
+            record_failed(state, made.receipt, made.failure.type, detail)
+        else:
+            record(state, made.session, made.receipt, made.new_papers)
         write(state, made.box)
-        keep_remedies(state, None)
+        keep_remedies(state, made.failure if made.open_plan else None)
         after_search(state, made.receipt, made.failure, began)
         return made.answer(SessionState(state.to_dict()).box.papers_found)
 
@@ -83,16 +87,20 @@ class SearchRunner:
     ) -> _FinishedSearch:
         history = session.box.search_history
         enabled = self._available.enabled()
-        expected = self._planner.expect(database, asked, history)
+        # What the plan promised is what the search is judged by.
+        plan = session.box.pending_search_plan
+        counted = self._planner.expect(database, asked, history)
+        expected, text = counted.range, counted.text
+        if session.expected is not None and plan is not None:
+            expected, text = session.expected, plan.expected_results
         failure = classify(
             outcome,
             asked,
             database,
             databases={each.key: each for each in enabled},
-            expected=expected.range,
+            expected=expected,
             history=self._planner.past(history),
         )
-        labels = {key: each.label for key, each in self._databases.items()}
         others = [e.label for e in enabled if e.mode == "online" and e.key != database.key]
         return _FinishedSearch(
             began=began,
@@ -101,10 +109,25 @@ class SearchRunner:
             given=given,
             outcome=outcome,
             session=session,
-            expected=expected.text,
-            failure=as_state(failure, labels) if failure is not None else None,
+            expected=text,
+            failure=as_state(failure, self._labels()) if failure is not None else None,
             other=others[0] if others else "",
         )
+
+    def judge_empty(self, database: AnyDatabase, query: Query) -> SearchFailure:
+        """Return the help for a search that is known to find nothing, before it is made."""
+        failure = classify(
+            Outcome(total=0, mode=database.mode),
+            query,
+            database,
+            databases={each.key: each for each in self._available.enabled()},
+            history=(),
+        )
+        assert failure is not None, "a search without any result is a failure"
+        return with_search_anyway(as_state(failure, self._labels()), query, database.label)
+
+    def _labels(self) -> dict[str, str]:
+        return {key: each.label for key, each in self._databases.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,29 +151,41 @@ class _FinishedSearch:
         """Return the papers that no search has found before."""
         return self.session.new_papers(self.outcome.papers)
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether the database gave no answer: then nothing was searched, and there is no receipt."""
+        return self.outcome.error is not None and not self.outcome.papers
+
     @cached_property
     def open_plan(self) -> SearchPlan | None:
-        """Return the plan of the whole search, to be approved after a short run that left some over."""
+        """Return the plan of the whole search after a short run: to be approved, changed or cancelled.
+
+        Only a short run that found all there is, and enough, leaves nothing to decide.
+        """
         plan = self.session.box.pending_search_plan
-        left_over = self.given.short and self.outcome.truncated and self.failure is None
-        if plan is None or not left_over:
+        is_left_over = self.outcome.truncated or self.failure is not None
+        if plan is None or not self.given.short or not is_left_over:
             return None
-        total = self.outcome.total
-        known = f"{total} papers (counted by the short run)" if total else "more than these"
+        if self.has_failed:
+            return plan
+        total = len(self.outcome.papers) if not self.outcome.truncated else self.outcome.total
+        known = (
+            f"{total} papers (counted by the short run)" if total is not None else "more than these"
+        )
         return structs.replace(plan, expected_results=known)
 
     @cached_property
     def step(self) -> NextAction:
         """Return what is next, and whose turn it is."""
-        if self.failure is not None:
-            action, owner, target = "refine", "researcher", self.database.label
-        elif self.open_plan is not None:
+        if self.open_plan is not None:
             action, owner, target = "approve_search", "researcher", self.database.label
+        elif self.failure is not None:
+            action, owner, target = "refine", "researcher", self.database.label
         elif self.other:
             action, owner, target = "search", "both", self.other
         else:
             found = self.session.box.papers_found + len(self.new_papers)
-            action, owner, target = "synthesize", "both", f"{found} papers"
+            action, owner, target = "synthesize", "both", counted(found, "paper")
         due = "now" if owner == "researcher" else ""
         return convert({"owner": owner, "action": action, "target": target, "due": due}, NextAction)
 
@@ -170,7 +205,7 @@ class _FinishedSearch:
             delta=f"Found {count} papers in {label}, {len(self.new_papers)} of them new",
             next=_STEPS[self.step.action].format(target=self.step.target),
             duration_ms=outcome.duration_ms,
-            warnings=[*outcome.warnings, *cautious],
+            warnings=[*outcome.warnings, *cautious, *incomplete(outcome.papers)],
             mode=outcome.mode,
             preview=self.given.short,
             total=outcome.total,
@@ -191,14 +226,20 @@ class _FinishedSearch:
             "current_filters": self.receipt.filters,
             "next_action": value_of(self.step),
             "pending_search_plan": value_of(self.open_plan) if self.open_plan else None,
-            "last_search_failure": value_of(self.failure) if self.failure else None,
+            "last_search_failure": (
+                value_of(self.failure) if self.failure and not self.open_plan else None
+            ),
             "preview_mode": self.given.short,
         }
 
     def answer(self, found: int) -> dict[str, Any]:
         """Return the answer of the tool; `found` are all papers of the session."""
         papers = [shown(paper) for paper in self.outcome.papers]
-        text = receipt_text(self.receipt, papers, found)
+        text = (
+            failed_text(self.receipt)
+            if self.has_failed
+            else receipt_text(self.receipt, papers, found)
+        )
         answer: dict[str, Any] = {
             "count": len(papers),
             "total": self.outcome.total,
@@ -214,8 +255,20 @@ class _FinishedSearch:
             text += "\n\n" + help_text(self.failure)
         if self.open_plan is not None:
             answer["call"] = call_of(self.open_plan)
-            text += f"\n\nProceed with full search? {self.open_plan.expected_results}."
+            text += f"\n\n{self._next_question(self.open_plan)}"
         return answer | {"text": text}
+
+    def _next_question(self, plan: SearchPlan) -> str:
+        if self.failure is None:
+            return f"Proceed with full search? {plan.expected_results}."
+        if self.has_failed:
+            return "The plan still waits: say **ok** to try again, change it, or choose a remedy."
+        return (
+            f"The plan still waits: {plan.expected_results}, so the full search finds no more. "
+            "Change it, choose a remedy, say **ok** to put it on record, or **cancel**."
+            if not self.outcome.truncated
+            else f"The plan still waits. Proceed with full search? {plan.expected_results}."
+        )
 
 
 _STEPS = {

@@ -26,6 +26,12 @@ from .databases.paper import Paper, identity
 
 OFFERED = "research:offered"
 """State key of the last search's failure while a plan is pending: its remedies can still be chosen."""
+BASIS = "research:planned_from"
+"""State key of what the pending plan was made from, and of how many papers it expects."""
+FAILED = "research:failed_searches"
+"""State key of the searches that failed: they found out nothing, so they are not in the search history."""
+MOST_FAILED = 50
+"""Failed searches that are listed; the oldest make room."""
 PAPERS = "research:papers:"
 """Prefix of the state keys of papers; the number of the receipt follows."""
 
@@ -57,6 +63,36 @@ class SessionState:
         """Return the box with that failure."""
         return structs.replace(self.box, last_search_failure=self.failure)
 
+    @property
+    def edited(self) -> tuple[str, ...]:
+        """Return what the panel has edited since the pending plan was made."""
+        plan, basis = self.box.pending_search_plan, self._basis
+        if plan is None or not basis:
+            return ()
+        now = {
+            "question": (self.box.research_question, basis.get("question")),
+            "filters": (self.box.current_filters, basis.get("filters")),
+            "assumptions": (self.box.search_assumptions, basis.get("assumptions")),
+        }
+        return tuple(name for name, (current, planned) in now.items() if current != planned)
+
+    @property
+    def expected(self) -> tuple[int, int] | None:
+        """Return how many papers the pending plan expects; None if that is not known."""
+        numbers = self._basis.get("expected")
+        return (numbers[0], numbers[1]) if self.box.pending_search_plan and numbers else None
+
+    @property
+    def failed_searches(self) -> list[dict[str, Any]]:
+        """Return the searches that failed, each with its reason."""
+        found = self._state.get(FAILED)
+        return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+    @property
+    def _basis(self) -> dict[str, Any]:
+        basis = self._state.get(BASIS)
+        return basis if isinstance(basis, dict) else {}
+
     def papers(self) -> list[dict[str, Any]]:
         """Return every paper once, in the order of the receipts."""
         count = len(self.box.search_history)
@@ -85,6 +121,30 @@ def keep_remedies(state: State, failure: SearchFailure | None) -> None:
     """Store a failure beside the box, so that its remedies can still be chosen; None clears it."""
     if failure is not None or state.get(OFFERED) is not None:
         state[OFFERED] = value_of(failure) if failure is not None else None
+
+
+def keep_basis(state: State, expected: tuple[int, int] | None, filters: dict[str, Any]) -> None:
+    """Store what the pending plan was made from, so that later edits in the panel are noticed."""
+    box = SessionState(state.to_dict()).box
+    state[BASIS] = {
+        "question": box.research_question,
+        "filters": filters,
+        "assumptions": box.search_assumptions,
+        "expected": list(expected) if expected else None,
+    }
+
+
+def record_failed(state: State, receipt: SearchReceipt, reason: str, detail: str) -> None:
+    """Add a search that failed to the list of those."""
+    failed = {
+        "timestamp": receipt.timestamp,
+        "database": receipt.database,
+        "query": receipt.query,
+        "filters": receipt.filters,
+        "reason": reason,
+        "detail": detail,
+    }
+    state[FAILED] = [*SessionState(state.to_dict()).failed_searches, failed][-MOST_FAILED:]
 
 
 def record(

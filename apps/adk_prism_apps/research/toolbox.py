@@ -7,7 +7,8 @@ Only the search tools send requests to services, and only with an approval (`app
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from google.adk.tools import FunctionTool, ToolContext
@@ -23,16 +24,17 @@ from .databases.clock import Clock as Timer
 from .databases.database import AnyDatabase
 from .databases.query import Query, repaired
 from .databases.registry import NAMES
-from .next_actions import approve, export, next_action, validate
+from .directive import INTENT
+from .next_actions import approve, export, next_action, refine, validate
 from .planning.arguments import as_query, called_query
 from .planning.available_databases import AvailableDatabases
 from .planning.filters import with_filters
-from .planning.planner import FULL_RUN, Planner, PlanRequest, Unplannable
+from .planning.planner import FULL_RUN, Planned, Planner, PlanRequest, Unplannable
 from .search_runner import Clock, SearchRunner, call_of
-from .session_state import SessionState, keep_remedies, write
-from .writing.help import not_offered
+from .session_state import SessionState, keep_basis, keep_remedies, write
+from .writing.help import ANYWAY, not_offered, nothing_to_approve
 from .writing.plans import plan_text
-from .writing.questions import not_asked
+from .writing.questions import not_asked, not_there
 from .writing.strategy import prisma, strategy
 from .writing.synthesis import synthesis
 from .writing.validation import check_counts, validation_text
@@ -118,6 +120,7 @@ class Toolbox:
     ) -> PlanRequest:
         """Return the remedy as a plan request; the panel's context may name another query or database."""
         text, label = context.get("query"), context.get("database")
+        is_as_offered = not context.keys() & {"query", "database", "filters"}
         named = self._available.labelled(label if isinstance(label, str) else action.database)
         extra = context.get("filters")
         filters = action.filters | (extra if isinstance(extra, dict) else {})
@@ -129,12 +132,17 @@ class Toolbox:
             filters=query,
             limit=action.limit or FULL_RUN,
             why=f"{action.label}.",
+            counted=action.expected if is_as_offered else None,
+            even_if_empty=action.name == ANYWAY,
         )
 
     def _propose(self, request: PlanRequest, context: ToolContext) -> dict[str, Any]:
         session = SessionState(context.state.to_dict())
+        intent = context.state.get(INTENT)
+        if isinstance(intent, dict) and intent.get("edited"):
+            request = replace(request, why=_edited_text(intent["edited"]))
         try:
-            plan = self._planner.plan(request, session.box)
+            planned = self._planner.plan(request, session.box)
         except Unplannable as problem:
             write(
                 context.state,
@@ -142,16 +150,49 @@ class Toolbox:
             )
             text = f"This cannot be searched for. {problem} Say what the papers should be about."
             return {"status": "refused", "text": text}
-        put_plan(context.state, session, plan)
         wanted = self._planner.wanted(request, session.box)
         if wanted and not self._available.is_enabled(wanted):
-            not_asked(context.state, self._databases[wanted].label, plan.query)
+            not_asked(context.state, self._databases[wanted].label, planned.plan.query)
+        if planned.finds_nothing and not request.even_if_empty:
+            return self._refuse_empty(planned, context)
+        plan = planned.plan
+        put_plan(context.state, session, planned)
         return {
             "status": "proposed",
             "plan": value_of(plan),
             "call": call_of(plan),
             "text": plan_text(plan),
         }
+
+    def _propose_edited(self, session: SessionState, context: ToolContext) -> dict[str, Any]:
+        """Plan anew instead of running a plan that was confirmed after it was edited in the panel."""
+        plan, box = session.box.pending_search_plan, session.box
+        assert plan is not None, "only a pending plan is edited"
+        query, _ = with_filters(Query("", limit=plan.limit or FULL_RUN), box.current_filters)
+        text = plan.query if session.edited == ("filters",) else ""
+        why, limit = _edited_text(session.edited), plan.limit or FULL_RUN
+        return self._propose(
+            PlanRequest(box.research_question, text, "", query, limit, why), context
+        )
+
+    def _refuse_empty(self, planned: Planned, context: ToolContext) -> dict[str, Any]:
+        """Offer remedies at once for a search that was counted to find nothing; it is not made."""
+        failure = self._runner.judge_empty(planned.database, planned.query)
+        keep_remedies(context.state, None)
+        write(
+            context.state,
+            {
+                "pending_search_plan": None,
+                "current_filters": planned.plan.filters,
+                "last_search_failure": value_of(failure),
+                "next_action": value_of(refine(failure)),
+                "user_approval": None,
+                "preview_mode": False,
+            },
+        )
+        not_there(context.state, planned.database.label, planned.plan.query)
+        text = nothing_to_approve(failure, planned.plan.rationale)
+        return {"status": "nothing_to_find", "failure": value_of(failure), "text": text}
 
     def repaired(self, plan: SearchPlan) -> SearchPlan | None:
         """Return a plan that a panel may have written, as one that can run; None if none can."""
@@ -173,8 +214,11 @@ class Toolbox:
             limit: int = FULL_RUN,
         ) -> dict[str, Any]:
             asked = as_query(query, since, until, fields, kinds, limit)
+            session = SessionState(tool_context.state.to_dict())
+            if tool_context.tool_confirmation is not None and session.edited:
+                return self._propose_edited(session, tool_context)
             given = check_approval(
-                SessionState(tool_context.state.to_dict()),
+                session,
                 database.tool,
                 asked,
                 tool_context.tool_confirmation,
@@ -210,13 +254,13 @@ class Toolbox:
             session.box.research_question, query.text, database.key, query, query.limit
         )
         try:
-            plan = self._planner.plan(request, session.box)
+            planned = self._planner.plan(request, session.box)
         except Unplannable as problem:
             return {"error": str(problem)}
         if session.box.pending_search_plan is None or call_of(
             session.box.pending_search_plan
-        ) != call_of(plan):
-            put_plan(context.state, session, plan)
+        ) != call_of(planned.plan):
+            put_plan(context.state, session, planned)
         return None
 
     # ------------------------------------------------------------------ after searching
@@ -262,8 +306,9 @@ class Toolbox:
         session = SessionState(tool_context.state.to_dict())
         papers = session.papers()
         write(tool_context.state, _step_after(session, next_action(session.situation)))
-        text = strategy(session.box, papers, self._clock().isoformat(timespec="seconds"))
-        counts = prisma(session.box, papers)
+        failed = session.failed_searches
+        text = strategy(session.box, papers, failed, self._clock().isoformat(timespec="seconds"))
+        counts = prisma(session.box, papers, failed)
         files = (
             (STRATEGY_FILE, "text/markdown", text),
             (COUNTS_FILE, "application/json", json.dumps(counts)),
@@ -273,6 +318,12 @@ class Toolbox:
             part = types.Part(inline_data=types.Blob(mime_type=kind, data=content.encode()))
             saved[name] = await tool_context.save_artifact(name, part)
         return {"files": saved, "counts": counts, "text": text}
+
+
+def _edited_text(names: Sequence[str]) -> str:
+    edits = " and ".join(f"the {name}" for name in names)
+    was = "was" if list(names) == ["question"] else "were"
+    return f"Changed, because {edits} {was} edited in the panel."
 
 
 def _to_provide(session: SessionState) -> NextAction:
@@ -288,12 +339,14 @@ def _step_after(session: SessionState, step: NextAction) -> dict[str, Any]:
     return {"next_action": value_of(next_action(session.situation) if waits else step)}
 
 
-def put_plan(state: Any, session: SessionState, plan: SearchPlan) -> None:
+def put_plan(state: Any, session: SessionState, planned: Planned) -> None:
     """Put a plan before the researcher; an approval of another one does not count for it.
 
     The help of the last search makes room for it, and is back if the plan is cancelled.
     """
+    plan = planned.plan
     keep_remedies(state, session.failure)
+    keep_basis(state, planned.expected.range, plan.filters)
     write(
         state,
         {

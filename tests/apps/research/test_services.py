@@ -11,6 +11,7 @@ from tests.apps.research.databases.loopback import Answer, loopback, synthetic
 from tests.stage import SESSION, USER, Stage, Take
 
 from adk_prism_apps.research.agent import research_app
+from adk_prism_apps.research.session_state import FAILED
 
 SEARCH = "search_semantic_scholar"
 ONLINE = {"ADK_PRISM_DATABASES": "semantic_scholar"}
@@ -89,7 +90,7 @@ TROUBLES: dict[str, tuple[Answer, str]] = {
 
 @pytest.mark.parametrize("name", TROUBLES)
 async def test_a_service_that_answers_badly(name: str) -> None:
-    """A receipt of nothing, help with the class of failure, and the box adds up."""
+    """Help with the class of failure. Without an answer nothing was searched; it is listed as failed."""
     answer, kind = TROUBLES[name]
     async with loopback([answer]) as service:
         take, state = await conversation(service.url, "explainable AI", "ok")
@@ -97,8 +98,11 @@ async def test_a_service_that_answers_badly(name: str) -> None:
     assert failure["type"] == kind
     assert failure["context"]["rule"]
     assert "SEARCH HELP" in take.text
-    assert state["grounding:papers_found"] == 0
-    assert len(state["grounding:search_history"]) == 1
+    answered = kind == "empty_results"
+    assert state.get("grounding:papers_found", 0) == 0
+    assert len(state.get("grounding:search_history", ())) == answered
+    assert len(state.get("grounding:databases_searched", ())) == answered
+    assert [each["reason"] for each in state.get(FAILED, ())] == ([] if answered else [kind])
     assert state["grounding:pending_search_plan"] is None
 
 

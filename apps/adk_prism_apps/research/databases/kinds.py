@@ -18,12 +18,19 @@ KINDS = (
 _KIND_WORDS: Mapping[str, str] = {
     "journal": "article",
     "journal article": "article",
+    "journal paper": "article",
     "paper": "article",
     "proceedings": "conference",
     "conference paper": "conference",
     "survey": "review",
     "systematic review": "review",
+    "literature review": "review",
+    "review article": "review",
+    "review paper": "review",
+    "survey paper": "review",
+    "overview": "review",
     "meta-analysis": "review",
+    "metaanalysis": "review",
     "book chapter": "chapter",
     "dissertation": "thesis",
     "data": "dataset",
@@ -134,10 +141,17 @@ PUBMED_KINDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+_TOO_COMMON = frozenset({"paper", "data", "other"})
+"""Names of kinds that in a sentence mean anything else: "only papers on sleep" are papers of any kind."""
+KIND_NAMES = tuple(name for name in (*KINDS, *_KIND_WORDS) if name not in _TOO_COMMON)
+"""Names of kinds that are looked for in sentences."""
+
+
 def kind_named(word: str) -> str:
     """Return the kind that a person's word means; empty if none is known."""
     plain = " ".join(word.lower().split())
-    for candidate in (plain, plain.removesuffix("s")):
+    singular = plain[:-2] + "is" if plain.endswith(("theses", "analyses")) else plain
+    for candidate in (singular, plain.removesuffix("s")):
         if candidate in KINDS:
             return candidate
         if candidate in _KIND_WORDS:

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from difflib import get_close_matches
 
 from ..databases.database import AnyDatabase, LocalDatabase
 from ..databases.paper import Paper
 from ..databases.query import Query, filters_of, lint, repaired
-from ..databases.syntax import terms_of, words_of
+from ..databases.syntax import terms_of
 from .case import Case
 from .evidence import Numbers
 from .failure import Action, ActionKind
+from .spelling import spelling
 from .thesaurus import Concept, spoken
 
 # As many as a person looks at to see whether the words are right.
@@ -131,24 +131,9 @@ def _scarcest_first(concepts: tuple[Concept, ...], numbers: Numbers) -> list[Con
 
 def respelt(case: Case, numbers: Numbers) -> Iterator[Action]:
     """Words that are in no title, as the nearest word that is."""
-    library = case.databases.get(OFFLINE)
-    known = getattr(library, "words", None)
-    if not known:
-        return
-    text = case.query.text
-    for word in words_of(text):
-        if word in known or len(word) < 5 or not word.isalpha():
-            continue
-        near = get_close_matches(word, known, n=1, cutoff=0.8)
-        if near:
-            text = _replaced(text, word, near[0])
-    if text != case.query.text:
+    known = getattr(case.databases.get(OFFLINE), "words", None)
+    if known and (text := spelling(case.query.text, known)):
         yield action_of(case, "fix_query", f"Did you mean: {text}", replace(case.query, text=text))
-
-
-def _replaced(text: str, word: str, by: str) -> str:
-    at = text.lower().find(word)
-    return text if at < 0 else text[:at] + by + text[at + len(word) :]
 
 
 def without_filter(case: Case, numbers: Numbers) -> Iterator[Action]:

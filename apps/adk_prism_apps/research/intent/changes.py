@@ -1,7 +1,9 @@
-"""What a researcher wants changed in a plan, read from words such as "since 2021, in arXiv".
+"""What a researcher wants changed in a plan, read from words such as "since 2021, in arXiv, only reviews".
 
-Each change is a pattern and what it means; whatever no pattern takes is left over. A plan that is
-asked to be modified takes left-over words as its new query, a question takes them as its subject.
+The grammar is the table `_RULES`: patterns of one change each, tried in order. What a pattern takes becomes a
+clause border, so that changes can be combined in any order, with or without commas and "and". Filters come
+first; then words to add, leave out, replace or search for instead, which reach to the next border. What is
+left of a message after that, without the words around a request ("I'd rather have"), was not understood.
 """
 
 from __future__ import annotations
@@ -10,10 +12,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..databases.kinds import kind_named
+from ..databases.kinds import KIND_NAMES, KINDS, kind_named
 from ..databases.query import Query
+from ..databases.syntax import stem
 
-_YEAR = r"((?:1[5-9]|20)\d\d)"
+_BORDER = " ; "
 
 
 @dataclass(slots=True)
@@ -22,14 +25,22 @@ class Changes:
 
     since: int | None = None
     until: int | None = None
+    any_year: bool = False
     kinds: list[str] = field(default_factory=list)
+    without_kinds: list[str] = field(default_factory=list)
+    any_kind: bool = False
     fields: list[str] = field(default_factory=list)
+    any_field: bool = False
     database: str = ""
+    unsupported: str = ""
+    """A database that was named and that no tool asks."""
     add: list[str] = field(default_factory=list)
     drop: list[str] = field(default_factory=list)
     limit: int | None = None
-    any_year: bool = False
     query: str = ""
+    """Words to search for, as they were written."""
+    topic: str = ""
+    """Another subject, in a sentence: "I meant malaria"."""
     rest: str = ""
     """What was not understood as a change."""
 
@@ -42,40 +53,72 @@ class Changes:
 Take = Callable[[Changes, Sequence[str], int], None]
 
 
-def _since(changes: Changes, groups: Sequence[str], year: int) -> None:
-    changes.since = int(groups[0])
+def _years(since: int | None, until: int | None = None) -> Take:
+    """Return a rule for the year that was read: what is added to it at either end; None: no such end."""
 
+    def take(changes: Changes, groups: Sequence[str], year: int) -> None:
+        if since is not None:
+            changes.since = int(groups[0]) + since
+        if until is not None:
+            changes.until = int(groups[0]) + until
 
-def _after(changes: Changes, groups: Sequence[str], year: int) -> None:
-    changes.since = int(groups[0]) + 1
-
-
-def _until(changes: Changes, groups: Sequence[str], year: int) -> None:
-    changes.until = int(groups[0])
-
-
-def _before(changes: Changes, groups: Sequence[str], year: int) -> None:
-    changes.until = int(groups[0]) - 1
+    return take
 
 
 def _between(changes: Changes, groups: Sequence[str], year: int) -> None:
     changes.since, changes.until = sorted((int(groups[0]), int(groups[1])))
 
 
-def _only(changes: Changes, groups: Sequence[str], year: int) -> None:
-    changes.since = changes.until = int(groups[0])
+def _decade(changes: Changes, groups: Sequence[str], year: int) -> None:
+    changes.since, changes.until = int(groups[0]) * 10, int(groups[0]) * 10 + 9
 
 
 def _last_years(changes: Changes, groups: Sequence[str], year: int) -> None:
     changes.since = year - (_number(groups[0]) - 1)
 
 
+def _last_decade(changes: Changes, groups: Sequence[str], year: int) -> None:
+    changes.since = year - 9
+
+
+def _last_year(changes: Changes, groups: Sequence[str], year: int) -> None:
+    changes.since = year - 1
+
+
+def _this_year(changes: Changes, groups: Sequence[str], year: int) -> None:
+    changes.since = year
+
+
 def _any_year(changes: Changes, groups: Sequence[str], year: int) -> None:
     changes.any_year = True
 
 
+def _any_kind(changes: Changes, groups: Sequence[str], year: int) -> None:
+    changes.any_kind = True
+
+
+def _no_filters(changes: Changes, groups: Sequence[str], year: int) -> None:
+    changes.any_year = changes.any_kind = changes.any_field = True
+
+
+def _kinds(changes: Changes, groups: Sequence[str], year: int) -> None:
+    changes.kinds += _kinds_in(groups[0])
+
+
+def _without_kinds(changes: Changes, groups: Sequence[str], year: int) -> None:
+    changes.without_kinds += _kinds_in(groups[0])
+
+
+def _peer_reviewed(changes: Changes, groups: Sequence[str], year: int) -> None:
+    changes.kinds += PEER_REVIEWED
+
+
 def _limit(changes: Changes, groups: Sequence[str], year: int) -> None:
     changes.limit = int(groups[0])
+
+
+def _fields(changes: Changes, groups: Sequence[str], year: int) -> None:
+    changes.fields += _listed(groups[0])
 
 
 def _add(changes: Changes, groups: Sequence[str], year: int) -> None:
@@ -86,130 +129,359 @@ def _drop(changes: Changes, groups: Sequence[str], year: int) -> None:
     changes.drop += _listed(groups[0])
 
 
+def _swap(changes: Changes, groups: Sequence[str], year: int) -> None:
+    changes.drop += _listed(groups[0])
+    changes.add += _listed(groups[1])
+
+
+def _swap_back(changes: Changes, groups: Sequence[str], year: int) -> None:
+    _swap(changes, (groups[1], groups[0]), year)
+
+
 def _query(changes: Changes, groups: Sequence[str], year: int) -> None:
     changes.query = groups[0].strip()
 
 
-def _fields(changes: Changes, groups: Sequence[str], year: int) -> None:
-    changes.fields += _listed(groups[0])
+def _topic(changes: Changes, groups: Sequence[str], year: int) -> None:
+    changes.topic = _plain(groups[0])
 
 
-_TERMS = r"([^,;.\n]+)"
-_PATTERNS: tuple[tuple[str, Take], ...] = (
-    (r"\bquery\s*[:=]\s*(.+)", _query),
-    (rf"\b(?:between|from)\s+{_YEAR}\s+(?:and|to|until|-|–)\s*{_YEAR}\b", _between),
-    (rf"\b{_YEAR}\s*(?:-|–|to)\s*{_YEAR}\b", _between),
-    (rf"\b{_YEAR}\s*(?:-|–|to)\s*(?:present|now|today)\b", _since),
-    (rf"(?:\byear\s*)?>=\s*{_YEAR}\b", _since),
-    (rf"(?:\byear\s*)?<=\s*{_YEAR}\b", _until),
-    (rf"\b(?:since|from|starting(?: in)?)\s+{_YEAR}\b", _since),
-    (rf"\b{_YEAR}\s*\+|\b{_YEAR}\s+(?:onwards?|or later|and later)\b", _since),
-    (rf"\bafter\s+{_YEAR}\b", _after),
-    (rf"\b(?:until|till|up to|to)\s+{_YEAR}\b", _until),
-    (rf"\bbefore\s+{_YEAR}\b", _before),
-    (rf"\b(?:only\s+)?(?:in|of|from the year|published in)\s+{_YEAR}\b", _only),
-    (r"\b(?:in |from |of )?(?:the )?(?:last|past)\s+(\d+|\w+)\s+years?\b", _last_years),
+PEER_REVIEWED = ("article", "conference", "review")
+"""Kinds of publications that are usually reviewed by peers."""
+
+
+def _kind_pattern(name: str) -> str:
+    stemmed = re.escape(name).replace(r"\ ", r"\s+").replace(r"\-", "[- ]?")
+    return f"{stemmed[:-2]}[ei]s" if name.endswith("sis") else f"{stemmed}s?"
+
+
+_YEAR = r"((?:1[5-9]|20)\d\d)"
+_KIND = "(?:" + "|".join(_kind_pattern(n) for n in sorted(KIND_NAMES, key=len, reverse=True)) + ")"
+_KIND_LIST = rf"({_KIND}(?:\s*(?:,|/|&|\band\b|\bor\b|,\s*and\b|,\s*or\b)\s*{_KIND})*)\b"
+_PAPERS = r"(?:papers?|articles?|results?|publications?|studies|hits|anything|work)"
+_TO = r"(?:and|to|until|till|through|-|–|—|&)"
+_WISH = (
+    r"(?:rather|prefer|want|like|need|have|see|read|get|give|show|make|switch|change|use|try|just)"
+)
+_NOT = r"(?:no|not|without|exclud(?:e|ing)|except(?:\s+for)?|drop|remove|skip|leave\s+out|ignore)"
+_THE = r"(?:(?:the|any|all|a|of|my|it|this|that|search|plan|query)\s+)*"
+
+_FILTERS: tuple[tuple[str, Take], ...] = (
+    # Years: what excludes comes before what includes, ranges before single years.
     (
-        r"\b(?:any|all|every)\s+years?\b|\b(?:no|without a?)\s*(?:year|date)s?(?: filter)?\b",
+        rf"\b{_NOT}\s+{_THE}(?:years?|dates?)(?:\s+(?:filter|limit|restriction|range)s?)?\b",
         _any_year,
     ),
     (
-        r"\b(?:limit|at most|max(?:imum)?|top)\s*[:=]?\s*(\d{1,3})\b(?:\s+(?:papers|results))?",
+        r"\b(?:any|all|every)\s+years?\b|\ball\s+time\b|\bregardless\s+of\s+(?:the\s+)?(?:year|date)s?\b",
+        _any_year,
+    ),
+    (rf"\b{_NOT}\s+{_THE}filters?\b|\bclear\s+{_THE}filters?\b|\bunfiltered\b", _no_filters),
+    (rf"\b(?:between|from)\s+{_YEAR}\s*{_TO}\s*{_YEAR}\b", _between),
+    (rf"\b{_YEAR}\s*{_TO}\s*{_YEAR}\b", _between),
+    (rf"\b(?:from\s+)?{_YEAR}\s*(?:-|–|—|to|until|till)\s*(?:present|now|today|date)\b", _years(0)),
+    (r"\b(?:in|from|of|during)?\s*(?:the\s+)?((?:19|20)\d)0s\b", _decade),
+    (
+        rf"\b(?:{_NOT}|nothing|none)\s+(?:{_PAPERS}\s+)?(?:from\s+)?(?:before|older\s+than|earlier"
+        rf"\s+than|prior\s+to)\s+{_YEAR}\b",
+        _years(0),
+    ),
+    (
+        rf"\b(?:{_NOT}|nothing|none)\s+(?:{_PAPERS}\s+)?(?:from\s+)?(?:after|newer\s+than|later"
+        rf"\s+than)\s+{_YEAR}\b",
+        _years(None, 0),
+    ),
+    (rf"(?:\byears?\s*)?(?:>=|≥)\s*{_YEAR}\b", _years(0)),
+    (rf"(?:\byears?\s*)?(?:<=|≤)\s*{_YEAR}\b", _years(None, 0)),
+    (rf"(?:\byears?\s*)?>\s*{_YEAR}\b", _years(1)),
+    (rf"(?:\byears?\s*)?<\s*{_YEAR}\b", _years(None, -1)),
+    (
+        rf"\b(?:since|from|as\s+of|start(?:ing)?(?:\s+in|\s+from|\s+with)?)\s+{_YEAR}\b(?:"
+        rf"\s+(?:on(?:wards?)?|forwards?|and\s+(?:later|newer|after|on)|or\s+(?:later|newer))\b)?",
+        _years(0),
+    ),
+    (
+        rf"\b{_YEAR}\s*\+|\b{_YEAR}\s+(?:on(?:wards?)?|(?:or|and)\s+(?:later|newer|after|up)|to\s+date)\b",
+        _years(0),
+    ),
+    (
+        rf"\b(?:after|newer\s+than|later\s+than|more\s+recent\s+than|younger\s+than)\s+{_YEAR}\b",
+        _years(1),
+    ),
+    (rf"\b{_YEAR}\s+(?:or|and)\s+(?:earlier|older|before)\b", _years(None, 0)),
+    (rf"\b(?:until|till|up\s+to|through|to|not\s+after)\s+{_YEAR}\b", _years(None, 0)),
+    (rf"\b(?:before|older\s+than|earlier\s+than|prior\s+to)\s+{_YEAR}\b", _years(None, -1)),
+    (
+        rf"\b(?:only\s+)?(?:in|of|from\s+the\s+year|published\s+in|for|year)\s*:?\s+{_YEAR}\b(?:"
+        rf"\s+only\b)?|\bonly\s+{_YEAR}\b|\b{_YEAR}\s+only\b",
+        _years(0, 0),
+    ),
+    (
+        r"\b(?:in\s+|from\s+|of\s+|within\s+|over\s+)?(?:the\s+)?(?:last|past|previous|recent)\s+(\d+"
+        r"|\w+)\s+years?\b",
+        _last_years,
+    ),
+    (
+        r"\b(?:in\s+|from\s+|of\s+|within\s+|over\s+)?(?:the\s+)?(?:last|past)\s+decade\b",
+        _last_decade,
+    ),
+    (r"\b(?:since\s+|from\s+|of\s+)?(?:the\s+)?(?:last|past|previous)\s+year\b", _last_year),
+    (r"\b(?:from\s+|of\s+|in\s+)?this\s+year\b", _this_year),
+    # How many.
+    (
+        rf"\b(?:limit(?:\s+to)?|at\s+most|max(?:imum)?(?:\s+of)?|top|first|no\s+more\s+than"
+        rf"|only)\s*[:=]?\s*(\d{{1,3}})\b(?!\s*years?)(?:\s+{_PAPERS}\b)?",
         _limit,
     ),
-    (rf"\bfields?\s*[:=]\s*{_TERMS}", _fields),
-    (rf"\b(?:add|also|plus|and also|include)\s+{_TERMS}", _add),
-    (rf"\b(?:without|drop|remove|exclude|not about|leave out)\s+{_TERMS}", _drop),
+    (rf"\b(?:read|get|fetch|show|give\s+me)\s+(\d{{1,3}})\s+{_PAPERS}\b", _limit),
+    # Kinds of publications.
+    (
+        rf"\bnot\s+(?:only|just)\s+{_KIND_LIST}|\b(?:any|all|every)\s+(?:kinds?|types?)\b(?:\s+of"
+        rf"\s+{_PAPERS}\b)?|\b{_NOT}\s+{_THE}(?:kinds?|types?)(?:\s+filter)?\b",
+        _any_kind,
+    ),
+    (rf"\b{_NOT}\s+(?:any\s+|the\s+)?{_KIND_LIST}", _without_kinds),
+    (
+        r"\b(?:only\s+)?peer[- ]?reviewed(?:\s+(?:papers?|articles?|work|ones|literature"
+        r"|publications?))?(?:\s+only)?\b",
+        _peer_reviewed,
+    ),
+    (
+        rf"\b(?:only|just|exclusively|solely|nothing\s+but|(?:limit|restrict|narrow)(?:ed)?\s+(?:it\s+"
+        rf"|this\s+)?(?:down\s+)?to)\s+(?:the\s+)?{_KIND_LIST}(?:\s+only\b)?",
+        _kinds,
+    ),
+    (rf"\b{_KIND_LIST}\s+(?:only|alone|exclusively|instead)\b", _kinds),
+    (rf"\bkinds?\s*[:=]\s*{_KIND_LIST}", _kinds),
+    (
+        rf"\b{_WISH}\s+(?:(?:to|me|us|it|some|have|see|read|get|only|just|rather|be|into)"
+        rf"\s+)*{_KIND_LIST}(?!\s+(?:protocol|process))",
+        _kinds,
+    ),
+    (r"\bfields?\s*[:=]\s*([^,;.\n]+)", _fields),
 )
+_TERMS = r"([^,;.:!?\n]+)"
+_START = r"(?:^|(?<=[,;.:!?\n])|(?<=\band\s)|(?<=\bbut\s)|(?<=\bplease\s)|(?<=\bplan\s))\s*"
+_WORDS: tuple[tuple[str, Take], ...] = (
+    (rf"\b(?:replace|swap)\s+{_TERMS}?\s+(?:with|by|for)\s+{_TERMS}", _swap),
+    (
+        rf"{_START}(?:(?:use|search(?:\s+for)?|take|say|with)\s+)?{_TERMS}?\s+(?:instead\s+of|rather"
+        rf"\s+than|in\s+place\s+of)\s+{_TERMS}",
+        _swap_back,
+    ),
+    (
+        rf"\b(?:change|switch|set)\s+(?:(?:it|this|that|the|my|search|query|question|topic|subject"
+        rf"|plan)\s+)+(?:to|into)\s+(?:be\s+about\s+|about\s+)?{_TERMS}",
+        _topic,
+    ),
+    (
+        rf"\b(?:i\s+(?:really\s+)?(?:meant?|was\s+(?:looking\s+for|thinking\s+of))|make\s+(?:it|that"
+        rf"|this)\s+about|let'?s\s+(?:do|look\s+at)|(?:my|the)\s+(?:question|topic|subject|query)"
+        rf"\s+(?:is|should\s+be)(?:\s+about)?)\s+{_TERMS}",
+        _topic,
+    ),
+    (
+        rf"{_START}(?:(?:and|then|now|rather|instead|please|can\s+you|could\s+you|i'?d\s+(?:rather"
+        rf"|like\s+to)|i\s+(?:would|want\s+to|need\s+to)(?:\s+(?:rather|like\s+to))?|let'?s)"
+        rf"\s+)*(?:search(?:\s+(?:for|on|about))?|look(?:\s+(?:for|at|into))|find(?:\s+me)?)\s+{_TERMS}",
+        _topic,
+    ),
+    (
+        rf"\b(?:add:?|also|plus|includ(?:e|ing)|focus(?:ing|ed)?(?:\s+it)?\s+on|concentrate\s+on"
+        rf"|narrow(?:ed)?\s+(?:it\s+|this\s+)?(?:down\s+)?to|(?:limit|restrict)(?:ed)?\s+(?:it\s+"
+        rf"|this\s+)?to|especially|specifically)\s+{_TERMS}",
+        _add,
+    ),
+    (
+        rf"\b(?:without|drop|remove|exclud(?:e|ing)|not\s+about|leave\s+out|ignore|skip|except(?:"
+        rf"\s+for)?|minus)\s+{_TERMS}",
+        _drop,
+    ),
+    (rf"{_START}(?:no|not)\s+([\w-]+(?:\s+(?:and|or)\s+[\w-]+|\s+[\w-]+)?)\s*(?=$|[,;.:!?])", _drop),
+)  # fmt: skip
 _Patterns = tuple[tuple[re.Pattern[str], Take], ...]
-_COMPILED: _Patterns = tuple((re.compile(pattern, re.I), take) for pattern, take in _PATTERNS)
-_FILTERS: _Patterns = tuple(
-    (pattern, take) for pattern, take in _COMPILED if take not in (_add, _drop, _query)
-)
 
-_KIND = r"((?:[\w-]+ )?[\w-]+)"
-_KINDS = re.compile(rf"\bonly\s+{_KIND}|\b{_KIND}\s+only\b|\bkinds?\s*[:=]\s*{_KIND}", re.I)
+
+def _compiled(rules: Sequence[tuple[str, Take]]) -> _Patterns:
+    return tuple((re.compile(pattern, re.I), take) for pattern, take in rules)
+
+
+_CLAUSES = re.compile(
+    r"\bbut\b|\b(?:and|then)\s+(?=(?:then|please|add|also|plus|include|drop|remove|without|exclude|leave|"
+    r"ignore|skip|no|not|search|look|find|focus|narrow|replace|swap|change|switch|make|use)\b)",
+    re.I,
+)
+"""Where one change ends and the next one begins, besides punctuation."""
+_EXACT = re.compile(r"\bquery\s*[:=]\s*(.+)", re.I | re.S)
+_FILTER_RULES, _WORD_RULES = _compiled(_FILTERS), _compiled(_WORDS)
 _NUMBERS = {
     w: n for n, w in enumerate("zero one two three four five six seven eight nine ten".split())
 }
 
+_UNSUPPORTED = (
+    "Google Scholar|Google Books|Scopus|Web of Science|JSTOR|DBLP|SSRN|bioRxiv|medRxiv|ScienceDirect|"
+    "SpringerLink|PsycINFO|PsycArticles|EMBASE|Cochrane Library|CINAHL|CiNii|CNKI|ProQuest|EBSCOhost|"
+    "ResearchGate|Wikipedia|Sci-Hub|Europe PMC|Papers with Code|Connected Papers|Mendeley|Zenodo|WorldCat"
+)
+"""Collections that people name and that no tool here asks."""
+_UNSUPPORTED_WORDS = (
+    "Google|WoS|Springer|Cochrane|ERIC|EBSCO|Dimensions|Lens|Elicit|CORE|BASE|HAL|Wiley"
+)
+"""More of them, whose names are also words: only in capitals, and after "in", "use" or the like."""
+_POINTING = (
+    r"(?:(?:search|use|try|ask|query|look|check)\s+)?"
+    r"(?:(?:in|on|at|with|from|via|using|of)\s+)?(?:the\s+)?"
+)
+_TRAILING = r"(?:\s+(?:database|library|instead|too|as\s+well|only|please)\b)*"
+_FOREIGN = re.compile(
+    rf"\b{_POINTING}({_UNSUPPORTED})\b{_TRAILING}"
+    rf"|\b(?:search|use|try|ask|in|on|at|from|via|using)\s+(?:the"
+    rf"\s+)?((?-i:{_UNSUPPORTED_WORDS}))\b{_TRAILING}$",
+    re.I,
+)
+
+_AROUND = frozenset(
+    """a about actually again all also am an and another any anyway articles as at be better bit but by
+    can change could do edit ehm er everything find first for from full get give go good have hm hmm how
+    i i'd i'll i'm i've if in instead is it it's its just kind let let's lets like literature little
+    look looking love make maybe me mind modify more my need no nope not now of oh ok okay on one ones
+    only or ours paper papers perhaps plan please possible prefer publications query rather read really
+    results same search searching see show so some still studies sure take thank thanks that that's the
+    them then there these they thing things think this those time to too try uh um update us use want we
+    we'd well what will wish with work would yeah yes you adjust can't don't dont""".split()
+)
+"""Words around a request, which say nothing about a subject."""
+
 
 def read_changes(text: str, year: int, databases: Mapping[str, str]) -> Changes:
     """Read changes; `year` is this year's, `databases` are names in lower case with their keys."""
-    return _read(text, year, databases, _COMPILED)
+    changes = Changes()
+    if exact := _EXACT.search(text):
+        changes.query = exact.group(1).strip()
+        text = text[: exact.start()]
+    text = _CLAUSES.sub(_BORDER, _take_filters(changes, text, year, databases))
+    text = _take(changes, text, year, _WORD_RULES)
+    changes.rest = ", ".join(filter(None, (changes.rest, _plain(text))))
+    return changes
 
 
 def read_filters(text: str, year: int, databases: Mapping[str, str]) -> Changes:
     """Read what a question says about years, kinds and the database; its words are its own."""
-    return _read(text, year, databases, _FILTERS)
-
-
-def _read(text: str, year: int, databases: Mapping[str, str], patterns: _Patterns) -> Changes:
     changes = Changes()
-    text = _take_kinds(changes, _take_database(changes, text, databases))
-    for pattern, take in patterns:
-        for found in pattern.finditer(text):
-            take(changes, [each for each in found.groups() if each is not None], year)
-        text = pattern.sub(" ", text)
-    changes.rest = _tidy(text)
+    text = _take_filters(changes, text, year, databases)
+    changes.rest = _tidy(f"{text.replace(_BORDER, ' ')} {changes.rest}")
     return changes
 
 
-def changed_query(query: Query, changes: Changes, *, takes_rest: bool) -> Query:
-    """Return a query with the changes; its words may be replaced by those that were left over."""
-    text = changes.query or (changes.rest if takes_rest and changes.rest else query.text)
-    dropped = {word.casefold() for phrase in changes.drop for word in phrase.split()}
-    words = [word for word in text.split() if word.casefold().strip('"') not in dropped]
-    words += [f'"{each}"' if " " in each else each for each in changes.add]
-    years = (None, None) if changes.any_year else (query.since, query.until)
-    if changes.since is not None or changes.until is not None:
-        years = (changes.since, changes.until)
+def _take_filters(changes: Changes, text: str, year: int, databases: Mapping[str, str]) -> str:
+    text = _take_database(changes, text.replace("’", "'"), databases)
+    return _take(changes, text, year, _FILTER_RULES)
+
+
+def _take(changes: Changes, text: str, year: int, rules: _Patterns) -> str:
+    for pattern, take in rules:
+        for found in pattern.finditer(text):
+            take(changes, [each for each in found.groups() if each is not None], year)
+        text = pattern.sub(_BORDER, text)
+    return text
+
+
+def changed_query(query: Query, changes: Changes, *, text: str = "") -> Query:
+    """Return a query with the changes; `text` replaces its words."""
     return replace(
         query,
-        text=" ".join(words),
-        since=years[0],
-        until=years[1],
-        kinds=tuple(changes.kinds) or query.kinds,
-        fields=tuple(changes.fields) or query.fields,
+        text=_changed_words(text or changes.query or query.text, changes),
+        kinds=_changed_kinds(query.kinds, changes),
+        fields=tuple(changes.fields) or (() if changes.any_field else query.fields),
         limit=changes.limit or query.limit,
+        **_changed_years(query, changes),
     )
 
 
-def _take_kinds(changes: Changes, text: str) -> str:
-    def take(found: re.Match[str]) -> str:
-        words = next(each for each in found.groups() if each)
-        for named in (words, words.rpartition(" ")[2], words.partition(" ")[0]):
-            if kind := kind_named(named):
-                changes.kinds.append(kind)
-                left, _, right = words.partition(named)
-                return f"{left} {right}"
-        return found.group()
+def _changed_words(text: str, changes: Changes) -> str:
+    """Return the words with those added and without those dropped, which are excluded if they are not "
+    "there."""
+    present = {_stemmed(word) for word in text.split()}
+    dropped = {_stemmed(word) for phrase in changes.drop for word in phrase.split()}
+    words = [word for word in text.split() if _stemmed(word) not in dropped]
+    added = [each for each in changes.add if _stemmed(each) not in present - dropped]
+    excluded = [each for each in changes.drop if present.isdisjoint(map(_stemmed, each.split()))]
+    return " ".join([*words, *map(_quoted, added), *(f"NOT {_quoted(each)}" for each in excluded)])
 
-    return _KINDS.sub(take, text)
+
+def _stemmed(word: str) -> str:
+    return stem(word.casefold().strip('"()').removesuffix("s"))
+
+
+def _quoted(phrase: str) -> str:
+    return f'"{phrase}"' if " " in phrase else phrase
+
+
+def _changed_years(query: Query, changes: Changes) -> dict[str, int | None]:
+    if changes.since is not None or changes.until is not None:
+        return {"since": changes.since, "until": changes.until}
+    return {"since": None, "until": None} if changes.any_year else {}
+
+
+def _changed_kinds(kinds: tuple[str, ...], changes: Changes) -> tuple[str, ...]:
+    chosen = tuple(dict.fromkeys(changes.kinds)) or (() if changes.any_kind else kinds)
+    if not changes.without_kinds:
+        return chosen
+    return tuple(kind for kind in chosen or KINDS if kind not in changes.without_kinds)
 
 
 def _take_database(changes: Changes, text: str, databases: Mapping[str, str]) -> str:
     """Take the first database that is named, longest name first, with the words that point at it."""
+    if found := _FOREIGN.search(text):
+        changes.unsupported = found.group(1) or found.group(2)
+        text = text[: found.start()] + _BORDER + text[found.end() :]
     names = "|".join(re.escape(name) for name in sorted(databases, key=len, reverse=True))
-    pattern = re.compile(
-        rf"\b(?:(?:search|use|try|ask|query)\s+)?(?:(?:in|on|with|from|via|using)\s+)?(?:the\s+)?"
-        rf"({names})\b(?:\s+(?:database|instead|too|as well)\b)*",
-        re.I,
+    named = (
+        re.search(rf"\b(not\s+|don't\s+)?{_POINTING}({names})\b{_TRAILING}", text, re.I)
+        if names
+        else None
     )
-    found = pattern.search(text) if names else None
-    if found is None:
+    if named is None:
         return text
-    changes.database = databases[found.group(1).casefold()]
-    return f"{text[: found.start()]} {text[found.end() :]}"
+    if named.group(1):
+        # "not in arXiv" asks for any other database, which no plan can say: it is not understood.
+        changes.rest = named.group().strip()
+        return text[: named.start()] + _BORDER + text[named.end() :]
+    changes.database = databases[named.group(2).casefold()]
+    return text[: named.start()] + _BORDER + text[named.end() :]
+
+
+def _kinds_in(text: str) -> list[str]:
+    return [kind for word in re.findall(_KIND, text, re.I) if (kind := kind_named(word))]
 
 
 def _number(text: str) -> int:
     return max(1, int(text)) if text.isdigit() else _NUMBERS.get(text.casefold(), 1)
 
 
+_NAMING = re.compile(r"^(?:the\s+)?(?:words?|terms?|phrases?|concepts?|topics?)\s+", re.I)
+
+
 def _listed(text: str) -> list[str]:
-    pieces = re.split(r"\s*,\s*|\s+and\s+", text.strip())
-    return [piece.strip(" .;:'\"") for piece in pieces if piece.strip(" .;:'\"")]
+    pieces = (
+        _NAMING.sub("", _plain(piece))
+        for piece in re.split(r"\s*,\s*|\s+(?:and|or)\s+|\s*&\s*", text)
+    )
+    return [piece.strip("'\"") for piece in pieces if piece.strip("'\"")]
+
+
+_WORD = re.compile(r"[^\s,;.:!?]+")
+
+
+def _plain(text: str) -> str:
+    """Return a text without the words around a request at its ends; empty if it has no others."""
+    words = list(_WORD.finditer(text))
+    kept = [word for word in words if word.group().casefold().strip("\"'()-–—") not in _AROUND]
+    telling = [word for word in kept if re.search(r"\w", word.group())]
+    if not telling:
+        return ""
+    start, end = words.index(telling[0]), words.index(telling[-1])
+    return _tidy(text[words[start].start() : words[end].end()].replace(_BORDER.strip(), ","))
 
 
 def _tidy(text: str) -> str:

@@ -100,20 +100,37 @@ def read_answer(text: str) -> Answer | None:
     return next(kind for kind in _PHRASES if kind in kinds)
 
 
-def split_modify(text: str) -> str | None:
-    """Return what follows "modify", as in "modify: since 2021"; None if it does not begin so."""
-    found = re.match(r"\s*(?:modify|adjust|change|edit)\b\s*[:,-]?\s*(.*)", text, re.I | re.S)
-    return found.group(1).strip() if found else None
+def split_decision(text: str) -> tuple[Answer | None, str]:
+    """Return the decision that a message begins with, and what follows it.
 
-
-def split_approval(text: str) -> str | None:
-    """Return what follows an approval, as in "ok, but since 2021"; None if nothing does."""
+    "ok, but since 2021" is an approval of something else, "no, only reviews" a refusal that says what is
+    wanted instead. A word that only looks like a decision ("no free lunch", "stop words") is none.
+    """
+    modify = re.match(
+        r"\s*(?:please\s+)?(?:modify|adjust|change|edit)\b\s*[:,-]\s*(.*)", text, re.I | re.S
+    )
+    if modify:
+        return "modify", modify.group(1).strip()
     words = list(_WORD.finditer(text))
-    for size in range(min(4, len(words)), 0, -1):
+    for size in range(min(_LONGEST_LEAD, len(words)), 0, -1):
         end = words[size - 1].end()
-        if read_answer(text[:end]) in ("ok", "short_run"):
-            return text[end:].lstrip(" ,.;:-").strip() or None
-    return None
+        decision = read_answer(text[:end])
+        if decision is None or decision == "unclear":
+            continue
+        rest = text[end:]
+        if decision == "cancel" and not _REFUSAL_GOES_ON.match(rest):
+            continue
+        return decision, rest.lstrip(" ,.;:!-–—").strip()
+    return None, text
+
+
+_LONGEST_LEAD = 4
+_REFUSAL_GOES_ON = re.compile(
+    r"\s*(?:[,.;:!–—]|-\s|$|(?:i|i'd|i’d|i'm|it|that|this|these|please|rather|only|just|not|don't|but|and|"
+    r"make|let's|use|try|search|we|we'd|the)\b)",
+    re.I,
+)
+"""What follows a refusal that is one: a pause, or a sentence about what is wanted."""
 
 
 def _words(text: str) -> list[str]:

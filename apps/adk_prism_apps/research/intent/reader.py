@@ -29,16 +29,12 @@ from ..databases.query import Query
 from ..next_actions import approve, modify, next_action
 from ..planning.filters import with_filters
 from ..planning.planner import FULL_RUN, query_of_plan
-from ..planning.question import is_remark, is_subject
-from .changes import (
-    Changes,
-    changed_query,
-    read_changes,
-    read_filters,
-)
-from .decision import read_answer, split_approval, split_modify
+from ..planning.question import is_remark, is_subject, query_of
+from .changes import Changes, changed_query, read_changes, read_filters
+from .decision import read_answer, split_decision
 from .remedy import find_remedy, means_remedy
 from .request import Request, read_request
+from .scope import foreign_language, is_out_of_scope
 
 Do = Literal[
     "search",
@@ -51,6 +47,8 @@ Do = Literal[
     "remedy",
     "no_question",
     "remark",
+    "out_of_scope",
+    "other_language",
     Request,
 ]
 
@@ -77,6 +75,8 @@ class IntentReader:
     names: Mapping[str, str]
     """What people call databases, in lower case, with their keys."""
     now: datetime
+    edited: tuple[str, ...] = ()
+    """What the panel has edited since the pending plan was made: question, filters, assumptions."""
 
     def read(self) -> Intent:
         """Return what the message means."""
@@ -92,32 +92,55 @@ class IntentReader:
             self._said(plan)
             or self._written(plan)
             or self._about_help()
-            or self._assumed_anew(plan)
+            or self._edits(plan)
+            or self._elsewhere()
             or self._request()
             or self._replaced()
             or Intent("ask_again", writes={"next_action": value_of(approve(plan))})
         )
 
     def _said(self, plan: SearchPlan) -> Intent | None:
-        """Read the words alone: a decision, or what is to change."""
+        """Read the words alone: a decision, what is to change, or both."""
         answer = read_answer(self.text)
         if answer == "unclear":
             return Intent("ask_again", writes=_undecided(plan))
         if answer is not None and answer != "modify":
             return self._decided(plan, answer)
-        wanted = split_modify(self.text)
-        if wanted is None:
-            wanted = split_approval(self.text)
-        if wanted is None and self._asked_for_changes():
-            wanted = self.text
-        if wanted:
-            changes = self._changes(wanted)
-            if changes.any or changes.rest:
-                return self._changed(plan, changes, takes_rest=split_approval(self.text) is None)
-        elif wanted is not None or answer == "modify":
+        decision, wanted = split_decision(self.text)
+        if decision is None and self._asked_for_changes():
+            decision = "modify"
+        if decision is not None and not wanted:
             return self._modified_by_panel(plan)
-        alone = self._changes(self.text)
-        return self._changed(plan, alone) if alone.any and not alone.rest else None
+        changes = self._changes(wanted)
+        is_talk = decision is None and is_remark(self.text) and not changes.any
+        if is_talk or (decision is None and not changes.any):
+            return None
+        return self._combined(plan, decision, changes)
+
+    def _combined(
+        self, plan: SearchPlan, decision: Approval | str | None, changes: Changes
+    ) -> Intent | None:
+        """Read a decision that comes with changes, or with words that no change was read from."""
+        rest = "" if is_remark(changes.rest) else changes.rest
+        if (
+            decision is None
+            and rest
+            and not changes.topic
+            and not _is_mostly_change(self.text, rest)
+        ):
+            return None  # a new question that has years in it, or the like
+        if changes.topic:
+            return self._restated(plan, changes, changes.topic, unread=rest)
+        if decision == "modify" and rest and (is_subject(rest) or not changes.any):
+            changed = changed_query(query_of_plan(plan), changes, text=rest)
+            return self._proposes(changed, _said_besides(changes, ""))
+        if changes.any:
+            return self._changed(plan, changes, unread=rest)
+        if rest and decision == "cancel":
+            return self._restated(plan, changes, rest)
+        if decision == "cancel":
+            return self._modified_by_panel(plan)
+        return Intent("ask_again", writes=_undecided(plan))
 
     def _asked_for_changes(self) -> bool:
         return self.box.next_action is not None and self.box.next_action.action == "modify_plan"
@@ -140,6 +163,8 @@ class IntentReader:
             left = structs.replace(self.box, pending_search_plan=None)
             given |= {"pending_search_plan": None, "preview_mode": False}
             return Intent("cancelled", writes=given | _help_again(left) | _open_step(left))
+        if self.edited:
+            return self._replanned(plan)
         # A panel that asks for a preview and approves means a short run, unless that has been made.
         asked = self.answers.preview_mode is True and self.answers.user_approval == approval
         short = approval == "short_run" or (asked and not self._was_previewed(plan))
@@ -155,29 +180,42 @@ class IntentReader:
         return known or self.now.isoformat(timespec="seconds")
 
     def _modified_by_panel(self, plan: SearchPlan) -> Intent:
-        """Plan again with the filters that the panel has changed, or ask what to change."""
-        if self.box.current_filters != plan.filters:
-            query, odd = with_filters(
-                Query(plan.query, limit=plan.limit or FULL_RUN), self.box.current_filters
-            )
-            return self._proposes(query, {"odd": odd} if odd else {})
+        """Plan again with what the panel has edited, or ask what to change."""
+        if self.edited:
+            return self._replanned(plan)
         asks = {"next_action": value_of(modify(plan))}
         return Intent("ask_change", writes=_undecided(plan) | asks)
 
-    def _assumed_anew(self, plan: SearchPlan) -> Intent | None:
-        """Plan again if the panel has changed the assumptions, and the message says nothing else."""
-        unknown = [
-            e
-            for e in self.box.search_assumptions
-            if f'"{" ".join(e.split())}"' not in plan.rationale
-        ]
-        if not unknown or not self.box.research_question or read_request(self.text) != "continue":
+    def _edits(self, plan: SearchPlan) -> Intent | None:
+        """Plan again with what the panel has edited, if the message says nothing else."""
+        if not self.edited or read_request(self.text) != "continue":
             return None
-        return self._proposes(replace(query_of_plan(plan), text=""), {})
+        return self._replanned(plan)
 
-    def _changed(self, plan: SearchPlan, changes: Changes, *, takes_rest: bool = True) -> Intent:
-        query = changed_query(query_of_plan(plan), changes, takes_rest=takes_rest)
-        return self._proposes(query, {"database": changes.database})
+    def _replanned(self, plan: SearchPlan) -> Intent:
+        """Make the pending plan anew from what the panel has edited; it has to be approved again."""
+        query, odd = query_of_plan(plan), list[str]()
+        if "filters" in self.edited:
+            bare = Query(plan.query, limit=plan.limit or FULL_RUN)
+            query, odd = with_filters(bare, self.box.current_filters)
+        if "question" in self.edited or "assumptions" in self.edited:
+            query = replace(query, text="")
+        about: dict[str, Any] = {"edited": list(self.edited)}
+        return self._proposes(query, about | ({"odd": odd} if odd else {}))
+
+    def _changed(self, plan: SearchPlan, changes: Changes, *, unread: str = "") -> Intent:
+        query = changed_query(query_of_plan(plan), changes)
+        return self._proposes(query, _said_besides(changes, unread))
+
+    def _restated(
+        self, plan: SearchPlan, changes: Changes, topic: str, *, unread: str = ""
+    ) -> Intent:
+        """Plan for another subject; the filters of the plan stay unless they are changed too."""
+        query = changed_query(query_of_plan(plan), changes, text=query_of(topic) or topic)
+        as_written = read_filters(self.text, self.now.year, self.names).rest
+        question = (topic if split_decision(self.text)[0] else as_written)[:LONGEST_QUESTION]
+        proposed = self._proposes(query, _said_besides(changes, unread) | {"question": question})
+        return replace(proposed, writes=proposed.writes | {"research_question": question})
 
     def _proposes(self, query: Query, about: dict[str, Any]) -> Intent:
         wanted = {"question": self.box.research_question, "query": query.text, **_asked(query)}
@@ -186,7 +224,17 @@ class IntentReader:
     def _replaced(self) -> Intent | None:
         """Take a message for a new question only if it is one beyond doubt: it says what about."""
         talk = {word.strip("?.,!").casefold() for word in self.text.split()} & _PLAN_TALK
-        return None if talk or not is_subject(self.text) else self._question()
+        if talk or is_remark(self.text) or not is_subject(self.text):
+            return None
+        return self._question()
+
+    def _elsewhere(self) -> Intent | None:
+        """Return what to say to a message that no search can answer."""
+        if language := foreign_language(self.text):
+            return Intent("other_language", {"language": language}, _open_step(self.box))
+        if is_out_of_scope(self.text):
+            return Intent("out_of_scope", writes=_open_step(self.box))
+        return None
 
     # ------------------------------------------------------------------ help is offered
 
@@ -221,8 +269,20 @@ class IntentReader:
         stale = {"user_approval": None} if self.answers.user_approval is not None else {}
         if read_answer(self.text) is not None or (stale and read_request(self.text) == "continue"):
             return Intent("nothing_pending", writes=stale | _open_step(self.box))
-        intent = self._request() or self._question()
+        intent = (
+            self._elsewhere() or self._request() or self._changed_last_search() or self._question()
+        )
         return replace(intent, writes=stale | intent.writes)
+
+    def _changed_last_search(self) -> Intent | None:
+        """Read changes alone, such as "without images", as changes of the last search."""
+        last = self.box.search_history[-1] if self.box.search_history else None
+        changes = self._changes(self.text)
+        if last is None or not changes.any or changes.topic or not is_remark(changes.rest):
+            return None
+        query, _ = with_filters(Query(last.query, limit=FULL_RUN), last.filters)
+        proposed = self._proposes(changed_query(query, changes), _said_besides(changes, ""))
+        return replace(proposed, writes={})
 
     def _request(self) -> Intent | None:
         plan, request = self.box.pending_search_plan, read_request(self.text)
@@ -234,6 +294,12 @@ class IntentReader:
         return Intent(request, writes={"next_action": value_of(does)})
 
     def _question(self) -> Intent:
+        exact = self._changes(self.text)
+        if exact.query:
+            question = self.box.research_question or exact.query
+            return self._proposes(
+                changed_query(Query("", limit=FULL_RUN), exact), {"question": question}
+            )
         filters = read_filters(self.text, self.now.year, self.names)
         is_new = not is_remark(filters.rest)
         if not is_new and not filters.any:
@@ -242,9 +308,9 @@ class IntentReader:
         if not question.strip():
             return Intent("no_question", writes=_open_step(self.box))
         base, odd = with_filters(Query("", limit=FULL_RUN), self.box.current_filters)
-        query = changed_query(base, filters, takes_rest=False)
+        query = changed_query(base, filters)
         about: dict[str, Any] = {"question": question[:LONGEST_QUESTION], "query": ""}
-        about |= _asked(query) | {"database": filters.database}
+        about |= _asked(query) | _said_besides(filters, "")
         if odd:
             about["odd"] = odd
         plans = NextAction(owner="agent", action="search", target="a plan", due="now")
@@ -270,6 +336,17 @@ _PLAN_TALK = frozenset(
     "plan query database filter filters expected results mean means why choose chose chosen sure maybe "
     "hmm wait cost approve approval".split()
 )
+
+
+def _is_mostly_change(text: str, rest: str) -> bool:
+    """Return whether a message is about a change, with a few words that were not understood."""
+    return not is_subject(rest) or 2 * len(rest) < len(text)
+
+
+def _said_besides(changes: Changes, unread: str) -> dict[str, Any]:
+    """Return what a proposal has to say of a message besides its query."""
+    about = {"database": changes.database, "unsupported": changes.unsupported, "unread": unread}
+    return {name: value for name, value in about.items() if value or name == "database"}
 
 
 def _asked(query: Query) -> dict[str, Any]:

@@ -15,7 +15,10 @@ _WHOLE = ("help", "continue", "cost")
 _SIGNS: tuple[tuple[Request, str], ...] = (
     (
         "export",
-        r"(?:please\s+)?(?:export|download|save|write)\b(?!.*\b(?:papers?|articles?) (?:on|about)\b)",
+        r"(?:please\s+|now\s+|can you\s+|could you\s+)*(?:(?:export|download|save)\b(?!.*\b(?:papers?"
+        r"|articles?) (?:on|about)\b)"
+        r"|(?:write|make|create|give me|produce)\b.{0,30}\b(?:search )?(?:strategy|methods section"
+        r"|prisma|file|files)\b)",
     ),
     ("export", r".*\bprisma\b.*"),
     (

@@ -56,6 +56,11 @@ class AvailableDatabases:
         keyed = (each for each in services if each.key in _NEEDS_KEY and self._has_key(each))
         return [*open_to_all, *keyed, *local]
 
+    def words(self) -> Mapping[str, int]:
+        """Return the words of the titles in the library on this machine; empty if there is none."""
+        local = [each for each in self._all.values() if isinstance(each, LocalDatabase)]
+        return getattr(local[0], "words", {}) if local else {}
+
     def choose(self, wanted: str, searched: list[str], field: str = "") -> Choice:
         """Return the database for a plan; `wanted` is a key or empty, `searched` labels so far.
 

@@ -22,6 +22,7 @@ from ..failures import (
     expected_locally,
     thesaurus,
 )
+from ..failures.spelling import spelling
 from ..failures.thesaurus import spoken
 from . import filters as panel
 from .assumptions import Assumed, assume
@@ -46,6 +47,10 @@ class PlanRequest:
     filters: Query = Query("")  # noqa: RUF009 (frozen)
     limit: int = FULL_RUN
     why: str = ""
+    counted: int | None = None
+    """Papers that this very search was counted to find, where a remedy promised that."""
+    even_if_empty: bool = False
+    """The researcher wants the search although it is known to find nothing: for the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,21 @@ class Expectation:
         return f"{number} paper{'' if number == '1' else 's'} ({self.basis})"
 
 
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan, the search that it describes, and how many papers it expects."""
+
+    plan: SearchPlan
+    database: AnyDatabase
+    query: Query
+    expected: Expectation
+
+    @property
+    def finds_nothing(self) -> bool:
+        """Whether it was counted, for free, that the search finds nothing."""
+        return self.expected.high == 0
+
+
 class Unplannable(ValueError):
     """A request that no search can be made of; the text says why and what to do."""
 
@@ -85,7 +105,7 @@ class Planner:
         self._names = names
         self._clock = clock
 
-    def plan(self, request: PlanRequest, box: GroundingBox) -> SearchPlan:
+    def plan(self, request: PlanRequest, box: GroundingBox) -> Planned:
         """Return a plan. Raise `Unplannable` for a question without a word to look for."""
         assumed = self._assumed(request, box.search_assumptions)
         text = assumed.query.text
@@ -104,14 +124,23 @@ class Planner:
                 f"`{text}` itself finds nothing here, which costs nothing to know; other names do."
             )
             text, query = wider.text, wider
-        expected = self.expect(choice.database, query, box.search_history)
-        return SearchPlan(
+        if request.counted is not None:
+            expected = Expectation(request.counted, request.counted, "counted here")
+        else:
+            expected = self.expect(choice.database, query, box.search_history)
+        plan = SearchPlan(
             database=choice.database.label,
             query=text,
             filters=panel.filters_of(query),
             rationale=" ".join(
                 part
-                for part in (why, _rationale(choice.database), choice.note, assumed.text)
+                for part in (
+                    why,
+                    _rationale(choice.database),
+                    choice.note,
+                    assumed.text,
+                    self._spelling(choice.database, query),
+                )
                 if part
             ),
             expected_results=expected.text,
@@ -121,6 +150,15 @@ class Planner:
             tool=choice.database.tool,
             limit=limit,
         )
+        return Planned(plan, choice.database, query, expected)
+
+    def _spelling(self, database: AnyDatabase, query: Query) -> str:
+        """Ask about words that look misspelt, where the search cannot be counted before it is made."""
+        known = self._available.words()
+        if isinstance(database, LocalDatabase) or not known:
+            return ""
+        found = spelling(query.text, known)
+        return f"Did you mean `{found}`? Say `query: {found}`." if found else ""
 
     def wanted(self, request: PlanRequest, box: GroundingBox) -> str:
         """Return the key of the database that was asked for; empty if any will do."""

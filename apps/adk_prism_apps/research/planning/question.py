@@ -15,7 +15,9 @@ MOST_WORDS = 6
 
 _ASKING = re.compile(
     r"^\s*(?:(?:hi|hello|hey|please|can you|could you|would you|i want to|i would like to|i'd like to|"
-    r"i need to|i am|i'm|let's|lets|help me|new question|research question|question)\b[\s,:.!]*)*"
+    r"i need to|i need|i want|i'd like|i am|i'm|we are|we're|interested in|curious about|working on|i "
+    r"wonder|wondering|let's|lets|"
+    r"help me|new question|research question|my question is|my topic is|question)\b[\s,:.!]*)*"
     r"(?:(?:search|find|look(?:ing)?(?: up| for| into)?|research(?:ing)?|collect|get|show|list|give)\b"
     r"(?:\s+(?:me|us|for|up|some|all|the|out|about|on))*\s*)?"
     r"(?:(?:recent|relevant|good|new|scientific|academic|published)\s+)*"
@@ -27,32 +29,59 @@ _STOP = frozenset(
     """a about across after all also am among an and any are as at be been before being between both but
     by can could current did do does doing done during each either else ever every exist existing exists
     few first for found from get gives given had has have having how i if in into is it its itself just
-    kind kinds known last latest least less like made main major many may me might more most much must my
-    near need needs new no nor not now of off often on one only onto or other others our out over own
-    paper papers article articles literature per please rather recent regarding same say search see shall
-    she should show since so some state such tell than that the their them then there these they thing
-    things this those through to too toward towards under until up upon us use used uses using various
-    very via was way ways we well were what when where whether which while who whom whose why will with
-    within without would yet you your approach approaches method methods technique techniques study
-    studies publication publications understand explain describe""".split()
+    kind kinds known last latest least less like made main major many may me might more most much must
+    my near need needs new no nor not now of off often on one only onto or other others our out over own
+    paper papers article articles literature per please rather recent regarding same say search see
+    shall she should show since so some state such tell than that the their them then there these they
+    thing things this those through to too toward towards under until up upon us use used uses using
+    various very via was way ways we well were what when where whether which while who whom whose why
+    will with within without would yet you your approach approaches method methods technique techniques
+    study studies publication publications understand explain describe""".split()
 )
 # Words of talk about the talk: a message of nothing else says what somebody thinks, not what to look for.
 _REMARKS = frozenset(
-    """absolutely actually afraid again agree ah aha alright amazing anyway anything appreciate awesome bad
-    believe best better bit boring bravo bye certainly cheers clear come confused confusing cool correct
-    course curious damn dear definitely depends disagree done don't dont doubt else enough exactly excellent
-    excited exciting fair fantastic feel fine forget fun funny glad go god goes going good goodbye got great
-    guess ha haha happy hard hear hello help helpful helps hey hi hm hmm hmmm honestly hope huh idea
-    impressed impressive indeed interested interesting i'd i'll i'm i've it's job keep kidding kind know let
-    let's lets likely little lol look looking looks lot lots love lovely make makes many mate maybe mean
-    means mhm mind mmm moment much neat never nevermind nice nope nothing noted oh ok okay opinion ouch
-    pardon perfect perhaps please point possible possibly pretty probably promising puzzled quite read
-    really reason right sad said saying seems sense seriously shame sorry sound sounds splendid stop strange
-    super superb sure surprised surprising talk tell terrible thank thanks that's there's think thinking
-    thought thoughts tired true try uh uhm um understood unclear understand useful wait want weird well
-    what's whatever wonder wonderful wondering work works worried worry wow wrong yay yeah yep yes you're
-    yup""".split()
+    """absolutely actually afraid again agree ah aha alright amazing anyway anything appreciate awesome
+    bad believe best better bit boring bravo bye certainly cheers clear come confused confusing cool
+    correct course curious damn dear definitely depends disagree done don't dont doubt else enough
+    exactly excellent excited exciting fair fantastic feel fine forget fun funny glad go god goes going
+    good goodbye got great guess ha haha happy hard hear hello help helpful helps hey hi hm hmm hmmm
+    honestly hope huh idea impressed impressive indeed interested interesting i'd i'll i'm i've it's job
+    keep kidding kind know let let's lets likely little lol look looking looks lot lots love lovely make
+    makes many mate maybe mean means mhm mind mmm moment much neat never nevermind newer newest nice
+    nope nothing noted oh ok okay opinion ouch pardon perfect perhaps please point possible possibly
+    pretty probably promising puzzled quite read really reason right sad said saying seems sense
+    seriously shame sorry sound sounds splendid stop strange super superb sure surprised surprising talk
+    tell terrible thank thanks that's there's think thinking thought thoughts tired true try uh uhm um
+    understood unclear understand useful wait want weird well what's whatever wonder wonderful wondering
+    work works worried worry wow wrong yay yeah yep yes you're yup old older""".split()
 )
+_TALK = re.compile(
+    r"\s*(?:(?:and|but|so|well|oh|ah|hm+|ok|okay|yes|no|wow|honestly|actually|anyway|great|good|nice"
+    r"|cool)[\s,.!…-]+)*"
+    r"(?:(?:i|we|you|he|she|they|it|that|this|these|those|there|my|our|your|his|her|their)\b"
+    r"|(?:i|we|you|he|she|they|it|that|this|there|what|who)['’]\w+"
+    r"|(?:the|all|some|most|many|none|each|both)\s+(?:of\s+)?(?:the\s+|these\s+|those\s+|your\s+)?"
+    r"(?:results?|papers?|plans?|search(?:es)?|quer(?:y|ies)|lists?|answers?|receipts?|databases?"
+    r"|filters?|titles?|"
+    r"numbers?|counts?)\s+(?:is|are|was|were|look|looks|looked|seem|seems|sound|sounds|do|does|did|don't|can|"
+    r"cannot|can't|could|should|will|have|has|make|makes)\b"
+    r"|(?:are|were|did|do|can|could|will|would|have)\s+you\b|how\s+(?:are|old\s+are|do)\s+you\b|who"
+    r"\s+(?:made|are|is)\s+you)",
+    re.I,
+)
+"""How sentences begin that are about the people who talk, or about the search."""
+_WANTED = re.compile(
+    r"\b(?:papers?|articles?|literature|studies|evidence|publications?|research|work|reviews?"
+    r"|surveys?)\s+(?:on|about|of|for|in|into|regarding|concerning)\b"
+    r"|\b(?:search(?:ing)?\s+for|look(?:ing)?\s+(?:for|into|at)|find|interested\s+in|learn(?:ing)?"
+    r"\s+about|know\s+(?:more\s+)?about|read(?:ing)?\s+about|working\s+on|"
+    r"study(?:ing)?|research(?:ing)?|investigat(?:e|ing)|writ(?:e|ing)\s+(?:a|my|our)\s+\w+\s+(?:on"
+    r"|about)|question\s+is|topic\s+is|"
+    r"whether|effects?\s+of|impact\s+of|role\s+of|curious\s+about|wonder(?:ing)?\s+(?:about|if|how|what"
+    r"|why))\b",
+    re.I,
+)
+"""What makes such a sentence a question all the same."""
 _TOKEN = re.compile(r'"[^"]{1,200}"|[^\W_]+(?:[-\'’][^\W_]+)*')
 _OPERATORS = frozenset({"AND", "OR", "NOT"})
 
@@ -75,8 +104,14 @@ def is_subject(text: str) -> bool:
 
 
 def is_remark(text: str) -> bool:
-    """Return whether a text says nothing that a database could look for, such as "hm, interesting"."""
-    return not _telling(text)
+    """Return whether a text says nothing that a database could look for, such as "hm, interesting".
+
+    Nor does a sentence about the people who talk or about the search itself ("my supervisor will love
+    this", "these results look old"), unless it says what it is looking for ("I need papers on sleep").
+    """
+    if not _telling(text):
+        return True
+    return _TALK.match(text) is not None and not _WANTED.search(text)
 
 
 def _telling(text: str) -> list[str]:

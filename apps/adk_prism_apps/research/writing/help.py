@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import structs
+
 from adk_prism.grounding import Remedies, RemedyAction, SearchFailure
 
+from ..databases.query import Query
 from ..failures import Action, Failure
+from ..failures.remedies import MOST_OFFERED
 from ..planning.filters import filters_of
 
 _REASONS: dict[str, str] = {
@@ -28,6 +32,10 @@ _REASONS: dict[str, str] = {
     "service_error": "{database} answered with an error, or with what cannot be read.",
 }
 _TOLD = frozenset({"database", "query", "filters", "results_count", "expected_count", "detail"})
+
+
+ANYWAY = "search_anyway"
+"""Name of the remedy that makes a search which is known to find nothing, so that it is on record."""
 
 
 def as_state(failure: Failure, labels: dict[str, str]) -> SearchFailure:
@@ -70,6 +78,28 @@ def help_text(failure: SearchFailure) -> str:
         failure.remedies.ask_researcher,
     ]
     return "\n".join(line for index, line in enumerate(lines) if line or lines[index - 1])
+
+
+def with_search_anyway(failure: SearchFailure, query: Query, database: str) -> SearchFailure:
+    """Return the help for a search that was not made, with the offer to make it for the record."""
+    anyway = RemedyAction(
+        name=ANYWAY,
+        label="Search all the same (0 papers), so that the empty result is on record",
+        database=database,
+        query=query.text,
+        filters=filters_of(query),
+        limit=query.limit,
+        expected=0,
+    )
+    return structs.replace(failure, actions=[*failure.actions[: MOST_OFFERED - 1], anyway])
+
+
+def nothing_to_approve(failure: SearchFailure, rationale: str) -> str:
+    """Return the help in place of a plan: counting told, for free, that the search finds nothing."""
+    counted = (
+        "This was counted before searching, so there is no plan to approve; nothing was searched."
+    )
+    return f"{help_text(failure)}\n\n{counted} {rationale}"
 
 
 def not_offered(name: str, offered: list[RemedyAction]) -> str:

@@ -74,6 +74,12 @@ def not_asked(state: Any, database: str, query: str) -> None:
     _put(state, [*_kept(state), Left(text, query, database)])
 
 
+def not_there(state: Any, database: str, query: str) -> None:
+    """Write that a database has nothing on a query, as counting told."""
+    text = _TEXTS["empty_results"].format(query=query, filters="", database=database)
+    _put(state, [*_kept(state), Left(text, query)])
+
+
 def _of_failure(receipt: SearchReceipt, failure: SearchFailure) -> Left:
     unreached = failure.type in _UNREACHED
     count = failure.context.get("results_count", receipt.results_count)

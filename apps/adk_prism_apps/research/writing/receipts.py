@@ -24,12 +24,33 @@ def receipt_text(receipt: SearchReceipt, papers: Sequence[Mapping[str, Any]], fo
     short = "Short run in" if receipt.preview else "Searched"
     lines = [
         f'[{receipt.timestamp[11:16]}] {short} {receipt.database}{mode}: "{receipt.query}"{filters}',
-        f"→ Found {_counted(receipt.results_count, 'paper')}{_breakdown(receipt)}",
-        f"→ Added to grounding: {receipt.new_count} new, {_counted(found, 'paper')} in all",
+        f"→ Found {counted(receipt.results_count, 'paper')}{_breakdown(receipt)}",
+        f"→ Added to grounding: {receipt.new_count} new, {counted(found, 'paper')} in all",
         *(f"→ Note: {warning}" for warning in receipt.warnings),
         f"→ Next: {receipt.next}",
     ]
     return _BREAK.join(lines) + _listed(papers)
+
+
+def failed_text(receipt: SearchReceipt) -> str:
+    """Return what is shown of a search that failed: it is not a search, and counts as none."""
+    lines = [
+        f'[{receipt.timestamp[11:16]}] Not searched: {receipt.database}, "{receipt.query}"',
+        "→ It is listed among the failed searches, and counts in no receipt",
+        f"→ Next: {receipt.next}",
+    ]
+    return _BREAK.join(lines)
+
+
+def incomplete(papers: Sequence[Paper]) -> list[str]:
+    """Say of how many papers the authors and the citations are known, where not of all."""
+    known = {
+        "authors": sum(1 for paper in papers if paper.authors),
+        "citation counts": sum(1 for paper in papers if paper.citations is not None),
+    }
+    size = len(papers)
+    lacking = [f"{name} of {count} of {size}" for name, count in known.items() if count < size]
+    return [f"the database has the {' and the '.join(lacking)} papers"] if lacking else []
 
 
 def breakdown(papers: Sequence[Paper]) -> tuple[dict[str, int], dict[str, int]]:
@@ -48,13 +69,13 @@ def cited(paper: Mapping[str, Any]) -> str:
     title = re.sub(r"([\[\]\\`<])", r"\\\1", str(paper["title"]))
     title = f"[{title}]({paper['url']})" if paper.get("url") else title
     count = paper.get("citations")
-    times = f"cited {_counted(count, 'time')}" if isinstance(count, int) else ""
+    times = f"cited {counted(count, 'time')}" if isinstance(count, int) else ""
     return ". ".join(part for part in (by, title, where, times) if part)
 
 
 def _breakdown(receipt: SearchReceipt) -> str:
     parts = [
-        f"{count} of unknown kind" if kind == "unknown" else _counted(count, _NOUNS.get(kind, kind))
+        f"{count} of unknown kind" if kind == "unknown" else counted(count, _NOUNS.get(kind, kind))
         for kind, count in receipt.by_kind.items()
     ]
     total = receipt.total
@@ -70,5 +91,6 @@ def _listed(papers: Sequence[Mapping[str, Any]]) -> str:
     return "\n\n" + "\n".join([*shown, *rest]) if shown else ""
 
 
-def _counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun, in the plural where it needs one."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
