@@ -7,6 +7,7 @@ to a `Turn`.
 
 from adk_prism.models.conversation import Answer, Conversation, read_conversation
 from adk_prism.models.environment import model_from_environment, offline_delay
+from adk_prism.models.language import foreign_language
 from adk_prism.models.scripted_model import Script, ScriptedModel, WritingModel
 from adk_prism.models.scripted_turn import Call, Fail, Pause, Say, Show, Step, Think, Turn, say
 
@@ -24,6 +25,7 @@ __all__ = [
     "Think",
     "Turn",
     "WritingModel",
+    "foreign_language",
     "model_from_environment",
     "offline_delay",
     "read_conversation",

@@ -31,6 +31,8 @@ class Conversation:
 
     prompt: str
     answers: tuple[Answer, ...] = ()
+    earlier: tuple[str, ...] = ()
+    """The prompts before it, the newest first."""
 
     def answer(self, name: str) -> Mapping[str, Any] | None:
         """Return the newest answer of a tool since the prompt, or None while it has none."""
@@ -40,14 +42,15 @@ class Conversation:
 
 def read_conversation(request: LlmRequest) -> Conversation:
     """Read the request's latest prompt and the answers that followed it."""
-    prompt = ""
+    prompts: list[str] = []
     answers: list[Answer] = []
     for content in request.contents:
         text = _prompt_in(content)
         if text is not None:
-            prompt, answers = text, []
+            prompts.insert(0, text)
+            answers = []
         answers.extend(_answers_in(content))
-    return Conversation(prompt, tuple(answers))
+    return Conversation("".join(prompts[:1]), tuple(answers), tuple(prompts[1:]))
 
 
 def words_in(request: LlmRequest) -> int:

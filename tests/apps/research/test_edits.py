@@ -8,10 +8,11 @@ import pytest
 from tests.apps.research.talk import Talk
 from tests.apps.research.test_turns import LOW, QUESTION, ResearchChat
 
+from adk_prism.models import foreign_language
 from adk_prism_apps.research.databases.query import Query
 from adk_prism_apps.research.databases.registry import NAMES
 from adk_prism_apps.research.intent.changes import changed_query, read_changes, read_filters
-from adk_prism_apps.research.intent.scope import foreign_language, is_out_of_scope
+from adk_prism_apps.research.intent.scope import is_out_of_scope
 from adk_prism_apps.research.planning.question import is_remark
 
 YEAR = 2026

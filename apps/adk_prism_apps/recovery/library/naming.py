@@ -41,6 +41,8 @@ class Named:
     incident: Incident | None = None
     unknown: str = ""
     misspelt: bool = False
+    besides: tuple[str, ...] = ()
+    """Other fires that the text names, whether or not there is data about them."""
 
 
 def named_fire(text: str, incidents: Sequence[Incident]) -> Named:
@@ -53,8 +55,25 @@ def named_fire(text: str, incidents: Sequence[Incident]) -> Named:
         year = _year_beside(words, best)
         if year and year != str(best.incident.started_on.year):
             return Named(unknown=f"{best.incident.name} of {year}")
-        return Named(best.incident, misspelt=best.misspelt)
-    return Named(unknown=_unknown_name(text))
+        known = {match.incident.name for match in found if match.incident != best.incident}
+        own = {_core(name) for name in (best.incident.name, *best.incident.aliases)}
+        unknown = [name for name in _unknown_names(text) if not _is_same(_core(name), own)]
+        return Named(
+            best.incident,
+            misspelt=best.misspelt,
+            besides=tuple(dict.fromkeys([*sorted(known), *unknown])),
+        )
+    return Named(unknown=next(_unknown_names(text), ""))
+
+
+def _core(name: str) -> str:
+    words = [word for word in _WORD.findall(name.lower()) if word not in ("fire", "complex")]
+    return "".join(words)
+
+
+def _is_same(name: str, names: set[str]) -> bool:
+    """Return whether a name is one of some names, also a little misspelt or with more words beside it."""
+    return any(name == own or own in name or name in own or _alike(name, own) for own in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +112,15 @@ def _year_beside(words: list[str], match: _Match) -> str:
     return next((word for word in beside if _YEAR.fullmatch(word)), "")
 
 
-def _unknown_name(text: str) -> str:
+def _unknown_names(text: str) -> Iterator[str]:
+    """Yield what reads like the name of a fire."""
     for pattern in (_TITLED, _PLAIN):
         for found in pattern.finditer(text):
             words = found.group(1).split()
             while words and _is_filler(words[0]):
                 words = words[1:]
             if words and not any(_is_filler(word) for word in words):
-                return " ".join((*words, found.group().split()[-1]))
-    return ""
+                yield " ".join((*words, found.group().split()[-1]))
 
 
 def _is_filler(word: str) -> bool:

@@ -6,18 +6,30 @@ from the findings.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from google.adk.models.llm_request import LlmRequest
 
-from adk_prism.models import Call, Conversation, Say, Think, Turn, read_conversation, say
+from adk_prism.models import (
+    Call,
+    Conversation,
+    Say,
+    Think,
+    Turn,
+    foreign_language,
+    read_conversation,
+    say,
+)
 
 from ..agent_names import SPECIALISTS
+from ..skills.incident import not_covered
 from .dates import day_asked
 from .places import OWNERS, places_in
 from .request import Request
 from .routing import is_small_talk, route
+from .unanswered import NO_TOOL, OTHER_LANGUAGE, unanswered
 
 FIND, COMPOSE = "find_fire", "compose_briefing"
 # The first briefing may ask for one more round; what is open after that is left to the person.
@@ -30,6 +42,15 @@ _HELP = (
     "day that the answer shall speak of if it matters."
 )
 
+_MOST_EARLIER = 10
+"""Questions before this one that may have its subject or day."""
+_FOLLOWS_ON = re.compile(
+    r"\s*(?:(?:and|or|but|so|then|also|what about|how about|what if|why|which one|what else)\b"
+    r"|(?:\S+\s+){0,6}(?:it|its|that|this|they|them|those|these|there|the same|one)\b)",
+    re.I,
+)
+"""How a question begins that takes up the one before: "and 300 acres?", "what replaced it?"."""
+
 Answer = Mapping[str, Any]
 
 
@@ -39,16 +60,35 @@ def coordinator_script(request: LlmRequest) -> Turn:
     question = conversation.prompt.strip()[:_MOST_CHARACTERS]
     if _says_nothing(request) or is_small_talk(question):
         return say(_HELP)
+    if language := foreign_language(question):
+        return say(OTHER_LANGUAGE.format(language=language) + _HELP)
     fire = conversation.answer(FIND)
     if fire is None:
-        return Turn((Think("First I find out which fire is meant."), _find(question)))
+        return Turn((Think("First I find out which fire is meant."), _find(conversation, question)))
     data = fire.get("data") or {}
     if not data.get("found"):
         return say(str(fire.get("result") or fire.get("error")))
-    specialists = _specialists(question, data)
+    if honest := unanswered(question, data):
+        return say(honest)
+    question, specialists = _subject(conversation, question, data)
     if not specialists:
-        return say(_HELP if specialists is None else str(fire["result"]))
+        return say(NO_TOOL + _HELP if specialists is None else str(fire["result"]))
     return _next(conversation, question, data, specialists)
+
+
+def _subject(
+    conversation: Conversation, question: str, fire: Answer
+) -> tuple[str, tuple[str, ...] | None]:
+    """Return a question with the specialists it is for; one without a subject takes up an earlier one's."""
+    specialists = _specialists(question, fire)
+    if specialists is not None or not _FOLLOWS_ON.match(question):
+        return question, specialists
+    for before in conversation.earlier[:_MOST_EARLIER]:
+        asked = _specialists(before, fire)
+        if asked and not unanswered(before, fire):
+            # What is said now comes first: "and 300 acres?" is about 300.
+            return f"{question} {before}"[:_MOST_CHARACTERS], asked
+    return question, specialists
 
 
 def _says_nothing(request: LlmRequest) -> bool:
@@ -70,12 +110,14 @@ def _next(
     follow_ups = (briefing.get("data") or {}).get("follow_ups") or []
     briefed = sum(answer.name == COMPOSE for answer in conversation.answers)
     if follow_ups and briefed < _MOST_BRIEFINGS:
-        return _follow_up(follow_ups, fire)
+        return _follow_up(follow_ups, fire, specialists)
     return say(str(briefing.get("result")))
 
 
-def _find(question: str) -> Call:
-    day = day_asked(question)
+def _find(conversation: Conversation, question: str) -> Call:
+    """Return the call for the fire, and for the day that was last asked about."""
+    asked = (question, *conversation.earlier[:_MOST_EARLIER])
+    day = next((day for each in asked if (day := day_asked(each[:_MOST_CHARACTERS]))), "")
     return Call(FIND, {"question": question} | ({"as_of": day} if day else {}))
 
 
@@ -92,18 +134,27 @@ def _specialists(question: str, fire: Answer) -> tuple[str, ...] | None:
 def _delegate(question: str, fire: Answer, specialists: tuple[str, ...]) -> Turn:
     places = places_in(question, fire["places"])
     whole = {"whole": "yes"} if specialists == SPECIALISTS else {}
+    whole |= _alone(specialists)
     calls = []
     for name in specialists:
         own = {kind: place for kind, place in places.items() if OWNERS[kind] == name}
         request = Request(_case(fire) | own | whole, question)
         calls.append(Call(name, {"request": request.text()}))
-    return Turn((Say(f"I ask {_listed(specialists)}.\n\n"), *calls))
+    besides = not_covered(fire)
+    said = " ".join(filter(None, (besides, f"I ask {_listed(specialists)}.")))
+    return Turn((Say(f"{said}\n\n"), *calls))
 
 
-def _follow_up(follow_ups: list[Answer], fire: Answer) -> Turn:
+def _alone(specialists: tuple[str, ...]) -> dict[str, str]:
+    """Return the mark of a request whose answer the coordinator gives: so that it is said once."""
+    return {"alone": "yes"} if len(specialists) == 1 else {}
+
+
+def _follow_up(follow_ups: list[Answer], fire: Answer, specialists: tuple[str, ...]) -> Turn:
     calls = []
     for item in follow_ups:
-        values = " ".join(f"{name}:{value}" for name, value in _case(fire).items())
+        marks = _case(fire) | _alone(specialists)
+        values = " ".join(f"{name}:{value}" for name, value in marks.items())
         text = f"{values} {item['request']} question:{item['question']}"
         calls.append(Call(str(item["specialist"]), {"request": text}))
     asked = _listed(tuple(dict.fromkeys(call.name for call in calls)))

@@ -22,13 +22,22 @@ def specialist_script(specialist: str) -> Script:
 
     def script(request: LlmRequest) -> Turn:
         conversation = read_conversation(request)
+        request_read = read_request(conversation.prompt)
         if conversation.answers:
-            return say(_report(conversation.answers))
-        calls = calls_for(specialist, read_request(conversation.prompt))
+            is_alone = bool(request_read.value("alone"))
+            return say(_note(conversation.answers) if is_alone else _report(conversation.answers))
+        calls = calls_for(specialist, request_read)
         tools = " and ".join(call.name for call in calls)
         return Turn((Think(f"The request is for {tools}."), *calls))
 
     return script
+
+
+def _note(answers: Sequence[Answer]) -> str:
+    """Say what was done, where the coordinator gives one specialist's findings as the whole answer."""
+    failed = [_part(answer) for answer in answers if answer.response.get("error")]
+    tools = " and ".join(dict.fromkeys(answer.name.replace("_", " ") for answer in answers))
+    return "\n\n".join([f"I did: {tools}. The answer follows.\n\n", *failed])
 
 
 def _report(answers: Sequence[Answer]) -> str:

@@ -52,6 +52,7 @@ def compose_briefing(
         "open_questions": [need.question for need in needs if need not in again],
         "actions": [action for brief in briefs.values() for action in brief.get("actions", [])],
         "synthetic": any(brief.get("synthetic") for brief in briefs.values()),
+        "sources": list(dict.fromkeys(cited.source for cited in _citations([*briefs.values()]))),
         "closing": " ".join(_closings(briefs)),
     }
     proof = Proof(
@@ -133,6 +134,7 @@ def _text(data: Mapping[str, Any]) -> str:
     parts += [_overall_text(data)] if sections else []
     if alone and sections[0]["details"]:
         parts.append("\n".join(f"- {line}" for line in sections[0]["details"]))
+    parts += [f"**Source:** {'; '.join(data['sources'])}"] if alone and data["sources"] else []
     parts += _list_text("Recommended Actions", data["actions"])
     parts += _list_text("Open Questions", data["open_questions"])
     # Headings of their own: what stands behind them would belong to the last one.

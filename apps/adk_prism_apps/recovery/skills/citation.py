@@ -46,13 +46,19 @@ def check_citation(case: Case, citation: str) -> Finding:
                 f"Compared its dates with {data['as_of']}.",
             ),
         ),
-        actions=tuple(
-            f"Do not cite {row['citation']} for {data['as_of']}: it is {row['status']}."
-            for row in rows
-            if row["status"] in ("superseded", "set aside", "not yet in force")
-        ),
+        actions=tuple(_advice(row, data["as_of"]) for row in rows if row["status"] in _NOT_TO_CITE),
         closing=data["closing"],
     )
+
+
+_NOT_TO_CITE = ("superseded", "set aside", "not yet in force")
+
+
+def _advice(row: dict[str, Any], as_of: str) -> str:
+    advice = f"Do not cite {row['citation']} for {as_of}: it is {row['status']}"
+    if row["successor"]:
+        return f"{advice}, and {row['superseded_by']}, which follows it, is {row['successor']}."
+    return f"{advice}."
 
 
 def closing_of(table: NepaTable, links: Iterable[str]) -> str:
@@ -86,11 +92,24 @@ def _row(cited: Cited, table: NepaTable, case: Case) -> dict[str, Any]:
         "status": status,
         "since": _since(rule, regime, status),
         "superseded_by": source.superseded_by if source and status == "superseded" else None,
+        "successor": _successor(source, table, case) if status == "superseded" else "",
         "by": _by(rule, status),
         "verify": source.verify if source else "https://www.ecfr.gov/",
         "source": source.source if source else "",
         "note": rule.note_on(case.as_of) if rule else "",
     }
+
+
+def _successor(source: NepaRule | Regime | None, table: NepaTable, case: Case) -> str:
+    """Return what became of the rule that follows one, where it is not simply in force."""
+    for cited in cited_in((source.superseded_by or "") if source else ""):
+        rule = find_rule(table, cited)
+        status = status_of(rule, case.as_of) if rule is not None else "in force"
+        if rule is not None and status != "in force":
+            since = _since(rule, None, status)
+            by = f" ({_by(rule, status)})" if _by(rule, status) else ""
+            return f"{status}{f' since {since}' if since else ''}{by}"
+    return ""
 
 
 def _since(rule: NepaRule | None, regime: Regime | None, status: str) -> str | None:
@@ -115,6 +134,7 @@ def _sentence(row: dict[str, Any], as_of: str) -> str:
         return f"{row['citation']} is not in the table: nothing can be said about it here."
     since = f" since {row['since']}" if row["since"] and row["status"] != "not yet in force" else ""
     follows = f"; {row['superseded_by']} follows it" if row["superseded_by"] else ""
+    follows += f", and is itself {row['successor']}" if row["successor"] else ""
     by = f" ({row['by']})" if row["by"] else ""
     return f"{row['citation']} is {row['status']} on {as_of}{since}{by}{follows}."
 

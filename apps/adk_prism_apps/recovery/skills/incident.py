@@ -5,6 +5,7 @@ A look-up has no confidence of its own: it finds a record or says that there is 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from adk_prism.proof import Citation, Proof
@@ -53,6 +54,7 @@ def _found(
         "as_of": as_of,
         "named": named.incident is not None,
         "matched": "misspelt" if named.misspelt else how,
+        "not_covered": list(named.besides),
         "incident": plain(incident),
         "places": places,
     }
@@ -91,7 +93,18 @@ def _body(data: dict[str, Any]) -> tuple[str, ...]:
     lines += [fact["text"] for fact in incident["facts"]]
     if data["matched"] != "named":
         lines.append(f"The question's fire was {data['matched']}.")
+    if data["not_covered"]:
+        lines.append(not_covered(data))
     return (*lines, f"Answers speak of {data['as_of']}.")
+
+
+def not_covered(data: Mapping[str, Any]) -> str:
+    """Say which fires of a question an answer leaves out; empty if it names no other."""
+    others = data.get("not_covered") or []
+    if not others:
+        return ""
+    verb = "is" if len(others) == 1 else "are"
+    return f"{' and '.join(others)} {verb} not covered: this is about {data['incident']['name']} alone."
 
 
 def _none(name: str, incidents: list[Incident], problems: list[str]) -> Finding:

@@ -24,6 +24,7 @@ from adk_prism.grounding import (
     SearchPlan,
     value_of,
 )
+from adk_prism.models import foreign_language
 
 from ..databases.query import Query
 from ..next_actions import approve, modify, next_action
@@ -34,7 +35,7 @@ from .changes import Changes, changed_query, read_changes, read_filters
 from .decision import read_answer, split_decision
 from .remedy import find_remedy, means_remedy
 from .request import Request, read_request
-from .scope import foreign_language, is_out_of_scope
+from .scope import is_out_of_scope
 
 Do = Literal[
     "search",
