@@ -288,11 +288,11 @@ def test_a_child_run_inside_a_tool_speaks_for_it() -> None:
     proof = last(log)["proof-burn"]
     assert (proof.origin, proof.confidence) == ("computed", 0.8)
     assert [(step.text, step.cursor) for step in proof.reasoning_chain] == [
-        ("Was asked", 2),
+        ("Was asked: go", 2),
         ("Called measure", 3),
         ("measure answered", 4),
         ("Counted.", 4),
-        ("Answered", 5),
+        ("Answered: Hot.", 5),
     ]
 
 
@@ -321,7 +321,7 @@ def test_the_chain_is_the_sequence_of_calls_and_answers() -> None:
         ("Called a", "call", 2, "computed"),
         ("Called b", "call", 2, "computed"),
         ("b failed", "answer", 3, "computed"),
-        ("a answered", "answer", 4, "computed"),
+        ("a answered: 1", "answer", 4, "computed"),
         ("Both were asked.", "stated", 5, "parsed"),
     ]
 

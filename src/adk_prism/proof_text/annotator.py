@@ -31,6 +31,7 @@ from adk_prism.proof_text.answer_proof import AnswerProof
 from adk_prism.proof_text.answer_reader import answer_text, read_answer, split_text
 from adk_prism.proof_text.pieces import Pieces
 from adk_prism.proof_text.proof_layer_reader import find_layer, read_layer
+from adk_prism.proof_text.step_text import asked, found
 from adk_prism.proof_text.subject_proof import SUMMARY, SubjectProof
 
 _AGENT_INPUT = b'{"request":'
@@ -148,7 +149,8 @@ class ProofAnnotator:
         if call.specialist is None:
             call.specialist = self._specialist(call.name)
             call.specialist.add_call(call.id)
-            call.specialist.add_step(Step("Was asked", "call", call.cursor, "computed", call.id))
+            text = asked("Was asked", call.input)
+            call.specialist.add_step(Step(text, "call", call.cursor, "computed", call.id))
         return call.specialist
 
     def _lane_of(self, speaker: Speaker) -> _Lane | None:
@@ -187,7 +189,8 @@ class ProofAnnotator:
         call = self._open(_Call(cursor, item.call, adk_id, item.name, bytes(item.input)))
         if lane is not None:
             call.caller, call.within = lane
-        self._add_step(call, Step(f"Called {item.name}", "call", cursor, "computed", item.call))
+        text = asked(f"Called {item.name}", item.input)
+        self._add_step(call, Step(text, "call", cursor, "computed", item.call))
 
     def _open(self, call: _Call) -> _Call:
         self._calls[call.id] = self._by_adk_id[call.adk_id] = call
@@ -209,8 +212,10 @@ class ProofAnnotator:
         call = self._calls.pop(item.call, None)
         if call is not None:
             self._by_adk_id.pop(call.adk_id, None)
-            step = Step(f"{item.name} {verb}", "answer", cursor, "computed", item.call)
-            self._add_step(call, step)
+            text = f"{item.name} {verb}"
+            if isinstance(item, fact.CallAnswered):
+                text = found(text, item.output)
+            self._add_step(call, Step(text, "answer", cursor, "computed", item.call))
         return call
 
     def _delegated(self, _: int, item: fact.CallDelegated) -> None:
@@ -229,7 +234,9 @@ class ProofAnnotator:
 
     def _agent_answered(self, cursor: int, call: _Call, item: fact.CallAnswered) -> None:
         specialist = self._runs_agent(call)
-        specialist.add_step(Step("Answered", "answer", cursor, "computed", item.call))
+        specialist.add_step(
+            Step(found("Answered", item.output), "answer", cursor, "computed", item.call)
+        )
         layer = find_layer(item.output)
         if layer is not None:
             self._add_agent_layer(cursor, specialist, item, layer)
@@ -295,9 +302,11 @@ class ProofAnnotator:
             return
         specialist = self._runs_agent(call)
         if isinstance(inner, fact.CallRequested):
-            specialist.add_step(Step(f"Called {inner.name}", "call", cursor, "computed"))
+            text = asked(f"Called {inner.name}", inner.input)
+            specialist.add_step(Step(text, "call", cursor, "computed"))
         elif isinstance(inner, fact.CallAnswered):
-            specialist.add_step(Step(f"{inner.name} answered", "answer", cursor, "computed"))
+            text = found(f"{inner.name} answered", inner.output)
+            specialist.add_step(Step(text, "answer", cursor, "computed"))
             layer = find_layer(inner.output)
             if layer is not None:
                 key = _key(layer, inner.name, inner.call)

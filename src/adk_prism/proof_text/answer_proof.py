@@ -3,8 +3,8 @@
 Its confidence is what the answer itself gives: computed by a tool of the root, or stated; if it gives
 none, the lowest confidence of its specialists. Its citations are its own, those of the specialists, and
 the model provider's sources, each once with everyone who cited it; citations in its text count only if no
-tool of the root cited any. A claim that a specialist or tool made in the same words, with citations,
-counts as cited.
+tool of the root cited any. A claim whose figures a specialist or tool gave about the same subject, with
+citations, counts as cited.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from adk_prism.facts.proof_model import Brief, Citation, Claim, Proof, ProofOrig
 from adk_prism.proof_text.answer_reader import answer_text, read_answer, split_text
 from adk_prism.proof_text.overall_confidence import Confidence, disagreements
 from adk_prism.proof_text.prose.answer_reader import may_hold_proof
-from adk_prism.proof_text.prose.claims import says, uncited
+from adk_prism.proof_text.prose.claims import Evidence, uncited
 from adk_prism.proof_text.subject_proof import SubjectProof
 from adk_prism.proof_text.unique_citations import unique_citations
 
@@ -142,8 +142,8 @@ class AnswerProof:
         self, claims: list[Claim], own: list[Citation], all_: list[Citation]
     ) -> list[Claim]:
         left = uncited(claims, own, all_)
-        kept = [_plain_text(said) for said in self._kept] if left else []
-        return [claim for claim in left if not any(says(text, claim.text) for text in kept)]
+        kept = [Evidence(_plain_text(said)) for said in self._kept] if left else []
+        return [claim for claim in left if not any(each.supports(claim.text) for each in kept)]
 
 
 def _plain_text(said: str | Raw) -> str:

@@ -199,7 +199,45 @@ def _pieces(tail: str, separators: str) -> Iterator[str]:
     for item in items:
         for piece in _split(item, separators):
             if piece.strip():
-                yield piece.strip()
+                yield from _laws(piece.strip())
+
+
+_LAW = re.compile(
+    r"(?P<base>\d{1,3}\s(?:CFR|C\.F\.R\.|FR|USC|U\.S\.C\.)\s(?:§+\s?|[Pp]art\s)?[\dA-Za-z.\-]*\w|FS[MH]\s[\d.]*\d)"
+    r"(?P<paragraphs>(?:\(\w{1,5}\))*)"
+)
+_BETWEEN_LAWS = re.compile(r"\s*(?:,|;|/|&|\+|,?\s+and|,?\s+or|,?\s+und)\s+")
+_PARAGRAPHS = re.compile(r"(?:\(\w{1,5}\))+")
+_PARAGRAPH = re.compile(r"\(\w{1,5}\)")
+_LAST_PARAGRAPH = re.compile(r"\(\w{1,5}\)$")
+
+
+def _laws(piece: str) -> Iterator[str]:
+    """Yield each rule of a piece that names several: `36 CFR 220.6(e)(11) and (13)` are two."""
+    law = _LAW.match(piece)
+    if law is None:
+        yield piece
+        return
+    found, place = [law.group()], law.end()
+    while between := _BETWEEN_LAWS.match(piece, place):
+        following = _LAW.match(piece, between.end())
+        paragraphs = _PARAGRAPHS.match(piece, between.end())
+        if following is not None:
+            law = following
+            found.append(law.group())
+        elif paragraphs is not None and law["paragraphs"]:
+            kept = law["paragraphs"]
+            for _ in _PARAGRAPH.findall(paragraphs.group()):
+                kept = _LAST_PARAGRAPH.sub("", kept)
+            found.append(law["base"] + kept + paragraphs.group())
+        else:
+            break
+        place = (following or paragraphs).end()  # type: ignore[union-attr] # one of them matched
+    if len(found) < 2:
+        yield piece
+        return
+    yield from found[:-1]
+    yield found[-1] + piece[place:]
 
 
 def _of_label(tail: str) -> str:

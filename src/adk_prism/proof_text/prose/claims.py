@@ -2,8 +2,9 @@
 
 A claim is a sentence, a list item or a row with a figure in it: what a reader might want to check. The
 numbers of lists, headings and confidences do not count, nor does a question. It
-is cited by a mark (`[1]`), a link or a law in it, by the name of any cited source, or by a citation in the
-same section. Whether the source supports the claim is not checked.
+is cited by a mark (`[1]`), a link or a law in it, by the name of any cited source, by a citation in the same
+section, or by a text with citations that gives the same figures of the same things (`Evidence`). Whether
+the source supports the claim is not checked.
 """
 
 from __future__ import annotations
@@ -54,12 +55,75 @@ def _sentences(text: str) -> Iterator[str]:
         yield text[start:].strip()
 
 
-def says(text: str, claim: str) -> bool:
-    """Return whether a text makes a claim in the same words."""
-    place = text.find(claim)
-    while place > 0 and text[place - 1].isalnum():
-        place = text.find(claim, place + 1)
-    return place >= 0
+class Evidence:
+    """A text with citations, in which the figures of an answer's claims are looked for."""
+
+    def __init__(self, text: str) -> None:
+        self._ids, self._numbers = _figures_of(text)
+        self._numbers |= {float(_NUMBER_WORDS[w]) for w in _words_of(text) if w in _NUMBER_WORDS}
+        self._words = set(map(_stem, _words_of(text)))
+
+    def supports(self, claim: str) -> bool:
+        """Return whether the text has every figure of a claim, and speaks of the same things.
+
+        The heading that a claim stands behind ("Infrastructure Damage: 2 bridges out") is not part of it, a
+        figure may be rounded, and one that is spelt out counts.
+        """
+        claim = _HEADING.sub("", claim, count=1)
+        ids, numbers = _figures_of(claim)
+        if not ids <= self._ids or not all(map(self._has, numbers)):
+            return False
+        words = {_stem(word) for word in _words_of(claim) if word not in _NUMBER_WORDS}
+        return not words or len(words & self._words) >= max(1, _SHARED * len(words))
+
+    def _has(self, number: float) -> bool:
+        if number in self._numbers:
+            return True
+        digits = _rounded_to(number)
+        return any(round(each, digits) == number for each in self._numbers)
+
+
+_HEADING = re.compile(r"^\s*(?:[A-Z][\w&/()\-]*\s+){0,5}[A-Z(][\w&/()\-]*:\s+")
+_ID = re.compile(r"\b(?:[A-Za-z]{1,5}-?\d[\w-]*|\d{4}-\d{2}-\d{2})\b")
+"""Names with figures in them (`T01`, `S06-B`) and days: they are looked for as they are."""
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_NUMBER_WORDS = {
+    word: number
+    for number, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve".split()
+    )
+}
+_DULL = frozenset(
+    "and are but for from has have its not per the that their this was were which will with about over under "
+    "than then they them these those into onto also been being confidence overall synthetic".split()
+)
+_SHARED = 0.3
+"""Of a claim's words: a figure alone may be anybody's."""
+
+
+def _figures_of(text: str) -> tuple[set[str], set[float]]:
+    """Return the names and days with figures, and the numbers, of a text."""
+    ids = {found.group().lower() for found in _ID.finditer(text)}
+    numbers = _NUMBER.findall(_ID.sub(" ", text))
+    return ids, {float(number.replace(",", "")) for number in numbers}
+
+
+def _rounded_to(number: float) -> int:
+    """Return the digits behind the point that a number was rounded to; below 0 for 127,000."""
+    if number != int(number):
+        return len(f"{number:.10f}".rstrip("0").partition(".")[2])
+    zeros = len(str(int(number))) - len(str(int(number)).rstrip("0")) if number else 0
+    return -zeros
+
+
+def _words_of(text: str) -> Iterator[str]:
+    return (word for word in _WORD.findall(text.lower()) if word not in _DULL)
+
+
+def _stem(word: str) -> str:
+    """Return the beginning of a word, so that its forms are one: bridge, bridges."""
+    return word[:5]
 
 
 def uncited(
