@@ -70,6 +70,25 @@ def test_thoughts_and_voices_are_told_apart() -> None:
     ]
 
 
+def test_what_was_spoken_and_cut_off_is_part_of_the_conversation() -> None:
+    """The user's words grow as they are heard, each utterance once; an interruption is told where it came."""
+    log = Log()
+    heard = log.event(
+        "user", partial=True, inputTranscription={"text": "Tell me", "finished": False}
+    )
+    log.event("user", partial=True, inputTranscription={"text": " a story", "finished": False})
+    log.event("user", inputTranscription={"text": "Tell me a story.", "finished": True})
+    log.event("voice", partial=True, outputTranscription={"text": "Once upon", "finished": False})
+    cut = log.event("voice", interrupted=True)
+    [words] = said(log, heard)
+    assert (words["kind"], words["text"], words["complete"]) == ("user", "Tell me", False)
+    assert [(i["kind"], i.get("text", "")) for i in said(log, cut)] == [
+        ("user", "Tell me a story."),
+        ("transcript", "Once upon"),
+        ("interrupted", ""),
+    ]
+
+
 def test_a_call_shows_what_had_become_of_it() -> None:
     """Requested, then answered; its output is not there before."""
     log = Log()

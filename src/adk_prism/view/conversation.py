@@ -110,6 +110,34 @@ class _Call:
         return shown
 
 
+class _Utterance:
+    """What the user was heard to say; each transcript is of the whole so far."""
+
+    def __init__(self, since: int) -> None:
+        self.since = since
+        self._steps: list[Mark] = []
+
+    def hear(self, cursor: int, text: str, *, final: bool) -> None:
+        self._steps.append((cursor, {"text": text, "complete": final}))
+
+    @property
+    def touched(self) -> int:
+        return self._steps[-1][0]
+
+    def about(self) -> dict[str, Any]:
+        return {"kind": "user", "speaker": "user", "spoken": True}
+
+    def marks(self) -> list[Mark]:
+        return self._steps
+
+    def at(self, cursor: int) -> dict[str, Any]:
+        shown = self.about() | {"since": self.since}
+        for at, news in self._steps:
+            if at <= cursor:
+                shown |= news
+        return shown
+
+
 class _Note(Note, frozen=True):
     """Something said once."""
 
@@ -126,7 +154,8 @@ class ConversationFilm:
     def __init__(self, timeline: TimelineFilm) -> None:
         """`timeline` is fed each fact first: it knows which nodes run."""
         self._timeline = timeline
-        self._items: list[_Text | _Call | _Note] = []
+        self._items: list[_Text | _Call | _Note | _Utterance] = []
+        self._heard: dict[str, _Utterance] = {}
         self._blocks: dict[str, _Text] = {}
         """Those that grow, or may still be replaced."""
         self._calls: dict[str, _Call] = {}
@@ -149,6 +178,8 @@ class ConversationFilm:
         match item:
             case fact.UserSpoke():
                 self._note(cursor, kind="user", speaker="user", text=item.text)
+            case fact.InputTranscribed():
+                self._hear(cursor, item)
             case fact.BlockBegan():
                 block = _Text(cursor, kind=item.kind, **self._by(item.speaker), **self._within)
                 self._blocks[self._id(item.block)] = block
@@ -167,6 +198,15 @@ class ConversationFilm:
                 self._feed_nested(cursor, item)
             case _:
                 self._feed_answers(cursor, item)
+
+    def _hear(self, cursor: int, item: fact.InputTranscribed) -> None:
+        known = self._heard.get(item.utterance)
+        if known is None:
+            known = self._heard[item.utterance] = _Utterance(cursor)
+            self._items.append(known)
+        known.hear(cursor, item.text, final=item.final)
+        if item.final:
+            del self._heard[item.utterance]
 
     def _end(self, cursor: int, item: fact.BlockEnded) -> None:
         name = self._id(item.block)
@@ -214,6 +254,8 @@ class ConversationFilm:
             case fact.ErrorRaised():
                 by = self._by(item.speaker)
                 self._note(cursor, kind="error", **by, code=item.code, text=item.message)
+            case fact.Interrupted():
+                self._note(cursor, kind="interrupted", **self._by(item.speaker))
             case fact.TakenOver():
                 self._note(cursor, kind="takeover", calls=item.in_doubt)
             case fact.RunOver():
@@ -269,7 +311,7 @@ class ConversationFilm:
         return [item.at(cursor) for item in self._items if item.since <= cursor and _counts(item)]
 
 
-def _counts(item: _Text | _Call | _Note) -> bool:
+def _counts(item: _Text | _Call | _Note | _Utterance) -> bool:
     return not (isinstance(item, _Text) and item.is_replaced)
 
 

@@ -74,6 +74,7 @@ const MAKERS: Readonly<Record<string, (item: Said) => Part | null>> = {
   error: (item) => ({ type: 'data-error', data: { code: text(item.code), author: text(item.speaker), path: '', message: text(item.text) } }),
   'input request': (item) => ({ type: 'data-input-request', data: { id: text(item.call), request: item.request ?? null } }),
   'credential request': (item) => ({ type: 'data-credential-request', data: { id: text(item.call), request: item.request ?? null } }),
+  interrupted: (item) => ({ type: 'data-interrupted', data: { author: text(item.speaker) } }),
   takeover: (item) => ({ type: 'data-prism-takeover', data: { epoch: 0, superseded: [], inDoubt: Array.isArray(item.calls) ? item.calls.map(text) : [] } }),
   end,
 };

@@ -37,9 +37,11 @@ function textAt(item: SaidItem, at: number): Said {
   return { ...item.is, text: whole.slice(0, length), complete, since: item.since };
 }
 
-function callAt(item: SaidItem, at: number): Said {
+/** A call and what became of it, words that were heard and became more, or what was said once. */
+function stepsAt(item: SaidItem, at: number): Said {
   const news = upTo(item.marks, at).map((mark) => mark[1] as { [key: string]: Json });
-  return Object.assign({ ...item.is, status: 'requested', since: item.since }, ...news);
+  const first = item.is.kind === 'call' ? { status: 'requested' } : {};
+  return Object.assign({ ...item.is, ...first, since: item.since }, ...news);
 }
 
 /** What became of an item in the end: one object, so that whoever shows it can tell that nothing changed. */
@@ -51,8 +53,7 @@ export function saidAt(item: SaidItem, at: number): Said {
 
 function read(item: SaidItem, at: number): Said {
   if (isText(item)) return textAt(item, at);
-  if (item.is.kind === 'call') return callAt(item, at);
-  return { ...item.is, since: item.since };
+  return stepsAt(item, at);
 }
 
 /** Return what had been said at a cursor, in a film or in a part of what it has. */
