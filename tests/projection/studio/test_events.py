@@ -361,8 +361,8 @@ def test_a_model_call_is_told_once_before_its_output() -> None:
         "chunk",
         "tool_call",
         "tool_result",
-        "chunk",
         "log",
+        "chunk",
         "chunk",
     ]
 

@@ -109,7 +109,7 @@ def test_the_example_as_bytes() -> None:
     spec = protocol("studio").format()
     stream = b"".join(replay(log(*RECORDS), spec)).decode().split("\n\n")
     assert stream[0] == "id: run-1:1.1\nevent: session\ndata: abc123"
-    assert "id: run-1:5.2\nevent: chunk\ndata: Based on my research..." in stream
+    assert "id: run-1:5.1\nevent: chunk\ndata: Based on my research..." in stream
     assert stream[-2:] == ["id: run-1:8.2\nevent: end\ndata: ", ""]
 
 

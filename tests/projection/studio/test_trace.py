@@ -194,6 +194,7 @@ def test_tools_are_calls_and_no_nodes() -> None:
         {"message": "Calling m (tools: 1)", "node": "child", "within": "c1"},
         {"name": "look", "args": {}, "id": "c1/c1", "node": "child", "within": "c1"},
         {"name": "look", "result": 1, "id": "c1/c1", "within": "c1"},
+        {"message": "Calling m (tools: 1)", "node": "child", "within": "c1"},
     ]
 
 

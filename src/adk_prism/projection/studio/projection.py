@@ -12,7 +12,8 @@ holds:
   an agent inside a tool (`AgentTool`) shows in the trace and by its own calls, marked `within`;
 - tools and ADK's helper nodes are not nodes; a composite agent and a workflow are;
 - text that ADK did not store cannot be removed: a `log` has all valid text, as `text` and `thinking`;
-- "Calling …" is said with the first output of a model call: nothing earlier shows that there is one;
+- "Calling …" is said when an agent with a model begins, and when its calls are answered: a model is asked
+  next, unless a callback answers in its place. Where neither was seen, it is said with the first output;
 - a tool that returned a plain value has that as its result, without ADK's `{"result": …}` around it;
 - what the protocol has no word for is a `log`, or the call and result of a tool `code_execution`.
 """
@@ -59,6 +60,14 @@ _WRAPPED = b'{"result":'
 _read_object = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
+_ENDS_TURN = frozenset({"transfer_to_agent", "exit_loop", "set_model_response", "finish_task"})
+"""Tools of ADK's own after which their agent asks its model nothing more."""
+
+
+def _place(speaker: fact.Speaker) -> tuple[str, str]:
+    return speaker.path or speaker.author, speaker.branch
+
+
 class StudioProjection:
     """One run as a Studio stream."""
 
@@ -83,6 +92,10 @@ class StudioProjection:
         self._codes = 0
         self._running: dict[fact.Speaker, str] = {}
         """The code whose result is not there yet."""
+        self._tools: set[str] = set()
+        """Nodes of tools: what an agent says inside one comes with its nested facts."""
+        self._announced: set[tuple[str, str]] = set()
+        """Where "Calling …" was said before the first output of that call."""
         self._answers = Answers(self._nodes.scopes.find)
         self._asked: dict[str, Asked] = {}
         """What open calls ask, by their ids: of the agents that they run."""
@@ -157,6 +170,10 @@ class StudioProjection:
         frame = self._nodes.begin(item, self._now.time, found, asked)
         if frame is not None:
             out.append(frame)
+        if item.kind == "tool":
+            self._tools.add(item.node)
+        elif item.kind == "agent" and item.parent not in self._tools:
+            self._announce(fact.Speaker(item.name, item.path, item.branch), out)
 
     def _node_finished(self, item: fact.NodeFinished, out: list[Frame]) -> None:
         left = self._snapshots.change(item.state, item.gone)
@@ -217,11 +234,25 @@ class StudioProjection:
 
     def _call_model(self, speaker: fact.Speaker, model_call: str, out: list[Frame]) -> None:
         """Tell once that a model is called."""
-        agent = self._agents.get(speaker.node) or self._agents.get(speaker.author)
-        if agent is None or not agent.model or self._calling.get(speaker) == model_call:
+        if self._calling.get(speaker) == model_call:
             return
         self._calling[speaker] = model_call
+        if _place(speaker) in self._announced:
+            self._announced.discard(_place(speaker))
+        else:
+            self._tell_calling(speaker, out)
+
+    def _announce(self, speaker: fact.Speaker, out: list[Frame]) -> None:
+        """Tell that a model is about to be called; its first output does not say so again."""
+        if _place(speaker) not in self._announced and self._tell_calling(speaker, out):
+            self._announced.add(_place(speaker))
+
+    def _tell_calling(self, speaker: fact.Speaker, out: list[Frame]) -> bool:
+        agent = self._agents.get(speaker.node) or self._agents.get(speaker.author)
+        if agent is None or not agent.model:
+            return False
         self._log(f"Calling {agent.model} (tools: {agent.tools})", speaker, out)
+        return True
 
     def _log(
         self,
@@ -260,6 +291,12 @@ class StudioProjection:
             self._unmade.discard(call)
             out.append(ToolCall(name=item.name, args=_EMPTY_OBJECT, id=call, within=within))
         out.append(ToolResult(name=item.name, result=result, id=call, within=within, **about))
+        goes_on = item.name not in _ENDS_TURN and about.get("status") != "abandoned"
+        if known is not None and goes_on and not self._is_waiting(known.speaker):
+            self._announce(known.speaker, out)
+
+    def _is_waiting(self, speaker: fact.Speaker) -> bool:
+        return any(call.speaker == speaker for call in self._calls.values())
 
     def _id(self, call: str) -> str:
         """Return a call's id: models that count their calls begin again inside a tool."""
