@@ -24,6 +24,14 @@ STARTS = {
 }
 
 
+_STARTED = """
+from adk_prism.cli import main, serve
+serve.run_server = lambda running, report, loop: running.close()
+raise SystemExit(main(["serve", "--port", "0", "--log", "memory:"]))
+"""
+"""Starts a server up to the moment when it would answer."""
+
+
 def _run(words: list[str], folder: Path, version: str) -> subprocess.CompletedProcess[str]:
     """Run Python where the installed google-adk says that it is of this version."""
     about = folder / f"google_adk-{version}.dist-info"
@@ -63,6 +71,23 @@ def test_others_are_not_refused(tmp_path: Path, version: str) -> None:
     """Those that are supported, and those of which nothing can be said."""
     done = _run(["-c", "from adk_prism import client_tool"], tmp_path, version)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+NEWER = {
+    "doctor": ["-m", "adk_prism.cli", "doctor"],
+    "fields": ["-m", "adk_prism.cli", "fields", "--check"],
+    "serve": ["-c", _STARTED],
+}
+
+
+@pytest.mark.parametrize("version", ["2.13.0", "2.20.1"])
+@pytest.mark.parametrize("words", NEWER.values(), ids=NEWER)
+def test_an_adk_newer_than_tested_is_told(tmp_path: Path, words: list[str], version: str) -> None:
+    """By the commands that say what works, and at the start of a server; nothing is refused for it."""
+    done = _run(words, tmp_path, version)
+    assert done.returncode == 0
+    told = "is newer than 2.13, the newest that" in done.stdout + done.stderr
+    assert told is (version == "2.20.1")
 
 
 _EVENT = '{"id": "e", "author": "a", "invocationId": "i", "timestamp": 1, "content": {"parts": []}}'

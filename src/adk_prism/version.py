@@ -11,14 +11,13 @@ OLDEST_ADK = (2, 13)
 """Major and minor (docs/decisions/0026-supported-adk.md)."""
 NEXT_ADK = 3
 """The first major version that is not supported."""
+NEWEST_TESTED_ADK = (2, 13)
+"""Major and minor. Newer ones of the range are expected to work, and `make test-versions` tells."""
 ADK_RANGE = ">={}.{},<{}".format(*OLDEST_ADK, NEXT_ADK)
 
 
-def adk_problem() -> str:
-    """Return what is wrong with the installed google-adk, in one line; empty if it is supported.
-
-    A version that cannot be read is not judged.
-    """
+def _installed_adk() -> tuple[str, tuple[int, int]] | None:
+    """Return the installed google-adk, as it is written and as numbers; None if it cannot be read."""
     # Imported here: `adk-prism --help` needs no metadata.
     from importlib.metadata import PackageNotFoundError, version
 
@@ -26,9 +25,31 @@ def adk_problem() -> str:
         installed = version("google-adk")
         major, minor = (int(number) for number in installed.split(".")[:2])
     except (PackageNotFoundError, ValueError):
+        return None
+    return installed, (major, minor)
+
+
+def adk_notice() -> str:
+    """Return that google-adk is newer than what was tested, in one line; empty if it is not."""
+    found = _installed_adk()
+    if found is None or not NEWEST_TESTED_ADK < found[1] < (NEXT_ADK, 0):
         return ""
-    if OLDEST_ADK <= (major, minor) < (NEXT_ADK, 0):
+    tested = "{}.{}".format(*NEWEST_TESTED_ADK)
+    return (
+        f"google-adk {found[0]} is newer than {tested}, the newest that adk-prism {VERSION} was tested with:"
+        " it should work; adk-prism doctor lists what does, and adk-prism fields --check new fields"
+    )
+
+
+def adk_problem() -> str:
+    """Return what is wrong with the installed google-adk, in one line; empty if it is supported.
+
+    A version that cannot be read is not judged.
+    """
+    found = _installed_adk()
+    if found is None or OLDEST_ADK <= found[1] < (NEXT_ADK, 0):
         return ""
+    installed = found[0]
     return (
         f"google-adk {installed} is installed, and adk-prism {VERSION} needs google-adk{ADK_RANGE};"
         f" run: pip install 'google-adk{ADK_RANGE}' (adk-prism doctor lists all versions)"

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 
 import pytest
-from google.adk.agents import Context, LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
+from google.adk.agents import (
+    BaseAgent,
+    Context,
+    InvocationContext,
+    LlmAgent,
+    LoopAgent,
+    ParallelAgent,
+    SequentialAgent,
+)
+from google.adk.events import Event
 from google.adk.models.llm_request import LlmRequest
 from google.adk.tools import FunctionTool, LongRunningFunctionTool, ToolContext, exit_loop
 from google.adk.tools.agent_tool import AgentTool
@@ -29,6 +39,30 @@ pytestmark = [
 def add(a: int, b: int) -> dict[str, int]:
     """Add two numbers."""
     return {"sum": a + b}
+
+
+class _Failing(BaseAgent):
+    """Reports an error in an event of its own, which names no path, and may go on."""
+
+    recovers: bool = False
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        yield Event(author=self.name, invocation_id=ctx.invocation_id, error_code="BOOM")
+        if self.recovers:
+            content = types.Content(role="model", parts=[types.Part(text="Fine.")])
+            yield Event(author=self.name, invocation_id=ctx.invocation_id, content=content)
+
+
+@pytest.mark.parametrize(("recovers", "status"), [(False, "failed"), (True, "finished")])
+@pytest.mark.parametrize("is_inside", [False, True])
+async def test_an_error_event_of_a_custom_agent_fails_its_node(
+    *, recovers: bool, status: str, is_inside: bool
+) -> None:
+    """Unless the agent says something else after it; the node that it runs in is not touched by it."""
+    failing = _Failing(name="custom", recovers=recovers)
+    root = SequentialAgent(name="root", sub_agents=[failing]) if is_inside else failing
+    seen = await watch(await new_runner(root))
+    assert f"< custom {status}" in " ".join(seen.story)
 
 
 async def test_an_agent_with_a_tool() -> None:

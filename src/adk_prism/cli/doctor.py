@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from adk_prism.cli import fail, words
 from adk_prism.installation import packages
-from adk_prism.version import adk_problem
+from adk_prism.version import adk_notice, adk_problem
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +39,8 @@ def execute(args: argparse.Namespace) -> int:
     problem = adk_problem()
     if problem:
         return fail(problem)
+    if notice := adk_notice():
+        print(f"\n{notice}")
     # Not earlier: with another google-adk the import may fail.
     from adk_prism.source.adk.capabilities import probe_all
 

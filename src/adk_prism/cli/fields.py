@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from adk_prism.cli import FAILURE, words
 from adk_prism.cli.terminal import write_json
+from adk_prism.version import adk_notice
 
 if TYPE_CHECKING:
     from adk_prism.fieldcheck.report import Coverage, Report
@@ -41,6 +42,8 @@ def execute(args: argparse.Namespace) -> int:
         print("\n".join(_tables(found)))
     for finding in () if args.json else found.findings:
         print(finding.message, file=sys.stderr)
+    if notice := adk_notice():
+        print(notice, file=sys.stderr)
     if args.check and not args.json and not found.findings:
         print(
             words.FIELDS_DECIDED.format(

@@ -24,11 +24,12 @@ from adk_prism.cli.adk_options import add_adk_options
 from adk_prism.cli.serve_loop import run_server
 from adk_prism.cli.setting_groups import GROUPS
 from adk_prism.cli.terminal import progress
-from adk_prism.diagnostics import Report
+from adk_prism.diagnostics import Diagnostic, Report
 from adk_prism.errors import PrismError
 from adk_prism.server.settings import Settings, options
 from adk_prism.server.settings.option_kinds import Option, flag_name, variable_name
 from adk_prism.server.settings.sources import read_settings
+from adk_prism.version import adk_notice
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -84,6 +85,8 @@ def _work(settings: Settings, listener: socket.socket, number: int) -> int:
 def _serve_on(settings: Settings, listeners: Sequence[socket.socket], *, announces: bool) -> int:
     with progress(words.STARTING), _without_garbage_collection():
         app, report = _built(settings)
+    if announces and (notice := adk_notice()):
+        report(Diagnostic(kind="google-adk is newer than tested", detail=notice))
     run_server(_serve(app, listeners, announces), report, _loop_factory())
     return 0
 

@@ -163,7 +163,8 @@ class RunObserver:
             tool = run.deferred.pop(response.id or "", None)
             if tool is not None:
                 self.close(tool, run.session.state, "finished")
-        node = run.at(event.node_info.path, event.branch or "")
+        path, branch = event.node_info.path, event.branch or ""
+        node = run.at(path, branch) if path else run.spoken_by(event.author, branch)
         if node is None:
             return
         code = event.error_code or ""

@@ -86,6 +86,7 @@ def agent_started(scope: Scope, agent: BaseAgent, context: CallbackContext) -> N
     started.outer = parent
     if parent is not None and parent.kind == "tool":
         started.call = parent.call
+    scope.run.add_older(started)
     scope.observer.begin(started, state)
     SCOPE.set(scope._replace(node=started))
 

@@ -132,6 +132,19 @@ class ObservedRun:
         self.starts: dict[str, int] = {}
         self._by_path: dict[str, list[Node]] = {}
         """Those that are open, or else the last one."""
+        self._older: dict[str, list[Node]] = {}
+        """The open nodes of agents whose events name no path, by the agent's name."""
+
+    def add_older(self, node: Node) -> None:
+        """Note a node of an agent whose events name no path."""
+        others = (other for other in self._older.get(node.name, ()) if other.is_open)
+        self._older[node.name] = [*others, node]
+
+    def spoken_by(self, author: str, branch: str = "") -> Node | None:
+        """Return the open node of an agent whose events name no path: in that branch, else the last one."""
+        found = [node for node in self._older.get(author, ()) if node.is_open]
+        exact = (node for node in found if node.branch == branch)
+        return next(exact, found[-1] if found else None)
 
     def at(self, path: str, branch: str = "") -> Node | None:
         """Return the open node of a path: in that branch, if several are; else the last one."""
