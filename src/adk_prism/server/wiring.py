@@ -186,6 +186,7 @@ def _recording(
         following=quota.following,
         left=quota.left,
         stored=index.stored,
+        stalled=partial(_tell_stalled, report),
         ended=ended,
     )
     log.attach(redact=secrets.payload, observer=observer)
@@ -208,6 +209,15 @@ def _recording(
 
 def _warn(report: Report, text: str) -> None:
     report(Diagnostic(kind="run log warning", detail=text))
+
+
+def _tell_stalled(report: Report, is_stalled: bool) -> None:
+    report(
+        Diagnostic(
+            kind="run log unavailable" if is_stalled else "run log available again",
+            detail="It cannot be written; runs fail until it can." if is_stalled else "",
+        )
+    )
 
 
 def _quota(
