@@ -45,6 +45,9 @@ from adk_prism.source.redaction import safe_code
 
 STOPPED = "server_stopped"
 OWNER_LOST = "owner_lost"
+HANDED_OVER = "handed over"
+"""Kind of the note that a process leaves on a run that it does not end: it did not die of it. The key is its
+epoch."""
 STORED_AGAIN = 1.0
 """Seconds between two looks whether the log has stored a run's end."""
 _PARTIAL = b'"partial":true'
@@ -143,6 +146,7 @@ class RunRecorder:
             return
         if isinstance(result, BaseException) and self._wish == "leave":
             await self._log.commit(self._run)
+            await self._log.put_note(self._run, HANDED_OVER, str(self._lease.epoch), b"{}")
             return
         if self._state != "over":
             await self._end(self._judged(result))

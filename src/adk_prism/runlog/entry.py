@@ -340,6 +340,8 @@ class RunTakenOver(_Record):
 
     epoch: int
     in_doubt: list[str] = []
+    planned: bool = False
+    """The replica before it handed the run over, and did not die."""
 
 
 class RunEnded(_Record):

@@ -30,7 +30,7 @@ from adk_prism.pipeline.runs_from_recorders import LOST, RecordedRuns
 from adk_prism.pipeline.session_branches import SessionBranches
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.pipeline.session_log import SessionLog
-from adk_prism.pipeline.takeover import Takeovers, can_resume, settle_orphans
+from adk_prism.pipeline.takeover import Takeovers, can_resume
 from adk_prism.pipeline.uploaded_runs import Uploads
 from adk_prism.runlog.contract import LogObserver, RunLog
 from adk_prism.runlog.entry import RunId
@@ -170,7 +170,7 @@ def _recording(
     report, metrics = observability.report, observability.metrics
     log = given or open_log(settings.log, partial(_warn, report))
     leases = open_leases(settings.log, settings.lease)
-    locks = SessionLocks(leases, settle=partial(settle_orphans, log, leases))
+    locks = SessionLocks(leases, settle=lambda origin, claim: takeovers.settle(origin, claim))
     quota, shared = _quota(settings, lifecycle, observability, known=known)
     index, deletions, secrets = RunIndex(log, report), Deletions(log), secrets_of(settings)
     exports = [TraceExport(log, settings.otlp, report)] if settings.otlp else []

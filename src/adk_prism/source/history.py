@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from google.adk.events.event import Event
 from google.adk.sessions.session import Session
 
+USER = "user"
+
 COPY = "copy-"
 """How the id of an event begins that was rewound and brought back (`undo_rewind`)."""
 

@@ -24,6 +24,7 @@ from adk_prism.source.agents import list_agents
 from adk_prism.source.calls_in_doubt import InDoubt
 from adk_prism.source.client_state import declared_keys
 from adk_prism.source.client_tools import declared_tools
+from adk_prism.source.completed_calls import is_last_answer
 from adk_prism.source.contract import EventSource
 from adk_prism.source.fork import plant, resumable_past
 from adk_prism.source.graph import Graph, read_graph
@@ -126,7 +127,7 @@ class ServedApp(Protocol):
         """Return a run of the app; `attempt` and `doubts` where another process began it."""
 
     def is_last_word(self, event: Event) -> bool:
-        """Return whether a run of which this event was stored last was over, though nobody saw its end."""
+        """Return whether a run of which this event was stored last had answered, though nobody saw its end."""
 
     def state_update(self, request: RunRequest, report: Report) -> EventSource:
         """Return a change of state without a model call. Raise `NotSupported`."""
@@ -250,9 +251,8 @@ class LocalApp:
         )
 
     def is_last_word(self, event: Event) -> bool:
-        """Return False: a run that nobody saw end is resumed, or lost."""
-        del event
-        return False
+        """Return whether an event is a final answer, after which no other agent goes on."""
+        return is_last_answer(event, self.root)
 
     def state_update(self, request: RunRequest, report: Report) -> EventSource:
         """Return the change, as one event of the user."""

@@ -141,7 +141,9 @@ class Stored(NamedTuple):
     missing: list[AgentEvent]
     """The run's events that are not in the log, in order."""
     last: Event | None = None
-    """The run's last event, if any but the user's is stored."""
+    """The run's last event, if that is stored and not the user's."""
+    is_passed: bool = False
+    """The user has said something else since, in another invocation."""
 
 
 async def stored_events(
@@ -162,18 +164,21 @@ async def stored_events(
     """
     serialiser = Serialiser(report, run=run, app=origin.app)
     asked, missing, last = False, [], None
+    has_begun = is_passed = False
     events = live_events(await sessions.get(origin))
     invocation = invocation or _newest_invocation(events, since, known)
     for event in events:
         if event.invocation_id != invocation:
+            is_passed = is_passed or (has_begun and _is_message(event) and not is_copy(event))
             continue
+        has_begun, is_passed = True, False
         if event.author == USER:
-            asked = asked or event.timestamp >= since
+            asked, last = asked or event.timestamp >= since, None
             continue
         last = event
         if event.id not in known and not is_copy(event) and event.actions.compaction is None:
             missing.append(AgentEvent(serialiser.event(event)))
-    return Stored(asked, missing, last)
+    return Stored(asked, missing, last, is_passed)
 
 
 CLOCK_SKEW = 60.0
