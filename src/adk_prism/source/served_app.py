@@ -34,6 +34,7 @@ from adk_prism.source.live.source import LiveSource
 from adk_prism.source.request import RunRequest
 from adk_prism.source.runner import RunnerSource
 from adk_prism.source.session_changes import StateUpdateSource
+from adk_prism.source.tool_timeouts import NO_TIMEOUTS, ToolTimeouts
 
 Feature = Literal[
     "live",
@@ -144,9 +145,11 @@ class LocalApp:
         runner: Runner,
         tool_threads: Callable[[], int] = lambda: 0,
         max_llm_calls: int | None = None,
+        tool_timeouts: ToolTimeouts = NO_TIMEOUTS,
     ) -> None:
         self._runner = runner
         self._tool_threads = tool_threads
+        self._tool_timeouts = tool_timeouts
         self._max_llm_calls = max_llm_calls
         self._agents: list[Agent] | None = None
         self._graph: Graph | None = None
@@ -247,6 +250,7 @@ class LocalApp:
             attempt=attempt,
             doubts=doubts,
             tool_threads=self._tool_threads(),
+            tool_timeouts=self._tool_timeouts,
             max_llm_calls=self._max_llm_calls,
         )
 
