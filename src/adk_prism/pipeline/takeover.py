@@ -376,7 +376,7 @@ class _Rest:
             return self._left.ended
         if outcome == "cancelled" and not self._takeovers.stops_when_left(head):
             return RunEnded(outcome="cancelled")
-        if reader.is_paused or (head.continues is not None and head.continues.held):
+        if reader.is_paused or _asks_nobody(head):
             return RunEnded(outcome=outcome, code=code)
         can_go_on = await self._takeovers.will_go_on(head)
         is_passed = self._left.is_passed or stored.is_passed
@@ -423,6 +423,11 @@ class _Rest:
                 yield record
 
 
+def _asks_nobody(head: RunStarted) -> bool:
+    """Return whether a run only kept answers, and called no model."""
+    return head.continues is not None and (head.continues.held or head.continues.unasked)
+
+
 def _request(head: RunStarted, stored: Stored) -> RunRequest:
     """Return the request to the app: to resume or, if the session has nothing of it, the original one."""
     request = RunRequest(
@@ -436,15 +441,14 @@ def _request(head: RunStarted, stored: Stored) -> RunRequest:
             name: msgspec.json.decode(value) for name, value in head.custom_metadata.items()
         },
     )
-    if stored.is_asked:
-        return request
-    if head.continues is not None:
-        answers, decisions = answers_of(head.continues)
-        return structs.replace(request, invocation="", answers=answers, decisions=decisions)
-    if head.responses:
-        answers, decisions = responses_of(head.responses)
-        return structs.replace(request, invocation="", answers=answers, decisions=decisions)
-    if is_absent(head.message):
+    if head.continues is not None or head.responses:
+        found = answers_of(head.continues) if head.continues else responses_of(head.responses)
+        answers, decisions = found
+        again = structs.replace(request, invocation="", answers=answers, decisions=decisions)
+        # Some may be stored before others.
+        given = {response.id for response in again.responses()}
+        return request if stored.is_asked and given <= stored.answered else again
+    if stored.is_asked or is_absent(head.message):
         return request
     return structs.replace(request, message=read_content(head.message))
 

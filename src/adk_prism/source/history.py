@@ -58,6 +58,17 @@ def find_call(events: Sequence[Event], call: str) -> Event | None:
     return None
 
 
+def user_responses(events: Sequence[Event]) -> frozenset[str]:
+    """Return the ids of the calls that the user, or the user's client, has answered."""
+    answered = (
+        response.id
+        for event in events
+        if event.author == USER
+        for response in event.get_function_responses()
+    )
+    return frozenset(call for call in answered if call)
+
+
 def user_turns(events: Sequence[Event], invocation: str) -> int:
     """Count the messages that a user typed in an invocation; answers to calls are not messages."""
     return sum(

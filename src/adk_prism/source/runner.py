@@ -143,7 +143,8 @@ class RunnerSource:
         started = self._started(session, call)
         yield started
         if call.answers is not None:
-            await call.answers.store_early(self._runner.session_service, session)
+            service = self._runner.session_service
+            await call.answers.store_early(service, session, again=self._attempt > 0)
         running = self._run(call, config)
         events = (
             observed(running, self._observer(emit, started), self._serialiser)

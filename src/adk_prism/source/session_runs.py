@@ -25,7 +25,7 @@ from adk_prism.diagnostics import Report
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.runlog.entry import NOTHING, AgentEvent, Entry, Origin, RunId, RunStarted
 from adk_prism.source.adk.restored_events import is_restored
-from adk_prism.source.history import is_copy, live_events
+from adk_prism.source.history import is_copy, live_events, user_responses
 from adk_prism.source.redaction import Serialiser
 from adk_prism.source.sessions import Sessions
 
@@ -142,6 +142,8 @@ class Stored(NamedTuple):
     """The run's events that are not in the log, in order."""
     last: Event | None = None
     """The run's last event, if that is stored and not the user's."""
+    answered: frozenset[str] = frozenset()
+    """The calls of the session that the user has answered."""
     is_passed: bool = False
     """The user has said something else since, in another invocation."""
 
@@ -178,7 +180,7 @@ async def stored_events(
         last = event
         if event.id not in known and not is_copy(event) and event.actions.compaction is None:
             missing.append(AgentEvent(serialiser.event(event)))
-    return Stored(asked, missing, last, is_passed)
+    return Stored(asked, missing, last, user_responses(events), is_passed)
 
 
 CLOCK_SKEW = 60.0
