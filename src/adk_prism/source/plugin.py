@@ -57,6 +57,8 @@ class NodePlugin(NodeCallbacks):
             scope.observer.completed = CompletedCalls(
                 invocation_context.session.events, invocation_context.invocation_id
             )
+        if scope is not None:
+            scope.observer.appended.has_begun = True
         await see(tracker.run_started, invocation_context, self._root)
 
     async def on_event_callback(
