@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from adk_prism.source.prefix.cached_prefix import cached_prefix as cached_prefix
     from adk_prism.source.recorder.plugin import Recorder as Recorder
     from adk_prism.source.tool_threads import tool_threads as tool_threads
+    from adk_prism.source.tool_timeouts import tool_timeout as tool_timeout
 
 
 _HOMES = {
@@ -61,6 +62,7 @@ _HOMES = {
     "in_doubt": "adk_prism.source.calls_in_doubt",
     "model_from_environment": "adk_prism.models",
     "tool_threads": "adk_prism.source.tool_threads",
+    "tool_timeout": "adk_prism.source.tool_timeouts",
 }
 """Where each name is that needs google-adk or FastAPI."""
 
@@ -107,6 +109,7 @@ __all__ = [
     "project",
     "proof",
     "tool_threads",
+    "tool_timeout",
 ]
 
 

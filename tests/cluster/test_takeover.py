@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.adk.agents import LlmAgent
+from google.adk.agents.callback_context import CallbackContext
 from google.adk.tools import FunctionTool, ToolContext
 from redis.asyncio import Redis
-from tests.cluster.stage import begin, ended, owns, replica, said, vanish
+from tests.cluster.stage import ORIGIN, begin, ended, owns, replica, said, vanish
 from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 from tests.server.staged import agent
@@ -208,6 +210,63 @@ async def test_a_replica_that_goes_down_hands_over(redis: RedisServer, tmp_path:
         await one.context.lifecycle.drain(0.2)
         assert await ended(two, run) == "finished"
         assert said((await two.messages())[-1]) == ["Once upon a time. "]
+
+
+async def test_planned_restarts_inside_a_call(redis: RedisServer, tmp_path: Path) -> None:
+    """A tool that takes longer than any replica may wait is handed on, again and again, and ends at last."""
+    counter = Counter()
+    cut, whole = counter.tools(marked=False)
+    model = Scripted.saying(call("work", "c1"))
+    async with (
+        replica(agent(model, tools=[cut]), redis, tmp_path) as one,
+        replica(agent(Scripted(), tools=[cut]), redis, tmp_path) as two,
+    ):
+        run = await begin(one)
+        await counter.reached.wait()
+        counter.reached.clear()
+        await one.context.lifecycle.drain(0.1)
+        await asyncio.wait_for(counter.reached.wait(), PATIENCE)
+        last = Scripted.saying("Done.")
+        async with replica(agent(last, tools=[whole]), redis, tmp_path) as three:
+            await two.context.lifecycle.drain(0.1)
+            assert await ended(three, run) == "finished"
+            entries = await three.entries(run)
+            taken = [e.record for e in entries if isinstance(e.record, RunTakenOver)]
+            assert [(each.planned, each.in_doubt) for each in taken] == [(True, ["c1"])] * 2
+
+
+@pytest.mark.parametrize("claim", ["stop", "interrupt"])
+async def test_a_run_without_an_owner_that_is_not_to_go_on(
+    claim: str, redis: RedisServer, tmp_path: Path
+) -> None:
+    """It is cancelled only if somebody stops it; a newer message names the cause. The log has what the
+    session has of it."""
+    reached = asyncio.Event()
+
+    async def hold(callback_context: CallbackContext) -> None:
+        reached.set()
+        await asyncio.Event().wait()
+
+    def root() -> LlmAgent:
+        return agent(Scripted.saying("Stored."), after_agent_callback=hold)
+
+    async with replica(root(), redis, tmp_path) as one:
+        run = RunId(await begin(one))
+        await reached.wait()
+        await vanish(one)
+        if claim == "interrupt":  # before anybody takes it over
+            async with Redis.from_url(redis.url) as store:
+                await store.set(Keys("prism").look, "nobody looks", px=60_000)
+        async with replica(root(), redis, tmp_path) as two:
+            if claim == "stop":
+                assert (await two.context.canceller.stop(ORIGIN)).found
+            else:
+                await two.context.locks.acquire(ORIGIN, "interrupt", lambda: None)
+                await two.context.locks.release(ORIGIN)
+            last = (await two.entries(run))[-1].record
+            assert isinstance(last, RunEnded)
+            expected = ("cancelled", "") if claim == "stop" else ("failed", "owner_lost")
+            assert (last.outcome, last.code) == expected
 
 
 async def test_a_run_of_a_newer_version(redis: RedisServer, tmp_path: Path) -> None:

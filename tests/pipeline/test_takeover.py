@@ -16,7 +16,7 @@ from tests.recordings.library import load
 from tests.server.staged import APP, USER, agent, staging
 from tests.source.scripted import Scripted
 
-from adk_prism.pipeline.record import OWNER_LOST
+from adk_prism.pipeline.record import HANDED_OVER, OWNER_LOST
 from adk_prism.pipeline.takeover import MOST
 from adk_prism.runlog.entry import (
     AgentEvent,
@@ -77,6 +77,10 @@ class Case:
     epoch: int = 0
     has_session: bool = True
     is_continued: bool = False
+    handed_over: Sequence[int] = ()
+    """Epochs of processes that left it and lived on."""
+    said_later: bool = False
+    """The conversation went on without it."""
 
 
 CALLED = up_to_call("tool")
@@ -100,6 +104,43 @@ CASES = [
         OWNER_LOST,
         epoch=1,
     ),
+    Case(
+        "a call that was under way at two planned restarts",
+        [*CALLED, RunTakenOver(epoch=1, in_doubt=[call_of(CALLED)], planned=True)],
+        "finished",
+        epoch=1,
+        is_continued=True,
+        handed_over=[0, 1],
+    ),
+    Case(
+        "a call inside which a process died, and was restarted later",
+        [*CALLED, RunTakenOver(epoch=1, in_doubt=[call_of(CALLED)])],
+        "finished",
+        epoch=1,
+        is_continued=True,
+        handed_over=[1],
+    ),
+    Case(
+        "a call inside which two processes died, with a restart between",
+        [
+            *CALLED,
+            RunTakenOver(epoch=1, in_doubt=[call_of(CALLED)]),
+            RunTakenOver(epoch=2, in_doubt=[call_of(CALLED)], planned=True),
+        ],
+        "failed",
+        OWNER_LOST,
+        epoch=2,
+        handed_over=[1],
+    ),
+    Case(
+        "restarted often",
+        [began()],
+        "finished",
+        epoch=2 * MOST,
+        is_continued=True,
+        handed_over=range(1, 2 * MOST),
+    ),
+    Case("passed over", [began()], "failed", OWNER_LOST, said_later=True),
 ]
 
 
@@ -111,6 +152,12 @@ async def test_a_run_that_was_left_ends(case: Case) -> None:
     await log.append(RUN, case.records, epoch=case.epoch)
     if case.has_session:
         await service.create_session(app_name=APP, user_id=USER, session_id=HERE.session)
+    for epoch in case.handed_over:
+        await log.put_note(RUN, HANDED_OVER, str(epoch), b"{}")
+    if case.said_later:
+        later = RunId("run-later")
+        head = RunStarted(run=later, origin=HERE, invocation="i2", message=MESSAGE)
+        await log.append(later, [head, RunEnded(outcome="finished")])
     model = Scripted.saying("Continued.")
     async with staging(agent(model), resumable=case.resumable, service=service, log=log) as stage:
         entries = await asyncio.wait_for(stage.entries(RUN), PATIENCE)

@@ -15,9 +15,10 @@ from tests.redis_server import RedisServer
 from tests.runlog.cutting_proxy import CuttingProxy
 from tests.runlog.stores import cluster
 
-from adk_prism.errors import Fenced, Gone, LogError, SourceError
+from adk_prism.errors import Fenced, Gone, LogError, LogUnavailable, SourceError
 from adk_prism.pipeline.deletions import Deletions
-from adk_prism.runlog.entry import Entry, RunEnded, RunTakenOver
+from adk_prism.runlog import group_commit
+from adk_prism.runlog.entry import Entry, RunTakenOver
 from adk_prism.runlog.redis.client import asking
 from adk_prism.runlog.redis.keys import DEFAULT_PREFIX, Keys
 from adk_prism.runlog.redis.server_check import memory_info
@@ -190,20 +191,32 @@ async def test_a_batch_whose_answer_is_lost_is_not_added_twice(server: RedisServ
         await log.close()
 
 
-async def test_a_redis_that_is_full_says_so(server: RedisServer, logs: list[RedisLog]) -> None:
-    """The run fails with a reason; when there is room again, its end can still be written."""
+@pytest.mark.parametrize("is_long", [False, True], ids=["a while", "too long"])
+async def test_a_redis_that_is_full(
+    server: RedisServer, logs: list[RedisLog], monkeypatch: pytest.MonkeyPatch, is_long: bool
+) -> None:
+    """It is waited for: once there is room, everything is stored. For too long, only ends are taken."""
     log = logs[0]
     await log.append(RUN, [start()])
     await log.commit(RUN)
     async with Redis.from_url(server.url) as redis:
+        monkeypatch.setattr(group_commit, "PATIENCE", 0.3 if is_long else PATIENCE)
         await redis.config_set("maxmemory", "1mb")
         await log.append(RUN, [event(1)])
-        with pytest.raises(LogError, match="Redis is full"):
-            await log.commit(RUN)
+        committing = asyncio.create_task(log.commit(RUN))
+        done, _ = await asyncio.wait([committing], timeout=PATIENCE if is_long else 0.3)
+        assert bool(done) == is_long
+        if is_long:
+            with pytest.raises(LogUnavailable):
+                await committing
+            with pytest.raises(LogUnavailable):
+                await log.append(RUN, [event(2)])
+        await log.append(RUN, [END])
         await redis.config_set("maxmemory", "0")
-    await log.append(RUN, [RunEnded(outcome="failed", code="log_full")])
-    await log.commit(RUN)
-    assert [entry.cursor for entry in await collect(log)] == [1, 2]
+    async with asyncio.timeout(PATIENCE):
+        while (await logs[1].summary(RUN)).outcome is None:  # noqa: ASYNC110 - of another process
+            await asyncio.sleep(0.05)
+    assert [entry.record for entry in await collect(log)] == [start(), event(1), END]
 
 
 async def test_a_redis_that_is_not_there(server: RedisServer) -> None:
@@ -298,7 +311,7 @@ async def test_a_redis_that_does_not_answer(
 ) -> None:
     """It takes connections, and says nothing: that is told, and the owner gives up. What was sent to it may
     have arrived all the same: whoever takes the run over finds it."""
-    monkeypatch.setattr("adk_prism.runlog.redis.writer.PATIENCE", 3.0)
+    monkeypatch.setattr(group_commit, "PATIENCE", 3.0)
     url = f"{server.url}?socket_timeout=3"
     log = RedisLog(url)
     await log.open()
@@ -309,11 +322,17 @@ async def test_a_redis_that_does_not_answer(
         with pytest.raises(LogError, match="does not answer in time"):
             await asyncio.wait_for(RedisLog(url).open(), PATIENCE)
         await log.append(RUN, [event(1)])
-        with pytest.raises(LogError, match="does not answer in time"):
+        with pytest.raises(LogUnavailable):
             await asyncio.wait_for(log.commit(RUN), PATIENCE)
     finally:
         server.process.send_signal(signal.SIGCONT)
-    await log.append(RUN, [RunTakenOver(epoch=1), END], epoch=1)
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                await log.append(RUN, [RunTakenOver(epoch=1), END], epoch=1)
+                break
+            except LogUnavailable:
+                await asyncio.sleep(0.05)
     await asyncio.wait_for(log.commit(RUN), PATIENCE)
     kept = [entry.record for entry in await collect(log)]
     assert kept in ([start(), *rest, RunTakenOver(epoch=1), END] for rest in ([], [event(1)]))

@@ -7,19 +7,21 @@ import resource
 import sqlite3
 import stat
 import sys
+import threading
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from adk_prism.errors import Conflict, Fenced, Gone, LogError, NotFound
+from adk_prism.errors import Conflict, Fenced, Gone, LogError, LogUnavailable, NotFound
+from adk_prism.runlog import group_commit
 from adk_prism.runlog.contract import Retention
-from adk_prism.runlog.entry import AgentEvent, RunEnded, RunId
+from adk_prism.runlog.entry import AgentEvent, Record, RunEnded, RunId
 from adk_prism.runlog.retention import MAX_TOMBSTONES
-from adk_prism.runlog.sqlite import queries
+from adk_prism.runlog.sqlite import queries, store
 from adk_prism.runlog.sqlite.file import APPLICATION_ID, MIGRATIONS, Synchronous, prepare
 from adk_prism.runlog.sqlite.log_reader import SqliteLogReader
 from adk_prism.runlog.sqlite.store import SqliteLog
@@ -315,8 +317,16 @@ def full_disk(path: Path) -> Iterator[None]:
 LARGE = AgentEvent(b"x" * 200_000)
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log that cannot be written is unavailable soon."""
+    monkeypatch.setattr(group_commit, "PATIENCE", 0.3)
+    monkeypatch.setattr(store, "LAST_PATIENCE", 0.3)
+
+
+@pytest.mark.usefixtures("impatient")
 async def test_a_full_disk_is_told_to_everyone(path: Path, log: SqliteLog) -> None:
-    """Entries that were not stored are shown to nobody and not forgotten; the run can still end."""
+    """Entries that are not stored are shown to nobody and not lost; meanwhile runs take their end only."""
     await log.append(RUN, [start()])
     await log.append(OTHER, [start(OTHER)])
     await log.commit(OTHER)
@@ -325,35 +335,89 @@ async def test_a_full_disk_is_told_to_everyone(path: Path, log: SqliteLog) -> No
     await anext(seen)
     with full_disk(path):
         await log.append(RUN, [LARGE])
-        await refused(LogError, log.commit(RUN))
-        await refused(LogError, log.append(RUN, [event(1)]))
-        await refused(LogError, follower)
-        await refused(LogError, anext(seen))
-        await refused(LogError, log.commit(RUN))
-    await refused(LogError, log.append(RUN, [event(1)]))
-    assert cursors(await collect(log)) == [1]
-    assert (await log.append(RUN, [RunEnded(outcome="failed", code="LogError")])).cursor == 2
-    await log.commit(RUN)
-    assert cursors(await collect(log)) == [1, 2]
+        await refused(LogUnavailable, log.commit(RUN))
+        await refused(LogUnavailable, log.append(RUN, [event(1)]))
+        await refused(LogUnavailable, log.append(OTHER, [event(1)]))
+        await refused(LogUnavailable, follower)
+        await refused(LogUnavailable, anext(seen))
+        await refused(LogUnavailable, log.commit(RUN))
+        assert (await log.append(RUN, [RunEnded(outcome="failed", code="any")])).cursor == 3
+        await refused(LogUnavailable, log.commit(RUN))
+        assert cursors(await collect(log)) == [1]
+    assert await eventually(stored(log)) == [start(), LARGE, RunEnded(outcome="failed", code="any")]
     await log.append(OTHER, [event(1), END])
     assert cursors(await eventually(collect(log, OTHER, follow=True))) == [1, 2, 3]
 
 
+async def stored(log: SqliteLog, run: RunId = RUN) -> list[Record]:
+    """Return a run's records once its end is stored; the log may be unavailable until then."""
+    while (await log.summary(run)).outcome is None:  # noqa: ASYNC110 - no follower may wait for it
+        await asyncio.sleep(0.05)
+    return [entry.record for entry in await collect(log, run)]
+
+
+async def test_a_locked_file_is_waited_for(path: Path, log: SqliteLog) -> None:
+    """As long as a backup takes: everybody waits, reads go on, and nothing fails."""
+    await log.append(RUN, [start()])
+    await log.commit(RUN)
+    follower = await begin(collect(log, follow=True))
+    with closing(sqlite3.connect(path, isolation_level=None)) as backup:
+        backup.execute("BEGIN EXCLUSIVE")
+        for number in range(3):
+            await log.append(RUN, [event(number)])
+            noting = await begin(log.put_note(start().origin, "kind", str(number), b"1"))
+            assert cursors(await collect(log)) == [1]
+            assert not noting.done()
+        backup.execute("ROLLBACK")
+    await log.append(RUN, [END])
+    assert cursors(await eventually(follower)) == [1, 2, 3, 4, 5]
+    await eventually(noting)
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_start_that_comes_too_late_is_ended(
+    path: Path, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was stored after its writer had been told that it was not: there is no run that nobody drives."""
+    reached, goes_on = threading.Event(), threading.Event()
+    insert = queries.insert_entries
+
+    def slowly(*given: Any) -> None:
+        reached.set()
+        goes_on.wait()
+        insert(*given)
+
+    monkeypatch.setattr(store, "QUICK_BYTES", 0)
+    monkeypatch.setattr(queries, "insert_entries", slowly)
+    await log.append(RUN, [start()])
+    await refused(LogUnavailable, log.commit(RUN))
+    assert reached.is_set()
+    await log.leave(RUN)
+    goes_on.set()
+    ended = RunEnded(outcome="failed", code="log_unavailable")
+    while not await log.list():  # noqa: ASYNC110 - nobody is told when it is there
+        await asyncio.sleep(0.01)
+    assert await eventually(stored(log)) == [start(), ended]
+
+
+@pytest.mark.usefixtures("impatient")
 async def test_a_start_that_was_not_stored_is_told(path: Path, log: SqliteLog) -> None:
-    """Its run is nowhere, and its writer hears why until it gives up."""
+    """Its run is nowhere once its writer has given up."""
     await log.append(OTHER, [start(OTHER)])
     await log.commit(OTHER)
     with full_disk(path):
         await log.append(RUN, [start(), LARGE])
-        await refused(LogError, log.commit(RUN))
+        await refused(LogUnavailable, log.commit(RUN))
+        await refused(LogUnavailable, collect(log, follow=True))
+        await refused(LogUnavailable, log.append(RUN, [event(1)]))
+        await log.leave(RUN)
+        await refused(NotFound, log.summary(RUN))
+    await log.append(OTHER, [END])
+    await eventually(stored(log, OTHER))
     assert [found.run for found in await log.list()] == [OTHER]
-    await refused(LogError, log.summary(RUN))
-    await refused(LogError, collect(log, follow=True))
-    await refused(LogError, log.append(RUN, [event(1)]))
-    await refused(LogError, log.append(RUN, [END]))
-    await refused(NotFound, log.summary(RUN))
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_a_start_that_was_not_stored_can_be_tried_again(path: Path, log: SqliteLog) -> None:
     """Once its writer has given up, nothing is left of it."""
     await log.append(OTHER, [start(OTHER)])
@@ -361,14 +425,26 @@ async def test_a_start_that_was_not_stored_can_be_tried_again(path: Path, log: S
     with full_disk(path):
         await log.append(RUN, [start(), LARGE])
         await refused(LogError, log.commit(RUN))
-    await log.leave(RUN)
-    await refused(NotFound, log.summary(RUN))
+        await log.leave(RUN)
+        await refused(NotFound, log.summary(RUN))
+    await eventually(available(log))
     await log.append(RUN, [start(), END])
     await log.commit(RUN)
     assert cursors(await collect(log)) == [1, 2]
     await log.leave(OTHER)  # which nobody else could continue
     await log.append(OTHER, [END])
     await log.commit(OTHER)
+
+
+async def available(log: SqliteLog) -> None:
+    """Wait until a log is."""
+    while True:
+        try:
+            await log.append(OTHER, [event(1)])
+        except LogUnavailable:
+            await asyncio.sleep(0.05)
+        else:
+            return
 
 
 async def test_one_bad_run_does_not_break_the_others(path: Path, log: SqliteLog) -> None:
@@ -389,6 +465,7 @@ async def test_one_bad_run_does_not_break_the_others(path: Path, log: SqliteLog)
     assert summaries == {RUN: 3, OTHER: 1, third: 2}
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_closing_tells_what_could_not_be_stored(path: Path, log: SqliteLog) -> None:
     """The last appends are not lost silently either, and the file is let go all the same."""
     await log.append(RUN, [start()])
@@ -402,6 +479,7 @@ async def test_closing_tells_what_could_not_be_stored(path: Path, log: SqliteLog
     await again.close()
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("replaced", [False, True])
 async def test_a_file_that_is_taken_away_is_noticed(
     path: Path, log: SqliteLog, replaced: bool
@@ -417,6 +495,7 @@ async def test_a_file_that_is_taken_away_is_noticed(
     await refused(LogError, log.append(RUN, [event(2)]))
     await refused(LogError, log.list())
     await refused(LogError, log.trim(EVERYTHING, LATER))
+    await refused(LogError, log.close())
 
 
 @pytest.mark.parametrize("synchronous", ["normal", "full"])

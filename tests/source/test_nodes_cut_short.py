@@ -330,13 +330,14 @@ class _FullLog(MemoryLog):
 @pytest.mark.parametrize("refused", [NodeStarted, NodeEnded])
 @pytest.mark.parametrize("make", [_tool, _workflow, _sequence], ids=["tool", "workflow", "legacy"])
 async def test_a_log_that_fails_reaches_the_recorder(refused: type, make: Any) -> None:
-    """Even where it failed inside a callback, which ADK would wrap: and the run is stopped."""
+    """Even where it failed inside a callback, which ADK would wrap: the run is stopped, and fails with it."""
     log, reports = _FullLog(refused), Reports()
     await log.open()
     runner = await new_runner(make() if refused is NodeStarted else _humming())
     recording, _ = recorder(runner, log, reports, message=say("go"))
-    with pytest.raises(LogError, match="full"):
-        await asyncio.wait_for(recording.record(), PATIENCE)
+    await asyncio.wait_for(recording.record(), PATIENCE)
+    assert recording.ended is not None
+    assert (recording.ended.outcome, recording.ended.code) == ("failed", "log-error")
     assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
 
 

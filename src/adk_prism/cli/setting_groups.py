@@ -15,7 +15,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     words.MODELS: ("default_llm_model", "max_llm_calls", "model_calls", "prices"),
     words.AGENTS: (
-        "chat_busy", "adk_busy", "tool_threads", "in_doubt", "in_doubt_tool", "lease",
+        "chat_busy", "adk_busy", "tool_threads", "tool_timeout", "in_doubt", "in_doubt_tool",
+        "lease",
         "client_state", "extra_plugins", "enable_features", "disable_features",
     ),
     words.VOICE: (

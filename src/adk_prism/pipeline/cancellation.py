@@ -53,8 +53,18 @@ class Canceller:
         work = self._runs.work(origin)
         stopping = await self._begin(self._locks.stop(origin))
         if stopping.done() and not stopping.result():
-            return CancelResult(False, [])
+            return await self._stop_left(origin)
         return CancelResult(True, work.tools if work else None)
+
+    async def _stop_left(self, origin: Origin) -> CancelResult:
+        """Stop the runs that a dead process left in a session, and that nobody has taken over yet."""
+        left = await self._log.list(
+            app=origin.app, user=origin.user, session=origin.session, unended=True
+        )
+        runs = [each.run for each in left if not is_recorded(each.run)]
+        for run in runs:
+            await self._begin(self._runs.cancel(run))
+        return CancelResult(True, None) if runs else CancelResult(False, [])
 
     async def cancel(self, run: RunId) -> tuple[RunSummary, CancelResult]:
         """Stop a run, in any process. Raise `NotFound`, `Gone`, `Conflict` or `LogError`."""

@@ -199,7 +199,13 @@ class Conversations:
             )
             app = start.origin.app
             runner, agents = self._apps.runner(app, "stored results"), self._apps.agents(app)
-            return StoredAnswersSource(runner, request, agents=agents, report=self._report)
+            return StoredAnswersSource(
+                runner,
+                request,
+                note=self._branches.results.note,
+                agents=agents,
+                report=self._report,
+            )
 
         run = await self._runs.start(start.origin, "wait", make)
         await self._runs.wait(run)

@@ -7,6 +7,10 @@ The source is driven by a task of its own (`work`), in which nothing that agent 
 process (`source.containment`). Only a stop that was requested here makes a run *cancelled*; a cancellation
 that nobody requested is a failure like any other. A source that does not stop is abandoned: the run ends, and
 what the source writes after that is refused.
+
+A run whose log cannot be written for too long is stopped too, and fails with `log_unavailable`. Its end is
+stored as soon as the log is back: until then the run counts as active, and nobody is told how it ended. If the
+process dies before, the log has no end, and another process continues the run as any other that was left.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
-from adk_prism.errors import Fenced, LogError, PrismError
+from adk_prism.errors import Fenced, LogError, LogUnavailable, PrismError
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.unknown_fields import MOST, unknown_fields
 from adk_prism.pipeline.agent_task import Abandoned, AgentTask
@@ -32,6 +36,7 @@ from adk_prism.runlog.entry import (
     RunStarted,
 )
 from adk_prism.runlog.leases import OWNED, Lease
+from adk_prism.runlog.run_state import LOG_UNAVAILABLE
 from adk_prism.source.containment import CONTAINED, Containment, contain, ordinary
 from adk_prism.source.contract import EventSource
 from adk_prism.source.error_text import message_of
@@ -40,6 +45,11 @@ from adk_prism.source.redaction import safe_code
 
 STOPPED = "server_stopped"
 OWNER_LOST = "owner_lost"
+HANDED_OVER = "handed over"
+"""Kind of the note that a process leaves on a run that it does not end: it did not die of it. The key is its
+epoch."""
+STORED_AGAIN = 1.0
+"""Seconds between two looks whether the log has stored a run's end."""
 _PARTIAL = b'"partial":true'
 UNREAD = 256
 """Deltas that are read together: one by one, between the steps of an agent, costs several times as much."""
@@ -118,13 +128,15 @@ class RunRecorder:
         return self._work.task if self._work and not self._work.task.done() else None
 
     async def record(self, lease: Lease | None = None) -> None:
-        """Write the run until it is over. Raise only `LogError`: then there is nowhere to write to."""
+        """Write the run until its end is stored. Raise `LogError` where that cannot be: another process has
+        the run, or the log closes."""
         self._lease = lease or self._lease
         result = await self._drive()
         if isinstance(result, LogError):
             self._source.cancel()
             self._fail_start(result)
-            raise result
+            if self._state == "before" or isinstance(result, Fenced):
+                raise result
         if self._wish == "lost":
             raise Fenced(f"Run {self._run!r} was taken over.")
         if self._state == "before":
@@ -134,10 +146,21 @@ class RunRecorder:
             return
         if isinstance(result, BaseException) and self._wish == "leave":
             await self._log.commit(self._run)
+            await self._log.put_note(self._run, HANDED_OVER, str(self._lease.epoch), b"{}")
             return
         if self._state != "over":
             await self._end(self._judged(result))
-        await self._log.commit(self._run)
+        await self._stored()
+
+    async def _stored(self) -> None:
+        """Wait until the end is stored, however long the log is unavailable."""
+        while True:
+            try:
+                await self._log.commit(self._run)
+            except LogUnavailable:
+                await asyncio.sleep(STORED_AGAIN)
+            else:
+                return
 
     async def _drive(self) -> RunEnded | BaseException:
         """Run the source; return how the run ended, or what ended it badly."""
@@ -205,9 +228,8 @@ class RunRecorder:
             return
         self._read()
         if isinstance(record, RunStarted):
-            self.head = record
-            self._state = "running"
             await self._log.commit(self._run)
+            self.head, self._state = record, "running"
             self.started.set_result(None)
         elif isinstance(record, RunEnded):
             self._state, self.ended = "over", record
@@ -262,6 +284,8 @@ class RunRecorder:
         if isinstance(error, asyncio.CancelledError | Abandoned):
             # A group of tasks, of which one failed, cancels whoever waits for it.
             error = self._contained.first or error
+        if isinstance(error, LogUnavailable):
+            code = LOG_UNAVAILABLE
         kind = error.kind if isinstance(error, PrismError) else safe_code(type(error).__name__)
         code = code or kind
         return RunEnded(outcome="failed", code=code, correlation=self._tell(code, error))

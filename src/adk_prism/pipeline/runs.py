@@ -33,6 +33,10 @@ CANCEL_GRACE = 5.0
 """Seconds between asking a run to stop and stopping its task. ADK's own abort takes milliseconds; a tool
 that blocks its own cancellation gets this long."""
 
+END_GRACE = 3.0
+"""Seconds in which a process that goes down stores the ends of its runs: several times as long as a run needs
+that ignores its cancellation."""
+
 REMOTE_CANCEL = 30.0
 """Seconds for which a run that continues elsewhere is asked to stop: a takeover may come first."""
 
@@ -305,9 +309,17 @@ class Runs:
             for active in list(self._active.values()):
                 active.recorder.insist()
             if stuck:
-                await asyncio.wait(stuck)
+                await self._let_go(stuck)
         for run in left:
             await self._leases.say("left", run)
+
+    async def _let_go(self, tasks: set[asyncio.Task[None]]) -> None:
+        """Wait for runs that were cancelled; not for a log that does not store their ends."""
+        _, waiting = await asyncio.wait(tasks, timeout=END_GRACE)
+        for task in waiting:
+            task.cancel()
+        if waiting:
+            await asyncio.wait(waiting, timeout=END_GRACE)
 
     def _end_here(self, active: _Active) -> bool:
         """Stop a run, or hand it over if another process can continue it; return whether it was."""

@@ -2,7 +2,8 @@
 
 A change takes several steps, and the run that it is made for is in the log only after the last one. So it is
 noted beside the log before the first. If that run is not in the log, the process died in between, or a step
-failed: then whoever uses the session next undoes the change, and finds what the log says.
+failed: then whoever uses the session next undoes the change, and finds what the log says. Results that were
+stored without their run are settled at the same time (`stored_results`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from adk_prism.errors import Gone, LogError, NotFound
 from adk_prism.pipeline.branch_change import BranchChange
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.session_locks import Policy, SessionLocks
+from adk_prism.pipeline.stored_results import KIND as RESULTS
+from adk_prism.pipeline.stored_results import StoredResults
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.runlog.notes import Note
@@ -45,6 +48,7 @@ class SessionBranches:
         self._apps = apps
         self._chats = chats
         self._locks = locks
+        self.results = StoredResults(log, apps)
 
     async def change(self, origin: Origin, run: RunId, change: BranchChange) -> None:
         """Rewind a locked session to what is kept of it, and bring back what was rewound before.
@@ -82,7 +86,7 @@ class SessionBranches:
 
         Raise `Conflict` where policy refuses to wait for one that is being made.
         """
-        if not await self._unfinished(origin):
+        if not any(await self._unfinished(origin)):
             return
         await self._locks.acquire(origin, policy, _stop_nothing)
         try:
@@ -92,24 +96,29 @@ class SessionBranches:
 
     async def settle_locked(self, origin: Origin) -> None:
         """Undo a change that was cut off, if there is one, of a session that the caller has locked."""
-        notes = await self._unfinished(origin)
-        if not notes:
-            return
-        # What was begun after the first began with a session that was wrong already.
-        await self._undo(origin, msgspec.json.decode(notes[0].value, type=_Noted))
-        for note in notes:
-            await self._log.delete_note(origin, KIND, note.key)
-
-    async def _unfinished(self, origin: Origin) -> Sequence[Note]:
-        """Return the notes of changes whose run is not in the log, oldest first; remove the others."""
-        found = (await self._log.notes([origin])).get(origin, ())
-        unfinished = []
-        for note in sorted((n for n in found if n.kind == KIND), key=lambda note: note.time):
-            if await self._is_recorded(origin, RunId(note.key)):
+        notes, results = await self._unfinished(origin)
+        if notes:
+            # What was begun after the first began with a session that was wrong already.
+            await self._undo(origin, msgspec.json.decode(notes[0].value, type=_Noted))
+            for note in notes:
                 await self._log.delete_note(origin, KIND, note.key)
+        if results:
+            await self.results.settle(origin, results)
+
+    async def _unfinished(self, origin: Origin) -> tuple[Sequence[Note], Sequence[Note]]:
+        """Return the notes of changes, and of stored results, whose run is not in the log, oldest first.
+
+        Remove the others.
+        """
+        found = (await self._log.notes([origin])).get(origin, ())
+        unfinished: dict[str, list[Note]] = {KIND: [], RESULTS: []}
+        ours = (note for note in found if note.kind in unfinished)
+        for note in sorted(ours, key=lambda note: note.time):
+            if await self._is_recorded(origin, RunId(note.key)):
+                await self._log.delete_note(origin, note.kind, note.key)
             else:
-                unfinished.append(note)
-        return unfinished
+                unfinished[note.kind].append(note)
+        return unfinished[KIND], unfinished[RESULTS]
 
     async def _is_recorded(self, origin: Origin, run: RunId) -> bool:
         try:

@@ -19,9 +19,12 @@ from adk_prism.runlog.leases import Lease, Leases, LocalLeases
 Policy = Literal["interrupt", "refuse", "wait"]
 """A second message while a run is active: stops that run, is refused, or waits for its end."""
 
-SettleOrphans = Callable[[Origin, bool], Awaitable[bool]]
+Claim = Literal["stop", "interrupt"]
+"""Why a run is to end: somebody stops it, or a newer message takes its place."""
+
+SettleOrphans = Callable[[Origin, Claim | None], Awaitable[bool]]
 """Called with a session whose lock was just taken, where processes share a log: a dead process may have left
-an open run in it. The flag asks to end such runs. Returns whether the session is free."""
+an open run in it, which is to end for this reason, or to be left. Returns whether the session is free."""
 
 LOOK = 1.0
 """Seconds between two attempts while another process has the session: messages between processes can get
@@ -165,7 +168,8 @@ class SessionLocks:
         while True:
             hold = await self._leases.hold(name)
             if hold is not None:
-                if await self._is_free(origin, hold, ends=stops or bool(slot.impatient)):
+                claim: Claim | None = "interrupt" if slot.impatient else None
+                if await self._is_free(origin, hold, "stop" if stops else claim):
                     return hold
                 await self._leases.release(hold)
             if refuses:
@@ -174,11 +178,11 @@ class SessionLocks:
                 await self._leases.say("stop", name)
             await self._leases.freed(name, LOOK)
 
-    async def _is_free(self, origin: Origin, hold: Lease, *, ends: bool) -> bool:
+    async def _is_free(self, origin: Origin, hold: Lease, claim: Claim | None) -> bool:
         if self._settle is None or not self._leases.is_shared:
             return True
         try:
-            return await self._settle(origin, ends)
+            return await self._settle(origin, claim)
         except BaseException:
             await self._leases.release(hold)
             raise

@@ -6,9 +6,10 @@ has, nodes that ran are ended, and `RunTakenOver` says where the next attempt be
 after it is for the readers to recognise (`facts`). Tools run at least once: calls without an answer are
 named there as in doubt.
 
-A run whose app cannot resume, or that was taken over too often, or twice inside the same call, fails with
-`owner_lost`; one that waited for a person still waits. So every run ends, and no client waits for a
-dead process.
+A run whose app cannot resume, whose processes died too often, or twice inside the same call, fails with
+`owner_lost`; so does one after which the user has said something else. One that waited for a person still
+waits, and one that had answered is finished. So every run ends, and no client waits for a dead process. A
+process that was told to go, and hands its runs over, did not die of them: that does not count.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
+from typing import NamedTuple
 
 import msgspec
 from msgspec import structs
@@ -25,8 +27,9 @@ from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import Gone, NotFound, PrismError, RemoteFailed, SourceError, UsageError
 from adk_prism.facts.adk_event import read_event
 from adk_prism.facts.run_reader import Reader
-from adk_prism.pipeline.record import OWNER_LOST, Past
+from adk_prism.pipeline.record import HANDED_OVER, OWNER_LOST, Past
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.session_locks import Claim
 from adk_prism.pipeline.truncated_run import node_ends
 from adk_prism.runlog.cancel_task import cancel_task
 from adk_prism.runlog.contract import RunLog, RunSummary
@@ -60,28 +63,13 @@ AT_ONCE = 8
 """Runs that one process takes over in one look: the rest is for the others, or for the next look."""
 
 MOST = 5
-"""Takeovers of one run: a run that crashes every process must not do so for ever."""
+"""Deaths of processes that had a run: one that crashes every process must not do so for ever."""
 
-
-async def settle_orphans(log: RunLog, leases: Leases, origin: Origin, ends: bool) -> bool:
-    """Deal with runs without an owner in a session that is locked; return whether the session is free.
-
-    With `ends`, they are ended as cancelled. Without, the session is not free until a process has taken them
-    over, which needs the lock. Raise `LogError`.
-    """
-    open_runs = await log.list(
-        app=origin.app, user=origin.user, session=origin.session, unended=True
-    )
-    for summary in open_runs:
-        lease = await leases.claim(summary) if ends else None
-        if lease is None:
-            return False
-        try:
-            await log.append(summary.run, [RunEnded(outcome="cancelled")], epoch=lease.epoch)
-            await log.commit(summary.run)
-        finally:
-            await leases.release(lease)
-    return True
+_ENDS: dict[Claim, RunEnded] = {
+    "stop": RunEnded(outcome="cancelled"),
+    "interrupt": RunEnded(outcome="failed", code=OWNER_LOST),
+}
+"""How a run without an owner ends that nobody is to continue. Only a person cancels."""
 
 
 def can_resume(apps: Apps, head: RunStarted) -> bool:
@@ -179,6 +167,39 @@ class Takeovers:
         self._report(Diagnostic(kind="run taken over", run=summary.run, app=summary.origin.app))
         return True
 
+    async def settle(self, origin: Origin, claim: Claim | None) -> bool:
+        """Deal with runs without an owner in a session that is locked; return whether the session is free.
+
+        With a `claim`, they end, after what the session has of them and the log lacks. Without, the session is
+        not free until a process has taken them over, which needs the lock. Raise `LogError`.
+        """
+        open_runs = await self._log.list(
+            app=origin.app, user=origin.user, session=origin.session, unended=True
+        )
+        for summary in open_runs:
+            lease = await self._leases.claim(summary) if claim is not None else None
+            if lease is None or claim is None:
+                return False
+            try:
+                await self._end(summary, lease, _ENDS[claim])
+            finally:
+                await self._log.leave(summary.run)
+                await self._leases.release(lease)
+        return True
+
+    async def _end(self, summary: RunSummary, lease: Lease, ended: RunEnded) -> None:
+        run = summary.run
+        try:
+            rest, _ = await self._rest(summary, lease, ended)
+        except SourceError:  # A newer version wrote it.
+            await self._log.append(run, [ended], epoch=lease.epoch)
+        else:
+            async with aclosing(rest.records()) as records:
+                async for record in records:
+                    assert not isinstance(record, Entry), "what is left of it happens now"
+                    await self._log.append(run, [record], epoch=lease.epoch)
+        await self._log.commit(run)
+
     # ------------------------------------------------------------------ going on
 
     async def will_go_on(self, head: RunStarted) -> bool:
@@ -191,17 +212,45 @@ class Takeovers:
             return False  # The app is not there, or does not load: it has been reported.
         return can_resume(self._apps, head)
 
-    async def _rest(self, summary: RunSummary, lease: Lease) -> tuple[EventSource, Past]:
-        """Read what there is of a run; return what is left of it."""
+    async def _rest(
+        self, summary: RunSummary, lease: Lease, ended: RunEnded | None = None
+    ) -> tuple[_Rest, Past]:
+        """Read what there is of a run; return what is left of it: with `ended`, no more than that end."""
         entries = await self._entries(summary.run)
         reader = Reader()
         for entry in entries:
             reader.feed(entry)
         head = entries[0].record
         assert isinstance(head, RunStarted), "every log begins with its RunStarted"
-        known = await self._known(summary)
-        rest = _Rest(self, entries, Past(head, reader), lease, known)
-        return rest, Past(head, reader)
+        left = _Left(
+            known=await self._known(summary),
+            handed_over=await self._handed_over(summary.run),
+            is_passed=await self._is_passed(summary),
+            ended=ended,
+        )
+        return _Rest(self, entries, Past(head, reader), lease, left), Past(head, reader)
+
+    async def _handed_over(self, run: RunId) -> frozenset[int]:
+        """Return the epochs of the processes that left the run and lived on."""
+        notes = (await self._log.notes([run])).get(run, ())
+        return frozenset(int(note.key) for note in notes if note.kind == HANDED_OVER)
+
+    async def _is_passed(self, summary: RunSummary) -> bool:
+        """Return whether the log has a later turn of the session, of another invocation."""
+        origin = summary.origin
+        runs = await self._log.list(app=origin.app, user=origin.user, session=origin.session)
+        names = [each.run for each in runs]
+        for later in runs[names.index(summary.run) + 1 :] if summary.run in names else ():
+            if later.invocation != summary.invocation and await self._is_later_turn(later.run):
+                return True
+        return False
+
+    async def _is_later_turn(self, run: RunId) -> bool:
+        async with aclosing(self._log.read(run)) as batches:
+            async for batch in batches:
+                head = batch[0].record
+                return isinstance(head, RunStarted) and head.kind == "turn"
+        return False
 
     async def _entries(self, run: RunId) -> list[Entry]:
         found: list[Entry] = []
@@ -257,6 +306,19 @@ class Takeovers:
         )
 
 
+class _Left(NamedTuple):
+    """What is known of a run that was left, besides its entries."""
+
+    known: set[str]
+    """Ids of events that the log has."""
+    handed_over: frozenset[int]
+    """Epochs of the processes that did not die of it."""
+    is_passed: bool
+    """The log has a newer message."""
+    ended: RunEnded | None
+    """How it ends, if it is not to go on."""
+
+
 class _Rest:
     """What is left of a run, as a source: what the log lacks, the seam, and what happens after it."""
 
@@ -266,13 +328,13 @@ class _Rest:
         entries: Sequence[Entry],
         past: Past,
         lease: Lease,
-        known: set[str],
+        left: _Left,
     ) -> None:
         self._takeovers = takeovers
         self._entries = entries
         self._past = past
         self._lease = lease
-        self._known = known
+        self._left = left
         self._inner: EventSource | None = None
         self._cancelled = False
 
@@ -292,7 +354,7 @@ class _Rest:
         if self._past.head.kind == "turn":
             # Of a session that is gone, or whose server is, nothing is known.
             with suppress(NotFound, RemoteFailed):
-                stored = await self._takeovers.stored(self._past, self._entries, self._known)
+                stored = await self._takeovers.stored(self._past, self._entries, self._left.known)
         for event in stored.missing:
             yield event
         for end in node_ends(self._entries):
@@ -310,23 +372,36 @@ class _Rest:
         outcome, code = reader.outcome()
         if self._cancelled or was_stopped:
             return RunEnded(outcome="cancelled")
+        if self._left.ended is not None:
+            return self._left.ended
         if outcome == "cancelled" and not self._takeovers.stops_when_left(head):
             return RunEnded(outcome="cancelled")
-        if reader.is_paused or (head.continues is not None and head.continues.held):
+        if reader.is_paused or _asks_nobody(head):
             return RunEnded(outcome=outcome, code=code)
-        if outcome == "finished" and self._takeovers.had_last_word(head, stored):
+        can_go_on = await self._takeovers.will_go_on(head)
+        is_passed = self._left.is_passed or stored.is_passed
+        if can_go_on and not (is_passed or self._has_killed_too_often or self._is_stuck):
+            return None
+        if outcome in ("finished", "failed") and self._takeovers.had_last_word(head, stored):
             return RunEnded(outcome=outcome, code=code)
-        is_lost = self._lease.epoch > MOST or self._is_stuck
-        if is_lost or not await self._takeovers.will_go_on(head):
-            return RunEnded(outcome="failed", code=OWNER_LOST)
-        return None
+        return RunEnded(outcome="failed", code=OWNER_LOST)
+
+    @property
+    def _is_planned(self) -> bool:
+        """Whether the process before handed the run over."""
+        return self._lease.epoch - 1 in self._left.handed_over
+
+    @property
+    def _has_killed_too_often(self) -> bool:
+        return self._lease.epoch - len(self._left.handed_over) > MOST
 
     @property
     def _is_stuck(self) -> bool:
-        """Whether a call was running at the last takeover too: it may crash the process."""
+        """Whether a process died inside a call in which another one had died: it may crash any of them."""
         takeovers = [e.record for e in self._entries if isinstance(e.record, RunTakenOver)]
-        tried = takeovers[-1].in_doubt if takeovers else []
-        return any(call.call in tried for call in self._past.reader.owed)
+        died_in = {call for each in takeovers if not each.planned for call in each.in_doubt}
+        is_in = any(call.call in died_in for call in self._past.reader.owed)
+        return is_in and not self._is_planned
 
     async def _go_on(
         self, emit: Emit | None, stored: Stored
@@ -339,11 +414,18 @@ class _Rest:
             except UsageError:
                 yield RunEnded(outcome="failed", code=OWNER_LOST)
                 return
-            yield RunTakenOver(epoch=self._lease.epoch, in_doubt=doubtful)
+            yield RunTakenOver(
+                epoch=self._lease.epoch, in_doubt=doubtful, planned=self._is_planned
+            )
             if self._cancelled:
                 self._inner.cancel()
             async for record in records:
                 yield record
+
+
+def _asks_nobody(head: RunStarted) -> bool:
+    """Return whether a run only kept answers, and called no model."""
+    return head.continues is not None and (head.continues.held or head.continues.unasked)
 
 
 def _request(head: RunStarted, stored: Stored) -> RunRequest:
@@ -359,15 +441,14 @@ def _request(head: RunStarted, stored: Stored) -> RunRequest:
             name: msgspec.json.decode(value) for name, value in head.custom_metadata.items()
         },
     )
-    if stored.is_asked:
-        return request
-    if head.continues is not None:
-        answers, decisions = answers_of(head.continues)
-        return structs.replace(request, invocation="", answers=answers, decisions=decisions)
-    if head.responses:
-        answers, decisions = responses_of(head.responses)
-        return structs.replace(request, invocation="", answers=answers, decisions=decisions)
-    if is_absent(head.message):
+    if head.continues is not None or head.responses:
+        found = answers_of(head.continues) if head.continues else responses_of(head.responses)
+        answers, decisions = found
+        again = structs.replace(request, invocation="", answers=answers, decisions=decisions)
+        # Some may be stored before others.
+        given = {response.id for response in again.responses()}
+        return request if stored.is_asked and given <= stored.answered else again
+    if stored.is_asked or is_absent(head.message):
         return request
     return structs.replace(request, message=read_content(head.message))
 

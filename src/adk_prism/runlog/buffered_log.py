@@ -28,6 +28,7 @@ from adk_prism.runlog.retention import runs_to_trim
 from adk_prism.runlog.run_digest import RunDigest
 from adk_prism.runlog.run_query import RunQuery
 from adk_prism.runlog.run_state import (
+    LOG_UNAVAILABLE,
     already_trimmed,
     failed,
     fenced,
@@ -36,6 +37,7 @@ from adk_prism.runlog.run_state import (
     not_open,
     summary_of,
     trimmed,
+    unavailable,
 )
 
 _LOST = {
@@ -75,7 +77,7 @@ class BufferedLog(HookedLog):
         found = await self.store.open()
         self._active = {each.summary.run: self._new_run(each) for each in found}
         self._commits = GroupCommit(
-            self.store, self._settle, lambda took: self._observer.written(took)
+            self.store, self._settle, lambda took: self._observer.written(took), self._stall
         )
         self._status = "open"
 
@@ -120,10 +122,13 @@ class BufferedLog(HookedLog):
         live = self._active.get(run)
         if live is not None and times is None and self._join(live, records, epoch):
             return Receipt(live.taken)  # nearly always
-        if commits.is_full:
+        is_end = len(records) == 1 and isinstance(records[0], RunEnded)
+        if commits.is_full and not is_end:
             await commits.room()
             self._usable()
             live = self._active.get(run)
+        if commits.is_unavailable and not is_end:
+            raise unavailable()
         if live is None or epoch > live.epoch:
             live = await self._take(run, records)
             self._usable()
@@ -198,9 +203,12 @@ class BufferedLog(HookedLog):
             live = batch.run
             touched[live] = None
             if result.answer == "ok":
+                is_first = not live.committed
                 live.commit(batch.entries[-1], batch.bytes)
                 live.recent.add(batch.entries, batch.packed)
                 self._observer.stored(live.run, batch.entries)
+                if is_first and live.is_withdrawn and not live.removed:
+                    self._end_withdrawn(live, batch.epoch)
             elif not live.failure:
                 self._lose(live, result)
         for live in touched:
@@ -209,6 +217,23 @@ class BufferedLog(HookedLog):
                 self._observer.ended(live.run)
             live.changed.notify()
         if self._commits is not None and self._commits.dead:
+            self._wake_all()
+
+    def _end_withdrawn(self, live: BufferedRun, epoch: int) -> None:
+        """End a run whose start was stored after its writer had been told that it was not."""
+        assert self._commits is not None, "who writes groups is open"
+        self._active[live.run] = live
+        live.is_left, live.taken, live.taken_bytes = False, live.committed, live.bytes
+        records, packed = self._packed([RunEnded(outcome="failed", code=LOG_UNAVAILABLE)])
+        now = self._clock()
+        entries = live.take(records, packed, now)
+        size, weight = live.taken_bytes, live.taken_bytes - live.bytes
+        self._commits.put(AppendBatch(live, entries, packed, size, weight, epoch, False, now))
+
+    def _stall(self, is_stalled: bool) -> None:
+        """Tell everybody that the log is unavailable, or available again."""
+        self._observer.stalled(is_stalled)
+        if is_stalled:
             self._wake_all()
 
     def _lose(self, live: BufferedRun, result: AppendResult) -> None:
@@ -232,6 +257,9 @@ class BufferedLog(HookedLog):
             self._check_alive(live)
             if live.committed >= wanted:
                 break
+            if commits.is_unavailable:
+                live.is_withdrawn = not live.committed
+                raise unavailable()
             commits.hurry()
             await live.changed.wait()
         self._observer.committed(time.perf_counter() - began)
@@ -241,7 +269,7 @@ class BufferedLog(HookedLog):
         if live is None or self._commits is None:
             return
         # A run whose start could not be stored never was; its id may be tried again.
-        if self.store.is_shared or (live.failure and not live.committed):
+        if self.store.is_shared or not live.committed:
             self._commits.discard({live})
             self._hand_over(live)
 
@@ -329,6 +357,8 @@ class BufferedLog(HookedLog):
                     await live.changed.wait()
                 elif self._active.get(run) is live:
                     self._check_alive(live)
+                    if self._commits is not None and self._commits.is_unavailable:
+                        raise unavailable()
                     await live.changed.wait()
                 elif self._status != "open":
                     return

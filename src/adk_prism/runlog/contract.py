@@ -111,6 +111,8 @@ class LogObserver(Struct, frozen=True, kw_only=True):
     """A reader stops following it."""
     stored: Callable[[RunId, Sequence[Entry]], None] = lambda *_: None
     """Entries that this process wrote are committed: takes each entry of a run once, in order."""
+    stalled: Callable[[bool], None] = lambda _: None
+    """The log is unavailable, or is available again."""
     ended: Callable[[RunId], None] = lambda _: None
     """A run's end, written by this process, is committed."""
 
@@ -176,11 +178,17 @@ class RunLog(Protocol):
         run that it does not know. Raise `NotFound` for a run that was never started, `Gone` for one
         that was removed, `Conflict` for a second start (also of a removed run) or an ended run,
         `Fenced` for an old epoch, `LogError` when the store failed, also for an earlier append:
-        nothing is lost silently. A run that lost entries accepts nothing but its `RunEnded`.
+        nothing is lost silently. A run that lost entries accepts nothing but its `RunEnded`. Raise
+        `LogUnavailable` while the store cannot be written for too long: then only `RunEnded` is taken, and
+        stored with all that was taken before as soon as the store is back.
         """
 
     async def commit(self, run: RunId) -> None:
-        """Wait until all that was appended to the run is committed; raise `LogError` if it cannot."""
+        """Wait until all that was appended to the run is committed; raise `LogError` if it cannot.
+
+        Raise `LogUnavailable` after a long wait: it is not committed yet, and will be. Except for a run's start,
+        which is given up: the run never was.
+        """
 
     async def leave(self, run: RunId) -> None:
         """Stop writing a run: another process may. Never raises.

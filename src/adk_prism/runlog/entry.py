@@ -83,6 +83,8 @@ class Continues(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Those of the open calls that run agents, which continue with the run."""
     held: bool = False
     """The answers are only stored: others of their batch are missing, and ADK is not called yet."""
+    unasked: bool = False
+    """The answers are in the session, and the model is not asked before the user's next message."""
 
 
 class Agent(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -340,6 +342,8 @@ class RunTakenOver(_Record):
 
     epoch: int
     in_doubt: list[str] = []
+    planned: bool = False
+    """The replica before it handed the run over, and did not die."""
 
 
 class RunEnded(_Record):

@@ -6,7 +6,9 @@ busy, groups are spaced: each one costs a transaction or a round trip and wakes 
 full speed (4,000 deltas a second) would otherwise write 500 groups a second and need a third more CPU time.
 Whoever waits for a commit ends the wait.
 
-One group is written at a time; what comes meanwhile is the next one.
+One group is written at a time; what comes meanwhile is the next one. A store that cannot be written now (a
+locked file, a full disk, a Redis that is away) tries again by itself, so nothing is lost. After `PATIENCE` the
+log counts as unavailable until the group is written: only the ends of runs are taken then.
 """
 
 from __future__ import annotations
@@ -25,6 +27,10 @@ from adk_prism.runlog.recent_entries import BufferedRun
 MAX_PENDING_BYTES = 16 * 1024 * 1024
 """What may wait to be written before an append waits too. A burst of 25,000 ordinary events fits; a disk
 writes it in a fraction of a second."""
+
+PATIENCE = 60.0
+"""Seconds for which one group is waited for before the log counts as unavailable, and runs fail: longer than a
+backup locks the file, somebody needs to make room on a disk, or a Redis is restarted or replaced."""
 
 IDLE_SPACING, BUSY_SPACING, LONGEST_SPACING = 0.003, 0.04, 0.05
 """Seconds from one group to the next. The first while the loop has time. The second while it has none: CPU
@@ -52,7 +58,8 @@ STOPPED = AppendResult("failed", "the writer has stopped")
 class GroupCommit:
     """Collects batches and has them written.
 
-    `settled` gets every group and what became of it, `written` the seconds that writing it took.
+    `settled` gets every group and what became of it, `written` the seconds that writing it took, `stalled`
+    whether the log is unavailable, when that changes.
     """
 
     def __init__(
@@ -60,16 +67,20 @@ class GroupCommit:
         store: LogStore,
         settled: Callable[[Group, Sequence[AppendResult]], None],
         written: Callable[[float], None],
+        stalled: Callable[[bool], None],
     ) -> None:
         self._store = store
         self._settled = settled
         self._note_written = written
+        self._note_stalled = stalled
         self._loop = asyncio.get_running_loop()
         self._pending: list[AppendBatch] = []
         self._last: dict[BufferedRun, AppendBatch] = {}
         """The last of those, for each run."""
         self._weight = 0
         self._writing: asyncio.Task[Sequence[AppendResult]] | None = None
+        self._patience: asyncio.TimerHandle | None = None
+        """Ends the wait for the group that is being written."""
         self._next_look: asyncio.Handle | None = None
         self._looked = -math.inf
         """When the loop's last turn was seen."""
@@ -81,6 +92,8 @@ class GroupCommit:
         """Seconds after the last group before which the thread cannot have used that much CPU time."""
         self._spacing = IDLE_SPACING
         self._changed = Notifier()
+        self.is_unavailable = False
+        """A group could not be written for too long, and is still being tried."""
         self.dead = False
         """Writing has failed in a way that nobody foresaw; nothing more is written."""
 
@@ -104,7 +117,9 @@ class GroupCommit:
     def add(self, run: BufferedRun, event: AgentEvent, now: float) -> bool:
         """Write the run's next event with those before it. Return whether there are any that it may join."""
         batch, size = self._last.get(run), len(event.event)
-        if batch is None or size > SMALL_BYTES or self.is_full or not batch.is_open:
+        if batch is None or size > SMALL_BYTES or not batch.is_open or self.is_full:
+            return False
+        if self.is_unavailable:
             return False
         batch.add(event, now)
         self._weight += size
@@ -125,8 +140,8 @@ class GroupCommit:
             self._weight -= _weight(dropped)
 
     async def room(self) -> None:
-        """Wait while too much is pending."""
-        while self.is_full and not self.dead:
+        """Wait while too much is pending, and the log is available."""
+        while self.is_full and not (self.dead or self.is_unavailable):
             self.hurry()
             await self._changed.wait()
 
@@ -191,11 +206,22 @@ class GroupCommit:
                 self._store.write(group), name="adk-prism run log"
             )
             self._writing.add_done_callback(partial(self._finish, group, began))
+            self._patience = self._loop.call_later(PATIENCE, self._give_up_waiting)
+
+    def _give_up_waiting(self) -> None:
+        self.is_unavailable = True
+        self._note_stalled(True)
+        self._changed.notify()
 
     def _finish(
         self, group: Group, began: float, task: asyncio.Task[Sequence[AppendResult]]
     ) -> None:
         self._writing = None
+        if self._patience is not None:
+            self._patience.cancel()
+        if self.is_unavailable:
+            self.is_unavailable = False
+            self._note_stalled(False)
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         if error is not None:
             self._die(group)

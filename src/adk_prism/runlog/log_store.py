@@ -136,7 +136,11 @@ class LogStore(Protocol):
         """Store a group without waiting for anything; None if that cannot be done: then `write` it."""
 
     async def write(self, group: Group) -> Sequence[AppendResult]:
-        """Store a group; return what became of each batch. One group at a time."""
+        """Store a group; return what became of each batch. One group at a time.
+
+        While the store cannot be written, try again, until the log closes. A batch of a run that was left
+        meanwhile (`BufferedRun.is_left`) need not be stored.
+        """
 
     async def remove(self, run: RunId, origin: Origin | None, *, only_ended: bool = False) -> bool:
         """Remove a run with its notes and remember its name.

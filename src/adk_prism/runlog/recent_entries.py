@@ -59,12 +59,14 @@ class RecentEntries:
 class BufferedRun(RunState):
     """A run of a store, with its latest entries."""
 
-    __slots__ = ("is_left", "new_owner", "recent")
+    __slots__ = ("is_left", "is_withdrawn", "new_owner", "recent")
 
     def __init__(self, summary: RunSummary, number: int, tail_bytes: int) -> None:
         super().__init__(summary, number)
         self.recent = RecentEntries(tail_bytes)
         self.new_owner = 0
         """Epoch of the process that took the run from this one."""
+        self.is_withdrawn = False
+        """Its writer was told that its start could not be stored: there is to be no such run."""
         self.is_left = False
         """This process does not write it any more: what the store has is to be read again."""

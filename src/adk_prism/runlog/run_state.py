@@ -17,6 +17,7 @@ from adk_prism.errors import (
     Fenced,
     Gone,
     LogError,
+    LogUnavailable,
     NotFound,
     UsageError,
 )
@@ -32,6 +33,9 @@ from adk_prism.runlog.entry import (
     pack,
 )
 from adk_prism.runlog.notifier import Notifier
+
+LOG_UNAVAILABLE = "log_unavailable"
+"""Code of a run that failed because the log could not be written for too long."""
 
 READ_BATCH = 512
 """Entries a reader is given at a time: some hundred KiB of ordinary events, a few ms of work."""
@@ -264,6 +268,10 @@ def bad_position(run: RunId, after: int, last: int) -> BadPosition:
 
 def failed(run: RunId, reason: str) -> LogError:
     return LogError(f"Entries of run {run[:60]!r} could not be stored: {reason}.")
+
+
+def unavailable() -> LogUnavailable:
+    return LogUnavailable("The run log cannot be written at the moment. Try again later.")
 
 
 def not_open() -> LogError:

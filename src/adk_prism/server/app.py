@@ -57,6 +57,7 @@ from adk_prism.source.services import (
     close_services,
     open_services,
 )
+from adk_prism.source.tool_timeouts import ToolTimeouts
 from adk_prism.version import VERSION
 
 
@@ -129,6 +130,7 @@ def _apps(
         services,
         report=report,
         tool_threads=settings.tool_threads,
+        tool_timeouts=ToolTimeouts(*settings.tool_timeouts),
         max_llm_calls=settings.max_llm_calls,
         extra=load_plugins(settings.extra_plugins, folder),
         remotes=remotes,

@@ -1,9 +1,10 @@
 """A view as an HTTP response: server-sent events that end well, break off visibly, or are cut.
 
 - The run's end: the body ends, as the protocol says.
-- The log fails: the protocol's own error, then the end.
-- The server goes down, or a reader stands still: the connection is closed without the end of the body.
-  A client sees a broken connection, not a short answer, and comes back.
+- An entry cannot be shown: the protocol's own error, then the end.
+- The log fails, the server goes down, or a reader stands still: the connection is closed without the end of
+  the body. A client sees a broken connection, not a short answer, and comes back. It is not told that the run
+  failed: how a run ended is what the log says, once it can say it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from fastapi import Response
 from starlette.types import Receive, Scope, Send
 
 from adk_prism.diagnostics import Diagnostic, Report
+from adk_prism.errors import LogError
 from adk_prism.projection.contract import Payload, ProtocolSpec
 from adk_prism.server.error_text_store import ErrorTexts
 from adk_prism.source.error_text import report_error
@@ -106,6 +108,9 @@ class EventStream(Response):
                     await self._send(send, data)
         except OSError:
             return  # the connection is gone
+        except LogError as error:
+            report_error(self._report, "stream cut", error)
+            return
         except Exception as error:  # the edge: the client is told, and the operator why
             await self._send(send, self._broken(error, scope))
         if not self._view.left:

@@ -30,6 +30,7 @@ from adk_prism.server.settings import Settings
 from adk_prism.server.settings.sources import read_settings
 from adk_prism.server.wiring import make_context
 from adk_prism.source.apps import Apps
+from adk_prism.source.tool_timeouts import ToolTimeouts
 
 
 class Prism:
@@ -54,7 +55,10 @@ class Prism:
             close_data_folder(Path(settings.data_dir), observability.report)
         lifecycle = Lifecycle(observability.report)
         apps = Apps.of_runners(
-            runners, report=observability.report, tool_threads=settings.tool_threads
+            runners,
+            report=observability.report,
+            tool_threads=settings.tool_threads,
+            tool_timeouts=ToolTimeouts(*settings.tool_timeouts),
         )
         self.context = make_context(
             settings, apps, lifecycle, observability, log, authenticate=authenticate

@@ -30,7 +30,7 @@ from adk_prism.pipeline.runs_from_recorders import LOST, RecordedRuns
 from adk_prism.pipeline.session_branches import SessionBranches
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.pipeline.session_log import SessionLog
-from adk_prism.pipeline.takeover import Takeovers, can_resume, settle_orphans
+from adk_prism.pipeline.takeover import Takeovers, can_resume
 from adk_prism.pipeline.uploaded_runs import Uploads
 from adk_prism.runlog.contract import LogObserver, RunLog
 from adk_prism.runlog.entry import RunId
@@ -170,7 +170,7 @@ def _recording(
     report, metrics = observability.report, observability.metrics
     log = given or open_log(settings.log, partial(_warn, report))
     leases = open_leases(settings.log, settings.lease)
-    locks = SessionLocks(leases, settle=partial(settle_orphans, log, leases))
+    locks = SessionLocks(leases, settle=lambda origin, claim: takeovers.settle(origin, claim))
     quota, shared = _quota(settings, lifecycle, observability, known=known)
     index, deletions, secrets = RunIndex(log, report), Deletions(log), secrets_of(settings)
     exports = [TraceExport(log, settings.otlp, report)] if settings.otlp else []
@@ -186,6 +186,7 @@ def _recording(
         following=quota.following,
         left=quota.left,
         stored=index.stored,
+        stalled=partial(_tell_stalled, report),
         ended=ended,
     )
     log.attach(redact=secrets.payload, observer=observer)
@@ -208,6 +209,15 @@ def _recording(
 
 def _warn(report: Report, text: str) -> None:
     report(Diagnostic(kind="run log warning", detail=text))
+
+
+def _tell_stalled(report: Report, is_stalled: bool) -> None:
+    report(
+        Diagnostic(
+            kind="run log unavailable" if is_stalled else "run log available again",
+            detail="It cannot be written; runs fail until it can." if is_stalled else "",
+        )
+    )
 
 
 def _quota(

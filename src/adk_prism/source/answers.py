@@ -21,7 +21,7 @@ from google.genai import types
 
 from adk_prism.errors import Conflict
 from adk_prism.facts.adk_event import CONFIRMATION, CREDENTIAL, INPUT
-from adk_prism.source.history import find_call, live_events
+from adk_prism.source.history import find_call, live_events, user_responses
 
 _HIDING = frozenset({CONFIRMATION, CREDENTIAL})
 """An answer to `INPUT` is read by a workflow from the message itself, whatever its branch."""
@@ -69,9 +69,17 @@ class Answers:
         message = [*(groups[-1].responses if groups else []), *inputs]
         return cls(invocations.pop(), _content(message), groups[:-1])
 
-    async def store_early(self, service: BaseSessionService, session: Session) -> None:
-        """Append the answers that cannot be part of the message."""
+    async def store_early(
+        self, service: BaseSessionService, session: Session, *, again: bool
+    ) -> None:
+        """Append the answers that cannot be part of the message.
+
+        `again`: the process that began with it died; what it stored is not stored twice.
+        """
+        answered = user_responses(live_events(session)) if again else frozenset()
         for group in self._early:
+            if all(response.id in answered for response in group.responses):
+                continue
             await service.append_event(session, group.event())
 
 

@@ -45,6 +45,7 @@ from adk_prism.source.services import Services
 from adk_prism.source.session_cache import SessionCache, cached_sessions
 from adk_prism.source.sessions import Sessions
 from adk_prism.source.tool_threads import declared_threads
+from adk_prism.source.tool_timeouts import NO_TIMEOUTS, ToolTimeouts
 
 MOST_RETIRED = 16
 """Runners that are kept after they were replaced. A run that began so many changes ago may lose its
@@ -61,6 +62,7 @@ class Apps:
         *,
         report: Report = ignore,
         tool_threads: int = 0,
+        tool_timeouts: ToolTimeouts = NO_TIMEOUTS,
         max_llm_calls: int | None = None,
         remotes: Iterable[RemoteApp] = (),
         reloads: bool = False,
@@ -69,8 +71,8 @@ class Apps:
 
         `remotes` are served beside the others; one with the name of a local app hides it. `tool_threads`:
         threads for the synchronous tools of an app that does not say how many; 0: none, they run on the
-        event loop. `max_llm_calls`: most model calls of a run; 0 or less: no limit; None: ADK's. `reloads`:
-        apps of a folder are imported again when their code changes.
+        event loop. `tool_timeouts`: after which a tool call fails. `max_llm_calls`: most model calls of a run; 0
+        or less: no limit; None: ADK's. `reloads`: apps of a folder are imported again when their code changes.
         """
         self._folder = folder
         self._given = runners
@@ -88,6 +90,7 @@ class Apps:
         """How often each app was imported again."""
         self._closed: set[str] = set()
         self._tool_threads = tool_threads
+        self._tool_timeouts = tool_timeouts
         self._max_llm_calls = max_llm_calls
 
     @classmethod
@@ -98,6 +101,7 @@ class Apps:
         *,
         report: Report = ignore,
         tool_threads: int = 0,
+        tool_timeouts: ToolTimeouts = NO_TIMEOUTS,
         max_llm_calls: int | None = None,
         extra: ExtraPlugins | None = None,
         remotes: Iterable[RemoteApp] = (),
@@ -117,6 +121,7 @@ class Apps:
             {},
             report=report,
             tool_threads=tool_threads,
+            tool_timeouts=tool_timeouts,
             max_llm_calls=max_llm_calls,
             remotes=remotes,
             reloads=reloads,
@@ -129,6 +134,7 @@ class Apps:
         *,
         report: Report = ignore,
         tool_threads: int = 0,
+        tool_timeouts: ToolTimeouts = NO_TIMEOUTS,
         remotes: Iterable[RemoteApp] = (),
     ) -> Apps:
         """Serve Runners that the host program built, and closes. Raise `UsageError` for a bad name.
@@ -148,7 +154,14 @@ class Apps:
             name: _served(runner, name, hot[id(runner.session_service)])
             for name, runner in runners.items()
         }
-        return cls(None, given, report=report, tool_threads=tool_threads, remotes=remotes)
+        return cls(
+            None,
+            given,
+            report=report,
+            tool_threads=tool_threads,
+            tool_timeouts=tool_timeouts,
+            remotes=remotes,
+        )
 
     # ------------------------------------------------------------------ finding
 
@@ -233,7 +246,8 @@ class Apps:
         if known is None or known[0] is not runner:
             # Asked for each run: it depends on the variables of apps that are loaded later, too.
             threads = partial(self.threads_of, name)
-            known = self._local[name] = (runner, LocalApp(runner, threads, self._max_llm_calls))
+            app = LocalApp(runner, threads, self._max_llm_calls, self._tool_timeouts)
+            known = self._local[name] = (runner, app)
         return known[1]
 
     async def load(self, name: str) -> Runner:

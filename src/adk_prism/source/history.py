@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from google.adk.events.event import Event
 from google.adk.sessions.session import Session
 
+USER = "user"
+
 COPY = "copy-"
 """How the id of an event begins that was rewound and brought back (`undo_rewind`)."""
 
@@ -54,6 +56,17 @@ def find_call(events: Sequence[Event], call: str) -> Event | None:
         if any(made.id == call for made in event.get_function_calls()):
             return event
     return None
+
+
+def user_responses(events: Sequence[Event]) -> frozenset[str]:
+    """Return the ids of the calls that the user, or the user's client, has answered."""
+    answered = (
+        response.id
+        for event in events
+        if event.author == USER
+        for response in event.get_function_responses()
+    )
+    return frozenset(call for call in answered if call)
 
 
 def user_turns(events: Sequence[Event], invocation: str) -> int:

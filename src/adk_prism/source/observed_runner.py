@@ -15,6 +15,7 @@ from contextlib import aclosing
 from google.adk.events.event import Event
 
 from adk_prism.runlog.entry import AgentEvent
+from adk_prism.source.appended_events import APPENDED
 from adk_prism.source.redaction import Serialiser
 from adk_prism.source.run_observer import SCOPE, RunObserver, Scope
 
@@ -42,6 +43,10 @@ async def observed(
                     _check(observer)
                 yield record
                 continue
+            for stored in observer.appended.take(event):
+                yield serialiser.record(stored)
+            if observer.appended.is_recorded(event):
+                continue
             observer.expect(event)
             await observer.flush()
             _check(observer)
@@ -50,7 +55,11 @@ async def observed(
             observer.settle(event)
             if observer.unanswered is not None and event.get_function_responses():
                 raise observer.unanswered
+        for stored in observer.appended.take(None):
+            yield serialiser.record(stored)
     except Exception as error:
+        for stored in observer.appended.take(None):
+            yield serialiser.record(stored)
         if observer.error is not None and observer.error is not error:
             raise observer.error from error
         raise
@@ -77,9 +86,11 @@ class _Driven:
     async def step(self) -> Event | None:
         """Return the next event, or None after the last."""
         token = SCOPE.set(self._scope)
+        noting = APPENDED.set(self._scope.observer.appended)
         try:
             return await anext(self._events, None)
         finally:
+            APPENDED.reset(noting)
             self._scope = SCOPE.get() or self._scope
             SCOPE.reset(token)
 

@@ -21,6 +21,7 @@ from google.adk.workflow import BaseNode
 
 from adk_prism.runlog.leases import still_owned
 from adk_prism.source.calls_in_doubt import answer_denied, answer_in_doubt
+from adk_prism.source.completed_calls import CompletedCalls
 from adk_prism.source.nodes import tracker
 from adk_prism.source.nodes.callbacks import SIGNALS, NodeCallbacks, see
 from adk_prism.source.plain_json import make_storable
@@ -52,6 +53,12 @@ class NodePlugin(NodeCallbacks):
         scope = SCOPE.get()
         if scope is not None and scope.observer.tools is not None:
             scope.observer.tools.enter(invocation_context.session)
+        if scope is not None and scope.observer.is_resumed and scope.observer.completed is None:
+            scope.observer.completed = CompletedCalls(
+                invocation_context.session.events, invocation_context.invocation_id
+            )
+        if scope is not None:
+            scope.observer.appended.has_begun = True
         await see(tracker.run_started, invocation_context, self._root)
 
     async def on_event_callback(
@@ -62,6 +69,8 @@ class NodePlugin(NodeCallbacks):
             make_storable(event)
         # The run's own events are yielded. Of those that a tool hides none is partial.
         scope = SCOPE.get()
+        if scope is not None and scope.observer.completed is not None and not event.partial:
+            scope.observer.completed.note(event)
         if scope is not None and scope.run is not None and scope.run.owner is not None:
             await see(tracker.event_received, invocation_context, event)
 
@@ -95,6 +104,10 @@ class NodePlugin(NodeCallbacks):
         scope = SCOPE.get()
         if scope is not None and (failure := scope.observer.unanswered) is not None:
             return LlmResponse(error_code=failure.kind, error_message=failure.detail)
+        if scope is not None and (completed := scope.observer.completed) is not None:
+            answer = completed.take(callback_context)
+            if answer is not None:
+                return answer
         await super().before_model_callback(
             callback_context=callback_context, llm_request=llm_request
         )

@@ -31,7 +31,9 @@ from adk_prism.errors import CallNotRecorded, Fenced
 from adk_prism.facts.outcome import is_finish
 from adk_prism.facts.state import Difference, StateFold
 from adk_prism.runlog.entry import ChildEvent, Entry, NodeEnded, NodeStatus, Record, RunStarted
+from adk_prism.source.appended_events import AppendedEvents
 from adk_prism.source.calls_in_doubt import InDoubt
+from adk_prism.source.completed_calls import CompletedCalls
 from adk_prism.source.contract import EmitRecord
 from adk_prism.source.model_calls.seen_call import DETAIL, Detail, SeenCall
 from adk_prism.source.model_calls.watcher import CallWatcher
@@ -105,6 +107,11 @@ class RunObserver:
         self._flushing: asyncio.Task[None] | None = None
         self._starts = 0
         self._nodes = f"n{attempt}-" if attempt else "n"
+        self.is_resumed = attempt > 0
+        """Another process began the run."""
+        self.completed: CompletedCalls | None = None
+        """Of a run that is resumed: the model calls that are not to be repeated."""
+        self.appended = AppendedEvents(started.origin)
         self.doubts = dict(doubts or {})
         """Calls that may have run before, and what to do about them; each counts once."""
         self.tools = tools

@@ -58,6 +58,7 @@ from adk_prism.source.rerun.recorded_tools import RecordedTools
 from adk_prism.source.run_observer import RunObserver
 from adk_prism.source.sessions import load_session, new_state_event
 from adk_prism.source.tool_threads import thread_pool
+from adk_prism.source.tool_timeouts import NO_TIMEOUTS, ToolTimeouts, limit_tools
 from adk_prism.source.untrusted import restored_invocations
 from adk_prism.version import VERSION
 
@@ -86,6 +87,7 @@ class RunnerSource:
         attempt: int = 0,
         doubts: Mapping[str, InDoubt] | None = None,
         tool_threads: int = 0,
+        tool_timeouts: ToolTimeouts = NO_TIMEOUTS,
         max_llm_calls: int | None = None,
         tools: RecordedTools | None = None,
     ) -> None:
@@ -94,8 +96,9 @@ class RunnerSource:
         With `nodes`, the recorder also gets the starts and ends of its nodes, and the
         events of agents that tools hide; the Runner gets a plugin for it. `attempt` counts from 1 where
         a run is taken over; `doubts` are the calls, by ADK's id, that it left without an answer. Synchronous
-        tools share so many `tool_threads`; 0: they are called on the event loop. `max_llm_calls` takes the
-        place of ADK's own limit. `tools` answers calls from a recording.
+        tools share so many `tool_threads`; 0: they are called on the event loop. A call fails after its
+        `tool_timeouts`. `max_llm_calls` takes the place of ADK's own limit. `tools` answers calls from a
+        recording.
         """
         self._runner = runner
         self._request = request
@@ -105,6 +108,7 @@ class RunnerSource:
         self._attempt = attempt
         self._doubts = doubts
         self._tool_threads = tool_threads
+        self._tool_timeouts = tool_timeouts
         self._max_llm_calls = max_llm_calls
         self._tools = tools
         self._abort = asyncio.Event()
@@ -139,7 +143,8 @@ class RunnerSource:
         started = self._started(session, call)
         yield started
         if call.answers is not None:
-            await call.answers.store_early(self._runner.session_service, session)
+            service = self._runner.session_service
+            await call.answers.store_early(service, session, again=self._attempt > 0)
         running = self._run(call, config)
         events = (
             observed(running, self._observer(emit, started), self._serialiser)
@@ -174,6 +179,7 @@ class RunnerSource:
 
     def _observer(self, emit: Emit, started: RunStarted) -> RunObserver:
         watch_nodes(self._runner)
+        limit_tools(self._runner, self._tool_timeouts, self._report)
         return RunObserver(
             emit,
             started,

@@ -24,6 +24,7 @@ from adk_prism.source.agents import list_agents
 from adk_prism.source.calls_in_doubt import InDoubt
 from adk_prism.source.client_state import declared_keys
 from adk_prism.source.client_tools import declared_tools
+from adk_prism.source.completed_calls import is_last_answer
 from adk_prism.source.contract import EventSource
 from adk_prism.source.fork import plant, resumable_past
 from adk_prism.source.graph import Graph, read_graph
@@ -33,6 +34,7 @@ from adk_prism.source.live.source import LiveSource
 from adk_prism.source.request import RunRequest
 from adk_prism.source.runner import RunnerSource
 from adk_prism.source.session_changes import StateUpdateSource
+from adk_prism.source.tool_timeouts import NO_TIMEOUTS, ToolTimeouts
 
 Feature = Literal[
     "live",
@@ -126,7 +128,7 @@ class ServedApp(Protocol):
         """Return a run of the app; `attempt` and `doubts` where another process began it."""
 
     def is_last_word(self, event: Event) -> bool:
-        """Return whether a run of which this event was stored last was over, though nobody saw its end."""
+        """Return whether a run of which this event was stored last had answered, though nobody saw its end."""
 
     def state_update(self, request: RunRequest, report: Report) -> EventSource:
         """Return a change of state without a model call. Raise `NotSupported`."""
@@ -143,9 +145,11 @@ class LocalApp:
         runner: Runner,
         tool_threads: Callable[[], int] = lambda: 0,
         max_llm_calls: int | None = None,
+        tool_timeouts: ToolTimeouts = NO_TIMEOUTS,
     ) -> None:
         self._runner = runner
         self._tool_threads = tool_threads
+        self._tool_timeouts = tool_timeouts
         self._max_llm_calls = max_llm_calls
         self._agents: list[Agent] | None = None
         self._graph: Graph | None = None
@@ -246,13 +250,13 @@ class LocalApp:
             attempt=attempt,
             doubts=doubts,
             tool_threads=self._tool_threads(),
+            tool_timeouts=self._tool_timeouts,
             max_llm_calls=self._max_llm_calls,
         )
 
     def is_last_word(self, event: Event) -> bool:
-        """Return False: a run that nobody saw end is resumed, or lost."""
-        del event
-        return False
+        """Return whether an event is a final answer, after which no other agent goes on."""
+        return is_last_answer(event, self.root)
 
     def state_update(self, request: RunRequest, report: Report) -> EventSource:
         """Return the change, as one event of the user."""

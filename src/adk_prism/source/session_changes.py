@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 
 from google.adk.runners import Runner
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 
 from adk_prism.diagnostics import Report, ignore
 from adk_prism.runlog.entry import Agent, AgentEvent, Origin, Record, RunStarted
@@ -137,19 +137,36 @@ class StoredAnswersSource(_SessionChange):
     Of the request only `answers`, `continues`, `origin`, `run` and `invocation` are used.
     """
 
+    def __init__(
+        self,
+        runner: Runner,
+        request: RunRequest,
+        *,
+        note: Callable[[RunStarted], Awaitable[None]],
+        agents: Sequence[Agent] | None = None,
+        report: Report = ignore,
+    ) -> None:
+        """`note` is called with the start of the run before the session changes."""
+        super().__init__(runner, request, agents=agents, report=report)
+        self._note = note
+
     async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
         """Append the answers, yield `RunStarted`, which has them. Raise `NotFound`, `Conflict` before."""
         del emit  # no node runs
         session = await Sessions(self._runner.session_service).get(self._origin)
-        state = state_json(session.state)
-        for event in answer_events(live_events(session), self._request.responses()):
-            await self._runner.session_service.append_event(session, event)
-        yield RunStarted(
+        events = answer_events(live_events(session), self._request.responses())
+        continues = redacted_continues(self._request.continues)
+        assert continues is not None, "results continue a message"
+        started = RunStarted(
             run=self._run,
             origin=self._origin,
             invocation=self._request.invocation,
             agents=self._agents,
-            state=state,
-            continues=redacted_continues(self._request.continues),
+            state=state_json(session.state),
+            continues=structs.replace(continues, unasked=True),
             version=VERSION,
         )
+        await self._note(started)
+        for event in events:
+            await self._runner.session_service.append_event(session, event)
+        yield started

@@ -25,7 +25,7 @@ from adk_prism.diagnostics import Report
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.runlog.entry import NOTHING, AgentEvent, Entry, Origin, RunId, RunStarted
 from adk_prism.source.adk.restored_events import is_restored
-from adk_prism.source.history import is_copy, live_events
+from adk_prism.source.history import is_copy, live_events, user_responses
 from adk_prism.source.redaction import Serialiser
 from adk_prism.source.sessions import Sessions
 
@@ -141,7 +141,11 @@ class Stored(NamedTuple):
     missing: list[AgentEvent]
     """The run's events that are not in the log, in order."""
     last: Event | None = None
-    """The run's last event, if any but the user's is stored."""
+    """The run's last event, if that is stored and not the user's."""
+    answered: frozenset[str] = frozenset()
+    """The calls of the session that the user has answered."""
+    is_passed: bool = False
+    """The user has said something else since, in another invocation."""
 
 
 async def stored_events(
@@ -162,18 +166,21 @@ async def stored_events(
     """
     serialiser = Serialiser(report, run=run, app=origin.app)
     asked, missing, last = False, [], None
+    has_begun = is_passed = False
     events = live_events(await sessions.get(origin))
     invocation = invocation or _newest_invocation(events, since, known)
     for event in events:
         if event.invocation_id != invocation:
+            is_passed = is_passed or (has_begun and _is_message(event) and not is_copy(event))
             continue
+        has_begun, is_passed = True, False
         if event.author == USER:
-            asked = asked or event.timestamp >= since
+            asked, last = asked or event.timestamp >= since, None
             continue
         last = event
         if event.id not in known and not is_copy(event) and event.actions.compaction is None:
             missing.append(AgentEvent(serialiser.event(event)))
-    return Stored(asked, missing, last)
+    return Stored(asked, missing, last, user_responses(events), is_passed)
 
 
 CLOCK_SKEW = 60.0

@@ -24,6 +24,7 @@ from google.adk.sessions.session import Session
 
 from adk_prism.errors import NoSessions
 from adk_prism.source.adk.session_storage import sqlite_file
+from adk_prism.source.appended_events import APPENDED
 
 _STATES = {
     "08": "there is no connection to the database",
@@ -91,7 +92,11 @@ class SessionStore(BaseSessionService):
 
     async def append_event(self, session: Session, event: Event) -> Event:
         with _driver_errors():
-            return await self.inner.append_event(session, event)
+            stored = await self.inner.append_event(session, event)
+        appended = APPENDED.get()
+        if appended is not None and not event.partial:
+            appended.note(session, stored)
+        return stored
 
     async def create_session(
         self,

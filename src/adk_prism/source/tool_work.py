@@ -43,6 +43,10 @@ class Work:
         # In the thread itself: for Python this is one step.
         self._threads.pop(future, None)
 
+    def has_thread(self, tool: str) -> bool:
+        """Return whether a thread of a tool runs."""
+        return tool in list(self._threads.values())
+
     @property
     def tools(self) -> list[str]:
         """The names of the tools that are at work, each once."""

@@ -16,12 +16,13 @@ from redis.asyncio import Redis
 
 from adk_prism.errors import LogError
 from adk_prism.runlog.entry import Entry, RunId
+from adk_prism.runlog.group_commit import PATIENCE
 from adk_prism.runlog.log_store import StoredRun
 from adk_prism.runlog.recent_entries import BufferedRun
 from adk_prism.runlog.redis.client import STORE_ERRORS
 from adk_prism.runlog.redis.encoding import read_rows, read_run
 from adk_prism.runlog.redis.keys import Keys
-from adk_prism.runlog.redis.writer import PASSING, PATIENCE, RETRY, describe
+from adk_prism.runlog.redis.writer import PASSING, RETRY, describe
 from adk_prism.runlog.run_state import READ_BATCH, trimmed, unknown
 
 MOMENT = 1.0

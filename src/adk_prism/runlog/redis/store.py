@@ -69,7 +69,8 @@ class RedisStore:
         return ()
 
     def closing(self) -> None:
-        self._writer.is_closing = self._reader.is_closing = True
+        self._writer.closing()
+        self._reader.is_closing = True
 
     async def close(self) -> None:
         await self._subscriptions.close()

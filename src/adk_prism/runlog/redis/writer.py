@@ -1,7 +1,8 @@
 """Writes a run log to Redis: a group of batches is one pipeline.
 
-The entries of one run are one call of the script, which takes all or none of them. A connection that fails
-is tried again for a while: each call has an id, so that one whose answer was lost is not added twice.
+The entries of one run are one call of the script, which takes all or none of them. A Redis that is away, full
+or read-only is tried again until the log closes: each call has an id, so that one whose answer was lost is not
+added twice.
 """
 
 from __future__ import annotations
@@ -25,11 +26,9 @@ from adk_prism.runlog.redis.encoding import first_fields
 from adk_prism.runlog.redis.keys import Keys
 from adk_prism.runlog.redis.scripts import Script
 
-PATIENCE = 30.0
-"""Seconds for which a Redis that does not answer is tried again: longer than a restart or a failover."""
-
 LAST_PATIENCE = 5.0
-"""The same while the log closes: a process that should end does not wait for a failover."""
+"""Seconds for which a Redis that cannot be written is tried while the log closes: a process that should end
+does not wait for a failover."""
 
 RETRY = (0.05, 1.0)
 """Seconds between attempts: the first, and the longest."""
@@ -44,9 +43,15 @@ PASSING = (
     exceptions.MasterDownError,
     exceptions.SlotNotCoveredError,
     exceptions.NoScriptError,
+    exceptions.OutOfMemoryError,
+    exceptions.NoPermissionError,
     OSError,
 )
-"""Errors that pass: a restart, a failover, a script that is not loaded yet."""
+"""Errors that pass: a restart, a failover, a script that is not loaded yet, a full memory."""
+
+_PASSING_WORDS = ("-READONLY", "-OOM", "MISCONF", "NOREPLICAS", "-LOADING", "-MASTERDOWN")
+"""The same inside a script, and those that redis-py has no class for: a Redis that cannot save to its disk, or
+misses its replicas."""
 
 
 class RedisWriter:
@@ -56,8 +61,12 @@ class RedisWriter:
         self._redis = redis
         self._keys = keys
         self._script = script
-        self.is_closing = False
-        """The log closes: a Redis that is away is tried again for a shorter time."""
+        self._closing_since: float | None = None
+        """When the log began to close, by the monotonic clock."""
+
+    def closing(self) -> None:
+        """Give up soon from now on: the log closes."""
+        self._closing_since = time.monotonic()
 
     async def write(self, group: Group) -> Sequence[AppendResult]:
         """Store a group; return what became of each batch."""
@@ -77,9 +86,9 @@ class RedisWriter:
     async def _insist(
         self, group: dict[BufferedRun, list[AppendBatch]], ids: dict[BufferedRun, str]
     ) -> dict[BufferedRun, AppendResult]:
-        """Send until every run has an answer, or the time is over."""
+        """Send until every run has an answer, or the log closes."""
         results: dict[BufferedRun, AppendResult] = {}
-        began, wait = time.monotonic(), RETRY[0]
+        wait = RETRY[0]
         while True:
             open_runs = [run for run in group if run not in results]
             reason = ""
@@ -88,13 +97,17 @@ class RedisWriter:
             except PASSING as error:
                 answers, reason = [error] * len(open_runs), describe(error)
             for run, answer in zip(open_runs, answers, strict=True):
-                if _passes(answer):
-                    reason = describe(answer)
-                else:
+                if not _passes(answer):
                     results[run] = _result(answer)
+                    continue
+                reason = describe(answer)
+                # A Redis that has refused it does not have it; one that did not answer may.
+                if (run.is_left or run.removed) and isinstance(answer, exceptions.ResponseError):
+                    results[run] = AppendResult("failed", reason)
             if len(results) == len(group):
                 return results
-            if time.monotonic() - began > (LAST_PATIENCE if self.is_closing else PATIENCE):
+            since = self._closing_since
+            if since is not None and time.monotonic() - since > LAST_PATIENCE:
                 failed = AppendResult("failed", reason)
                 return results | {run: failed for run in group if run not in results}
             await asyncio.sleep(wait)
@@ -158,7 +171,8 @@ def _result(answer: Any) -> AppendResult:
 
 def _passes(answer: Any) -> bool:
     return isinstance(answer, PASSING) or (
-        isinstance(answer, exceptions.ResponseError) and "-READONLY" in str(answer)
+        isinstance(answer, exceptions.ResponseError)
+        and any(word in str(answer) for word in _PASSING_WORDS)
     )
 
 

@@ -39,7 +39,7 @@ from adk_prism.runlog.run_state import not_open, trimmed
 from adk_prism.runlog.sqlite import notes, pieces, queries, run_search
 from adk_prism.runlog.sqlite.file import DatabaseFile, FileLock, Synchronous, prepare
 from adk_prism.runlog.sqlite.reader import SqliteReader
-from adk_prism.runlog.sqlite.writer import STORE_ERRORS, SqliteWriter, reason_of
+from adk_prism.runlog.sqlite.writer import STORE_ERRORS, UNAVAILABLE, SqliteWriter, reason_of
 
 QUICK_BYTES = 256 * 1024
 """A group up to this size is written in the event loop: less than a millisecond."""
@@ -52,6 +52,12 @@ _GROUP_BYTES = 12 * 1024
 
 LEAST_FREE = 16 * 1024**2
 """Bytes that the disk must have free to take new work: runs that are active may write for a while."""
+
+RETRY = (0.05, 1.0)
+"""Seconds between two attempts to write to a file that cannot be written: the first, and the longest."""
+
+LAST_PATIENCE = 5.0
+"""Seconds for which they are made while the log closes."""
 
 FAILED_SECONDS = 15.0
 """For so long after a failed write the log counts as unavailable, which is longer than between two usual
@@ -87,6 +93,8 @@ class SqliteStore:
         """Jobs of the writing thread: while it has one, only that thread uses the connection."""
         self._journal = 0
         """Bytes in the journal, about."""
+        self._closing_since: float | None = None
+        """When the log began to close, by the monotonic clock."""
         self._failed_at: float | None = None
         """When a write last failed, by the monotonic clock."""
 
@@ -103,10 +111,12 @@ class SqliteStore:
             ThreadPoolExecutor(1, thread_name_prefix=f"adk-prism run log {name}")
             for name in ("writer", "checkpoints")
         )
+        self._closing_since = None
         return opened.unended
 
     def closing(self) -> None:
-        pass  # Nothing here waits longer than the disk needs.
+        self._closing_since = time.monotonic()
+        self._writer.is_closing = True
 
     async def close(self) -> None:
         opened, self._opened = self._opened, None
@@ -138,11 +148,32 @@ class SqliteStore:
         return [OK] * len(group)
 
     async def write(self, group: Group) -> Sequence[AppendResult]:
-        results = await self._in_thread(lambda: self._writer.write(group))
-        if any(result is not OK for result in results):
-            self._failed_at = time.monotonic()
+        results = [AppendResult(UNAVAILABLE)] * len(group)
+        wait = RETRY[0]
+        while True:
+            left = [at for at, result in enumerate(results) if result.answer == UNAVAILABLE]
+            batches = [group[at] for at in left]
+            answers = await self._in_thread(partial(self._writer.write, batches))
+            for at, answer in zip(left, answers, strict=True):
+                results[at] = answer
+            if not all(answer is OK for answer in answers):
+                self._failed_at = time.monotonic()
+            if not any(result.answer == UNAVAILABLE for result in results):
+                break
+            await asyncio.sleep(wait)
+            wait = min(2 * wait, RETRY[1])
+            for at, result in enumerate(results):
+                run = group[at].run
+                if result.answer == UNAVAILABLE and (
+                    run.is_left or run.removed or self._gives_up()
+                ):
+                    results[at] = AppendResult("failed", result.detail)
         self._grow_journal(_journal_bytes(group))
         return results
+
+    def _gives_up(self) -> bool:
+        since = self._closing_since
+        return since is not None and time.monotonic() - since > LAST_PATIENCE
 
     async def remove(self, run: RunId, origin: Origin | None, *, only_ended: bool = False) -> bool:
         del origin, only_ended  # An ended run stays ended, and no other process writes.

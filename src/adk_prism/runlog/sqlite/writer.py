@@ -2,17 +2,20 @@
 
 Knows no event loop: `SqliteStore` decides whether a group is written in the event loop or in a thread. If
 a group cannot be committed, its batches are tried one by one, so that what is wrong with one run (an
-entry too large for SQLite) does not touch the others.
+entry too large for SQLite) does not touch the others. If the file cannot be written at all, nothing is: the
+store tries again.
 """
 
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Concatenate, ParamSpec, TypeVar
 
 from adk_prism.runlog.entry import Entry, RunEnded, RunId, RunStarted
+from adk_prism.runlog.group_commit import PATIENCE
 from adk_prism.runlog.log_store import OK, AppendBatch, AppendResult, Group
 from adk_prism.runlog.recent_entries import BufferedRun
 from adk_prism.runlog.sqlite import notes, pieces, queries
@@ -21,12 +24,26 @@ from adk_prism.runlog.sqlite.file import DatabaseFile
 VACUUM_PAGES = 4096
 """Pages that are freed after a removal, 16 MiB: some tenths of a second."""
 
-PATIENCE = 5000
-"""Milliseconds for which the thread waits for a file that is locked: only a person's sqlite3 shell can lock
-it."""
+LOOK = 500
+"""Milliseconds for which SQLite waits for a locked file before it is looked whether the log closes."""
 
 _Answer = TypeVar("_Answer")
 Given = ParamSpec("Given")
+
+_REFUSED = (
+    OverflowError,
+    sqlite3.DataError,
+    sqlite3.IntegrityError,
+    sqlite3.InterfaceError,
+    sqlite3.ProgrammingError,
+    sqlite3.NotSupportedError,
+)
+"""Errors that come again with the same entries. Others are of the file: it is locked, or its disk is full."""
+
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+UNAVAILABLE = "unavailable"
+"""Answer for a batch that could not be written now."""
 
 STORE_ERRORS = (sqlite3.Error, OSError, OverflowError)
 """What a store that cannot be used raises. OverflowError: a number or a text beyond SQLite's limits."""
@@ -38,6 +55,10 @@ class SqliteWriter:
     def __init__(self, file: DatabaseFile, connection: sqlite3.Connection) -> None:
         self._file = file
         self._connection = connection
+        self._until = 0.0
+        """Until when a locked file is waited for, by the monotonic clock."""
+        self.is_closing = False
+        """The log closes: no change waits for a locked file any more."""
         # Checkpoints wait for the disk, so they are made elsewhere.
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         connection.execute("PRAGMA busy_timeout = 0")
@@ -51,17 +72,17 @@ class SqliteWriter:
         return True
 
     def write(self, group: Group) -> Sequence[AppendResult]:
-        """Write a group; wait for a file that is locked."""
-        with self._patient():
+        """Write a group; wait for a moment for a file that is locked."""
+        with self._patient(0):
             result = self._try([*group])
-            if result is OK or len(group) == 1:
+            if result is OK or len(group) == 1 or result.answer == UNAVAILABLE:
                 return [result] * len(group)
             broken: dict[BufferedRun, AppendResult] = {}
             return [self._write_alone(batch, broken) for batch in group]
 
     def remove(self, run: RunId) -> None:
         """Remove a run; raise one of `STORE_ERRORS`."""
-        with self._patient():
+        with self._patient(PATIENCE):
             self._transact(lambda: self._remove(run))
             with suppress(*STORE_ERRORS):  # The pages are reused anyway.
                 # A script runs to its end; `execute` would free one page.
@@ -81,7 +102,7 @@ class SqliteWriter:
         **kwargs: Given.kwargs,
     ) -> _Answer:
         """Make a change in a transaction of its own; raise one of `STORE_ERRORS`."""
-        with self._patient():
+        with self._patient(PATIENCE):
             return self._transact(lambda: make(self._connection, *args, **kwargs))
 
     def close(self) -> None:
@@ -103,13 +124,14 @@ class SqliteWriter:
         try:
             self._transact(lambda: _insert(self._connection, group))
         except STORE_ERRORS as error:
-            return AppendResult("failed", reason_of(error))
+            answer = "failed" if isinstance(error, _REFUSED) else UNAVAILABLE
+            return AppendResult(answer, reason_of(error))
         return OK
 
     def _transact(self, change: Callable[[], _Answer]) -> _Answer:
         """Make a change completely or not at all; raise what kept it from being made."""
         self._file.check()
-        self._connection.execute("BEGIN IMMEDIATE")
+        self._begin()
         try:
             answer = change()
             self._connection.execute("COMMIT")
@@ -119,12 +141,26 @@ class SqliteWriter:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
 
+    def _begin(self) -> None:
+        while True:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                is_over = self.is_closing or time.monotonic() >= self._until
+                if is_over or error.sqlite_errorcode & 0xFF not in _LOCKED:
+                    raise
+            else:
+                return
+
     @contextmanager
-    def _patient(self) -> Iterator[None]:
-        self._connection.execute(f"PRAGMA busy_timeout = {PATIENCE}")
+    def _patient(self, seconds: float) -> Iterator[None]:
+        """Wait for a locked file, in a thread."""
+        self._until = time.monotonic() + seconds
+        self._connection.execute(f"PRAGMA busy_timeout = {LOOK}")
         try:
             yield
         finally:
+            self._until = 0.0
             self._connection.execute("PRAGMA busy_timeout = 0")
 
 

@@ -22,6 +22,7 @@ LiveShortcut = Literal["auto", "off"]
 
 _BUSY = choice("interrupt", "refuse", "wait")
 
+_TOOL = re.compile(r"[^\s=]{1,200}")
 _TOOL_POLICY = re.compile(r"[^\s=]{1,200}=(retry|fail|ask)")
 
 
@@ -29,6 +30,17 @@ def read_tool_policy(value: object) -> str:
     """Check TOOL=POLICY; raise `ValueError`."""
     if not isinstance(value, str) or not _TOOL_POLICY.fullmatch(value):
         raise ValueError
+    return value
+
+
+def read_tool_timeout(value: object) -> str:
+    """Check TIME or TOOL=TIME; raise `ValueError`."""
+    if not isinstance(value, str):
+        raise ValueError
+    tool, equals, span = value.rpartition("=")
+    if equals and not _TOOL.fullmatch(tool):
+        raise ValueError
+    SPAN.read(span)
     return value
 
 
@@ -70,6 +82,14 @@ class RunSettings:
             " which blocks every stream meanwhile. A tool of a stopped run keeps its thread until it returns",
         ),
     ] = 32
+    tool_timeout: Annotated[
+        tuple[str, ...],
+        Option(
+            several("[TOOL=]TIME", "times such as 30s, or tools such as search=2m", read_tool_timeout),
+            "how long a tool call may take before it fails; with TOOL=, of one tool, instead of the tool's"
+            " own limit; repeatable. Default: no limit",
+        ),
+    ] = ()
     chat_busy: Annotated[
         Busy, Option(_BUSY, "what a chat message does while a run of its session is active")
     ] = "interrupt"

@@ -30,7 +30,7 @@ from adk_prism.server.settings.adk import AdkSettings
 from adk_prism.server.settings.identity import IdentitySettings
 from adk_prism.server.settings.limits import LONGEST_KEEP_ALIVE, LimitSettings
 from adk_prism.server.settings.network import HIGHEST_PORT, NetworkSettings
-from adk_prism.server.settings.option_kinds import Option
+from adk_prism.server.settings.option_kinds import SPAN, Option
 from adk_prism.server.settings.output import OutputSettings
 from adk_prism.server.settings.remotes import RemoteSettings
 from adk_prism.server.settings.runs import InDoubt, RunSettings
@@ -129,6 +129,13 @@ class Settings(
         policies: dict[str, InDoubt] = {"retry": "retry", "fail": "fail", "ask": "ask"}
         said = (each.rpartition("=") for each in self.in_doubt_tool)
         return {tool: policies[policy] for tool, _, policy in said}
+
+    @property
+    def tool_timeouts(self) -> tuple[float, dict[str, float]]:
+        """After how many seconds a tool call fails, 0 for never; and the same by the tool's name."""
+        said = [each.rpartition("=") for each in self.tool_timeout]
+        found = {tool: float(SPAN.read(span)) for tool, _, span in said}
+        return found.pop("", 0.0), found
 
     @property
     def retention(self) -> Retention:

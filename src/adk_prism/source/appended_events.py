@@ -1,0 +1,56 @@
+"""Events that agent code appends to its session itself, through the session service: they are in the log too.
+
+A Runner stores an event and then yields it. What a tool or a callback stores (`session_service.append_event`) is
+never yielded, and the model reads it all the same. So what is stored in the session of a run is noted
+(`session_store`), and what the Runner has not yielded by its next event is recorded before that one.
+
+Seen is what goes through the service that ADK gives to the agent. A service that agent code creates for itself is
+not: most of ADK's services let the run fail then, because its session has changed.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+
+from google.adk.events.event import Event
+from google.adk.sessions.session import Session
+
+from adk_prism.runlog.entry import Origin
+
+
+class AppendedEvents:
+    """What was stored in the session of one run, and not yielded yet."""
+
+    def __init__(self, origin: Origin) -> None:
+        self._key = (origin.app, origin.user, origin.session)
+        self._pending: dict[str, Event] = {}
+        self._recorded: set[str] = set()
+        """Ids of those that were recorded although nobody had yielded them."""
+        self.has_begun = False
+        """The Runner has stored the user's message: what it stores from now on, it yields."""
+
+    def note(self, session: Session, event: Event) -> None:
+        """Note an event that was stored."""
+        if (
+            self.has_begun
+            and (session.app_name, session.user_id, session.id) == self._key
+            and event.actions.compaction is None
+        ):
+            self._pending[event.id] = event
+
+    def take(self, yielded: Event | None) -> list[Event]:
+        """Return what was stored before an event that the Runner yields, or its end, and never yielded."""
+        if yielded is not None:
+            self._pending.pop(yielded.id, None)
+        found = list(self._pending.values())
+        self._pending.clear()
+        self._recorded.update(event.id for event in found)
+        return found
+
+    def is_recorded(self, event: Event) -> bool:
+        """Return whether an event that is yielded has been recorded before."""
+        return event.id in self._recorded
+
+
+APPENDED: ContextVar[AppendedEvents | None] = ContextVar("adk_prism_appended", default=None)
+"""Of the run that is driven: set where its Runner takes a step, and in all that it starts."""
