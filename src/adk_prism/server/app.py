@@ -133,6 +133,7 @@ def _apps(
         extra=load_plugins(settings.extra_plugins, folder),
         remotes=remotes,
         reloads=settings.reloads(listens=observability.listens),
+        variables_seen=observability.secrets.learn_variables,
     )
 
 
