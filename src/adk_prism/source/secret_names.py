@@ -28,8 +28,8 @@ _LONGEST_CACHED = 200
 """Characters of a name whose verdict is kept: keys of ordinary data; longer ones could fill the memory."""
 
 _SECRET_WORDS = frozenset(
-    "password passwords passwd passphrase passphrases passcode passcodes pwd secret secrets credential"
-    " credentials creds".split()
+    "password passwords passwd passphrase passphrases passcode passcodes passwort kennwort pwd pw"
+    " secret secrets credential credentials creds".split()
 )
 _SECRET_ENDINGS = (
     *(
@@ -44,7 +44,7 @@ _SECRET_ENDINGS = (
     ),
     *(
         "accesskey",
-        "clientsecret",
+        "secret",
         "authtoken",
         "accesstoken",
         "refreshtoken",
@@ -120,6 +120,8 @@ def _verdict(name: str, in_state: bool) -> Verdict:
     for index, word in enumerate(words):
         if word in _SECRET_WORDS or word.endswith(_SECRET_ENDINGS):
             return _of_secret(words, index)
+    if last.endswith("pass") and last[:-4] in _PASS_OF:
+        return SECRET
     if last == "pass" and before:
         return SECRET if before in _PASS_OF else NO  # `boarding_pass`, `first_pass`
     if last in _OPAQUE_WORDS:
@@ -173,6 +175,8 @@ def _of_qualified(words: list[str]) -> Verdict:
             return IF_OPAQUE
         if word == "authorization" and not before:
             return IF_OPAQUE
+        if word == "auth" and words[index + 1 :] in (["string"], ["header"], ["value"]):
+            return IF_OPAQUE
         if word == "pat" or (word == "pass" and before in _PASS_OF):
             return IF_OPAQUE
     return NO
@@ -189,6 +193,7 @@ _PLACEHOLDER = re.compile(
     r"[<{$\[%].*[>}\])%]|[$%]\w+|\.{3,}|\*+|x{3,}|(?i:your|my|example|test)[-_].*"
 )
 _PATH = re.compile(r"(?:[a-z][a-z0-9+.-]*://|~?/|\.{1,2}/|[A-Za-z]:\\)\S*")
+_COOKIE = re.compile(r"[\s;,=]+")
 SHORTEST_OPAQUE = 6
 _LONG = 20
 
@@ -205,8 +210,11 @@ def looks_opaque(text: str) -> bool:
     """
     scheme = _SCHEME.match(text)
     body = text[scheme.end() :] if scheme else text.strip()
-    if len(body) < SHORTEST_OPAQUE or any(map(str.isspace, body)):
+    if len(body) < SHORTEST_OPAQUE:
         return False
+    if any(map(str.isspace, body)):
+        # The value of a cookie, with its attributes.
+        return "=" in body and any(map(looks_opaque, _COOKIE.split(body)))
     if _DATE.fullmatch(body) or is_placeholder(body) or _PATH.fullmatch(body):
         return False
     has_digit, has_letter = any(map(str.isdigit, body)), any(map(str.isalpha, body))

@@ -73,6 +73,8 @@ _VALUES = (
     "v",
 )
 """The keys of a pair."""
+_KINDS = ("id", "type")
+"""Keys of many other things, so only a name that is a secret for certain counts."""
 _SCHEMA = frozenset(
     "type format description title default enum const example examples properties required items prefixItems"
     " anyOf any_of oneOf allOf not $ref $defs $schema defs nullable minLength maxLength min_length max_length"
@@ -254,12 +256,12 @@ class Secrets:
 
     def _pair(self, value: dict[str, Any], *, in_state: bool) -> list[str]:
         """Return the keys of the values that the names of a pair call secret."""
-        for key in _NAMES:
+        for key in (*_NAMES, *_KINDS):
             name = value.get(key)
             if not isinstance(name, str):
                 continue
             said = self._verdict(name, in_state=in_state)
-            if said == NO:
+            if said == NO or (key in _KINDS and said != SECRET):
                 continue
             return [
                 k
