@@ -17,6 +17,7 @@ NAMES = (
     "studio",
     "nodes",
     "model_calls",
+    "redaction",
     "view",
     "film",
     "compare",

@@ -19,6 +19,7 @@ from websockets.exceptions import ConnectionClosed
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.server.context import Context
+from adk_prism.server.identity.callback import Authenticate
 from adk_prism.server.prism import Prism
 from adk_prism.server.settings import Settings
 from adk_prism.server.uvicorn_server import PING_INTERVAL
@@ -110,12 +111,17 @@ class Client:
 
 @asynccontextmanager
 async def served(
-    runner: Runner, *, ping: float = PING_INTERVAL, **changes: Any
+    runner: Runner,
+    *,
+    ping: float = PING_INTERVAL,
+    authenticate: Authenticate | None = None,
+    **changes: Any,
 ) -> AsyncIterator[Served]:
     """Serve a Runner as `app`, with a sign of life every so often; nothing is left of it afterwards."""
     reports: list[Diagnostic] = []
     settings = Settings(log="memory:", **changes)
-    prism = Prism({"app": runner}, settings, log=MemoryLog(), report=reports.append)
+    log, report = MemoryLog(), reports.append
+    prism = Prism({"app": runner}, settings, log=log, report=report, authenticate=authenticate)
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
         prism.asgi(),

@@ -21,7 +21,8 @@ from tests.source.scripted import Scripted, call
 from adk_prism.runlog.entry import AgentEvent, Origin, RunId, RunStarted
 from adk_prism.runlog.from_url import open_log
 from adk_prism.server import web_page
-from adk_prism.source.secrets import REDACTED, Secrets, secret_values
+from adk_prism.source.known_secrets import secret_values
+from adk_prism.source.secrets import REDACTED, Secrets
 from adk_prism.testing.runlog_steps import END
 
 CANARY = "canary-7f3a9c51d2e84b60"
@@ -316,7 +317,7 @@ def test_values_come_from_secret_variables_and_urls() -> None:
     found = secret_values(
         environ, ["postgresql://me:p%40ss-word-1234@host/db", "memory:", "http://["]
     )
-    assert found == ["k" * 20, "t" * 20, "word", "p@ss-word-1234"]
+    assert found == ["k" * 20, "t" * 20, "word", "p%40ss-word-1234", "p@ss-word-1234"]
     secrets = Secrets(found)
     assert secrets.text("a word, and p@ss-word-1234") == f"a word, and {REDACTED}"
     quoted = Secrets(['with "quotes" and ü'])

@@ -15,6 +15,7 @@ import sys
 import warnings
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, aclosing, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,7 +158,7 @@ async def _conversations(
     from adk_prism.pipeline.runs import Runs
     from adk_prism.pipeline.session_branches import SessionBranches
     from adk_prism.pipeline.session_locks import SessionLocks
-    from adk_prism.server.configured_secrets import secrets_of
+    from adk_prism.server.configured_secrets import redaction_of_a_run, secrets_of
     from adk_prism.server.data_folder import open_data_folder
     from adk_prism.source.apps import Apps
     from adk_prism.source.bundled_apps import install_hint
@@ -166,13 +167,13 @@ async def _conversations(
     secret = secrets_of(settings)
     printer = DiagnosticPrinter(traces=(args.errors or settings.errors) == "full")
     report = secret.redacting(printer)
-    log.attach(redact=secret.payload)
+    log.attach(redact=secret.payload, streams=partial(redaction_of_a_run, secret))
     in_memory = ServiceUris(sessions="memory://", artifacts="memory://")
     folder = Path(args.dir) if args.dir else None
     uris = ServiceUris() if args.session else in_memory
     data = open_data_folder(settings, report) if args.session else Path(settings.data_dir)
     services = open_services(uris, data_dir=data, agents_dir=folder)
-    apps = Apps.of_folder(folder, services, report=report)
+    apps = Apps.of_folder(folder, services, report=report, variables_seen=secret.learn_variables)
     if apps.find(args.app) is None:
         names = ", ".join(apps.names())
         missing = words.NO_APP.format(app=args.app[:60], apps=names)

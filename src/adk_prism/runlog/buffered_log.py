@@ -132,7 +132,7 @@ class BufferedLog(HookedLog):
         if live is None or epoch > live.epoch:
             live = await self._take(run, records)
             self._usable()
-        records, packed = self._packed(records)
+        records, packed, times = self._packed(live, records, times)
         owner, before = live.epoch, live.taken_bytes
         self._admit(live, records, epoch)
         now = self._clock()
@@ -148,7 +148,11 @@ class BufferedLog(HookedLog):
     def _join(self, live: BufferedRun, records: Sequence[Record], epoch: int) -> bool:
         """Write one event with those before it. Return whether that can be."""
         event = records[0] if len(records) == 1 else None
-        if type(event) is not AgentEvent or not live.takes(epoch) or not self._is_clean(event):
+        if (
+            type(event) is not AgentEvent
+            or not live.takes(epoch)
+            or not self._is_clean(live, event)
+        ):
             return False
         return self._commits is not None and self._commits.add(live, event, self._clock())
 

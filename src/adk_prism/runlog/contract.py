@@ -98,6 +98,16 @@ Redact = Callable[[str, bytes], bytes]
 """Takes a record's kind and payload; returns the payload without secrets: the same object if it has none."""
 
 
+class StreamRedact(Protocol):
+    """Redacts the records of one run, in order: a secret can be in two deltas."""
+
+    def passes(self, data: bytes) -> bool:
+        """Return whether the next event can be stored as it is. True is certain."""
+
+    def feed(self, kind: str, data: bytes) -> Sequence[tuple[str, bytes]]:
+        """Take the kind and the payload of the next record; return those to store, itself last."""
+
+
 class LogObserver(Struct, frozen=True, kw_only=True):
     """Callbacks for metrics and limits. They run on the event loop and must not block or raise."""
 
@@ -152,8 +162,18 @@ class LogReader(Protocol):
 class RunLog(Protocol):
     """Append-only logs of runs, one writer a run, any number of readers."""
 
-    def attach(self, *, redact: Redact | None = None, observer: LogObserver | None = None) -> None:
-        """Redact everything that is appended from now on, and call an observer."""
+    def attach(
+        self,
+        *,
+        redact: Redact | None = None,
+        streams: Callable[[], StreamRedact] | None = None,
+        observer: LogObserver | None = None,
+    ) -> None:
+        """Redact everything that is appended from now on, and call an observer.
+
+        With `streams`, one of them takes the records of each run; `redact` takes pieces, notes, and runs of
+        recorders, whose cursors are those of the sender.
+        """
 
     async def open(self) -> None:
         """Get ready; raise `LogError` for a store that cannot be used or is of a newer schema."""

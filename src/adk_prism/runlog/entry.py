@@ -11,7 +11,7 @@ Records only ever gain optional fields, so an old log stays readable.
 from __future__ import annotations
 
 import re
-from typing import Any, Literal, NamedTuple, NewType, dataclass_transform
+from typing import Any, Literal, NamedTuple, NewType, dataclass_transform, get_args
 
 import msgspec
 from msgspec import Raw, Struct
@@ -426,6 +426,8 @@ def run_of_position(text: str) -> RunId:
 # --------------------------------------------------------------------------- stored form
 
 EVENT = "AgentEvent"
+FRAMED = frozenset(each.__name__ for each in get_args(_Framed))
+"""The kinds of all other records."""
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(_Framed).decode
 

@@ -6,15 +6,16 @@ record's stored form, so a record is encoded once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from msgspec import structs
 
-from adk_prism.runlog.contract import LogObserver, Redact
+from adk_prism.runlog.contract import LogObserver, Redact, StreamRedact
 from adk_prism.runlog.entry import EVENT, AgentEvent, Record, RunId, unpack
 from adk_prism.runlog.notes import Note, check_note
-from adk_prism.runlog.run_state import Packed, pack_all
+from adk_prism.runlog.recorder_run_id import is_recorded
+from adk_prism.runlog.run_state import Packed, RunState, pack_all
 
 PIECE, NOTE = "Piece", "Note"
 """The kinds that the redaction gets for pieces and notes."""
@@ -24,40 +25,71 @@ class HookedLog:
     """Base class of run logs: holds the hooks, and applies the redaction."""
 
     _redact: Redact | None = None
+    _streams: Callable[[], StreamRedact] | None = None
     _observer: LogObserver = LogObserver()
 
-    def attach(self, *, redact: Redact | None = None, observer: LogObserver | None = None) -> None:
+    def attach(
+        self,
+        *,
+        redact: Redact | None = None,
+        streams: Callable[[], StreamRedact] | None = None,
+        observer: LogObserver | None = None,
+    ) -> None:
         """Redact everything that is appended from now on, and call an observer."""
         self._redact = redact or self._redact
+        self._streams = streams or self._streams
         self._observer = observer or self._observer
 
-    def _packed(self, records: Sequence[Record]) -> tuple[Sequence[Record], list[Packed]]:
-        """Return records as they may be stored, with their stored forms. Raise `UsageError`."""
-        packed, redact = pack_all(records), self._redact
-        if redact is None:
-            return records, packed
-        is_clean, clean = True, []
-        for kind, payload in packed:
-            without = redact(kind, payload)
-            is_clean = is_clean and without is payload
-            clean.append((kind, without))
-        return (records, packed) if is_clean else ([unpack(*each) for each in clean], clean)
+    def _packed(
+        self, live: RunState, records: Sequence[Record], times: Sequence[float] | None
+    ) -> tuple[Sequence[Record], list[Packed], Sequence[float] | None]:
+        """Return records as they may be stored, with their stored forms and times. Raise `UsageError`.
 
-    def _is_clean(self, event: AgentEvent) -> bool:
-        """Return whether an event may be stored as it is."""
-        redact = self._redact
-        return redact is None or redact(EVENT, event.event) is event.event
+        They can be more than were given: what was held back of a stream comes before its end.
+        """
+        packed, stream = pack_all(records), self._stream_of(live)
+        if stream is None and self._redact is None:
+            return records, packed, times
+        stored: list[Packed] = []
+        of: list[int] = []
+        for index, (kind, payload) in enumerate(packed):
+            found = (
+                stream.feed(kind, payload)
+                if stream is not None
+                else [(kind, self._redacted(kind, payload))]
+            )
+            stored += found
+            of += [index] * len(found)
+        if len(stored) == len(packed) and all(
+            a[1] is b[1] for a, b in zip(stored, packed, strict=True)
+        ):
+            return records, packed, times
+        new_times = None if times is None else [times[index] for index in of]
+        return [unpack(*each) for each in stored], stored, new_times
+
+    def _redacted(self, kind: str, payload: bytes) -> bytes:
+        return payload if self._redact is None else self._redact(kind, payload)
+
+    def _stream_of(self, live: RunState) -> StreamRedact | None:
+        """Return what redacts the records of a run; None: each record is redacted by itself."""
+        if live.redaction is None and self._streams is not None and not is_recorded(live.run):
+            live.redaction = self._streams()
+        return live.redaction
+
+    def _is_clean(self, live: RunState, event: AgentEvent) -> bool:
+        """Return whether an event may be stored as it is. True is certain."""
+        stream = self._stream_of(live)
+        if stream is not None:
+            return stream.passes(event.event)
+        return self._redacted(EVENT, event.event) is event.event
 
     def _clean_pieces(self, pieces: Sequence[bytes]) -> list[bytes]:
         """Return pieces as they may be stored."""
-        redact = self._redact
-        return list(pieces) if redact is None else [redact(PIECE, piece) for piece in pieces]
+        return [self._redacted(PIECE, piece) for piece in pieces]
 
     def _clean_note(self, note: Note) -> Note:
         """Return a note as it may be stored. Raise `UsageError`."""
-        redact = self._redact
-        value = note.value if redact is None else redact(NOTE, note.value)
-        return check_note(structs.replace(note, value=value))
+        return check_note(structs.replace(note, value=self._redacted(NOTE, note.value)))
 
     @contextmanager
     def _observed(self, run: RunId, *, follow: bool) -> Iterator[None]:

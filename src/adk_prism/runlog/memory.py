@@ -99,7 +99,7 @@ class MemoryLog(HookedLog):
         self._check_open()
         head = self._runs.get(run) or self._start(run, records)
         head.admit(records, epoch)
-        records, packed = self._packed(records)
+        records, packed, times = self._packed(head, records, times)
         if self._bytes > self._retention.max_bytes:
             self._make_room(records)
         entries = head.take(records, packed, self._clock(), times)

@@ -21,7 +21,7 @@ from adk_prism.errors import (
     NotFound,
     UsageError,
 )
-from adk_prism.runlog.contract import RunSummary
+from adk_prism.runlog.contract import RunSummary, StreamRedact
 from adk_prism.runlog.entry import (
     AgentEvent,
     Entry,
@@ -58,6 +58,7 @@ class RunState:
         "failure",
         "number",
         "outcome",
+        "redaction",
         "removed",
         "run",
         "started",
@@ -88,6 +89,8 @@ class RunState:
         self.failure = ""
         """Why entries could not be stored (those taken and not committed are lost), or empty."""
         self.changed = Notifier()
+        self.redaction: StreamRedact | None = None
+        """What redacts the records of the run, once there were some."""
 
     def admit(self, records: Sequence[Record], epoch: int) -> None:
         """Raise what the contract of `append` says for records that may not come now.

@@ -32,6 +32,7 @@ from adk_prism.server.guards.chat_body import AGENT_PATH, CHAT_PATH
 from adk_prism.server.guards.host_and_origin import Guard
 from adk_prism.server.identity.callback import Authenticate
 from adk_prism.server.identity.identity import IdentifyMiddleware
+from adk_prism.server.identity.open_connections import OpenConnections
 from adk_prism.server.lifecycle import Lifecycle, StartOnce
 from adk_prism.server.limits.limit_middleware import LimitMiddleware
 from adk_prism.server.observability.observability import Observability, open_observability
@@ -135,7 +136,15 @@ def _apps(
         extra=load_plugins(settings.extra_plugins, folder),
         remotes=remotes,
         reloads=settings.reloads(listens=observability.listens),
+        variables_seen=observability.secrets.learn_variables,
     )
+
+
+def _opened(context: Context) -> OpenConnections:
+    """Return the open connections, which a link that is revoked here ends at once."""
+    opened = OpenConnections(context.report)
+    context.links.on_revoked(lambda link: opened.end(f"link {link}"))
+    return opened
 
 
 def remote_apps(settings: Settings, report: Report) -> list[RemoteApp]:
@@ -169,7 +178,7 @@ def assemble(context: Context) -> FastAPI:
     if any(limits):
         refused, shared = context.metrics.refused, context.shared_limits
         app.add_middleware(LimitMiddleware, limits=limits, refused=refused, shared=shared)
-    app.add_middleware(IdentifyMiddleware, identity=context.identity, links=context.links)
+    app.add_middleware(IdentifyMiddleware, identity=context.identity, opened=_opened(context))
     app.add_middleware(ProblemEdge, report=context.report, errors=context.errors)
     listens = context.observability.listens
     app.add_middleware(Guard, settings=settings, report=context.report, listens=listens)

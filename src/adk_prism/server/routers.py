@@ -17,7 +17,6 @@ from adk_prism.pipeline.model_calls import ModelCalls
 from adk_prism.pipeline.reruns import Reruns
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.server import index_page, web_page
-from adk_prism.server.configured_secrets import secrets_of
 from adk_prism.server.context import Context
 from adk_prism.server.conversation_title import ConversationTitles
 from adk_prism.server.price_list import prices_of
@@ -92,7 +91,7 @@ def _of_pages_and_apps(context: Context) -> Iterator[APIRouter]:
     yield index_page.routes(context.settings, apps, context.identity)
     yield web_page.routes()
     yield catalogue.routes(apps, log, context.deletions, context.chats, error_texts)
-    yield agents.routes(apps, secrets_of(context.settings), context.report)
+    yield agents.routes(apps, context.observability.secrets, context.report)
     yield error_tracebacks.routes(error_texts)
 
 

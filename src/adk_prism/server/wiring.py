@@ -43,7 +43,7 @@ from adk_prism.runlog.from_url import (
 from adk_prism.runlog.leases import Leases
 from adk_prism.runlog.short_lived_values import ShortLivedValues
 from adk_prism.server.client_state import ClientState
-from adk_prism.server.configured_secrets import secrets_of
+from adk_prism.server.configured_secrets import redaction_of_a_run
 from adk_prism.server.context import Context
 from adk_prism.server.drain import Drain
 from adk_prism.server.evaluation import Evaluator
@@ -172,7 +172,7 @@ def _recording(
     leases = open_leases(settings.log, settings.lease)
     locks = SessionLocks(leases, settle=lambda origin, claim: takeovers.settle(origin, claim))
     quota, shared = _quota(settings, lifecycle, observability, known=known)
-    index, deletions, secrets = RunIndex(log, report), Deletions(log), secrets_of(settings)
+    index, deletions, secrets = RunIndex(log, report), Deletions(log), observability.secrets
     exports = [TraceExport(log, settings.otlp, report)] if settings.otlp else []
 
     def ended(run: RunId) -> None:
@@ -189,7 +189,9 @@ def _recording(
         stalled=partial(_tell_stalled, report),
         ended=ended,
     )
-    log.attach(redact=secrets.payload, observer=observer)
+    log.attach(
+        redact=secrets.payload, streams=partial(redaction_of_a_run, secrets), observer=observer
+    )
     detail = settings.detail_of_model_calls(known=known, listens=observability.listens)
     calls, resumable = ModelCallWriter(log, detail, report), partial(can_resume, apps)
     runs = Runs(log, locks, report, leases, quota, metrics, resumable, calls, deletions)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +35,7 @@ from adk_prism.diagnostics import Diagnostic, Report
 from adk_prism.source.denial_reason import DenialReasonPlugin
 
 Values = Mapping[str, str]
+VariablesSeen = Callable[[Values], None]
 
 _SWITCHED_OFF = "ADK_DISABLE_LOAD_DOTENV"
 """With it ADK loads no `.env` (`cli/utils/envs.py`)."""
@@ -46,8 +47,10 @@ SHOWN = 10
 class Environments:
     """Whose `.env` values the process has now, and those of every app that was loaded."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, seen: VariablesSeen | None = None) -> None:
+        """`seen` is called with the variables of each `.env`, and of the process after an import."""
         self._report = report
+        self._seen = seen or (lambda _: None)
         self._before = frozenset(os.environ)
         """Variables that no `.env` changes."""
         self._values: dict[str, Values] = {}
@@ -67,6 +70,7 @@ class Environments:
         done: Future[None] = Future()
         done.set_running_or_notify_cancel()  # so that no waiting caller can cancel it
         wanted = _read(path)
+        self._seen(wanted)
         self._loading, self._current = (wanted, done), ""
         try:
             self._remove(self._placed.keys() - wanted.keys())
@@ -76,6 +80,7 @@ class Environments:
             values = {key: os.environ[key] for key in wanted if key in os.environ}
             self._values[name] = values
             self._placed |= values
+            self._seen(dict(os.environ))  # an app's code may set some
             self._loading = None
             done.set_result(None)
         self._compare(self._values)
@@ -108,6 +113,8 @@ class Environments:
     def compare_files(self, apps: Iterable[tuple[str, Path]]) -> None:
         """Report the variables that the `.env` files of some apps set differently, once."""
         files = {name: _read(path) for name, path in apps}
+        for values in files.values():
+            self._seen(values)
         self._compare(
             {
                 name: {key: value for key, value in values.items() if key not in self._before}

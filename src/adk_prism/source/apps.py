@@ -31,7 +31,7 @@ from adk_prism.diagnostics import Diagnostic, Report, cause_of, ignore, new_corr
 from adk_prism.errors import AppFailed, NotFound, UsageError
 from adk_prism.runlog.entry import Agent
 from adk_prism.source.adk.failed_import_cache import remember_missing_extras
-from adk_prism.source.app_environment import Environments
+from adk_prism.source.app_environment import Environments, VariablesSeen
 from adk_prism.source.app_folder import Found, problem_of_name
 from adk_prism.source.app_imports import Imports
 from adk_prism.source.bundled_apps import BUNDLED_ALIASES, bundled_folders
@@ -106,8 +106,12 @@ class Apps:
         extra: ExtraPlugins | None = None,
         remotes: Iterable[RemoteApp] = (),
         reloads: bool = False,
+        variables_seen: VariablesSeen | None = None,
     ) -> Apps:
-        """Serve every app of a folder; None: the bundled ones. Raise `UsageError` without a folder."""
+        """Serve every app of a folder; None: the bundled ones. Raise `UsageError` without a folder.
+
+        `variables_seen` is called with the variables of each `.env`, and of the process after an import.
+        """
         if agents_dir is not None and not agents_dir.is_dir():
             raise UsageError(
                 f"There is no folder {str(agents_dir)!r}. Expected a folder with one subfolder per "
@@ -115,7 +119,9 @@ class Apps:
             )
         folders = [agents_dir] if agents_dir is not None else bundled_folders()
         aliases = BUNDLED_ALIASES if agents_dir is None else {}
-        served = ServedFolders(folders, services, Environments(report), aliases, extra)
+        served = ServedFolders(
+            folders, services, Environments(report, variables_seen), aliases, extra
+        )
         return cls(
             served,
             {},

@@ -1,84 +1,89 @@
-"""Remove the secrets that apps put into state, arguments and texts: found by key name, or by their form.
+"""Remove secrets from everything that enters the log: the one rule, for every record of every source.
 
 ADK's own redaction (`redaction.py`) knows credentials where ADK keeps them. This is for the rest: a token in
 the state, a password among a tool's arguments, an API key in a text. It is replaced in the log, and so in
-everything that is computed from the log; the agent and its session keep the real value.
+everything that is computed from the log; the agent and its session keep the real value. A secret is found
 
-- **State keys** with a word such as token or password in them (`user_token`, `dbPassword`).
-- **Other keys** only with an unmistakable name (`authorization`, `api_key`, `password`).
-- **Values**: those of this process's secret environment variables, and what has the form of a known key.
+- by the **name** of what holds it (`secret_names.py`): the key of an object, or the name in a pair such as
+  `{"name": "Authorization", "value": …}` and `["Authorization", …]`; also inside JSON that is a string;
+- by its **value**: those that this process was given (`known_secrets.py`), in any text or key;
+- by its **form** (`secret_forms.py`), in any text.
 
-A secret that a model streams in pieces is not found in the pieces.
+The log applies the rule (`runlog/hooks.py`), so that no writer can go around it. What a run streams in
+pieces is in `stream_redaction.py`.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import pydantic_core
 from msgspec.structs import replace
 
 from adk_prism.diagnostics import Diagnostic, Report
-from adk_prism.runlog.entry import EVENT, Record, pack, unpack
+from adk_prism.errors import SourceError
+from adk_prism.runlog.entry import FRAMED, Record, pack, unpack
+from adk_prism.source.known_secrets import secret_values
 from adk_prism.source.plain_json import encode_strictly
+from adk_prism.source.secret_forms import REDACTED, may_hold_forms, without_forms
+from adk_prism.source.secret_names import IF_OPAQUE, NO, SECRET, Verdict, looks_opaque, verdict
 
-REDACTED = "[redacted]"
+__all__ = ["MOST_VALUES", "REDACTED", "Secrets"]
 
-SHORTEST_VALUE = 12
-"""Characters of a secret that is looked for by its value: a shorter one could be a word."""
-MOST_VALUES = 64
-
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_SECRET_WORDS = frozenset(
-    "secret secrets password passwords passwd passphrase credential credentials apikey".split()
-)
-_KEY_BEFORE = frozenset("api access private secret signing encryption".split())
-_TOKEN_BEFORE = frozenset(
-    "page next continuation cursor sync stop start end pad eos bos mask first last".split()
-)
-"""Words that make a `token` one of paging or of a model's text."""
-
-_UNMISTAKABLE = frozenset(
-    "password passwd passphrase clientsecret apikey xapikey accesstoken refreshtoken idtoken"
-    " privatekey secretkey secretaccesskey authorization proxyauthorization cookie setcookie".split()
-)
-
-_HINTS = tuple(
-    re.compile(word.encode() + rb'[^":]{0,40}"\s*:\s*["\[{]')
-    for word in "secret token passw passphrase credential key authorization cookie".split()
-)
-"""Keys, in lower case, for which the JSON is parsed and searched. Eight expressions that each begin with a
-word take a sixth of the time of one expression with eight words."""
-
-_BODY_BYTES = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_+/=-"
-_BODY = frozenset(_BODY_BYTES)
-_ALONE = rb"(?![0-9A-Za-z_+/=-])"
-
-_FORMS = tuple(
-    re.compile(form)
-    for form in (
-        rb"AIza[0-9A-Za-z_-]{35}" + _ALONE,
-        rb"ya29\.[0-9A-Za-z_-]{20,2000}" + _ALONE,
-        rb"sk-[0-9A-Za-z_-]{20,200}" + _ALONE,
-        rb"ghp_[0-9A-Za-z]{36,255}" + _ALONE,
-        rb"gho_[0-9A-Za-z]{36,255}" + _ALONE,
-        rb"github_pat_[0-9A-Za-z_]{20,255}" + _ALONE,
-        rb"xox[abprs]-[0-9A-Za-z-]{10,200}" + _ALONE,
-        rb"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-\"]*(?:-----END [A-Z ]{0,40}-----)?",
-    )
-)
-"""Keys that are known by their form. Only whole words: Base64 data may contain anything."""
-
-_BLOB = b'"inlineData":{"data":"'
-SHORTEST_BLOB = 4096
-"""Bytes of Base64 that are not looked through: more than any form of a key has."""
+SHORTEST_VALUE, SHORTEST_WORD = 8, 12
+"""Characters of a secret that is looked for by its value; the second if it has letters only, or digits only:
+a shorter one could be a word or a number of any text."""
+MOST_VALUES = 256
+"""Values that are looked for: each is looked for in each text."""
+DEEPEST_TEXT = 4
+"""How often JSON is looked for in the strings of JSON: some tools wrap an answer twice."""
 
 _STATES = frozenset({"state", "stateDelta", "state_delta"})
-_PARTIAL = b'"partial":true'
+_ADK_CREDENTIALS = frozenset(
+    "rawAuthCredential exchangedAuthCredential authCredential raw_auth_credential exchanged_auth_credential"
+    " auth_credential credentialService credential_service".split()
+)
+"""Objects in which ADK's own redaction has left only what a client needs to sign in."""
+_NAMES = (
+    "name",
+    "key",
+    "header",
+    "field",
+    "variable",
+    "parameter",
+    "param",
+    "label",
+    "Name",
+    "Key",
+    "k",
+)
+_VALUES = (
+    "value",
+    "values",
+    "val",
+    "content",
+    "Value",
+    "stringValue",
+    "string_value",
+    "secretValue",
+    "v",
+)
+"""The keys of a pair."""
+_KINDS = ("id", "type")
+"""Keys of many other things, so only a name that is a secret for certain counts."""
+_SCHEMA = frozenset(
+    "type format description title default enum const example examples properties required items prefixItems"
+    " anyOf any_of oneOf allOf not $ref $defs $schema defs nullable minLength maxLength min_length max_length"
+    " minItems maxItems min_items max_items minProperties maxProperties minimum maximum exclusiveMinimum"
+    " exclusiveMaximum multipleOf pattern additionalProperties additional_properties propertyOrdering"
+    " property_ordering uniqueItems writeOnly readOnly deprecated".split()
+)
+"""The keys of a JSON Schema: what a tool takes, not what it is given."""
+_TELLING = frozenset("type $ref anyOf any_of oneOf allOf properties enum".split())
 
 
 class Secrets:
@@ -91,12 +96,27 @@ class Secrets:
         revealed: Collection[str] = (),
     ) -> None:
         """`patterns`: of further keys, e.g. `*_pin`; `revealed`: keys that are not secret."""
-        long = sorted({v for v in values if len(v) >= SHORTEST_VALUE}, key=len, reverse=True)
-        self._values = [value.encode("utf-8", "surrogatepass") for value in long[:MOST_VALUES]]
-        # As they are written in JSON, between the quotes.
-        self._quoted = [encode_strictly(value)[1:-1] for value in long[:MOST_VALUES]]
         self._patterns = tuple(patterns)
         self._revealed = frozenset(revealed)
+        self._anywhere: re.Pattern[str] | None = None
+        self.values: list[str] = []
+        """Known values, the longest first."""
+        self.learn(values)
+
+    def learn(self, values: Iterable[str]) -> None:
+        """Look for more values from now on. Those that are too short to be looked for are left out."""
+        long = {value for value in values if _can_be_looked_for(value)} | {*self.values}
+        if len(long) == len(self.values):
+            return
+        self.values = sorted(long, key=lambda value: (-len(value), value))[:MOST_VALUES]
+        # The leftmost, and of those the longest.
+        self._anywhere = re.compile("|".join(map(re.escape, self.values)))
+
+    def learn_variables(self, variables: Mapping[str, str]) -> None:
+        """Look for the secrets among environment variables from now on."""
+        self.learn(secret_values(variables))
+
+    # ----------------------------------------------------------------------- the rule
 
     def record(self, record: Record) -> Record:
         """Return a record as it may enter the log: the same one, if nothing in it is secret."""
@@ -106,24 +126,49 @@ class Secrets:
 
     def payload(self, kind: str, data: bytes) -> bytes:
         """Return a record's stored form without secrets: the same bytes, if there are none."""
-        if kind == EVENT and _PARTIAL in data:
-            return _without(self._quoted, data) if self._quoted else data
-        return self.json(data)
+        clean = self.json(data)
+        if clean is not data and kind in FRAMED and not _can_be_read(kind, clean):
+            # A part of the record itself has a key that sounds secret: an id that a client chose.
+            value = _map_texts(pydantic_core.from_json(data), self.text)
+            clean = encode_strictly(value)
+        return clean
 
     def json(self, data: bytes) -> bytes:
         """Return a JSON text without secrets: the same one, if there are none."""
-        data = _without(self._quoted, data)
-        if _may_hold_secrets(_without_blob(data), bool(self._patterns)):
-            data = _without_forms(data)
-            if self._patterns or _may_name_secrets(data):
-                return self._without_keys(data)
-        return data
+        try:
+            value = pydantic_core.from_json(data)
+        except ValueError:
+            # Nested too deeply, or a number that is too long: what can be read of it is its text.
+            text = data.decode("utf-8", "replace")
+            clean = self.text(text)
+            return data if clean is text else clean.encode()
+        clean = self.value(value)
+        return data if clean is value else encode_strictly(clean)
+
+    def value(self, value: Any) -> Any:
+        """Return JSON data without secrets: itself, if there are none."""
+        return self._walk(value, in_state=False)
 
     def text(self, text: str) -> str:
-        """Return any text without the secret values in it."""
-        data = text.encode("utf-8", "surrogatepass")
-        clean = _without_forms(_without(self._values, data))
-        return text if clean is data else clean.decode("utf-8", "surrogatepass")
+        """Return any text without the secret values in it, and what has the form of a secret."""
+        return without_forms(self.without_values(text))
+
+    def without_values(self, text: str) -> str:
+        """Return a text without the known values: the same object, if there are none."""
+        if self._anywhere is None or not self.holds_value(text):
+            return text
+        return self._anywhere.sub(REDACTED, text)
+
+    def holds_value(self, text: str) -> bool:
+        """Return whether a known value is in a text."""
+        for value in self.values:  # noqa: SIM110 - a loop takes half the time of `any`, and this is for every delta
+            if value in text:
+                return True
+        return False
+
+    def _is_plain(self, text: str) -> bool:
+        """Return whether a string in JSON can hold no secret. True is certain; False costs a search."""
+        return not (may_hold_forms(text) or "{" in text or "[" in text or self.holds_value(text))
 
     def redacting(self, report: Report) -> Report:
         """Return a report function that removes secret values first."""
@@ -137,116 +182,142 @@ class Secrets:
 
         return redacted
 
-    def _without_keys(self, data: bytes) -> bytes:
-        value = pydantic_core.from_json(data)
-        clean = self._walk(value, in_state=False)
-        return data if clean is value else encode_strictly(clean)
+    # ----------------------------------------------------------------------- the walk
 
-    def _walk(self, value: Any, *, in_state: bool) -> Any:
-        """Return a value without what its keys call secret: itself, if there is nothing."""
+    def _walk(self, value: Any, *, in_state: bool, above: Verdict = NO, texts: int = 0) -> Any:
+        """Return a value without secrets.
+
+        `above`: what the names around it say; `texts`: in how many JSON texts it is.
+        """
+        if isinstance(value, str):
+            return self._walk_text(value, in_state=in_state, above=above, texts=texts)
         if isinstance(value, dict):
-            return self._walk_dict(value, in_state=in_state)
+            return self._walk_dict(value, in_state=in_state, above=above, texts=texts)
         if isinstance(value, list):
-            items = [self._walk(item, in_state=in_state) for item in value]
-            return items if _differ(items, value) else value
+            return self._walk_list(value, in_state=in_state, above=above, texts=texts)
         return value
 
-    def _walk_dict(self, value: dict[str, Any], *, in_state: bool) -> dict[str, Any]:
-        items = {
-            key: REDACTED
-            if self._is_secret(key, item, in_state=in_state)
-            else self._walk(item, in_state=in_state or key in _STATES)
-            for key, item in value.items()
-        }
-        return items if _differ(items.values(), value.values()) else value
+    def _walk_text(self, value: str, *, in_state: bool, above: Verdict, texts: int) -> str:
+        if above == IF_OPAQUE and looks_opaque(value):
+            return REDACTED
+        if self._is_plain(value):
+            return value
+        inner = _json_in(value) if texts < DEEPEST_TEXT else None
+        if inner is not None:
+            clean = self._walk(inner, in_state=in_state, above=above, texts=texts + 1)
+            return value if clean is inner else json.dumps(clean, ensure_ascii=False)
+        return self.text(value)
 
-    def _is_secret(self, key: str, item: Any, *, in_state: bool) -> bool:
-        if not item or key in self._revealed or not isinstance(item, str | list | dict):
-            return False  # numbers, booleans and null are not secrets
-        if any(fnmatchcase(key, pattern) for pattern in self._patterns):
-            return True
-        if in_state:
-            return _says_secret(key)
-        return isinstance(item, str) and re.sub(r"[^a-z]", "", key.lower()) in _UNMISTAKABLE
+    def _walk_list(self, value: list[Any], *, in_state: bool, above: Verdict, texts: int) -> Any:
+        if above == IF_OPAQUE:
+            # A list with a word in it is a list of words.
+            strings = [item for item in value if isinstance(item, str) and item]
+            if not all(map(looks_opaque, strings)):
+                above = NO
+        items = [self._walk(item, in_state=in_state, above=above, texts=texts) for item in value]
+        if len(items) == 2 and all(isinstance(item, str) for item in items):
+            name, said = items
+            if self._verdict(name, in_state=in_state) != NO and looks_opaque(said):
+                items[1] = REDACTED  # a pair, as in a list of headers
+        return items if _differ(items, value) else value
+
+    def _walk_dict(
+        self, value: dict[str, Any], *, in_state: bool, above: Verdict, texts: int
+    ) -> dict[str, Any]:
+        items = {}
+        is_same = True
+        for key, item in value.items():
+            clean = self._walk_item(key, item, in_state=in_state, above=above, texts=texts)
+            name = key if self._anywhere is None else self.without_values(key)
+            is_same = is_same and clean is item and name is key
+            items[name] = clean
+        pair = self._pair(value, in_state=in_state)
+        if pair:
+            return items | dict.fromkeys(pair, REDACTED)
+        return value if is_same else items
+
+    def _walk_item(self, key: str, item: Any, *, in_state: bool, above: Verdict, texts: int) -> Any:
+        in_state = in_state or key in _STATES
+        if not item or not isinstance(item, str | list | dict):
+            return item  # numbers, booleans and null are not secrets
+        said = self._verdict(key, in_state=in_state)
+        if said == NO:
+            said = NO if key in self._revealed else above
+        if said == SECRET:
+            if isinstance(item, str):
+                return REDACTED
+            if key in _ADK_CREDENTIALS:
+                said = NO
+            elif isinstance(item, dict) and _is_schema(item):
+                said = IF_OPAQUE
+            else:
+                return REDACTED
+        return self._walk(item, in_state=in_state, above=said, texts=texts)
+
+    def _pair(self, value: dict[str, Any], *, in_state: bool) -> list[str]:
+        """Return the keys of the values that the names of a pair call secret."""
+        for key in (*_NAMES, *_KINDS):
+            name = value.get(key)
+            if not isinstance(name, str):
+                continue
+            said = self._verdict(name, in_state=in_state)
+            if said == NO or (key in _KINDS and said != SECRET):
+                continue
+            return [
+                k
+                for k in _VALUES
+                if k != key and (v := value.get(k)) and isinstance(v, str | list | dict)
+                if said == SECRET or (isinstance(v, str) and looks_opaque(v))
+            ]
+        return []
+
+    def _verdict(self, name: str, *, in_state: bool) -> Verdict:
+        if name in self._revealed:
+            return NO
+        if self._patterns and any(fnmatchcase(name, pattern) for pattern in self._patterns):
+            return SECRET
+        return verdict(name, in_state=in_state)
 
 
-def _without(values: Iterable[bytes], data: bytes) -> bytes:
-    for value in values:
-        if value in data:
-            data = data.replace(value, REDACTED.encode())
-    return data
+def _can_be_read(kind: str, data: bytes) -> bool:
+    try:
+        unpack(kind, data)
+    except SourceError:
+        return False
+    return True
 
 
-def _without_forms(data: bytes) -> bytes:
-    def replaced(match: re.Match[bytes]) -> bytes:
-        before = match.start() - 1
-        return match[0] if before >= 0 and match.string[before] in _BODY else REDACTED.encode()
-
-    for form in _FORMS:
-        if form.search(data) is not None:
-            found = form.sub(replaced, data)
-            data = data if found == data else found
-    return data
+def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [_map_texts(item, change) for item in value]
+    if isinstance(value, dict):
+        return {key: _map_texts(item, change) for key, item in value.items()}
+    return value
 
 
-def _without_blob(data: bytes) -> bytes:
-    """Return the part of a JSON text to search: all but the first long run of Base64.
-
-    A second of audio is 64 KB of it, in which no key can be found.
-    """
-    _, found, rest = data.partition(_BLOB)
-    end = rest.find(b'"') if found else -1
-    if end < SHORTEST_BLOB or rest[:end].translate(None, _BODY_BYTES):
-        return data
-    return data[: -len(rest)] + rest[end:]
-
-
-def _may_hold_secrets(data: bytes, has_patterns: bool) -> bool:
-    forms = (form.search(data) is not None for form in _FORMS)
-    return has_patterns or any(forms) or _may_name_secrets(data)
+def _json_in(text: str) -> Any:
+    """Return the object or list that a text is the JSON of; None if it is not."""
+    bare = text.strip()
+    if bare[:1] not in ("{", "[") or bare[-1:] not in ("}", "]"):
+        return None
+    try:
+        found = pydantic_core.from_json(bare)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict | list) else None
 
 
-def _may_name_secrets(data: bytes) -> bool:
-    lowered = data.lower()
-    return any(hint.search(lowered) is not None for hint in _HINTS)
+def _is_schema(value: dict[str, Any]) -> bool:
+    return not _TELLING.isdisjoint(value) and _SCHEMA.issuperset(value)
+
+
+def _can_be_looked_for(value: str) -> bool:
+    if len(value) >= SHORTEST_WORD:
+        return True
+    return len(value) >= SHORTEST_VALUE and not value.isalpha() and not value.isdigit()
 
 
 def _differ(one: Iterable[Any], other: Iterable[Any]) -> bool:
     return any(a is not b for a, b in zip(one, other, strict=True))
-
-
-def _says_secret(key: str) -> bool:
-    words = [word.lower() for word in _WORDS.findall(key)]
-    before = words[-2] if len(words) > 1 else ""
-    if not words:
-        return False
-    if words[-1] == "token":
-        return before not in _TOKEN_BEFORE
-    return (
-        not _SECRET_WORDS.isdisjoint(words)
-        or (words[-1] == "key" and before in _KEY_BEFORE)
-        or re.sub(r"[^a-z]", "", key.lower()) in _UNMISTAKABLE
-    )
-
-
-# --------------------------------------------------------------------------- where values come from
-
-_SECRET_VARIABLE = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$")
-
-
-def secret_values(environ: Mapping[str, str], urls: Iterable[str]) -> list[str]:
-    """Return the secrets that this process was given: by its environment, or inside a URL."""
-    variables = [
-        value
-        for name, value in environ.items()
-        # A path to a secret is not a secret.
-        if _SECRET_VARIABLE.search(name.upper()) and not value.startswith(("/", ".", "~"))
-    ]
-    return [*variables, *filter(None, map(_password, urls))]
-
-
-def _password(url: str) -> str:
-    try:
-        return unquote(urlsplit(url).password or "")
-    except ValueError:
-        return ""

@@ -163,6 +163,41 @@ async def nothing_is_stored_before_it_is_redacted(store: Store) -> None:
             assert packed(await collect(log)) == expected
 
 
+class _Holding:
+    """Holds back an event's text until the next record: one of two comes later, and nothing is lost."""
+
+    def __init__(self) -> None:
+        self._held: list[tuple[str, bytes]] = []
+
+    def passes(self, data: bytes) -> bool:
+        return not self._held and b"hold" not in data
+
+    def feed(self, kind: str, data: bytes) -> list[tuple[str, bytes]]:
+        before, self._held = self._held, []
+        if b"hold" in data:
+            self._held = [(kind, data.replace(b"hold", b"held"))]
+            return [*before, (kind, b'{"empty":true}')]
+        return [*before, (kind, data)]
+
+
+async def the_redaction_of_a_run_can_add_records(store: Store) -> None:
+    """Each run has one of its own, which takes the records in order; what it adds has cursors and times."""
+    async with opened(store) as log:
+        log.attach(streams=_Holding)
+        held = AgentEvent(b'{"hold":1}')
+        await log.append(RUN, [start()], times=[1.0])
+        await log.append(RUN, [held, event(1)], times=[2.0, 3.0])
+        await log.append(RUN, [held])
+        receipt = await log.append(RUN, [END])
+        await log.commit(RUN)
+        entries = await collect(log)
+        assert receipt.cursor == len(entries) == 7
+        shown = [pack(entry.record)[1] for entry in entries[1:6]]
+        kept = b'{"held":1}'
+        assert shown == [b'{"empty":true}', kept, event(1).event, b'{"empty":true}', kept]
+        assert [entry.time for entry in entries[:4]] == [1.0, 2.0, 3.0, 3.0]
+
+
 async def _after_start(log: RunLog) -> list[Entry]:
     """Follow a run as soon as it is there."""
     while True:
@@ -714,6 +749,7 @@ CHECKS: Sequence[Check] = (
     cursors_are_dense_from_one,
     every_record_comes_back_as_it_was,
     nothing_is_stored_before_it_is_redacted,
+    the_redaction_of_a_run_can_add_records,
     an_observer_hears_of_writes_commits_and_followers,
     a_burst_is_kept_whole,
     what_happened_elsewhere_keeps_its_times,

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
+from msgspec import structs
 from starlette.requests import HTTPConnection
 from tests.server.staged import APP, agent, staging
 from tests.source.scripted import Scripted
@@ -52,14 +53,19 @@ def write(folder: Path, document: object) -> Path:
     return file
 
 
+def rights(found: Principal | None) -> Principal | None:
+    """Return a caller without the name of the credential."""
+    return structs.replace(found, credential="") if found is not None else None
+
+
 async def test_a_token_is_its_users(tmp_path: Path) -> None:
     """As a text, or with scopes; by bearer, or as the password that a browser asks for."""
     document = {"one": "ann", "two": {"user": "op", "scopes": ["admin"]}}
     tokens = TokenFile(write(tmp_path, document))
-    assert await tokens(bearer("one")) == Principal("ann")
-    assert await tokens(bearer("two")) == Principal("op", admin=True)
+    assert rights(await tokens(bearer("one"))) == Principal("ann")
+    assert rights(await tokens(bearer("two"))) == Principal("op", admin=True)
     basic = base64.b64encode(b"whoever:one").decode()
-    assert await tokens(call(("authorization", f"Basic {basic}"))) == Principal("ann")
+    assert rights(await tokens(call(("authorization", f"Basic {basic}")))) == Principal("ann")
     assert await tokens(bearer("three")) is None
     assert await tokens(bearer("On")) is None
     assert await tokens(call()) is None
@@ -121,7 +127,7 @@ async def test_a_token_is_revoked_by_taking_it_out(
     os.utime(file, ns=(1, 1))
     now[0] += LOOK_EVERY
     assert await tokens(bearer("one")) is None
-    assert await tokens(bearer("two")) == Principal("bob")
+    assert rights(await tokens(bearer("two"))) == Principal("bob")
     file.write_text("{")
     now[0] += LOOK_EVERY
     for _ in range(2):

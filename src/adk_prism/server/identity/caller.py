@@ -38,6 +38,16 @@ class Principal(Struct, frozen=True):
     """Seconds since 1970: open streams and sockets are closed then."""
     recorder: bool = False
     """May send recorded runs of any user (the scope `record`)."""
+    credential: str = ""
+    """Set by the server: how it knows the credential again, to check it. Not the credential itself."""
+
+    def has_rights_of(self, other: Principal) -> bool:
+        """Return whether this is the same user, with the same rights."""
+        mine, theirs = (
+            (self.user, self.admin, self.recorder),
+            (other.user, other.admin, other.recorder),
+        )
+        return mine == theirs
 
 
 class Guest(Struct, frozen=True):

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Collection, Sequence
 from contextlib import nullcontext
+from functools import partial
 from urllib.parse import parse_qsl, urlencode
 
 from msgspec import structs
@@ -18,10 +19,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adk_prism.errors import NotFound, Unauthorized
 from adk_prism.server.guards.local_requests import KNOWN_KEY
+from adk_prism.server.identity.callback import Callback
 from adk_prism.server.identity.caller import SCOPE_KEY, Anyone, Caller, Guest, Principal
-from adk_prism.server.identity.credentials import Method
+from adk_prism.server.identity.credentials import Method, digest
+from adk_prism.server.identity.open_connections import OpenConnections, StillAllowed
 from adk_prism.server.identity.share_links import ShareLinks
 from adk_prism.server.identity.tickets import TicketOffice, place_of
+from adk_prism.server.identity.token_file import OF_FILE, TokenFile
 
 TICKET, SHARE = "ticket", "share"
 """Query parameters; removed before anything else sees the URL."""
@@ -29,6 +33,11 @@ TICKET, SHARE = "ticket", "share"
 OPEN_PATHS = frozenset({"/", "/health", "/ready", "/prism.svg"})
 OPEN_FOLDERS = ("/assets/",)
 """Public routes: health checks and the files of the web page, which has its own sign-in form."""
+
+MOST_ASKED = 4096
+"""Requests that are kept to ask an operator's function again, one for each credential: some megabytes."""
+_ASKED = "function"
+_CREDENTIAL_HEADERS = (b"authorization", b"cookie", b"x-api-key")
 
 BASIC = 'Basic realm="adk-prism", charset="UTF-8"'
 """Makes a browser ask for a token, if an address other than the page is opened by hand."""
@@ -48,6 +57,8 @@ class Identity:
         self._tickets = tickets
         self._links = links
         self._admins = frozenset(admins)
+        self._asked: dict[str, tuple[int, Scope]] = {}
+        """The last requests that operators' functions let in: which function, and the request."""
 
     @property
     def required(self) -> bool:
@@ -65,9 +76,11 @@ class Identity:
         if link := credentials.get(SHARE):
             return await self._by_link(link, path, scope)
         connection = HTTPConnection(scope)
-        for method in self._methods:
+        for number, method in enumerate(self._methods):
             principal = await method(connection)
             if principal is not None:
+                if isinstance(method, Callback):
+                    principal = self._remember(number, principal, scope)
                 return self._with_rights(principal)
         if path in OPEN_PATHS or path.startswith(OPEN_FOLDERS):
             return Anyone(_address(scope))
@@ -75,6 +88,47 @@ class Identity:
             "This server requires authentication: send Authorization: Bearer TOKEN.",
             BASIC if connection.headers.get("sec-fetch-mode") == "navigate" else "",
         )
+
+    # ------------------------------------------------------------------ checking again
+
+    def check_of(self, caller: Principal | Guest) -> StillAllowed | None:
+        """Return what tells whether a caller's credential is still valid; None if that cannot be told.
+
+        A user that a proxy names is the proxy's to sign out; a signed token is valid until it expires.
+        """
+        if isinstance(caller, Guest):
+            return partial(self._is_shared, caller)
+        kind, _, name = caller.credential.partition(" ")
+        if f"{kind} " == OF_FILE:
+            return partial(self._is_in_file, name, caller)
+        if kind == _ASKED and caller.credential in self._asked:
+            return partial(self._is_known, *self._asked[caller.credential], caller)
+        return None
+
+    async def _is_shared(self, guest: Guest) -> bool:
+        return await self._links.is_valid(guest)
+
+    async def _is_in_file(self, name: str, caller: Principal) -> bool:
+        files = (method for method in self._methods if isinstance(method, TokenFile))
+        owners = (self._with_rights(owner) for file in files if (owner := file.owner(name)))
+        return any(owner.has_rights_of(caller) for owner in owners)
+
+    async def _is_known(self, number: int, scope: Scope, caller: Principal) -> bool:
+        try:
+            found = await self._methods[number](HTTPConnection(scope))
+        except Unauthorized:
+            return False
+        return found is not None and self._with_rights(found).has_rights_of(caller)
+
+    def _remember(self, number: int, principal: Principal, scope: Scope) -> Principal:
+        """Keep what an operator's function was asked, so that it can be asked again."""
+        said = [value for name, value in scope["headers"] if name in _CREDENTIAL_HEADERS]
+        name = f"{_ASKED} {digest(repr((number, principal.user, said))).hex()}"
+        self._asked.pop(name, None)
+        self._asked[name] = (number, dict(scope))
+        while len(self._asked) > MOST_ASKED:
+            del self._asked[next(iter(self._asked))]
+        return structs.replace(principal, credential=name)
 
     def _with_rights(self, principal: Principal) -> Principal:
         if principal.user in self._admins:
@@ -87,6 +141,9 @@ class Identity:
         # Tickets are for `EventSource` and `WebSocket`, which only send GET requests.
         if caller is None or scope.get("method", "GET") != "GET":
             raise Unauthorized("The ticket is unknown, used, expired, or for another URL.")
+        check = self.check_of(caller)
+        if check is not None and not await check():
+            raise Unauthorized("Who requested the ticket may no longer use it. Sign in again.")
         return caller
 
     async def _by_link(self, token: str, path: str, scope: Scope) -> Guest:
@@ -126,14 +183,14 @@ def _address(scope: Scope) -> str:
 class IdentifyMiddleware:
     """Sets the caller of each request and socket, or refuses it.
 
-    Streams and sockets are closed when the token expires or the share link is revoked. A stream is cut, so
-    that its client reconnects with a new token; a socket is closed with 1008.
+    Streams and sockets are closed when the credential expires, is revoked or changes its rights. A stream is
+    cut, so that its client reconnects with a new token; a socket is closed with 1008.
     """
 
-    def __init__(self, app: ASGIApp, identity: Identity, links: ShareLinks) -> None:
+    def __init__(self, app: ASGIApp, identity: Identity, opened: OpenConnections) -> None:
         self._app = app
         self._identity = identity
-        self._links = links
+        self._opened = opened
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -143,18 +200,23 @@ class IdentifyMiddleware:
         scope[SCOPE_KEY] = caller
         if not isinstance(caller, Anyone) and (notify := scope.get(KNOWN_KEY)) is not None:
             notify()
-        if isinstance(caller, Anyone) or caller.expires is None:
+        if isinstance(caller, Anyone):
             await self._app(scope, receive, send)
         else:
-            await self._while_allowed(caller, caller.expires, scope, receive, send)
+            await self._while_allowed(caller, scope, receive, send)
 
     async def _while_allowed(
-        self, caller: Caller, expires: float, scope: Scope, receive: Receive, send: Send
+        self, caller: Principal | Guest, scope: Scope, receive: Receive, send: Send
     ) -> None:
+        left = None if caller.expires is None else caller.expires - time.time()
+        check = self._identity.check_of(caller)
         try:
-            async with asyncio.timeout(expires - time.time()) as limit:
-                watched = self._links.watching(caller, limit) if isinstance(caller, Guest) else None
-                with watched or nullcontext():
+            async with asyncio.timeout(left) as limit:
+                name = caller.credential if isinstance(caller, Principal) else f"link {caller.link}"
+                held = (
+                    self._opened.holding(name, check, limit) if check is not None else nullcontext()
+                )
+                with held:
                     await self._app(scope, receive, send)
         except TimeoutError:
             if not limit.expired():

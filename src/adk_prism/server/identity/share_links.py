@@ -11,8 +11,8 @@ import asyncio
 import secrets
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
@@ -64,7 +64,11 @@ class ShareLinks:
         self._clock = clock
         self._store: sqlite3.Connection | None = None
         self._lock = Lock()
-        self._open: dict[str, set[asyncio.Timeout]] = {}
+        self._revoked: Callable[[str], None] = lambda _: None
+
+    def on_revoked(self, act: Callable[[str], None]) -> None:
+        """Call a function with each link that is revoked here."""
+        self._revoked = act
 
     @asynccontextmanager
     async def closing(self) -> AsyncIterator[None]:
@@ -97,9 +101,7 @@ class ShareLinks:
         """Revoke a link and close its open streams. Raise `NotFound`."""
         if self._is_unused() or not await asyncio.to_thread(self._delete, run, link):
             raise NotFound("This run has no such share link.")
-        for limit in self._open.pop(link, ()):
-            if not limit.expired():
-                limit.reschedule(asyncio.get_running_loop().time())
+        self._revoked(link)
 
     async def guest(self, token: str) -> Guest | None:
         """Return the guest of a link's token; None if the link is unknown or has expired."""
@@ -108,17 +110,11 @@ class ShareLinks:
         found = await asyncio.to_thread(self._find, token)
         return found if found and found.expires > self._clock() else None
 
-    @contextmanager
-    def watching(self, guest: Guest, limit: asyncio.Timeout) -> Iterator[None]:
-        """Register an open request of a guest: `limit` ends it when the link is revoked."""
-        opened = self._open.setdefault(guest.link, set())
-        opened.add(limit)
-        try:
-            yield
-        finally:
-            opened.discard(limit)
-            if not opened:
-                self._open.pop(guest.link, None)
+    async def is_valid(self, guest: Guest) -> bool:
+        """Return whether a guest's link is still there."""
+        if guest.expires <= self._clock():
+            return False
+        return any(link.id == guest.link for link in await self.of_run(guest.run))
 
     # ------------------------------------------------------------------ the store, in a thread
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import structs
 from starlette.requests import HTTPConnection
 
 from adk_prism.errors import NoIdentity, PrismError, UsageError
@@ -22,7 +23,10 @@ from adk_prism.server.guards.name_rules import check_user
 from adk_prism.server.identity.caller import Principal
 from adk_prism.server.identity.credentials import LONGEST, bearer, digest
 
-LOOK_EVERY = 1.0
+OF_FILE = "token "
+"""How the name of such a credential begins."""
+
+LOOK_EVERY = 0.5
 """Seconds between two checks of the file's time."""
 
 SCOPES = frozenset({"admin", "record"})
@@ -45,8 +49,13 @@ class TokenFile:
         token = bearer(connection)
         if not token:
             return None
+        return self.owner(digest(token).hex())
+
+    def owner(self, name: str) -> Principal | None:
+        """Return the user of the token with this digest; None if it is not in the file (any more)."""
         self._refresh()
-        return self._owners.get(digest(token))
+        found = self._owners.get(bytes.fromhex(name))
+        return structs.replace(found, credential=f"{OF_FILE}{name}") if found is not None else None
 
     def _refresh(self) -> None:
         now = time.monotonic()

@@ -26,6 +26,8 @@ class Observability:
     calls: RequestTracker
     errors: ErrorTexts
     """The full texts of errors, for callers who may see them."""
+    secrets: Secrets
+    """What is removed from everything that is stored or reported."""
     listens: bool = False
     """This process was started as a server (`adk-prism serve`): its options say who can reach it."""
 
@@ -46,7 +48,7 @@ def open_observability(
     if settings.access_log:
         ended.append(access_log(settings.log_format))
     trail = open_audit_log(settings.audit, complete)
-    return Observability(complete, metrics, trail, RequestTracker(ended), errors, listens)
+    return Observability(complete, metrics, trail, RequestTracker(ended), errors, secrets, listens)
 
 
 def error_rule(settings: Settings, *, listens: bool) -> ErrorRule:

@@ -27,6 +27,7 @@ from google.genai import types
 
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.source.adk.current_runner import current_runner
+from adk_prism.source.known_secrets import secret_values
 from adk_prism.source.model_calls.seen_call import Detail
 from adk_prism.source.nodes import tracker
 from adk_prism.source.nodes.callbacks import SIGNALS, NodeCallbacks, see
@@ -38,7 +39,7 @@ from adk_prism.source.recorder.recording import RunRecording
 from adk_prism.source.recorder.runner_errors import CURRENT, observe_runners
 from adk_prism.source.recorder.sender import LAST, Sender
 from adk_prism.source.run_observer import SCOPE, Scope
-from adk_prism.source.secrets import Secrets, secret_values
+from adk_prism.source.secrets import Secrets
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 URL, TOKEN, FILE = "ADK_PRISM_RECORD_URL", "ADK_PRISM_TOKEN", "ADK_PRISM_RECORD_FILE"

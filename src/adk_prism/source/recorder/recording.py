@@ -17,7 +17,17 @@ from google.adk.workflow import BaseNode
 
 from adk_prism.diagnostics import Report
 from adk_prism.facts.capture_ending import CaptureEnding
-from adk_prism.runlog.entry import NOTHING, AgentEvent, Entry, Origin, Record, RunEnded, RunStarted
+from adk_prism.runlog.entry import (
+    NOTHING,
+    AgentEvent,
+    Entry,
+    Origin,
+    Record,
+    RunEnded,
+    RunStarted,
+    pack,
+    unpack,
+)
 from adk_prism.source.adk.restored_events import INTERNAL_PREFIX
 from adk_prism.source.agents import list_agents
 from adk_prism.source.live.audio_log import AudioLog, audio_in
@@ -28,6 +38,7 @@ from adk_prism.source.recorder.outbox import OutboundRun, Outbox
 from adk_prism.source.redaction import Serialiser, content_json, state_json, values_json
 from adk_prism.source.run_observer import RunObserver, Scope
 from adk_prism.source.secrets import Secrets
+from adk_prism.source.stream_redaction import RunRedaction
 from adk_prism.version import VERSION
 
 USER = "user"
@@ -55,7 +66,7 @@ class RunRecording:
         self.has_room = True
         """Whether all records have found room so far."""
         self._outbox = outbox
-        self._secrets = secrets
+        self._redaction = RunRedaction(secrets)
         self._ending = CaptureEnding()
         self._is_final = False
         """The last event was an agent's last word, as ADK defines it."""
@@ -85,10 +96,12 @@ class RunRecording:
     def _put(self, record: Record, when: float | None = None) -> None:
         if self.out.state != "open":
             return
-        record = self._secrets.record(record)
-        self._ending.feed(Entry(self.out.cursor + 1, 0.0, record))
         now = time.time() if when is None else when
-        self.has_room = self._outbox.put(self.out, now, record)
+        kind, data = pack(record)
+        for each in self._redaction.feed(kind, data):
+            clean = record if each[1] is data else unpack(*each)
+            self._ending.feed(Entry(self.out.cursor + 1, 0.0, clean))
+            self.has_room = self._outbox.put(self.out, now, clean)
 
     async def _emit(self, record: Record | Entry | SeenCall) -> None:
         if isinstance(record, SeenCall):
