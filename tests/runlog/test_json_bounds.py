@@ -126,7 +126,9 @@ async def test_nothing_larger_enters_a_log() -> None:
     await log.open()
     deep = lists(500)
     event = b'{"author":"a","output":%b,"text":"%b"}' % (deep, b"x" * (MAX_BYTES + 1))
-    start = RunStarted(run="r", origin=Origin(app="a", user="u", session="s"), state={"odd": Raw(deep)})
+    start = RunStarted(
+        run="r", origin=Origin(app="a", user="u", session="s"), state={"odd": Raw(deep)}
+    )
     await log.append(RunId("r"), [start])
     await log.append(RunId("r"), [AgentEvent(event)])
     await log.append(RunId("r"), [ChildEvent(call="c", event=Raw(event))])

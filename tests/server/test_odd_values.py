@@ -79,9 +79,7 @@ VALUES: dict[str, Callable[[], Any]] = {
 SERVICES: dict[str, Callable[[Path], BaseSessionService]] = {
     "memory": lambda _: InMemorySessionService(),
     "sqlite": lambda folder: SqliteSessionService(str(folder / "sessions.db")),
-    "database": lambda folder: DatabaseSessionService(
-        f"sqlite+aiosqlite:///{folder}/sessions.db"
-    ),
+    "database": lambda folder: DatabaseSessionService(f"sqlite+aiosqlite:///{folder}/sessions.db"),
 }
 
 
@@ -125,7 +123,7 @@ async def read_everything(stage: Stage, run: str, session: str = SESSION) -> Non
         f"{runs}/feedback",
         "/api/runs?q=kept",
         "/api/runs?q=core",
-        f"/api/runs/compare?a={run}&b={run}",
+        f"/api/compare?a={run}&b={run}",
         "/api/conversations",
         f"/api/copilotkit/threads/{session}/messages?agentId={APP}",
         f"/api/copilotkit/threads/{session}/events?agentId={APP}",
@@ -136,7 +134,11 @@ async def read_everything(stage: Stage, run: str, session: str = SESSION) -> Non
         answer = await stage.client.get(path)
         assert answer.status_code < 500, (path, answer.text[:300])
         if path.startswith(runs) and "model-calls" not in path:
-            assert answer.status_code in (200, 409, 422), (path, answer.status_code, answer.text[:300])
+            assert answer.status_code in (200, 409, 422), (
+                path,
+                answer.status_code,
+                answer.text[:300],
+            )
     last = (await stage.client.get(runs)).json()["cursor"]
     for cursor in range(1, last + 1):
         for path in (f"{runs}/entries/{cursor}", f"{runs}/view?at={cursor}"):
