@@ -24,6 +24,7 @@
     │   └── Fenced            … another owner has taken the run over
     ├── NoSessions            the sessions cannot be read or written now (503)
     ├── NoIdentity            who the caller is cannot be found out now (503)
+    ├── Busy                  the server has too much to do; ask again in a moment (503)
     ├── Draining              the server is going down; ask again elsewhere (503)
     └── ProtocolError         we were about to emit something illegal: a bug
 
@@ -170,6 +171,11 @@ class NoSessions(PrismError):
 class NoIdentity(PrismError):
     status = 503
     title = "Identity provider unavailable"
+
+
+class Busy(PrismError):
+    status = 503
+    title = "Busy"
 
 
 class Draining(PrismError):

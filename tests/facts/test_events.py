@@ -307,7 +307,7 @@ ODD = [
     Case(
         "too deep for any reader",
         [b'{"author":"agent","output":' + b"[" * 3000 + b"]" * 3000 + b"}"],
-        ["output " + "[" * 254 + '"[nested too deep]"' + "]" * 254],
+        ["output " + "[" * 127 + '"[cut: nested too deep]"' + "]" * 127],
     ),
     Case(
         "a number that no double holds, in an error",

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adk_prism.facts.strict_json import MAX_DEPTH, repair
+from adk_prism.facts.strict_json import repair
+from adk_prism.runlog.json_bounds import MAX_DEPTH, MAX_DIGITS
 
 
 class Case(NamedTuple):
@@ -24,7 +25,7 @@ def same(id: str, value: bytes) -> Case:
     return Case(id, value, value)
 
 
-CUT = b'"[nested too deep]"'
+CUT = b'"[cut: nested too deep]"'
 
 CASES = [
     Case("NaN", b"NaN", b"null"),
@@ -62,7 +63,12 @@ CASES = [
     same("constructor as a value", b'["constructor",{"prototype":1}]'),
     same("an array between", b'{"constructor":[{"prototype":1}]}'),
     same("the one before", b'[{"constructor":1},{"prototype":1}]'),
-    same("numbers of any size", b"[1e400,-0," + b"9" * 5000 + b",0.1e-999,9007199254740993]"),
+    same("large numbers", b"[1e400,-0," + b"9" * MAX_DIGITS + b",0.1e-999,9007199254740993]"),
+    Case(
+        "a number that Python does not read",
+        b'["' + b"9" * 6001 + b'",-' + b"9" * 6001 + b",1]",
+        b'["' + b"9" * 6001 + b'","[cut: a number of 6001 digits]",1]',
+    ),
     same("as deep as allowed", b"[" * MAX_DEPTH + b"]" * MAX_DEPTH),
     Case(
         "one deeper",

@@ -42,7 +42,8 @@ from adk_prism.apps.tour.agent import tour_app
 from adk_prism.apps.tour.scenarios import SCENARIOS
 from adk_prism.diagnostics import ignore
 from adk_prism.runlog.entry import AgentEvent
-from adk_prism.source.plain_json import CIRCULAR, TOO_DEEP
+from adk_prism.runlog.json_bounds import TOO_DEEP
+from adk_prism.source.plain_json import CIRCULAR
 from adk_prism.source.redaction import (
     _ADK,
     _AUTH,

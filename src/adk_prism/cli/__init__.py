@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from typing import NoReturn, Protocol, cast
 
 from adk_prism.cli import words
+from adk_prism.cli.server_output import keep_printing
 from adk_prism.cli.terminal import CLEAR, has_colour, is_screen, painted
 from adk_prism.console.rows import Style
 from adk_prism.errors import NotBuilt, PrismError, UsageError
@@ -57,6 +58,7 @@ class Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (without the program's name) and return its exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
+    keep_printing("stderr")
     try:
         return _run(given)
     except PrismError as error:

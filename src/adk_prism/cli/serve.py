@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from adk_prism.cli import fail, words
 from adk_prism.cli.adk_options import add_adk_options
 from adk_prism.cli.serve_loop import run_server
+from adk_prism.cli.server_output import keep_printing
 from adk_prism.cli.setting_groups import GROUPS
 from adk_prism.cli.terminal import progress
 from adk_prism.diagnostics import Diagnostic, Report
@@ -48,6 +49,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Serve until a signal arrives. Raise `PrismError` if the server cannot start."""
+    keep_printing("stdout")
     settings = settings_of(args)
     try:
         listening = _listen(settings, settings.port)

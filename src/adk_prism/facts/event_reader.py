@@ -127,7 +127,7 @@ class EventReader:
             repaired = repair(raw)
             if repaired is not raw:
                 return self.read(cursor, repaired)
-            return [Unrecognised("event", _as_json(raw))]
+            return [Unrecognised("event", unread_json(raw))]
         self.sign = Sign.of(event)
         self.ending.is_partial = bool(event.partial)
         if known is None:
@@ -450,7 +450,7 @@ def _ends_model_call(event: AdkEvent) -> bool:
     return not parts or any(part.function_response is None for part in parts)
 
 
-def _as_json(raw: bytes) -> Raw:
+def unread_json(raw: bytes) -> Raw:
     """Return an unreadable event as JSON if it is JSON, else as a JSON string."""
     try:
         msgspec.json.decode(raw)

@@ -30,6 +30,14 @@ def read_value(raw: Raw | bytes) -> Any:
         return None
 
 
+def read_stored(raw: Raw | bytes) -> Any:
+    """Return the value as it was stored; repaired only if it cannot be read, None if it is not JSON."""
+    try:
+        return msgspec.json.decode(bytes(raw))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return read_value(raw)
+
+
 def read_object(raw: Raw | bytes) -> dict[str, Any]:
     """Return the object; an empty one for any other value."""
     value = read_value(raw)

@@ -17,7 +17,7 @@ from adk_prism.facts.agent_text import AgentText
 from adk_prism.facts.annotator import Annotator
 from adk_prism.facts.calls.open_calls import OpenCall
 from adk_prism.facts.derived_nodes import DerivedNodes
-from adk_prism.facts.event_reader import EventReader
+from adk_prism.facts.event_reader import EventReader, unread_json
 from adk_prism.facts.json_value import read_object
 from adk_prism.facts.live_turns import NOTHING_SAID, Sign, Turns
 from adk_prism.facts.model import (
@@ -114,7 +114,7 @@ class Reader:
                 assert_never(record)
 
     def _read(self, cursor: int, event: bytes) -> list[Fact]:
-        facts = self._retries.feed(self._events.read(cursor, event))
+        facts = self._retries.feed(_read_event(self._events, cursor, event))
         added = self._annotate(cursor, facts, self._events.text)
         facts = self._nodes.feed(facts)
         if added:
@@ -239,7 +239,7 @@ class Reader:
 
     def _nested(self, cursor: int, record: ChildEvent) -> list[Fact]:
         reader = self._children.setdefault(record.node or record.call, EventReader())
-        facts = reader.read(cursor, bytes(record.event))
+        facts = _read_event(reader, cursor, bytes(record.event))
         nested: list[Fact] = [Nested(record.node, record.call, fact) for fact in facts]
         return [*nested, *self._annotate(cursor, nested)]
 
@@ -261,6 +261,17 @@ class Reader:
             captured=self._captured,
             owing=calls.owing,
         )
+
+
+def _read_event(reader: EventReader, cursor: int, event: bytes) -> list[Fact]:
+    """Return what an event means; that it was not understood, if reading it fails.
+
+    What is in a log stays there: an event that cannot be read must not make the others unreadable.
+    """
+    try:
+        return reader.read(cursor, event)
+    except Exception:  # nothing is lost: the event is shown as it is
+        return [fact.Unrecognised("event", unread_json(event))]
 
 
 def _query(record: RunStarted) -> str:

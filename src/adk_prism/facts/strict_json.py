@@ -7,20 +7,16 @@ Decides what is repaired, and how:
   the key `constructor` becomes `(prototype)`: the AI SDK's parser throws at both (ai 6.0.326 and
   7.0.169, its copy of secure-json-parse); the brackets keep the name legible;
 - the key `constructor` of a null becomes `(constructor)`: that parser falls over it in ai 6.0.0;
-- what is nested deeper than `MAX_DEPTH` becomes the string `"[nested too deep]"`.
-Numbers stay as they are written, whatever their size. It rewrites tokens and builds no values, so
-the depth of its input costs no stack. What is not JSON at all is returned unchanged.
+- what is nested too deep, and a number with too many digits, is cut (`runlog.json_bounds`). What enters a log
+  is cut there; here it is what an older log or a file holds.
+It rewrites tokens and builds no values, so the depth of its input costs no stack. What is not JSON at all is returned unchanged.
 """
 
 from __future__ import annotations
 
 import re
 
-MAX_DEPTH = 255
-"""Nothing that ADK can serialise is cut: pydantic stops one level earlier. Readers (Python's json,
-msgspec) take about a thousand levels, so a frame around the value is possible."""
-
-_TOO_DEEP = b'"[nested too deep]"'
+from adk_prism.runlog.json_bounds import bound_structure
 
 # Rare bytes, looked for first. Numbers: `int in bytes` costs a seventh of `bytes in bytes`.
 _UNDERSCORE, _BACKSLASH, _N, _I = b"_\\NI"
@@ -57,10 +53,6 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 
-_DEEP = b"[" * (MAX_DEPTH + 1)
-_BRACKETS = bytes.maketrans(b"{}", b"[]")
-_ALL_BUT_STRUCTURE = bytes(set(range(256)) - set(b'[]{}"'))
-
 
 def repair(value: bytes, *, parsed: bool = False) -> bytes:
     """Return a JSON value that strict readers accept: the same object if it already is one.
@@ -76,9 +68,9 @@ def repair(value: bytes, *, parsed: bool = False) -> bytes:
         value = _NAN.sub(lambda match: match["string"] or b"null", value)
     value = _PROTO.sub(b'"(__proto__)"', value)
     value = _NULL_CONSTRUCTOR.sub(b'"(constructor)"', value)
-    if (_CONSTRUCTOR.search(value) and _PROTOTYPE.search(value)) or _is_too_deep(value):
-        value = _repair_structure(value)
-    return value
+    if _CONSTRUCTOR.search(value) and _PROTOTYPE.search(value):
+        value = _rename_prototypes(value)
+    return bound_structure(value)
 
 
 def _is_sound(value: bytes) -> bool:
@@ -88,7 +80,7 @@ def _is_sound(value: bytes) -> bool:
         or (b"constructor" in value and _is_trap(value))
         or (_BACKSLASH in value and _SUSPECT_ESCAPE.search(value))
         or (not value.isascii() and not _is_utf8(value))
-        or (len(value) > 2 * MAX_DEPTH and _is_too_deep(value))
+        or bound_structure(value) is not value
     )
 
 
@@ -110,53 +102,20 @@ def _is_utf8(value: bytes) -> bool:
     return True
 
 
-def _is_too_deep(value: bytes) -> bool:
-    """Measure the depth by peeling: each round takes the innermost brackets away."""
-    if not _has_many_brackets(value):
-        return False
-    # With escaped quotation marks gone, every second piece between the others is outside strings.
-    value = value.replace(rb"\\", b"").replace(rb"\"", b"")
-    brackets = b"".join(value.translate(_BRACKETS, _ALL_BUT_STRUCTURE).split(b'"')[::2])
-    if _DEEP in brackets:
-        return True
-    for _ in range(MAX_DEPTH):
-        if not brackets:
-            return False
-        brackets = brackets.replace(b"[]", b"")
-    return bool(brackets)
-
-
-def _has_many_brackets(value: bytes) -> bool:
-    """Return whether there are enough of them to be too deep. Counted by leaving them out: that jumps from
-    one to the next, where `count` looks at every byte, and takes four times as long."""
-    rest = value.replace(b"[", b"").replace(b"{", b"")
-    return len(value) - len(rest) > MAX_DEPTH
-
-
-def _repair_structure(value: bytes) -> bytes:
-    """Rename `prototype` under `constructor`, and cut what is too deep."""
+def _rename_prototypes(value: bytes) -> bytes:
+    """Rename `prototype` in objects under the key `constructor`."""
     out: list[bytes] = []
     copied = 0
-    depth = 0
     inside: list[bool] = []
-    """For each open container that is kept: whether it is under the key `constructor`."""
+    """For each open container: whether it is under the key `constructor`."""
     under = False
     for match in _TOKEN.finditer(value):
         kind = match.lastgroup
         if kind == "open":
-            depth += 1
-            if depth <= MAX_DEPTH:
-                inside.append(under)
-            elif depth == MAX_DEPTH + 1:
-                out += (value[copied : match.start()], _TOO_DEEP)
-                copied = len(value)  # Until it closes, the rest is left out.
-        elif kind == "close":
-            if depth == MAX_DEPTH + 1:
-                copied = match.end()
-            elif 0 < depth <= MAX_DEPTH:
-                inside.pop()
-            depth -= 1
-        elif kind == "prototype" and depth <= MAX_DEPTH and inside and inside[-1]:
+            inside.append(under)
+        elif kind == "close" and inside:
+            inside.pop()
+        elif kind == "prototype" and inside and inside[-1]:
             out += (value[copied : match.start()], b'"(prototype)"')
             copied = match.end()
         under = kind == "constructor"

@@ -6,7 +6,7 @@ knows the same.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 import msgspec
@@ -15,6 +15,7 @@ from msgspec import Raw, structs
 from adk_prism.errors import NotFound
 from adk_prism.facts.calls.pending import Pending
 from adk_prism.facts.run_reader import Reader
+from adk_prism.pipeline.off_loop import feed_run
 from adk_prism.pipeline.turns import (
     ChatHistory,
     ChatRun,
@@ -134,6 +135,10 @@ class Chats:
                 else:
                     pending.pass_on(decisions, continues.answers)
         return pending
+
+    async def feed(self, run: RunId, feed: Callable[[Entry], object]) -> None:
+        """Feed a run's committed entries, in a thread where they are large."""
+        await feed_run(self._log, run, feed)
 
     async def entries(self, run: RunId) -> AsyncGenerator[Entry, None]:
         """Yield a run's committed entries."""

@@ -27,6 +27,7 @@ from adk_prism.commands import (
 from adk_prism.diagnostics import Report
 from adk_prism.errors import Conflict, NotFound
 from adk_prism.facts.adk_event import CONFIRMATION
+from adk_prism.facts.json_value import read_object
 from adk_prism.pipeline import answer_matching as matching
 from adk_prism.pipeline import continuation, questions
 from adk_prism.pipeline.answered_message import (
@@ -601,6 +602,6 @@ def _adk_decision(adk_id: str, value: Any) -> Decision:
 
 
 def _parts(message: Raw) -> list[dict[str, Any]]:
-    tree = msgspec.json.decode(bytes(message)) if bytes(message) else {}
+    tree = read_object(message)
     parts = tree.get("parts") if isinstance(tree, dict) else None
     return [part for part in parts or () if isinstance(part, dict)]

@@ -18,6 +18,7 @@ from msgspec import Raw
 from adk_prism.errors import BadPosition
 from adk_prism.facts.model import Fact, Nested
 from adk_prism.facts.run_reader import Reader
+from adk_prism.pipeline.off_loop import feed_batch
 from adk_prism.pipeline.protocols import formats
 from adk_prism.projection.contract import Payload
 from adk_prism.proof_text.annotator import ProofAnnotator
@@ -112,11 +113,9 @@ class _Rows:
     async def read(self, log: RunLog, run: RunId, until: int) -> None:
         async with aclosing(log.read(run, self.last)) as batches:
             async for batch in batches:
-                for entry in batch:
-                    self._add(entry)
-                    if entry.cursor == until:
-                        return
-                await asyncio.sleep(0)  # a long run is read in turns with everything else
+                await feed_batch([entry for entry in batch if entry.cursor <= until], self._add)
+                if self.last >= until:
+                    return
 
     def _add(self, entry: Entry) -> None:
         row = self.known[entry.cursor] = self._lens.feed(entry)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from contextlib import aclosing, suppress
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager, suppress
 
 from adk_prism.facts.pricing import Prices
+from adk_prism.pipeline.off_loop import feed_run
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import RunId
 from adk_prism.view.film import Film
@@ -19,18 +21,21 @@ KEPT_FILMS = 16
 """Films cached at the same time: a few people with a few windows each."""
 KEPT_BYTES = 128 * 1024**2
 """Stored size of their runs, together; a film is about as large as what it was folded from. The last
-one looked at stays, whatever its size."""
+one looked at stays, whatever its size, until nobody has looked at it for `KEPT_SECONDS`."""
+KEPT_SECONDS = 120.0
+"""For which a film is kept that nobody looks at: a person who reads what is shown comes back sooner."""
 
 
 class _Kept:
     """A film, and the lock that lets one look at a time feed it."""
 
-    __slots__ = ("bytes", "film", "lock")
+    __slots__ = ("bytes", "expiry", "film", "lock")
 
     def __init__(self, prices: Prices) -> None:
         self.film = Film(prices)
         self.lock = asyncio.Lock()
         self.bytes = 0
+        self.expiry: asyncio.TimerHandle | None = None
 
 
 class Films:
@@ -54,19 +59,40 @@ class Films:
 
     async def of(self, run: RunId) -> Film:
         """Return the film of a run, up to its last committed entry. Raise `NotFound` or `Gone`."""
+        async with self.held(run) as film:
+            return film
+
+    @asynccontextmanager
+    async def held(self, run: RunId) -> AsyncIterator[Film]:
+        """Give the film of a run, which does not grow meanwhile: it can be read in a thread.
+
+        Raise `NotFound` or `Gone`.
+        """
         try:
             summary = await self._log.summary(run)
             kept = self._kept.setdefault(run, _Kept(self._prices))
             self._kept.move_to_end(run)
             async with kept.lock:
-                await self._grow(run, kept.film)
-        except Exception:
-            # Gone from the log, or not readable: nothing half folded is kept.
+                await feed_run(self._log, run, kept.film.feed, kept.film.last)
+                kept.bytes = summary.bytes
+                self._forget()
+                self._expire(run, kept)
+                yield kept.film
+        except BaseException:
+            # Gone from the log, not readable, or left halfway: nothing half folded is kept.
             self._kept.pop(run, None)
             raise
-        kept.bytes = summary.bytes
-        self._forget()
-        return kept.film
+
+    def _expire(self, run: RunId, kept: _Kept) -> None:
+        """Forget a film some time from now, unless somebody looks at it before."""
+        if kept.expiry is not None:
+            kept.expiry.cancel()
+        loop = asyncio.get_running_loop()
+        kept.expiry = loop.call_later(KEPT_SECONDS, self._drop, run, kept)
+
+    def _drop(self, run: RunId, kept: _Kept) -> None:
+        if self._kept.get(run) is kept:
+            del self._kept[run]
 
     async def past(self, run: RunId, cursor: int, patience: float) -> Film:
         """Return the film once it goes past a cursor, the run is over, or patience has run out."""
@@ -88,13 +114,6 @@ class Films:
         for limit in self.waiting:
             if not limit.expired():
                 limit.reschedule(0)
-
-    async def _grow(self, run: RunId, film: Film) -> None:
-        async with aclosing(self._log.read(run, film.last)) as batches:
-            async for batch in batches:
-                for entry in batch:
-                    film.feed(entry)
-                await asyncio.sleep(0)  # a long run is folded in turns with everything else
 
     def _forget(self) -> None:
         total = sum(kept.bytes for kept in self._kept.values())

@@ -19,12 +19,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 from uuid import uuid4
 
-import msgspec
 from msgspec import Raw, Struct, structs
 
 from adk_prism.commands import ChangeState, RunAgent, Submit
 from adk_prism.diagnostics import Report
 from adk_prism.errors import Conflict, Unprocessable
+from adk_prism.facts.json_value import read_object, read_stored
 from adk_prism.pipeline.conversation import Conversations, Start
 from adk_prism.pipeline.fork_history import ForkHistories, ForkHistory, ForkTarget, as_copy
 from adk_prism.pipeline.fork_links import link_fork
@@ -362,9 +362,9 @@ def _without(past: Sequence[Entry], keys: Collection[str]) -> list[Entry]:
 
 
 def _value(raw: Raw | None) -> Any:
-    return None if raw is None else msgspec.json.decode(raw)
+    return None if raw is None else read_stored(raw)
 
 
 def _text(message: Raw) -> str:
-    parts = msgspec.json.decode(bytes(message)).get("parts") or []
+    parts = read_object(message).get("parts") or []
     return "".join(part.get("text") or "" for part in parts)

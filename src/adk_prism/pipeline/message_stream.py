@@ -102,8 +102,7 @@ async def build_history(
         first = place.turn.first
         if first.head.live:
             history.begin_live_run(first.summary.run)
-            async for entry in chats.entries(first.summary.run):
-                history.feed(entry)
+            await chats.feed(first.summary.run, history.feed)
             continue
         history.user_message(place.turn.user_message, first.head, first.summary.started)
         if not place.turn.live:
@@ -113,8 +112,7 @@ async def build_history(
 async def _build_answer(chats: Chats, place: Shown, history: History) -> None:
     for index, run in enumerate(place.turn.runs):
         history.begin_run(scope_of(place, index))
-        async for entry in chats.entries(run.summary.run):
-            history.feed(entry)
+        await chats.feed(run.summary.run, history.feed)
 
 
 class MessageStream:

@@ -21,6 +21,7 @@ from adk_prism.pipeline.model_call_writer import ModelCallWriter, append_foreign
 from adk_prism.pipeline.runs import new_run
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import Entry, ModelCalled, Origin, RunId, RunStarted, pack, unpack
+from adk_prism.runlog.json_bounds import bound_json
 from adk_prism.runlog.leases import Leases, LocalLeases
 from adk_prism.source.model_calls.recorded_call import from_file
 from adk_prism.source.recording_file import read_run
@@ -123,10 +124,10 @@ def cleaned(entry: Entry) -> Entry:
         from_file(entry.record)  # says what is wrong with it before anything is stored
     kind, payload = pack(entry.record)
     try:
-        clean = foreign_json(payload)
+        clean = foreign_json(bound_json(payload))
     except (ValueError, RecursionError):
         raise SourceError(
-            f"Entry {entry.cursor} may hold a credential, and is nested too deeply to look for it."
+            f"Entry {entry.cursor} may hold a credential, and cannot be read to look for it."
         ) from None
     return entry if clean is payload else Entry(entry.cursor, entry.time, unpack(kind, clean))
 

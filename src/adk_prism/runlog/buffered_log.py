@@ -228,7 +228,8 @@ class BufferedLog(HookedLog):
         assert self._commits is not None, "who writes groups is open"
         self._active[live.run] = live
         live.is_left, live.taken, live.taken_bytes = False, live.committed, live.bytes
-        records, packed = self._packed([RunEnded(outcome="failed", code=LOG_UNAVAILABLE)])
+        ended = RunEnded(outcome="failed", code=LOG_UNAVAILABLE)
+        records, packed, _ = self._packed(live, [ended], None)
         now = self._clock()
         entries = live.take(records, packed, now)
         size, weight = live.taken_bytes, live.taken_bytes - live.bytes

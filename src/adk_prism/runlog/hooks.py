@@ -1,7 +1,7 @@
-"""What a server attaches to a run log: redaction of every record, and an observer.
+"""What every record passes on its way into a run log: the bounds of JSON, redaction, and an observer.
 
-Redaction is here because `append` is the only way into a log: no writer can forget it. It works on a
-record's stored form, so a record is encoded once.
+Bounds and redaction are here because `append` is the only way into a log: no writer can forget them. They
+work on a record's stored form, so a record is encoded once.
 """
 
 from __future__ import annotations
@@ -12,13 +12,20 @@ from contextlib import contextmanager
 from msgspec import structs
 
 from adk_prism.runlog.contract import LogObserver, Redact, StreamRedact
-from adk_prism.runlog.entry import EVENT, AgentEvent, Record, RunId, unpack
+from adk_prism.runlog.entry import EVENT, AgentEvent, Record, RunId, RunStarted, unpack
+from adk_prism.runlog.json_bounds import bound_json, bound_structure
 from adk_prism.runlog.notes import Note, check_note
 from adk_prism.runlog.recorder_run_id import is_recorded
 from adk_prism.runlog.run_state import Packed, RunState, pack_all
 
 PIECE, NOTE = "Piece", "Note"
 """The kinds that the redaction gets for pieces and notes."""
+_START = RunStarted.__name__
+
+
+def _bounded(kind: str, payload: bytes) -> bytes:
+    """Return a record's stored form within the bounds. The message that starts a run was limited already."""
+    return bound_structure(payload) if kind == _START else bound_json(payload)
 
 
 class HookedLog:
@@ -48,15 +55,14 @@ class HookedLog:
         They can be more than were given: what was held back of a stream comes before its end.
         """
         packed, stream = pack_all(records), self._stream_of(live)
-        if stream is None and self._redact is None:
-            return records, packed, times
         stored: list[Packed] = []
         of: list[int] = []
         for index, (kind, payload) in enumerate(packed):
+            bounded = _bounded(kind, payload)
             found = (
-                stream.feed(kind, payload)
+                stream.feed(kind, bounded)
                 if stream is not None
-                else [(kind, self._redacted(kind, payload))]
+                else [(kind, self._redacted(kind, bounded))]
             )
             stored += found
             of += [index] * len(found)
@@ -78,6 +84,8 @@ class HookedLog:
 
     def _is_clean(self, live: RunState, event: AgentEvent) -> bool:
         """Return whether an event may be stored as it is. True is certain."""
+        if _bounded(EVENT, event.event) is not event.event:
+            return False
         stream = self._stream_of(live)
         if stream is not None:
             return stream.passes(event.event)
@@ -85,7 +93,7 @@ class HookedLog:
 
     def _clean_pieces(self, pieces: Sequence[bytes]) -> list[bytes]:
         """Return pieces as they may be stored."""
-        return [self._redacted(PIECE, piece) for piece in pieces]
+        return [self._redacted(PIECE, bound_json(piece)) for piece in pieces]
 
     def _clean_note(self, note: Note) -> Note:
         """Return a note as it may be stored. Raise `UsageError`."""

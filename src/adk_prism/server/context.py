@@ -35,6 +35,7 @@ from adk_prism.server.identity.identity import Identity
 from adk_prism.server.identity.share_links import ShareLinks
 from adk_prism.server.identity.tickets import TicketOffice
 from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.server.limits.heavy_work import HeavyWork
 from adk_prism.server.limits.shared_limits import SharedLimits
 from adk_prism.server.observability.audit.audit_log import AuditLog
 from adk_prism.server.observability.metrics.metrics import Metrics
@@ -68,6 +69,7 @@ class Context:
     live: LiveRuns
     forks: Forks
     films: Films
+    heavy: HeavyWork
     uploads: Uploads
     recorded: RecordedRuns
     idempotency: Idempotency

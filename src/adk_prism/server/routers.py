@@ -123,6 +123,7 @@ def _of_chats(context: Context) -> Iterator[APIRouter]:
         context.audit,
         context.starter,
         context.streams,
+        context.heavy,
     ).router()
     yield conversations.routes(context)
     yield chat_socket.routes(context)
@@ -133,7 +134,7 @@ def _of_chats(context: Context) -> Iterator[APIRouter]:
 def _of_runs(context: Context, calls: ModelCalls) -> Iterator[APIRouter]:
     apps, log, lifecycle = context.apps, context.log, context.lifecycle
     chats, audit_log, idempotency = context.chats, context.audit, context.idempotency
-    cases, titles = EvalCases(log, chats), ConversationTitles(log, chats)
+    cases, titles, heavy = EvalCases(log, chats), ConversationTitles(log, chats), context.heavy
     yield runs.RunsRoutes(
         log,
         context.run_index,
@@ -147,12 +148,12 @@ def _of_runs(context: Context, calls: ModelCalls) -> Iterator[APIRouter]:
     ).router()
     yield model_calls.routes(calls, log)
     yield feedback.routes(apps, log, chats, Feedbacks(log, context.run_index))
-    yield views.routes(context.films)
-    yield compare.routes(log, chats, calls)
-    yield eval_cases.routes(cases)
+    yield views.routes(log, context.films, heavy)
+    yield compare.routes(log, chats, calls, heavy)
+    yield eval_cases.routes(log, cases, heavy)
     yield evals.EvalRoutes(context.evaluator, cases, apps, log, lifecycle).router()
     yield film.FilmRoutes(
-        context.films, EntryDetails(log), chats, apps, lifecycle, calls, titles
+        context.films, EntryDetails(log), chats, apps, lifecycle, calls, titles, log, heavy
     ).router()
     yield forks.ForkRoutes(
         apps, log, context.forks, context.client_state, idempotency, audit_log, lifecycle

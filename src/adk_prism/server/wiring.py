@@ -56,6 +56,7 @@ from adk_prism.server.identity.callback import Authenticate
 from adk_prism.server.identity.share_links import ShareLinks, file_of
 from adk_prism.server.identity.tickets import SharedTickets, TicketOffice, Tickets
 from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.server.limits.heavy_work import HeavyWork
 from adk_prism.server.limits.shared_limits import SharedLimits, SharedRunCount
 from adk_prism.server.observability.metrics.gauges import add_gauges
 from adk_prism.server.observability.metrics.loop_lag import BLOCKED, measuring
@@ -122,6 +123,7 @@ def make_context(
         live=_live_runs(settings, apps, runs, branches, report),
         forks=Forks(readable, apps, runs, locks, histories, talk, report),
         films=Films(readable, prices=prices_of(settings)),
+        heavy=HeavyWork(),
         uploads=Uploads(recording.log, leases, recording.calls),
         recorded=_recorded_runs(settings, recording, lifecycle, report),
         idempotency=idempotency,

@@ -20,13 +20,14 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from adk_prism.facts.json_value import read_stored
+
 Fields = dict[str, Raw]
 Rule = Callable[[Raw], Raw]
 Shape = Mapping[str, Rule | None]
 """An object of ADK's: its keys, and how the values below them are respelled; None leaves them."""
 
 _encode = msgspec.json.encode
-_read_any = msgspec.json.Decoder().decode
 _read_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _read_list = msgspec.json.Decoder(list[Raw]).decode
 
@@ -137,7 +138,7 @@ def _map_of(rule: Rule) -> Rule:
 
 def _everything(value: Raw) -> Raw:
     """Respell every key below: for values without keys of the user."""
-    return Raw(_encode(_all_camel(_read_any(value))))
+    return Raw(_encode(_all_camel(read_stored(value))))
 
 
 def _all_camel(value: Any) -> Any:
@@ -187,8 +188,8 @@ def _take_error(fields: Fields) -> None:
     """Read `{"error": …, "error_details": …}` as the error of an event."""
     if "error" not in fields:
         return
-    error = _read_any(fields.pop("error"))
-    details = _read_any(fields.pop("error_details", Raw(b"null")))
+    error = read_stored(fields.pop("error"))
+    details = read_stored(fields.pop("error_details", Raw(b"null")))
     known: dict[str, str] = {}
     number = ""
     for source in (error, details):
@@ -212,7 +213,7 @@ def _first(values: Mapping[str, str], *keys: str) -> str:
 def _number_of(value: Raw) -> float | Raw | None:
     """Return a timestamp in seconds, also if it is text or milliseconds; None if it is not a time."""
     try:
-        came = _read_any(value)
+        came = read_stored(value)
         if isinstance(came, str):
             came = float(came) if came.replace(".", "", 1).isdigit() else _seconds(came)
     except (msgspec.MsgspecError, ValueError, OverflowError):  # such as 1e999, or no date

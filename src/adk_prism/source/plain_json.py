@@ -1,8 +1,8 @@
 """JSON that every reader accepts, from values that agents make.
 
 Decides what becomes of a value that JSON cannot hold: a lone surrogate is replaced, NaN and the
-infinities are null, a cycle or too deep a nest is cut and marked, an object of a type that Pydantic
-does not know is its `repr`, as ADK does for state. Nothing is raised: an event with one bad value is
+infinities are null, a cycle, too deep a nest or too long a number is cut and marked (`runlog.json_bounds`), an
+object of a type that Pydantic does not know is its `repr`, as ADK does for state. Nothing is raised: an event with one bad value is
 better than no event. This is the slow path; ordinary events do not take it.
 """
 
@@ -18,10 +18,16 @@ import pydantic_core
 from google.adk.events.event import Event
 from pydantic import BaseModel
 
-MAX_DEPTH = 200
-"""Pydantic refuses to serialise deeper than 255 levels and common JSON readers stop near 500."""
+from adk_prism.runlog.json_bounds import (
+    MAX_BYTES,
+    MAX_VALUE_DEPTH,
+    TOO_DEEP,
+    has_long_number,
+    number_mark,
+    shrink,
+    size_of,
+)
 
-TOO_DEEP = "[nested too deeply]"
 CIRCULAR = "[refers to itself]"
 
 
@@ -49,7 +55,7 @@ def _plain(value: Any, above: tuple[int, ...], text: Callable[[str], str]) -> An
     if isinstance(value, str):
         return text(value)
     if value is None or isinstance(value, bool | int):
-        return value
+        return value if not value or not has_long_number(value) else _number_mark(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, bytes | bytearray):
@@ -57,6 +63,10 @@ def _plain(value: Any, above: tuple[int, ...], text: Callable[[str], str]) -> An
     if isinstance(value, BaseModel | Mapping | list | tuple | Set):
         return _plain_nest(value, above, text)
     return _plain_other(value, text)
+
+
+def _number_mark(value: int) -> str:
+    return number_mark(int(value.bit_length() * math.log10(2)) + 1)
 
 
 def _plain_other(value: Any, text: Callable[[str], str]) -> Any:
@@ -71,7 +81,7 @@ def _plain_other(value: Any, text: Callable[[str], str]) -> Any:
 def _plain_nest(value: Any, above: tuple[int, ...], text: Callable[[str], str]) -> Any:
     if id(value) in above:
         return CIRCULAR
-    if len(above) >= MAX_DEPTH:
+    if len(above) >= MAX_VALUE_DEPTH:
         return TOO_DEEP
     inside = (*above, id(value))
     if isinstance(value, BaseModel):
@@ -110,37 +120,81 @@ def describe(value: object) -> str:
 
 
 def make_storable(event: Event) -> None:
-    """Replace what some session service cannot store, in place, so that the run sees what history will say.
+    """Replace what some session service cannot store, or not read back, in place, so that the run sees what
+    history will say.
 
-    PostgreSQL refuses U+0000, and no service takes a lone surrogate or a number that is not finite.
+    PostgreSQL refuses U+0000, no service takes a lone surrogate, a number that is not finite or a cycle, and
+    the readers of each have bounds (`runlog.json_bounds`).
     """
     for part in (event.content.parts if event.content is not None else None) or ():
-        if part.text is not None and not _is_storable(part.text):
-            part.text = replace_unstorable(part.text)
-        response, call = part.function_response, part.function_call
-        if response is not None and not _is_storable(response.response):
-            response.response = storable(response.response)
-        if call is not None and not _is_storable(call.args):
-            call.args = storable(call.args)
-    delta = event.actions.state_delta
-    if delta and not _is_storable(delta):
-        event.actions.state_delta = storable(delta)
+        for holder, name in (
+            (part, "text"),
+            (part.function_response, "response"),
+            (part.function_call, "args"),
+        ):
+            _store_plainly(holder, name)
+        if part.inline_data is not None and len(part.inline_data.data or b"") > MAX_BYTES * 3 // 4:
+            part.text = f"[cut: a file of {len(part.inline_data.data or b'')} bytes]"
+            part.inline_data = None
+    for holder, name in (
+        (event, "output"),
+        (event, "custom_metadata"),
+        (event.actions, "state_delta"),
+        (event.actions, "agent_state"),
+    ):
+        _store_plainly(holder, name)
 
 
-def _is_storable(value: Any) -> bool:
-    """Return whether there is nothing to replace; what is no plain data is for ADK to write."""
-    waiting, seen = [value], set[int]()
-    while waiting:
-        found = waiting.pop()
-        if isinstance(found, str):
-            if replace_unstorable(found) != found:
+def _store_plainly(holder: BaseModel | None, name: str) -> None:
+    value = getattr(holder, name, None)
+    is_state = name == "state_delta"
+    if holder is None or value is None or _is_storable(value, knows_unknown=is_state):
+        return
+    if size_of(value) > MAX_BYTES:
+        value = shrink(value, MAX_BYTES // 2)
+    setattr(holder, name, storable(value))
+
+
+def _is_storable(value: Any, *, knows_unknown: bool) -> bool:
+    """Return whether there is nothing to replace; an object that is no plain data is for ADK to write, if it
+    can: in the state it writes whatever it does not know as a text."""
+    level, others = [value], False
+    for _ in range(MAX_VALUE_DEPTH + 1):
+        below: dict[int, Any] = {}
+        for found in level:
+            if isinstance(found, Mapping | list | tuple):
+                if isinstance(found, Mapping):
+                    if not all(isinstance(key, _SCALARS) for key in found):
+                        return False
+                    below |= {id(item): item for item in found.values()}
+                below |= {id(item): item for item in found}
+            elif not _is_storable_scalar(found):
                 return False
-        elif isinstance(found, float):
-            if not math.isfinite(found):
-                return False
-        elif isinstance(found, Mapping | list | tuple) and id(found) not in seen:
-            seen.add(id(found))
-            waiting.extend(found)
-            if isinstance(found, Mapping):
-                waiting.extend(found.values())
-    return True
+            else:
+                others = others or not isinstance(found, _SCALARS)
+        level = list(below.values())
+        if not level:
+            return size_of(value) <= MAX_BYTES and not (
+                others and _is_unwritable(value, knows_unknown=knows_unknown)
+            )
+    return False
+
+
+_SCALARS = (str, int, float, type(None))
+
+
+def _is_storable_scalar(value: Any) -> bool:
+    if isinstance(value, str):
+        return replace_unstorable(value) == value
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return not (isinstance(value, int) and has_long_number(value))
+
+
+def _is_unwritable(value: Any, *, knows_unknown: bool) -> bool:
+    """Return whether ADK's services could not write a value that holds other objects than JSON has."""
+    try:
+        pydantic_core.to_json(value, serialize_unknown=knows_unknown)
+    except Exception:  # an object's own methods may raise anything
+        return True
+    return False

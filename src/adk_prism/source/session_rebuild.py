@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
 import pydantic
 from google.adk.events.event import Event
 from google.genai import types
@@ -19,6 +18,7 @@ from msgspec import Raw, Struct
 
 from adk_prism.errors import Unprocessable
 from adk_prism.facts.adk_event import INPUT, request_name
+from adk_prism.facts.json_value import read_stored
 from adk_prism.runlog.entry import Continues, Decision, Response, RunStarted, is_absent
 from adk_prism.source.answers import answer_events
 from adk_prism.source.fork import EARLIER, Cuttings, copied, state_events, versions
@@ -97,7 +97,7 @@ def _approval_answer(decision: Decision) -> ApprovalAnswer:
 
 
 def _difference(recorded: Mapping[str, Raw], state: Mapping[str, Any]) -> dict[str, Any]:
-    values = {k: msgspec.json.decode(v) for k, v in recorded.items() if not k.startswith(SHARED)}
+    values = {k: read_stored(v) for k, v in recorded.items() if not k.startswith(SHARED)}
     return {k: v for k, v in values.items() if k not in state or state[k] != v}
 
 

@@ -25,6 +25,7 @@ from google.adk.sessions.session import Session
 from adk_prism.errors import NoSessions
 from adk_prism.source.adk.session_storage import sqlite_file
 from adk_prism.source.appended_events import APPENDED
+from adk_prism.source.session_tables import mend_events
 
 _STATES = {
     "08": "there is no connection to the database",
@@ -86,6 +87,14 @@ class SessionStore(BaseSessionService):
         config: GetSessionConfig | None = None,
     ) -> Session | None:
         with _driver_errors():
+            try:
+                return await self.inner.get_session(
+                    app_name=app_name, user_id=user_id, session_id=session_id, config=config
+                )
+            except (ValueError, RecursionError):
+                # An event that ADK has written and cannot read.
+                if not await mend_events(self.inner, (app_name, user_id, session_id)):
+                    raise
             return await self.inner.get_session(
                 app_name=app_name, user_id=user_id, session_id=session_id, config=config
             )

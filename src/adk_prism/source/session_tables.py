@@ -1,4 +1,5 @@
-"""What ADK's session services have no method for, done in their storage: count events, remove state keys.
+"""What ADK's session services have no method for, done in their storage: count events, remove state keys,
+make events readable again.
 
 For the three services whose storage is known.
 """
@@ -8,9 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 
+import msgspec
+from google.adk.events.event import Event
 from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
+from google.genai import types
+from msgspec import Struct
 
+from adk_prism.runlog.json_bounds import bound_json
 from adk_prism.source.adk.session_storage import sqlite_connection
 
 SessionKey = tuple[str, str, str]
@@ -100,3 +106,68 @@ async def _remove_in_database(
                 stored.state.pop(each, None)
             await sql.commit()
     return True
+
+
+# --------------------------------------------------------------------------- unreadable events
+
+
+async def mend_events(service: BaseSessionService, key: SessionKey) -> int:
+    """Rewrite the stored events of a session that ADK cannot read back; return how many there were.
+
+    ADK's SQLite service writes events that it then refuses to read: nested up to 255 levels, of which it reads
+    200, or with a number of more digits than Python reads. One of them makes the whole session unreadable. What
+    is beyond the bounds is cut, and says so; of an event that is no event only who, when and a note remain.
+    The other services keep what they can read.
+    """
+    connection = sqlite_connection(service)
+    if connection is None:
+        return 0
+    where = "WHERE app_name=? AND user_id=? AND session_id=?"
+    mended = 0
+    async with connection as db:
+        async with db.execute(f"SELECT id, event_data FROM events {where}", key) as rows:
+            stored = [(row[0], row[1]) for row in await rows.fetchall()]
+        for event_id, data in stored:
+            if _is_readable(data):
+                continue
+            mended += 1
+            update = f"UPDATE events SET event_data=? {where} AND id=?"
+            await db.execute(update, (_mended(event_id, data), *key, event_id))
+        await db.commit()
+    return mended
+
+
+def _is_readable(data: str | bytes) -> bool:
+    try:
+        Event.model_validate_json(data)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _mended(event_id: str, data: str | bytes) -> str:
+    raw = data.encode(errors="replace") if isinstance(data, str) else data
+    bounded = bound_json(raw).decode(errors="replace")
+    if _is_readable(bounded):
+        return bounded
+    text = f"[cut: an event of {len(raw)} bytes that cannot be read]"
+    try:
+        fields = msgspec.json.decode(bounded.encode(), type=_Stored)
+    except (msgspec.MsgspecError, RecursionError):
+        fields = _Stored()
+    event = Event(
+        id=event_id,
+        author=fields.author or "unknown",
+        invocation_id=fields.invocation_id,
+        timestamp=fields.timestamp,
+        content=types.Content(role="model", parts=[types.Part(text=text)]),
+    )
+    return event.model_dump_json(exclude_none=True)
+
+
+class _Stored(Struct):
+    """What is kept of an event that cannot be read."""
+
+    author: str = ""
+    invocation_id: str = ""
+    timestamp: float = 0.0

@@ -15,7 +15,6 @@ from itertools import dropwhile
 from typing import Any
 from uuid import uuid4
 
-import msgspec
 from google.adk.errors import InvocationNotFoundError, StaleSessionError
 from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.events.event import Event
@@ -26,6 +25,7 @@ from google.adk.sessions.session import Session
 from msgspec import Raw
 
 from adk_prism.errors import Conflict, NotFound
+from adk_prism.facts.json_value import read_stored
 from adk_prism.runlog.entry import Origin
 from adk_prism.source.history import live_events, user_turns
 from adk_prism.source.plain_json import storable
@@ -242,13 +242,13 @@ def recorded_state(state: Mapping[str, Any], recorded: Mapping[str, Raw]) -> dic
     wanted = {key: raw for key, raw in recorded.items() if not key.startswith(SHARED)}
     shown = state_json({key: value for key, value in state.items() if key in wanted})
     return {
-        key: state[key] if key in shown and _is_shown(shown[key], raw) else msgspec.json.decode(raw)
+        key: state[key] if key in shown and _is_shown(shown[key], raw) else read_stored(raw)
         for key, raw in wanted.items()
     }
 
 
 def _is_shown(value: Raw, recorded: Raw) -> bool:
-    return _matches(msgspec.json.decode(value), msgspec.json.decode(recorded))
+    return _matches(read_stored(value), read_stored(recorded))
 
 
 def _matches(value: Any, recorded: Any) -> bool:

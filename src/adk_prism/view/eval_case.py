@@ -20,6 +20,7 @@ import msgspec
 
 from adk_prism.errors import Conflict
 from adk_prism.facts.adk_event import REQUESTS
+from adk_prism.facts.json_value import read_object, read_value
 from adk_prism.runlog.entry import (
     AgentEvent,
     Continues,
@@ -32,7 +33,6 @@ from adk_prism.runlog.entry import (
 
 Json = dict[str, Any]
 
-_decode = msgspec.json.Decoder(Json).decode
 _SHOWN = frozenset({"functionCall", "functionResponse", "text", "inlineData"})
 """A part with one of these makes an event worth keeping, as for ADK."""
 _UNUSABLE: dict[Outcome | None, str] = {
@@ -111,7 +111,7 @@ def eval_case(runs: Sequence[Sequence[Entry]], eval_id: str) -> Json:
         "sessionInput": {
             "appName": head.origin.app,
             "userId": head.origin.user,
-            "state": {key: msgspec.json.decode(value) for key, value in head.state.items()},
+            "state": {key: read_value(value) for key, value in head.state.items()},
         },
         "creationTimestamp": runs[-1][-1].time,
         "prismRun": _head(runs[-1]).run,
@@ -148,7 +148,7 @@ def _turns(runs: Sequence[Sequence[Entry]]) -> list[_Turn]:
         for entry in entries:
             record = entry.record
             if isinstance(record, AgentEvent):
-                event = _decode(record.event)
+                event = read_object(record.event)
                 if _is_said(event):
                     turn = _of_capture(event, head.run, entry.time)
                     turns.append(turn)
@@ -173,7 +173,7 @@ def _begun(turns: list[_Turn], head: RunStarted, time: float) -> _Turn | None:
     if is_absent(head.message):
         # Recorded elsewhere, or read from a session: it goes on with what was answered.
         return turns[-1] if turns else None
-    turns.append(_Turn(head.run, head.invocation, _decode(bytes(head.message)), time))
+    turns.append(_Turn(head.run, head.invocation, read_object(head.message), time))
     return turns[-1]
 
 
@@ -190,7 +190,7 @@ def _answers(given: Continues) -> Iterator[Json]:
 
 
 def _plain(value: msgspec.Raw) -> Any:
-    return None if is_absent(value) else msgspec.json.decode(value)
+    return None if is_absent(value) else read_value(value)
 
 
 def _of_capture(event: Json, run: str, time: float) -> _Turn:
@@ -240,7 +240,7 @@ def _kept(event: Json) -> Iterator[Json]:
 
 def without_questions(event: bytes) -> bytes:
     """Return an event without what ADK asks a person in it, and without responses that stand in for one."""
-    tree = _decode(event)
+    tree = read_object(event)
     parts = _parts(tree)
     kept = [part for part in parts if not _is_asked(tree, part)]
     if len(kept) == len(parts):

@@ -11,6 +11,7 @@ call's arguments and, from where it was answered, of its result.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -23,6 +24,12 @@ from adk_prism.view.timeline import NodeSpan, TimelineFilm
 START, END = "START", "END"
 EdgeKind = Literal["sequence", "transfer", "delegation", "tool"]
 _CARRYING: frozenset[EdgeKind] = frozenset(("sequence", "transfer"))
+
+MOST_SOURCES = 100
+"""Nodes that lead to one other, at most, the last of them: each node of a wide wave leads to each of the next,
+and the passages of two waves of 5,000 would be 25 million."""
+MOST_KEYS = 50
+"""Keys that an edge shows; `moreKeys` counts the others. Each of a thousand nodes passes the whole state on."""
 
 
 class Edge(Struct, frozen=True):
@@ -45,7 +52,7 @@ class _Generation:
     def start(self) -> list[str]:
         """Return what leads to a child that starts now."""
         if self.finished:
-            self.before, self.finished = self.finished, []
+            self.before, self.finished = self.finished[-MOST_SOURCES:], []
         return self.before
 
     def hand_over(self, node: str) -> None:
@@ -119,6 +126,7 @@ class _Carried(Struct, frozen=True):
     """The keys that went along edges."""
 
     left: _Keys
+    more_left: dict[str, int]
     changed: _Keys
     flows: _Keys
 
@@ -127,6 +135,11 @@ class _Carried(Struct, frozen=True):
         if edge.kind not in _CARRYING:
             return self.flows.get(edge.target, [])
         return (self.changed if edge.target == END else self.left).get(edge.source, [])
+
+    def more(self, edge: Edge) -> int:
+        """Return how many more keys an edge carries."""
+        is_left = edge.kind in _CARRYING and edge.target != END
+        return self.more_left.get(edge.source, 0) if is_left else 0
 
 
 def graph_at(
@@ -138,12 +151,13 @@ def graph_at(
     edges = passages(spans, cursor, over=over)
     names = {span.node: span.name for span in spans} | {START: START, END: END}
     carried = _Carried(
-        _keys_left(spans, edges, state),
+        *_keys_left(spans, edges, state),
         _keys_changed(spans, edges, state),
         _flows(spans, said, cursor),
     )
     as_it_ran = [
-        {"from": e.source, "to": e.target, "kind": e.kind, "keys": _named(carried.along(e))}
+        {"from": e.source, "to": e.target, "kind": e.kind}
+        | _shown(_named(carried.along(e)), carried.more(e))
         for e in edges
     ]
     return {
@@ -153,12 +167,16 @@ def graph_at(
     }
 
 
-def _keys_left(spans: list[NodeSpan], edges: list[Edge], state: StateFilm) -> _Keys:
-    """Return the keys that each node passed on to the next."""
+def _keys_left(
+    spans: list[NodeSpan], edges: list[Edge], state: StateFilm
+) -> tuple[_Keys, dict[str, int]]:
+    """Return the keys that each node passed on to the next, and how many more there were."""
     sources = {edge.source for edge in edges if edge.kind in _CARRYING}
     ends = {s.node: s.until for s in spans if s.node in sources and s.until is not None}
-    keys = state.keys_at(ends.values())
-    return {node: [(0, key) for key in keys[until]] for node, until in ends.items()}
+    keys = state.keys_at(ends.values(), MOST_KEYS)
+    return {node: [(0, key) for key in keys[until][0]] for node, until in ends.items()}, {
+        node: keys[until][1] for node, until in ends.items()
+    }
 
 
 def _keys_changed(spans: list[NodeSpan], edges: list[Edge], state: StateFilm) -> _Keys:
@@ -184,6 +202,11 @@ def _named(keys: list[tuple[int, str]]) -> list[str]:
     return list(dict.fromkeys(key for _, key in sorted(keys, key=lambda one: one[0])))
 
 
+def _shown(keys: list[str], more: int) -> dict[str, Any]:
+    more += max(0, len(keys) - MOST_KEYS)
+    return {"keys": keys[:MOST_KEYS]} | ({"moreKeys": more} if more else {})
+
+
 def _nodes(spans: list[NodeSpan], shown: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Sum the runs of each name up: its last status, how often it ran, how long in all."""
     callers = _callers(spans)
@@ -204,11 +227,14 @@ def _nodes(spans: list[NodeSpan], shown: list[dict[str, Any]]) -> list[dict[str,
 
 def _sum_edges(edges: list[Edge], names: dict[str, str], carried: _Carried) -> list[dict[str, Any]]:
     summed: dict[tuple[str, str, str], dict[str, Any]] = {}
+    keys: defaultdict[tuple[str, str, str], dict[tuple[int, str], None]] = defaultdict(dict)
+    more: defaultdict[tuple[str, str, str], int] = defaultdict(int)
     for edge in edges:
         key = (names[edge.source], names[edge.target], edge.kind)
         known = summed.setdefault(
-            key, {"from": key[0], "to": key[1], "kind": edge.kind, "count": 0, "keys": []}
+            key, {"from": key[0], "to": key[1], "kind": edge.kind, "count": 0}
         )
         known["count"] += 1
-        known["keys"].extend(carried.along(edge))
-    return [edge | {"keys": _named(edge["keys"])} for edge in summed.values()]
+        keys[key] |= dict.fromkeys(carried.along(edge))
+        more[key] = max(more[key], carried.more(edge))
+    return [edge | _shown(_named(list(keys[key])), more[key]) for key, edge in summed.items()]

@@ -17,6 +17,9 @@ from adk_prism.view.state import StateFilm
 from adk_prism.view.timeline import NodeSpan, TimelineFilm
 
 USER = "user"
+MOST_CHANGES = 1000
+"""Changes of the state that one run of a node shows; `moreChanges` counts the others. A node that a thousand
+others run in has all of theirs."""
 _Said = list[dict[str, Any]]
 
 
@@ -44,11 +47,17 @@ def node_runs_at(
             or _spoken_to(span, users),
             "said": by_node.get(span.node, []),
             "outputs": _outputs(span, cursor),
-            "changes": state.difference(span.since, row["until"] or cursor),
+            **_changes(state, span.since, row["until"] or cursor),
             "modelCalls": calls.get(span.node, []),
         }
         for span, row in zip(spans, timeline.nodes_at(cursor), strict=True)
     ]
+
+
+def _changes(state: StateFilm, since: int, until: int) -> dict[str, Any]:
+    found = state.difference(since, until)
+    more = {"moreChanges": len(found) - MOST_CHANGES} if len(found) > MOST_CHANGES else {}
+    return {"changes": found[:MOST_CHANGES]} | more
 
 
 def _before(spans: list[NodeSpan], cursor: int) -> dict[str, list[NodeSpan]]:

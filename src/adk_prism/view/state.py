@@ -6,7 +6,9 @@ A value that is written again as it was is kept once, and no value keeps the eve
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Literal
 
 from msgspec import Raw, Struct
@@ -45,6 +47,10 @@ class StateFilm:
     def __init__(self) -> None:
         self._keys: dict[str, History[Write]] = {}
         self._names: dict[str, str] = {}
+        self._writes: list[tuple[int, str]] = []
+        """Cursor and key of every write, in order."""
+        self._places: dict[str, int] = {}
+        """In which order keys first appeared."""
         self._comings: list[tuple[int, str, bool]] = []
         self._by_node: set[str] = set()
         """Keys whose last write was seen at a node's start or end, before its event."""
@@ -86,6 +92,8 @@ class StateFilm:
         if was_there != (value is not None):
             self._comings.append((cursor, key, value is not None))
         history.set(cursor, _written(before, value, writer))
+        self._writes.append((cursor, key))
+        self._places.setdefault(key, len(self._places))
 
     def raw_at(self, cursor: int) -> dict[str, Raw]:
         """Return the state at a cursor, values undecoded, keys in order of first appearance."""
@@ -96,11 +104,12 @@ class StateFilm:
                 found[key] = write.value
         return found
 
-    def keys_at(self, cursors: Iterable[int]) -> dict[int, list[str]]:
-        """Return the keys of the state at each of some cursors; equal neighbours share one list."""
+    def keys_at(self, cursors: Iterable[int], most: int) -> dict[int, tuple[list[str], int]]:
+        """Return the first keys of the state at each of some cursors, and how many more there were; equal
+        neighbours share one list."""
         there: set[str] = set()
         keys: list[str] = []
-        found: dict[int, list[str]] = {}
+        found: dict[int, tuple[list[str], int]] = {}
         index = 0
         for cursor in sorted(set(cursors)):
             before = index
@@ -109,8 +118,8 @@ class StateFilm:
                 (there.add if came else there.discard)(key)
                 index += 1
             if index != before:
-                keys = [key for key in self._keys if key in there]
-            found[cursor] = keys
+                keys = list(islice((key for key in self._keys if key in there), most))
+            found[cursor] = keys, len(there) - len(keys)
         return found
 
     def at(self, cursor: int) -> dict[Scope, dict[str, Any]]:
@@ -139,13 +148,20 @@ class StateFilm:
     ) -> list[KeyChange]:
         """Return what changed between two cursors, in order of first appearance; of all keys or some."""
         changes: list[KeyChange] = []
-        for key, history in self._keys.items():
+        for key in self._written_between(*sorted((before, after))):
+            history = self._keys[key]
             if history.index(before) == history.index(after) or (wanted and not wanted(key)):
                 continue
             change = _compare(key, history.at(before), history.at(after))
             if change is not None:
                 changes.append(change)
         return changes
+
+    def _written_between(self, before: int, after: int) -> list[str]:
+        """Return the keys that were written after a cursor and up to another, in order of first appearance."""
+        since = bisect_right(self._writes, before, key=lambda write: write[0])
+        until = bisect_right(self._writes, after, key=lambda write: write[0])
+        return sorted({key for _, key in self._writes[since:until]}, key=self._places.__getitem__)
 
     def writers(self, cursor: int) -> dict[str, str]:
         """Return who wrote each key last."""

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from msgspec import Raw
 
-from adk_prism.facts.json_value import read_object
+from adk_prism.facts.json_value import read_object, read_value
 from adk_prism.facts.media import UNKNOWN_TYPE
 from adk_prism.projection.file_links import FileLinks
 from adk_prism.runlog.entry import Response, RunStarted, is_absent
@@ -33,7 +32,7 @@ def user_messages(message_id: str, head: RunStarted, time: float, files: FileLin
     `files` links what is large in it to the run's file route.
     """
     parts = _parts(head.message, head.run, files)
-    extras = {name: msgspec.json.decode(value) for name, value in head.extras.items()}
+    extras = {name: read_value(value) for name, value in head.extras.items()}
     for kept in extras.get("parts", ()):
         parts.insert(kept["at"], kept["part"])
     parts += [_answer(name, given) for name, given in head.responses.items() if not given.typed]

@@ -102,8 +102,12 @@ class Threads:
         for turn in await self._chats.turns(origin):
             for run in turn.runs:
                 reader = format.reader()
-                async for entry in self._chats.entries(run.summary.run):
-                    found.extend(Raw(payload.data) for payload in reader.feed(entry))
+                await self._chats.feed(
+                    run.summary.run,
+                    lambda entry, reader=reader: found.extend(
+                        Raw(payload.data) for payload in reader.feed(entry)
+                    ),
+                )
         return list(found)
 
     async def state(self, origin: Origin) -> Mapping[str, Raw]:

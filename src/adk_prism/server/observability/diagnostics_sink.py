@@ -13,6 +13,7 @@ import logging
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TextIO, TypeVar
 
@@ -37,8 +38,10 @@ def writing(render: Callable[[_Told], str], stream: TextIO | None) -> Callable[[
     """Return what writes something as a line, as it is rendered; by default on stderr."""
 
     def write(told: _Told) -> None:
-        # Looked up late, because sys.stderr may be replaced.
-        print(render(told), file=stream or sys.stderr, flush=True)
+        # A line that cannot be written (a closed pipe, a full disk) must not end the run that it is about.
+        with suppress(OSError, ValueError):
+            # Looked up late, because sys.stderr may be replaced.
+            print(render(told), file=stream or sys.stderr, flush=True)
 
     return write
 

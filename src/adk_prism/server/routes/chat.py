@@ -5,6 +5,7 @@ Follows `DefaultChatTransport` of ai 5, 6 and 7. The chat's id is the session's,
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -25,6 +26,7 @@ from adk_prism.server.guards.name_rules import AppName
 from adk_prism.server.guards.session_path import Chat
 from adk_prism.server.guards.strict_body import StrictRequest, StrictRoute
 from adk_prism.server.identity.caller import caller_of
+from adk_prism.server.limits.heavy_work import HeavyWork
 from adk_prism.server.observability.audit.audit_log import AuditLog
 from adk_prism.server.problem_format import CHAT_PATH, TEXT_RESPONSES
 from adk_prism.server.routes.adk_run import Key
@@ -46,6 +48,7 @@ class ChatRoutes:
     audit: AuditLog
     starter: RunStarter
     streams: RunStreams
+    heavy: HeavyWork
 
     def router(self) -> APIRouter:
         """Return the router of chats."""
@@ -111,8 +114,11 @@ class ChatRoutes:
         if not turns:
             self.apps.check(chat.app)  # What was recorded elsewhere needs no app here.
         history = UiMessages(format.options, format.complete)
-        await build_history(self.chats, turns, history, is_left=not is_live)
-        return Response(msgspec.json.encode(history.messages()), media_type="application/json")
+        size = sum(run.summary.bytes for turn in turns for run in turn.runs)
+        async with self.heavy.slot(caller_of(request), size):
+            await build_history(self.chats, turns, history, is_left=not is_live)
+            body = await asyncio.to_thread(lambda: msgspec.json.encode(history.messages()))
+        return Response(body, media_type="application/json")
 
     async def versions(self, chat: Chat) -> list[list[dict[str, Any]]]:
         """Return where a chat has several versions of a turn: each group oldest first.

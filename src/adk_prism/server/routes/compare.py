@@ -15,6 +15,7 @@ from adk_prism.runlog.entry import Entry, RunId
 from adk_prism.server.compression import compressed
 from adk_prism.server.identity.caller import Caller, may_operate
 from adk_prism.server.identity.parameters import CallerOf, TwoRuns
+from adk_prism.server.limits.heavy_work import HeavyWork
 from adk_prism.view.compare import compare
 from adk_prism.view.outline import Requests, outline
 
@@ -22,7 +23,7 @@ LARGEST_RUN = 64 * 1024**2
 """Bytes of a run that is compared here: as many as can be uploaded."""
 
 
-def routes(log: RunLog, chats: Chats, calls: ModelCalls) -> APIRouter:
+def routes(log: RunLog, chats: Chats, calls: ModelCalls, heavy: HeavyWork) -> APIRouter:
     """Return the router of comparisons."""
     router = APIRouter(prefix="/api", tags=["runs"])
 
@@ -44,14 +45,17 @@ def routes(log: RunLog, chats: Chats, calls: ModelCalls) -> APIRouter:
 
         Where callers are known, instructions, tools and configs of models are compared for administrators.
         """
-        a, b = [await read(run) for run in runs]
-        ours, theirs = [
-            await asked(caller, run, entries) for run, entries in zip(runs, (a, b), strict=True)
-        ]
-        compared = await asyncio.to_thread(
-            lambda: compare(outline(a, ours, calls.prices), outline(b, theirs, calls.prices))
-        )
-        body = msgspec.json.encode(compared)
+        size = sum([(await log.summary(run)).bytes for run in runs])
+        async with heavy.slot(caller, size):
+            a, b = [await read(run) for run in runs]
+            ours, theirs = [
+                await asked(caller, run, entries) for run, entries in zip(runs, (a, b), strict=True)
+            ]
+            body = await asyncio.to_thread(
+                lambda: msgspec.json.encode(
+                    compare(outline(a, ours, calls.prices), outline(b, theirs, calls.prices))
+                )
+            )
         return await compressed(request, body, "application/json", {"cache-control": "no-cache"})
 
     router.get("/compare", response_class=Response)(compare_runs)

@@ -8,11 +8,13 @@ from fastapi import APIRouter
 
 from adk_prism.errors import NotFound
 from adk_prism.pipeline.eval_cases import EvalCases
+from adk_prism.runlog.contract import RunLog
 from adk_prism.server.identity.caller import Guest
 from adk_prism.server.identity.parameters import CallerOf, Run
+from adk_prism.server.limits.heavy_work import HeavyWork
 
 
-def routes(cases: EvalCases) -> APIRouter:
+def routes(log: RunLog, cases: EvalCases, heavy: HeavyWork) -> APIRouter:
     """Return the router of eval cases."""
     router = APIRouter(prefix="/api/runs", tags=["runs"])
 
@@ -24,6 +26,7 @@ def routes(cases: EvalCases) -> APIRouter:
         """
         if isinstance(caller, Guest):
             raise NotFound("A share link shows one run, not its conversation.")
-        return await cases.of(run)
+        async with heavy.slot(caller, (await log.summary(run)).bytes):
+            return await cases.of(run)
 
     return router

@@ -7,6 +7,8 @@ where nothing has come yet and the run goes on, the answer waits for it, and is 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
@@ -20,6 +22,7 @@ from adk_prism.pipeline.entry_detail import EntryDetails
 from adk_prism.pipeline.film_cache import Films
 from adk_prism.pipeline.model_calls import ModelCalls
 from adk_prism.pipeline.share import read_page, shared_file
+from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import RunId
 from adk_prism.server.compression import compressed
 from adk_prism.server.conversation_title import ConversationTitles
@@ -27,6 +30,7 @@ from adk_prism.server.files.download_name import attachment
 from adk_prism.server.identity.caller import Guest, caller_of
 from adk_prism.server.identity.parameters import Run
 from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.server.limits.heavy_work import HeavyWork
 from adk_prism.server.routes.model_calls import WithCalls, check_may_see_calls
 from adk_prism.server.routes.views import cursor_of
 from adk_prism.source.apps import Apps
@@ -52,6 +56,8 @@ class FilmRoutes:
     lifecycle: Lifecycle
     calls: ModelCalls
     titles: ConversationTitles
+    log: RunLog
+    heavy: HeavyWork
 
     def router(self) -> APIRouter:
         """Return the router of films."""
@@ -68,23 +74,36 @@ class FilmRoutes:
         since = cursor_of(after, run)
         if since:
             return await self._growth(request, run, since)
-        film = await self.films.of(run)
-        headers = _REVALIDATE | {"etag": f'W/"{VERSION}-{film.last}"'}
-        if headers["etag"] in (each.strip() for each in known.split(",")):
-            return Response(status_code=304, headers=headers)
-        return await compressed(request, encode(film), _JSON, headers)
+        async with self._slot(request, run), self.films.held(run) as film:
+            headers = _REVALIDATE | {"etag": f'W/"{VERSION}-{film.last}"'}
+            if headers["etag"] in (each.strip() for each in known.split(",")):
+                return Response(status_code=304, headers=headers)
+            body = await asyncio.to_thread(encode, film)
+        return await compressed(request, body, _JSON, headers)
+
+    async def _size(self, run: RunId) -> int:
+        return (await self.log.summary(run)).bytes
+
+    @asynccontextmanager
+    async def _slot(self, request: Request, run: RunId) -> AsyncIterator[None]:
+        """Wait for the turn of a large run. Raise `TooMany` or `Busy`, `NotFound` or `Gone`."""
+        async with self.heavy.slot(caller_of(request), await self._size(run)):
+            yield
 
     async def _growth(self, request: Request, run: Run, after: int) -> Response:
         patience = 0 if self.lifecycle.draining else PATIENCE
-        film = await self.films.past(run, after, patience)
-        body = encode(film, after)  # also refuses a cursor that the run does not have
-        if film.last == after and film.ended is None:
-            return Response(status_code=204, headers=_REVALIDATE)
+        await self.films.past(run, after, patience)
+        async with self._slot(request, run), self.films.held(run) as film:
+            # Also refuses a cursor that the run does not have.
+            body = await asyncio.to_thread(encode, film, after)
+            if film.last == after and film.ended is None:
+                return Response(status_code=204, headers=_REVALIDATE)
         return await compressed(request, body, _JSON, _REVALIDATE)
 
     async def entry(self, request: Request, run: Run, cursor: int) -> Response:
         """Return an entry, its facts, and its frames in every protocol."""
-        body = await self.entry_details.of(run, cursor)
+        async with self._slot(request, run):
+            body = await self.entry_details.of(run, cursor)
         # What was recorded never changes.
         forever = {"cache-control": "private, max-age=31536000, immutable"}
         return await compressed(request, body, _JSON, forever)
@@ -94,12 +113,13 @@ class FilmRoutes:
         if model_calls:
             check_may_see_calls(caller_of(request))
         page = await asyncio.to_thread(read_page)
-        entries = [entry async for entry in self.chats.entries(run)]
-        if model_calls:
-            entries = [await self.calls.in_file(run, entry) for entry in entries]
-        graph = await self._graph(run)
-        write = partial(shared_file, with_calls=model_calls)
-        text = await asyncio.to_thread(write, entries, page, graph)
+        async with self._slot(request, run):
+            entries = [entry async for entry in self.chats.entries(run)]
+            if model_calls:
+                entries = [await self.calls.in_file(run, entry) for entry in entries]
+            graph = await self._graph(run)
+            write = partial(shared_file, with_calls=model_calls)
+            text = await asyncio.to_thread(write, entries, page, graph)
         # To be kept, not opened: what is opened here has this server's origin.
         headers = {
             "content-disposition": attachment(await self._title(request, run), run, ".html"),
@@ -114,8 +134,8 @@ class FilmRoutes:
 
     async def _graph(self, run: RunId) -> bytes:
         """Return the graph of a run's app, if it is one of this server's."""
-        started = (await self.films.of(run)).started
-        if started is None or started.uploaded or started.derived:
+        started = await self.chats.beginning(run)
+        if started.uploaded or started.derived:
             return b"null"
         try:
             await self.apps.open(started.origin.app)

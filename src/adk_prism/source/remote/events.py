@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from adk_prism.errors import SourceError
 from adk_prism.facts.adk_event import AdkEvent, read_event
 from adk_prism.facts.strict_json import repair
+from adk_prism.runlog.json_bounds import bound_json
 from adk_prism.source.key_case import is_event, is_plain, respell
 from adk_prism.source.remote.frames import Frame
 
@@ -56,6 +57,7 @@ def read_frame(frame: Frame) -> Received:
 
 def spelled(data: bytes) -> bytes:
     """Return an event in ADK's spelling, its time in seconds. Raise `SourceError`."""
+    data = bound_json(data)
     try:
         if any(found(data) for found in _UNSOUND):
             data = repair(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 import threading
@@ -47,6 +48,12 @@ def _raise(error: BaseException) -> None:
     raise error
 
 
+def _print_much() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        print("x" * 100_000, file=stream, flush=True)
+    logging.getLogger("hostile").error("that was much")
+
+
 async def _leave_task() -> None:
     async def later() -> None:
         await asyncio.sleep(0.1)
@@ -76,6 +83,7 @@ _DEEDS: dict[str, Any] = {
     "hang": lambda: asyncio.Event().wait(),
     "ignore": _ignore,
     "die": lambda: os._exit(9),
+    "print": lambda: _print_much(),
 }
 
 
