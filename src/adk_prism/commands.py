@@ -64,6 +64,8 @@ class Regenerate(Struct, frozen=True, kw_only=True):
 
     message_id: str
     """Of the user's message or of the answer; empty for the last turn."""
+    message: Submit | None = None
+    """The user's message that the client's list ends with: sent as new where it never arrived."""
 
 
 class Answer(Struct, frozen=True, kw_only=True):

@@ -152,6 +152,38 @@ def test_an_answer_to_a_question_goes_with_its_question(play: Player, step: Step
     assert [text_of(m) for m in again.messages[::2]] == ["text"]
 
 
+# ------------------------------------------------------------------ messages that never arrived
+
+NEVER_ARRIVED: dict[str, tuple[Step, ...]] = {
+    "regenerate": ({"do": "regenerate"},),
+    "regenerate by id": ({"do": "regenerate", "message": -1},),
+    "edit": ({"do": "edit", "message": -1, "text": "count"},),
+    "regenerate, and again": ({"do": "regenerate"}, {"do": "regenerate"}),
+}
+
+
+@pytest.mark.parametrize("last_only", [False, True], ids=["whole history", "last message"])
+@pytest.mark.parametrize("lost", ["offline", 503])
+@pytest.mark.parametrize("first", [(), (COUNT,)], ids=["first message", "later message"])
+@pytest.mark.parametrize("steps", NEVER_ARRIVED.values(), ids=NEVER_ARRIVED)
+def test_a_message_that_never_arrived_is_sent_by_a_retry(
+    play: Player,
+    server: Server,
+    steps: tuple[Step, ...],
+    first: tuple[Step, ...],
+    lost: str | int,
+    last_only: bool,
+) -> None:
+    """The server takes it as new, once, where the page shows it."""
+    chat = new_id()
+    missed = send("count", lost=lost)
+    result = play(*first, missed, *steps, MESSAGES, app="diary", id=chat, lastOnly=last_only)
+    assert (result.status, result.error) == ("ready", None)
+    stored = json.loads(result.requests[-1]["text"])
+    assert [m["id"] for m in stored] == [m["id"] for m in result.messages]
+    assert session(server, chat)["state"]["count"] == len(first) + 1
+
+
 # ------------------------------------------------------------------ only the last message is sent
 
 SNIPPET = re.compile(r"prepareSendMessagesRequest: .*?\}\),\n", re.DOTALL)

@@ -164,7 +164,7 @@ AGAIN = [
     Case("the list ends with an answer", "u1 a1", kept=0, gone="a1 u2 a2 u3 a3"),
     Case("a system message last", "u1 s", kept=0, gone="a1 u2 a2 u3 a3"),
     Case("the id counts, not the list", "u1", body={"messageId": "a3"}, kept=2, gone="a3"),
-    Case("an unknown message", "u1 a1 u9", refused=404),
+    Case("an unknown answer", "u1 a1 u2 x9", refused=404),
     Case("an unknown id", "u1", body={"messageId": "nobody"}, refused=404),
     Case("a message without an id", "u1 a1 u", refused=422),
     Case("nothing but a system message", "s", refused=422),
@@ -189,6 +189,19 @@ async def test_the_list_says_which_answer_is_regenerated(case: Case) -> None:
         assert await talk.shown() == [*before[: 2 * case.kept + 1], "Four."]
         announced = [[talk.name(each) for each in found] for found in rewound(answer)]
         assert announced == case.announced()
+
+
+@pytest.mark.parametrize("named", [{}, {"messageId": "u9"}], ids=["by the list", "by its id"])
+async def test_a_message_that_never_arrived_is_sent(named: Json) -> None:
+    """It is new to the chat, so it is said at its end."""
+    model = Scripted.saying("One.", "Two.", "Three.", "Four.")
+    async with staging(agent(model)) as stage:
+        talk = Talk(stage)
+        await talk.begin()
+        messages = [talk.message(name) for name in ("u3", "a3", "u9")]
+        answer = await post(stage, *messages, trigger="regenerate-message", **named)
+        assert (answer.status_code, rewound(answer)) == (200, [])
+        assert await talk.shown() == ["u1", "One.", "u2", "Two.", "u3", "Three.", "u9", "Four."]
 
 
 async def test_what_was_taken_back_is_an_earlier_version() -> None:

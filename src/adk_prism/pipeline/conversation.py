@@ -273,10 +273,12 @@ class Conversations:
     # -------------------------------------------------------------- taking back
 
     async def _regenerate(self, start: Start, again: Regenerate) -> RunId:
-        """Answer a message again, as if it had never been answered."""
+        """Answer a message again, as if it had never been answered; send one that never arrived."""
         async with self._alone(start):
             history = await self._chats.history(start.origin)
             turn = _find(history, again.message_id)
+            if turn is None:
+                return await self._place(start, _never_arrived(history, again))
             head = turn.first.head
             if not bytes(head.message):
                 raise Conflict(
@@ -538,14 +540,20 @@ def _check_answerable(start: Start, turn: Turn) -> None:
         raise Conflict(_RUN_AGAIN)
 
 
-def _find(history: ChatHistory, message_id: str) -> Turn:
+def _find(history: ChatHistory, message_id: str) -> Turn | None:
     """Return which turn a message belongs to, of the chat or of an earlier version; without one, the last."""
     if not message_id and history.turns:
         return history.turns[-1]
-    for turn in (*history.turns, *reversed(history.taken_back)):
-        if message_id in (turn.message, turn.user_message):
-            return turn
-    raise NotFound("There is no such message in this chat.")
+    turns = (*history.turns, *reversed(history.taken_back))
+    return next((t for t in turns if message_id in (t.message, t.user_message)), None)
+
+
+def _never_arrived(history: ChatHistory, again: Regenerate) -> Submit:
+    """Return the message that a client wants answered, where the chat lacks it. Raise `NotFound`."""
+    message = again.message
+    if message is None or _find(history, message.message_id) is not None:
+        raise NotFound("There is no such message in this chat.")
+    return message
 
 
 def _matched(asked: AnsweredMessage, given: Answer) -> matching.MatchedAnswers:

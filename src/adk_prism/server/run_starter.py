@@ -15,7 +15,15 @@ from uuid import uuid4
 import msgspec
 from msgspec import Struct, structs
 
-from adk_prism.commands import ChangeState, ClientRequest, RunAgent, Submit, ids_of
+from adk_prism.commands import (
+    ChangeState,
+    ClientRequest,
+    Command,
+    Regenerate,
+    RunAgent,
+    Submit,
+    ids_of,
+)
 from adk_prism.errors import NotFound
 from adk_prism.pipeline.conversation import Conversations, Start
 from adk_prism.projection.contract import ProtocolSpec
@@ -100,9 +108,7 @@ class RunStarter:
         )
 
         async def begin(run: RunId | None, digest: str) -> RunId:
-            command = asked.command
-            if isinstance(command, Submit):
-                command = await self.files.fetched(command, origin, sent.base)
+            command = await self._with_files(asked.command, origin, sent.base)
             known = structs.replace(start, run=run, digest=digest)
             return await self.conversations.perform(known, command)
 
@@ -112,6 +118,15 @@ class RunStarter:
         if asked.run and not key:
             key, digest = _of_run(asked)
         return await self.idempotency.once(key, scope, sent.body, begin, digest=digest)
+
+    async def _with_files(self, command: Command, origin: Origin, base: str) -> Command:
+        """Return a command whose message has the files that it links to."""
+        if isinstance(command, Submit):
+            return await self.files.fetched(command, origin, base)
+        if isinstance(command, Regenerate) and command.message is not None:
+            message = await self.files.fetched(command.message, origin, base)
+            return structs.replace(command, message=message)
+        return command
 
     def _origin(
         self, spec: ProtocolSpec[Any], app: str, asked: ClientRequest, caller: Caller

@@ -59,7 +59,8 @@ def _read_command(body: Json) -> Command:
     message_id = _text(body, "messageId")
     messages = _messages(body)
     if trigger == "regenerate-message":
-        return Regenerate(message_id=message_id or _named_by(messages))
+        named = message_id or _named_by(messages)
+        return Regenerate(message_id=named, message=_last_of_user(body, messages))
     if trigger != "submit-message":
         raise Unprocessable(
             f"`trigger` must be submit-message or regenerate-message, got {str(trigger)[:40]!r}."
@@ -118,6 +119,21 @@ def _named_by(messages: list[Any]) -> str:
             "The last of `messages` has no `id`; send `messageId` to name the answer."
         )
     return named
+
+
+def _last_of_user(body: Json, messages: list[Any]) -> Submit | None:
+    """Return the user's message that a list ends with; None for a list that ends otherwise.
+
+    A client asks for a new answer also where its message never arrived, and then it is to be sent. One that
+    the conversation has is not read again, so one that cannot be sent is no error here.
+    """
+    last = messages[-1] if messages else None
+    if not isinstance(last, dict) or last.get("role") != "user" or not _known_id(last):
+        return None
+    try:
+        return _new_message(last, _before(body, messages[:-1]), _system_before(messages[:-1]))
+    except Unprocessable:
+        return None
 
 
 def _before(body: Json, earlier: list[Any]) -> Before:
