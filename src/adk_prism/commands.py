@@ -25,6 +25,8 @@ class Before(Struct, frozen=True, kw_only=True):
     """Ids of the messages, the nearest last; an empty one for a message without id. None: not said."""
     whole: bool = False
     """These are all the messages there are, even if there are none."""
+    named: bool = False
+    """The client names the last of them as the one that its message follows: it may branch off."""
 
 
 class ToolAnswer(Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, assert_never
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 
 from adk_prism.commands import (
     Answer,
@@ -36,7 +36,12 @@ from adk_prism.pipeline.answered_message import (
 )
 from adk_prism.pipeline.audit_actions import Action, AuditedAction, WriteAudit, no_audit
 from adk_prism.pipeline.branch_change import branch_change
-from adk_prism.pipeline.branch_point import kept_turns, taken_ids
+from adk_prism.pipeline.branch_point import (
+    WHOLE_HISTORY,
+    kept_turns,
+    shows_whole,
+    taken_ids,
+)
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.session_branches import SessionBranches
@@ -166,6 +171,9 @@ class Conversations:
         history = await self._chats.history(start.origin)
         turns = history.turns
         kept = await kept_turns(self._chats, history, message)
+        if shows_whole(history, message.before):
+            extras = {**message.extras, WHOLE_HISTORY: to_raw(True)}
+            message = structs.replace(message, extras=extras)
         if runs_of(kept) != runs_of(turns):
             return await self._retake(start, history, kept, message)
         if not message.leaves_questions:

@@ -53,7 +53,7 @@ def read_request(body: Any) -> ClientRequest:
     if not isinstance(body, dict):
         raise Unprocessable("The body must be a JSON object: {threadId, runId, messages, …}.")
     props = _object(body, "forwardedProps")
-    tail = _tail_of(_messages(body))
+    tail = _tail_of(_messages(body), props)
     return ClientRequest(
         session=_required(body, "threadId"),
         run=_required(body, "runId"),
@@ -146,13 +146,13 @@ class _Tail(Struct, frozen=True, kw_only=True):
     """The last message, if it is a user's."""
     results: list[ToolAnswer]
     """The tool messages at the end, or right before the user's message."""
-    before: tuple[str, ...]
-    """Ids of the user's messages before that."""
+    before: Before
+    """The user's messages before that."""
     instructions: list[Json]
     """System and developer messages right before the user's."""
 
 
-def _tail_of(messages: list[Json]) -> _Tail:
+def _tail_of(messages: list[Json], props: Json) -> _Tail:
     turns = [m for m in messages if m.get("role") in _TURNS]
     user = turns.pop() if turns and turns[-1]["role"] == "user" else None
     said = turns[:]
@@ -162,9 +162,17 @@ def _tail_of(messages: list[Json]) -> _Tail:
     return _Tail(
         user=user,
         results=results,
-        before=tuple(_text(m, "id") for m in turns if m["role"] == "user"),
+        before=_before(tuple(_text(m, "id") for m in turns if m["role"] == "user"), props),
         instructions=_instructions(messages, user) if user is not None else [],
     )
+
+
+def _before(ids: tuple[str, ...], props: Json) -> Before:
+    """Return what the client shows; `parentId` of its properties names a user's message, or none."""
+    if "parentId" not in props:
+        return Before(ids=ids)
+    parent = _text(props, "parentId")
+    return Before(ids=(parent,), named=True) if parent else Before(whole=True)
 
 
 def _instructions(messages: list[Json], user: Json) -> list[Json]:
@@ -186,7 +194,7 @@ def _submit(tail: _Tail) -> Submit:
         message_id=_text(tail.user, "id"),
         content=to_raw({"role": "user", "parts": parts}),
         text="".join(part.get("text", "") for part in parts),
-        before=Before(ids=tail.before),
+        before=tail.before,
         results=tail.results,
         extras=_extras(tail),
         leaves_questions=False,

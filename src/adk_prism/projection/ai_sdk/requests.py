@@ -137,14 +137,16 @@ def _last_of_user(body: Json, messages: list[Any]) -> Submit | None:
 
 
 def _before(body: Json, earlier: list[Any]) -> Before:
-    """Return what the client shows before its message: its list, or `parentId` where it sends no list."""
+    """Return what the client shows before its message: its list, and `parentId`, which names a branch."""
     ids = tuple(_known_id(message) for message in _spoken(earlier))
     parent, history = _text(body, "parentId"), body.get("history")
     if history not in (None, "client"):
         raise Unprocessable('`history` must be "client" (the list is the whole history) or absent.')
+    if "parentId" in body and body["parentId"] is None:
+        return Before(whole=True)  # it follows no message
     if parent and not (ids and ids[-1]):
         ids = (*ids, parent)
-    return Before(ids=ids, whole=history == "client")
+    return Before(ids=ids, whole=history == "client", named=bool(parent) and ids[-1] == parent)
 
 
 def _known_id(message: Json) -> str:

@@ -17,6 +17,7 @@ from adk_prism.errors import (
     Conflict,
     Expired,
     QuestionsOpen,
+    StaleConversation,
     Unprocessable,
     UsageError,
 )
@@ -139,6 +140,7 @@ _REFUSED = (Conflict, Unprocessable)
 _CODES: dict[type[UsageError], str] = {
     QuestionsOpen: "INTERRUPT_OPEN",
     Expired: "INTERRUPT_EXPIRED",
+    StaleConversation: "STALE_CONVERSATION",
     Conflict: "CONFLICT",
     Unprocessable: "INVALID_INPUT",
 }
