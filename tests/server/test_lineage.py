@@ -36,6 +36,12 @@ async def post(stage: Stage, *messages: Json, **body: Any) -> httpx.Response:
     return await stage.client.post(f"/api/chat/{APP}", json=sent)
 
 
+async def post_named(stage: Stage, *messages: Json, **body: Any) -> httpx.Response:
+    """Post a list whose message names the one before it: a version is continued on purpose."""
+    named = {"parentId": messages[-2]["id"]} if len(messages) > 1 else {}
+    return await post(stage, *messages, **named, **body)
+
+
 def chunks(answer: httpx.Response) -> list[Json]:
     lines = [line[6:] for line in answer.text.splitlines() if line.startswith("data: {")]
     return [json.loads(line) for line in lines]

@@ -24,6 +24,7 @@ from tests.server.cut_off import again as regenerate
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging, texts
 from tests.server.test_lineage import assistant, is_stale, rewound, user
 from tests.server.test_lineage import post as post_list
+from tests.server.test_lineage import post_named as post
 from tests.source.scripted import Scripted, call
 
 from adk_prism.runlog.entry import Origin, RunStarted
@@ -44,12 +45,6 @@ async def service_of(kind: str, folder: Any) -> AsyncIterator[BaseSessionService
             yield service
     else:
         yield InMemorySessionService()
-
-
-async def post(stage: Stage, *messages: Json, **body: Any) -> httpx.Response:
-    """Post a list whose message names the one before it: a version is continued on purpose."""
-    named = {"parentId": messages[-2]["id"]} if len(messages) > 1 else {}
-    return await post_list(stage, *messages, **named, **body)
 
 
 async def send(stage: Stage, *messages: Json, **body: Any) -> str:

@@ -7,7 +7,7 @@ which state, tools and files may the request bring, was the same request sent be
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 from uuid import uuid4
@@ -26,6 +26,7 @@ from adk_prism.commands import (
 )
 from adk_prism.errors import NotFound
 from adk_prism.pipeline.conversation import Conversations, Start
+from adk_prism.pipeline.session_locks import Policy
 from adk_prism.projection.contract import ProtocolSpec
 from adk_prism.runlog.entry import BroughtTool, Origin, RunId, Warned
 from adk_prism.server.client_state import ClientState
@@ -33,6 +34,7 @@ from adk_prism.server.files.resent_files import ResentFiles
 from adk_prism.server.guards.name_rules import check_session, check_user
 from adk_prism.server.idempotency import Idempotency
 from adk_prism.server.identity.caller import Caller, acting_user, spoken_user
+from adk_prism.server.left_runs import LeftRuns
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.observability.request_tracking import called_by
 from adk_prism.server.settings import Settings
@@ -64,6 +66,7 @@ class RunStarter:
     files: ResentFiles
     client_state: ClientState
     settings: Settings
+    left: LeftRuns = field(default_factory=LeftRuns)
 
     async def _find_session(self, origin: Origin) -> None:
         """Create the session, if the operator allows that. Raise `NotFound` for one that is not there."""
@@ -97,7 +100,7 @@ class RunStarter:
         declared = self.client_state.declared(app, asked.declared_state)
         start = Start(
             origin=origin,
-            policy=self.settings.adk_busy if _is_adk(asked) else self.settings.chat_busy,
+            policy=self._policy(asked, origin),
             by=called_by(),
             streaming=asked.streaming,
             state_delta={**changed, **declared, **asked.state_delta},
@@ -118,6 +121,13 @@ class RunStarter:
         if asked.run and not key:
             key, digest = _of_run(asked)
         return await self.idempotency.once(key, scope, sent.body, begin, digest=digest)
+
+    def _policy(self, asked: ClientRequest, origin: Origin) -> Policy:
+        """Return what becomes of the session's active run, if there is one."""
+        was_left = self.left.take(origin)
+        if not _is_adk(asked):
+            return self.settings.chat_busy
+        return "interrupt" if was_left else self.settings.adk_busy
 
     async def _with_files(self, command: Command, origin: Origin, base: str) -> Command:
         """Return a command whose message has the files that it links to."""
