@@ -53,15 +53,15 @@ class RunStreams:
         after: Position = BEGINNING,
         *,
         on_left: Callable[[], None] | None = None,
-    ) -> EventStream:
-        """Return the response that streams a run. Raise what `Broadcaster.open` raises."""
-        view = await self.broadcaster.open(run, format, after)
-        return self.response(view, format, run, on_left=on_left)
+    ) -> Response:
+        """Return the response that streams a run after a position; 204 where everything was seen.
 
-    async def resume(self, run: RunId, format: Format, after: Position) -> Response:
-        """Return the response that goes on with a run after a position; 204 after its end."""
+        Raise what `Broadcaster.open` raises.
+        """
         view = await self.broadcaster.open(run, format, after)
-        return Response(status_code=204) if view.nothing_left else self.response(view, format, run)
+        if view.nothing_left:
+            return Response(status_code=204, headers={RUN_HEADER: run})
+        return self.response(view, format, run, on_left=on_left)
 
     def response(
         self,
