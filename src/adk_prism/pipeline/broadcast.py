@@ -156,7 +156,7 @@ class _OwnReader:
         self._reader = stream.format.reader()
         self._fed = 0
         self.rest = b""
-        """Frames that were read and not yet given: what is left of an entry that the viewer has seen in part."""
+        """Frames that were read and not given yet, as the rest of an entry that was seen in part."""
 
     async def skip_to(self, after: Position) -> None:
         """Read up to a position inside an entry. Raise `BadPosition` where that entry has no such frame."""

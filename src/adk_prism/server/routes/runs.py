@@ -109,7 +109,7 @@ class RunsRoutes:
         after: str = "",
         last_event_id: Annotated[str, Header(alias="Last-Event-ID")] = "",
     ) -> Response:
-        """Stream a run, live or over, after a position or a cursor; 204 if it is over and everything was seen.
+        """Stream a run, live or over, after a position or a cursor; 204 if it is over and all was seen.
 
         `raw` adds ADK's own events (ag-ui).
         """
