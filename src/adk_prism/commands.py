@@ -57,6 +57,9 @@ class Submit(Struct, frozen=True, kw_only=True):
     """Approvals that are given with a payload, as parts of the message."""
     results: list[ToolAnswer] = []
     """Results of the client's own tools that come with it: the model reads them before the message."""
+    earlier_results: list[ToolAnswer] = []
+    """Results further up in the client's list, beside their calls. Most repeat what the client was shown; one
+    of a call that still has none is news."""
     leaves_questions: bool = True
     """What the conversation still asks expires with it. If not, it is refused while a question is open."""
 
@@ -80,6 +83,8 @@ class Answer(Struct, frozen=True, kw_only=True):
     """The client sends results back that it was shown: one that is equal to those is not new."""
     leaves_questions: bool = True
     """If not, it is refused while a question is open."""
+    earlier: bool = False
+    """The results stand further up in the client's list: only those of calls without a result are news."""
 
 
 class QuestionAnswer(Struct, frozen=True, kw_only=True):

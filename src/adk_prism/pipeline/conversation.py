@@ -25,7 +25,7 @@ from adk_prism.commands import (
     Submit,
 )
 from adk_prism.diagnostics import Report
-from adk_prism.errors import Conflict, NotFound
+from adk_prism.errors import Conflict, NotFound, Unprocessable
 from adk_prism.facts.adk_event import CONFIRMATION
 from adk_prism.pipeline import answer_matching as matching
 from adk_prism.pipeline import continuation, questions
@@ -179,7 +179,7 @@ class Conversations:
         if not message.leaves_questions:
             asked = await questions.last_asked(self._chats, turns)
             questions.check_none_open(asked)
-            await self._store_results(start, asked, message)
+            await self._store_results(start, turns, asked, message)
             return await self._say(start, message)
         answered = await self._answer_request(start, turns, message)
         if answered is not None:
@@ -189,12 +189,19 @@ class Conversations:
         return await self._say(start, message)
 
     async def _store_results(
-        self, start: Start, asked: AnsweredMessage | None, message: Submit
+        self, start: Start, turns: Sequence[Turn], asked: AnsweredMessage | None, message: Submit
     ) -> None:
         """Store the results of the client's own tools that come with a message, without asking the model."""
         answers = questions.match_results(asked, message.results) if asked is not None else None
-        if asked is None or answers is None:
-            return
+        if asked is not None and answers is not None:
+            await self._store(start, asked, answers)
+        earlier = await questions.find_unanswered(self._chats, turns, message.earlier_results)
+        if earlier is not None:
+            await self._store(start, *earlier)
+
+    async def _store(
+        self, start: Start, asked: AnsweredMessage, answers: matching.MatchedAnswers
+    ) -> None:
         pending, turn = asked.pending, asked.turn
 
         def make(run: RunId) -> EventSource:
@@ -202,7 +209,9 @@ class Conversations:
                 run=run,
                 origin=start.origin,
                 invocation=turn.last.summary.invocation,
-                continues=continuation.continues(turn.message, pending, answers),
+                continues=continuation.continues(
+                    turn.message, pending, answers, late=asked.is_late
+                ),
                 answers=continuation.call_answers(pending, answers),
             )
             app = start.origin.app
@@ -333,13 +342,28 @@ class Conversations:
                 turns = await self._chats.turns(start.origin)
                 if not given.leaves_questions:
                     questions.check_none_open(await questions.last_asked(self._chats, turns))
-                asked = await find_answered_by_chat(self._chats, turns, given)
-                answers = continuation.signed(_matched(asked, given), start.by)
+                asked, answers = await self._answered(turns, given)
+                answers = continuation.signed(answers, start.by)
                 if not (asked.is_late and self._locks.is_held(start.origin)):
                     return await self._go_on(start, asked, answers)
             # A late result waits for the active run, which can still be interrupted.
             async with self._locks.held(start.origin):
                 pass
+
+    async def _answered(
+        self, turns: Sequence[Turn], given: Answer
+    ) -> tuple[AnsweredMessage, matching.MatchedAnswers]:
+        """Return what is answered, and with what. Raise `Conflict`, or `Unprocessable` where nothing is."""
+        if not given.earlier:
+            asked = await find_answered_by_chat(self._chats, turns, given)
+            return asked, _matched(asked, given)
+        found = await questions.find_unanswered(self._chats, turns, given.answers)
+        if found is None:
+            raise Unprocessable(
+                "There is nothing to answer: the list ends with neither a user's message nor results, and none"
+                " of its calls still waits for a result. To answer a message again, end the list with it."
+            )
+        return found
 
     async def _answer_questions(self, start: Start, given: AnswerQuestions) -> RunId:
         """Continue a message all of whose questions are answered, or leave them."""

@@ -27,6 +27,7 @@ from adk_prism.source.plain_json import make_storable
 from adk_prism.source.rerun.recorded_tools import is_called
 from adk_prism.source.run_observer import SCOPE
 from adk_prism.source.tool_work import WORK
+from adk_prism.source.unanswered_calls import with_interim_results
 
 NAME = "adk_prism_nodes"
 _NOT_CALLED = "The tool was not called: its start could not be recorded."
@@ -95,6 +96,8 @@ class NodePlugin(NodeCallbacks):
         scope = SCOPE.get()
         if scope is not None and (failure := scope.observer.unanswered) is not None:
             return LlmResponse(error_code=failure.kind, error_message=failure.detail)
+        if scope is not None:
+            llm_request.contents = with_interim_results(llm_request.contents)
         await super().before_model_callback(
             callback_context=callback_context, llm_request=llm_request
         )
