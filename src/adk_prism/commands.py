@@ -25,6 +25,8 @@ class Before(Struct, frozen=True, kw_only=True):
     """Ids of the messages, the nearest last; an empty one for a message without id. None: not said."""
     whole: bool = False
     """These are all the messages there are, even if there are none."""
+    named: bool = False
+    """The client names the last of them as the one that its message follows: it may branch off."""
 
 
 class ToolAnswer(Struct, frozen=True, kw_only=True):
@@ -55,6 +57,9 @@ class Submit(Struct, frozen=True, kw_only=True):
     """Approvals that are given with a payload, as parts of the message."""
     results: list[ToolAnswer] = []
     """Results of the client's own tools that come with it: the model reads them before the message."""
+    earlier_results: list[ToolAnswer] = []
+    """Results further up in the client's list, beside their calls. Most repeat what the client was shown; one
+    of a call that still has none is news."""
     leaves_questions: bool = True
     """What the conversation still asks expires with it. If not, it is refused while a question is open."""
 
@@ -64,6 +69,8 @@ class Regenerate(Struct, frozen=True, kw_only=True):
 
     message_id: str
     """Of the user's message or of the answer; empty for the last turn."""
+    message: Submit | None = None
+    """The user's message that the client's list ends with: sent as new where it never arrived."""
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -76,6 +83,8 @@ class Answer(Struct, frozen=True, kw_only=True):
     """The client sends results back that it was shown: one that is equal to those is not new."""
     leaves_questions: bool = True
     """If not, it is refused while a question is open."""
+    earlier: bool = False
+    """The results stand further up in the client's list: only those of calls without a result are news."""
 
 
 class QuestionAnswer(Struct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@
     ├── UsageError            the caller asked for something that cannot be
     │   ├── NotFound          … there is no such app, session, run, artifact (404)
     │   ├── Conflict          … not now: busy session, answered call, taken name (409)
+    │   │   ├── StaleConversation … the client does not show the latest messages
     │   │   ├── QuestionsOpen … the conversation waits for answers first
     │   │   └── Expired       … that question is not open (any more)
     │   ├── Unprocessable     … understood and refused, e.g. a reused key with another body (422)
@@ -67,6 +68,10 @@ class NotFound(UsageError):
 class Conflict(UsageError):
     status = 409
     title = "Conflict"
+
+
+class StaleConversation(Conflict):
+    title = "The conversation has continued"
 
 
 class QuestionsOpen(Conflict):

@@ -23,6 +23,7 @@ from tests.end_to_end.adk_client import (
 )
 from tests.end_to_end.clients import new_id
 from tests.end_to_end.server import Server
+from tests.patience import PATIENCE
 
 Json = dict[str, Any]
 
@@ -302,3 +303,49 @@ async def test_a_busy_session_is_refused(diary: Adk, server: Server) -> None:
         rest = [line async for line in lines]
     assert any("You said" in line for line in rest)
     assert len(await diary.say("third")) > 0
+
+
+# ------------------------------------------------------------------ a client that leaves
+
+
+@pytest.mark.parametrize("route", ["/run_sse", "/run"])
+async def test_a_message_after_a_run_that_was_left_is_not_refused(
+    server: Server, diary: Adk, route: str
+) -> None:
+    """ADK's clients stop a run by closing the connection. It is interrupted by the next message."""
+    gate = new_id("gate")
+    leaving = asyncio.create_task(diary.post(route, words(f"wait {gate}")))
+    await until_asked(server, diary)
+    refused = await diary.post(route, words("hello"))
+    assert refused.status_code == 409, "it is not left yet"
+    leaving.cancel()
+    async with asyncio.timeout(PATIENCE):
+        while (answer := await diary.post(route, words("hello"))).status_code == 409:
+            pass  # the server has not seen yet that the connection is closed
+    assert answer.status_code == 200, answer.text
+    assert await _outcomes(diary) == ["cancelled", "finished"]
+
+
+async def _outcomes(adk: Adk) -> list[str | None]:
+    runs = (await adk.http.get("/api/runs", params={"session": adk.session})).json()
+    return [run["outcome"] for run in runs]
+
+
+async def test_a_message_after_a_run_that_has_ended_interrupts_nothing(
+    server: Server, diary: Adk
+) -> None:
+    """A client that has gone is forgotten with the next message."""
+    gate, other = new_id("gate"), new_id("gate")
+    leaving = asyncio.create_task(diary.post("/run_sse", words(f"wait {gate}")))
+    await until_asked(server, diary)
+    leaving.cancel()
+    async with asyncio.timeout(PATIENCE):
+        while (await diary.post("/run_sse", words("hello"))).status_code == 409:
+            pass
+    waiting = asyncio.create_task(diary.post("/run_sse", words(f"wait {other}")))
+    async with asyncio.timeout(PATIENCE):
+        while (await _outcomes(diary))[-1] is not None:
+            pass  # it has not begun yet
+    assert (await diary.post("/run_sse", words("hello"))).status_code == 409
+    await open_gate(server, other)
+    assert (await waiting).status_code == 200

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +17,7 @@ from tests.end_to_end.clients import (
     RELEASE,
     RELOAD,
     Player,
+    chat_body,
     new_id,
     open_gate,
     send,
@@ -28,12 +33,13 @@ STOP_BUTTON: Json = {"do": "stop"}
 
 
 def test_only_the_last_message_is_sent(play: Player) -> None:
-    """And where it belongs; the page that is loaded later shows the same."""
+    """And which one is before it; the page that is loaded later shows the same."""
     played = play(send("text"), send("tool"), RELOAD, **OURS)
     first, second = played.posts
-    assert [len(post["body"]["messages"]) for post in (first, second)] == [1, 1]
     shown = played.steps[1]["messages"]
-    assert second["body"]["parentId"] == shown[1]["id"]
+    assert [message["id"] for message in first["body"]["messages"]] == [shown[0]["id"]]
+    before, _ = second["body"]["messages"]
+    assert before == {"id": shown[1]["id"], "role": "assistant", "parts": []}
     assert played.call("get_weather")["state"] == DONE
     assert [message["id"] for message in played.messages] == [message["id"] for message in shown]
 
@@ -140,3 +146,49 @@ def test_a_server_that_is_down(play: Player) -> None:
     played = play.chat({"sdk": play.client.sdk, "url": url, "steps": [send("text")], **OURS})
     assert len(played.posts) == 3
     assert "cannot be reached. Is the server running" in (played.error or "")
+
+
+# ------------------------------------------------------------------ schemas
+
+METADATA: dict[str, tuple[str, Any, bool]] = {
+    "a user's message without any": ("user", None, True),
+    "when it was sent": ("user", {"createdAt": 1}, True),
+    "what a page keeps for itself": ("user", {"theme": "dark", "usage": "none"}, True),
+    "a text": ("user", "note", True),
+    "an answer's": ("assistant", {"runId": "r", "createdAt": 1}, True),
+    "an answer's, wrong": ("assistant", {"runId": 1}, False),
+    "an answer's usage, wrong": ("assistant", {"runId": "r", "usage": "none"}, False),
+}
+
+
+def _validated(*lists: list[Json]) -> list[str | None]:
+    script = Path(__file__).parents[1] / "node" / "metadata_schema.mjs"
+    ran = subprocess.run(
+        [Path(sys.executable).parent / "node", script],
+        input=json.dumps(lists),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    found: list[str | None] = json.loads(ran.stdout)
+    return found
+
+
+def test_metadata_of_answers_and_of_users_is_accepted() -> None:
+    """`validateUIMessages` asks the schema about every message, also about those without metadata."""
+    lists = []
+    for role, metadata, _ in METADATA.values():
+        message = {"id": "m", "role": role, "parts": [{"type": "text", "text": "hi"}]}
+        lists.append([{**message, "metadata": metadata} if metadata is not None else message])
+    accepted = [refused is None for refused in _validated(*lists)]
+    assert dict(zip(METADATA, accepted, strict=True)) == {k: v[2] for k, v in METADATA.items()}
+
+
+def test_a_whole_conversation_is_accepted(server: Server) -> None:
+    """As it is loaded: answers, the user's messages, data parts."""
+    chat = new_id()
+    for prompt in ("text", "tool"):
+        server.http.post(server.chat("tour"), json=chat_body(chat, prompt)).raise_for_status()
+    messages = server.http.get(f"{server.chat('tour')}/{chat}/messages").json()
+    assert _validated(messages) == [None]

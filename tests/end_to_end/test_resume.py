@@ -47,7 +47,7 @@ async def http(server: Server) -> AsyncIterator[httpx.AsyncClient]:
 async def test_seen_and_rest_are_the_whole(
     http: httpx.AsyncClient, prompt: str, protocol: str
 ) -> None:
-    """At every position, named in the query or as a browser does in Last-Event-ID."""
+    """At every position, named in the query or as a browser does in Last-Event-ID; 204 after the last."""
     run, _ = await run_chat(http, prompt)
     whole = await read(http, run, protocol)
     for frame in frames(whole):
@@ -56,6 +56,7 @@ async def test_seen_and_rest_are_the_whole(
         headers = {"last-event-id": frame.id}
         again = await http.get(f"/api/runs/{run}/stream?{protocol}", headers=headers)
         assert again.content == rest
+        assert again.status_code == (200 if rest else 204), "an EventSource comes back after a 200"
 
 
 async def test_the_chat_streams_what_the_run_streams(http: httpx.AsyncClient) -> None:

@@ -80,18 +80,23 @@ TAKEN_BACK = [
     ),
     TakenBack(
         "send after an earlier answer",
-        (COUNT, COUNT, COUNT, {"do": "keep", "messages": 2}, send("hello")),
+        (COUNT, COUNT, COUNT, {"do": "keep", "messages": 2}, send("hello", parent=1)),
         (COUNT, send("hello")),
     ),
     TakenBack(
         "send after an earlier answer that was approved",
-        (ERASE, APPROVE, COUNT, {"do": "keep", "messages": 2}, send("hello")),
+        (ERASE, APPROVE, COUNT, {"do": "keep", "messages": 2}, send("hello", parent=1)),
         (ERASE, APPROVE, send("hello")),
     ),
     TakenBack(
         "send after an earlier answer, instead of a question",
-        (COUNT, ERASE, RELOAD, {"do": "keep", "messages": 2}, send("hello")),
+        (COUNT, ERASE, RELOAD, {"do": "keep", "messages": 2}, send("hello", parent=1)),
         (COUNT, send("hello")),
+    ),
+    TakenBack(
+        "begin anew",
+        (COUNT, COUNT, {"do": "keep", "messages": 0}, send("hello", parent=None)),
+        (send("hello"),),
     ),
     TakenBack(
         "after a reload",
@@ -150,6 +155,96 @@ def test_an_answer_to_a_question_goes_with_its_question(play: Player, step: Step
     assert "'guests': 4" in refused.text
     again = play(RELOAD, {"do": "edit", "message": 0, "text": "text"}, RELOAD, id=chat)
     assert [text_of(m) for m in again.messages[::2]] == ["text"]
+
+
+def test_an_empty_list_of_a_client_that_sends_all_messages_begins_anew(
+    play: Player, server: Server
+) -> None:
+    """As `setMessages([])` leaves it, and again after that."""
+    empty: Step = {"do": "keep", "messages": 0}
+    chat, other = new_id(), new_id()
+    result = play(COUNT, COUNT, empty, COUNT, empty, COUNT, LAST, app="diary", id=chat)
+    plain = play(COUNT, LAST, app="diary", id=other)
+    assert notes(server, "requests", chat)[-1] == notes(server, "requests", other)[-1]
+    assert [text_of(m) for m in result.messages] == [text_of(m) for m in plain.messages]
+
+
+# ------------------------------------------------------------------ a page that is not up to date
+
+PAGES: dict[str, dict[str, object]] = {
+    "whole history": {},
+    "last messages": {"lastOnly": True},
+    "our transport": {"prism": {}},
+}
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+@pytest.mark.parametrize("other", [COUNT, {"do": "regenerate"}], ids=["sent", "regenerated"])
+def test_a_stale_page_is_told_so_and_changes_nothing(
+    play: Player, server: Server, other: Step, page: dict[str, object]
+) -> None:
+    """Another tab went on meanwhile. What it did stays; a reload, or a name for the branch, is enough."""
+    chat = new_id()
+    stale = play(COUNT, app="diary", id=chat, **page).messages
+    play(RELOAD, other, app="diary", id=chat, **page)
+    before = server.http.get(f"{server.chat('diary')}/{chat}/messages").json()
+    refused = play(send("hello"), app="diary", id=chat, messages=stale, **page)
+    assert refused.status == "error"
+    assert refused.posts[-1]["status"] == 409
+    assert refused.posts[-1]["responseHeaders"]["x-prism-problem"] == "stale-conversation"
+    assert "has continued elsewhere" in (refused.error or "")
+    assert server.http.get(f"{server.chat('diary')}/{chat}/messages").json() == before
+    again = play(RELOAD, send("hello"), app="diary", id=chat, **page)
+    assert [m["id"] for m in again.messages[:-2]] == [m["id"] for m in before]
+    named = play(send("hello", parent=1), app="diary", id=chat, messages=stale, **page)
+    assert [text_of(m) for m in named.messages[-2:]] == ["hello", "You said: hello"]
+
+
+def test_our_transport_names_a_branch_of_what_its_page_has_shown(
+    play: Player, server: Server
+) -> None:
+    """Also of what it has loaded: edits of assistant-ui say only which messages are left."""
+    chat, keep = new_id(), {"do": "keep", "messages": 2}
+    sliced = play(COUNT, COUNT, keep, send("hello"), app="diary", id=chat, prism={})
+    assert sliced.posts[-1]["body"]["parentId"] == sliced.messages[1]["id"]
+    assert len(server.http.get(f"{server.chat('diary')}/{chat}/messages").json()) == 4
+    emptied = play(
+        RELOAD, COUNT, {"do": "keep", "messages": 0}, send("hello"), app="diary", id=chat, prism={}
+    )
+    assert emptied.posts[-1]["body"]["parentId"] is None
+    assert len(server.http.get(f"{server.chat('diary')}/{chat}/messages").json()) == 2
+
+
+# ------------------------------------------------------------------ messages that never arrived
+
+NEVER_ARRIVED: dict[str, tuple[Step, ...]] = {
+    "regenerate": ({"do": "regenerate"},),
+    "regenerate by id": ({"do": "regenerate", "message": -1},),
+    "edit": ({"do": "edit", "message": -1, "text": "count"},),
+    "regenerate, and again": ({"do": "regenerate"}, {"do": "regenerate"}),
+}
+
+
+@pytest.mark.parametrize("last_only", [False, True], ids=["whole history", "last message"])
+@pytest.mark.parametrize("lost", ["offline", 503])
+@pytest.mark.parametrize("first", [(), (COUNT,)], ids=["first message", "later message"])
+@pytest.mark.parametrize("steps", NEVER_ARRIVED.values(), ids=NEVER_ARRIVED)
+def test_a_message_that_never_arrived_is_sent_by_a_retry(
+    play: Player,
+    server: Server,
+    steps: tuple[Step, ...],
+    first: tuple[Step, ...],
+    lost: str | int,
+    last_only: bool,
+) -> None:
+    """The server takes it as new, once, where the page shows it."""
+    chat = new_id()
+    missed = send("count", lost=lost)
+    result = play(*first, missed, *steps, MESSAGES, app="diary", id=chat, lastOnly=last_only)
+    assert (result.status, result.error) == ("ready", None)
+    stored = json.loads(result.requests[-1]["text"])
+    assert [m["id"] for m in stored] == [m["id"] for m in result.messages]
+    assert session(server, chat)["state"]["count"] == len(first) + 1
 
 
 # ------------------------------------------------------------------ only the last message is sent
@@ -212,7 +307,7 @@ def test_the_last_message_is_enough(play: Player, server: Server, case: LastOnly
     result = play(*case.steps, app="diary", id=chat, lastOnly=True)
     assert result.text.strip().endswith(case.ends)
     posts = [request["body"] for request in result.posts]
-    assert [len(body["messages"]) for body in posts] == [1] * len(posts)
+    assert {len(body["messages"]) for body in posts} <= {1, 2}
     assert "data-rewound" not in json.dumps(result.messages)
     stored = server.http.get(f"{server.chat('diary')}/{chat}/messages").json()
     assert [m["id"] for m in stored] == [m["id"] for m in result.messages]

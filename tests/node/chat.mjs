@@ -17,9 +17,10 @@
 //
 // A step is {do: <name>, ...}. Those marked * make a request and take {headers, body, metadata}
 // for it, and {cut: at} or {hold: at} for its response, where at is {chunks: n} or {bytes: n}:
-// cut drops the connection there, hold delivers nothing more until stop or release. Each step
+// cut drops the connection there, hold delivers nothing more until stop or release. {lost: "offline" | status}
+// keeps the request from the server. Each step
 // waits until the chat is quiet (or held), automatic requests included.
-//   send *       {text, files?}
+//   send *       {text, files?, parent?}   parent: the message before it, named (null: none)
 //   edit *       {message, text}   message: the id, or the index in the chat (-1: the last)
 //   regenerate * {message?}
 //   keep         {messages}: setMessages with only so many of the first ones

@@ -90,7 +90,8 @@ export class Conversation {
   }
 
   /** Run a request of the chat to its end, or to the place where the step breaks it. */
-  async run(request, { cut, hold }) {
+  async run(request, { cut, hold, lost }) {
+    if (lost !== undefined) this.wire.loseNext(lost);
     const [kind, at] = cut ? ['cut', cut] : ['hold', hold];
     const reached = at ? this.wire.breakNext(kind, at) : null;
     let isReached = false;

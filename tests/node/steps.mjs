@@ -3,6 +3,10 @@ import { answerApproval } from './approval.mjs';
 
 const optionsOf = ({ headers, body, metadata }) => ({ headers, body, metadata });
 
+/** Name the message before a new one, where a step says which it is. */
+const withParent = (conversation, { parent, ...step }) => parent === undefined ? step
+  : { ...step, body: { ...step.body, parentId: parent === null ? null : conversation.messageId(parent) } };
+
 async function answerApprovals(conversation, step, approved) {
   if (!conversation.chat.addToolApprovalResponse) return answerBeside(conversation, step, approved);
   const calls = conversation.calls('approval-requested', step.tool);
@@ -24,7 +28,7 @@ async function answerBeside({ chat }, step, approved) {
 
 export const STEPS = {
   send: (conversation, { text, files, ...step }) => conversation.run(
-    () => conversation.chat.sendMessage({ text, files }, optionsOf(step)), step),
+    () => conversation.chat.sendMessage({ text, files }, optionsOf(withParent(conversation, step))), step),
 
   edit: (conversation, { message, text, ...step }) => {
     const messageId = conversation.messageId(message);

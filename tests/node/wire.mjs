@@ -11,6 +11,7 @@ export class Wire {
   #deadline;
   #fault = null;
   #hold = null;
+  #lost = null;
 
   /** `deadline` is an AbortSignal that ends every exchange. */
   constructor({ limit, deadline }) {
@@ -27,6 +28,9 @@ export class Wire {
     this.#fault = { kind, gate: new Gate(at), reached: promise, reach: resolve };
     return promise;
   }
+
+  /** Let the next request not arrive: `offline`, or a status with which something before the server refuses it. */
+  loseNext(why) { this.#lost = why; }
 
   get isHolding() { return this.#hold !== null; }
 
@@ -48,6 +52,13 @@ export class Wire {
     }
     const record = recordOf(url, init);
     this.requests.push(record);
+    const lost = this.#lost;
+    this.#lost = null;
+    if (lost === 'offline') throw new TypeError('fetch failed');
+    if (lost !== null) {
+      record.status = lost;
+      return new Response('The server is not available.', { status: lost });
+    }
     const signals = [init.signal, this.#deadline].filter(Boolean);
     const signal = AbortSignal.any(signals);
     const response = await fetch(url, { ...init, signal });

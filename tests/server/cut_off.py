@@ -18,7 +18,8 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.session import Session
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
-from tests.server.test_lineage import assistant, post, user
+from tests.server.test_lineage import assistant, user
+from tests.server.test_lineage import post_named as post
 from tests.source.scripted import Scripted, call
 
 from adk_prism.errors import LogError

@@ -11,7 +11,8 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
 from tests.server.cut_off import CHANGES, Chat, Cut, FullLog, again, begin
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
-from tests.server.test_lineage import assistant, post, user
+from tests.server.test_lineage import assistant, user
+from tests.server.test_lineage import post_named as post
 from tests.server.test_versions import HERE, asked, asking, count, note_of, send, shown
 from tests.source.scripted import Scripted, call
 

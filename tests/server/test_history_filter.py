@@ -227,7 +227,12 @@ RESULTS = [
     Case(
         "results of the past",
         posted(TOOL, user("u1"), MORE, ANSWER, user("u2")),
-        posted({"id": "t1", "role": "tool"}, U1, {"id": "t2", "role": "tool"}, STUB, user("u2")),
+        posted(TOOL, U1, MORE, STUB, user("u2")),
+    ),
+    Case(
+        "a long result of the past",
+        posted({**TOOL, "content": "x" * 2_000}, user("u1"), MORE, ANSWER, user("u2")),
+        posted({"id": "t1", "role": "tool"}, U1, MORE, STUB, user("u2")),
     ),
 ]
 
@@ -235,7 +240,7 @@ RESULTS = [
 @pytest.mark.parametrize("case", RESULTS, ids=lambda case: case.id)
 @pytest.mark.parametrize("piece", [1, 7, 0])
 def test_results_are_kept_at_the_end_of_the_list(case: Case, piece: int) -> None:
-    """Where a protocol has them as messages: further up they are history like the rest."""
+    """Where a protocol has them as messages: further up, short ones, which may answer an earlier call."""
     raw = json.dumps(case.body).encode()
     kept = HistoryFilter(10_000, frozenset({b'"tool"'}))
     for at in range(0, len(raw), piece or len(raw)):

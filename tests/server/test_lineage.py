@@ -36,6 +36,12 @@ async def post(stage: Stage, *messages: Json, **body: Any) -> httpx.Response:
     return await stage.client.post(f"/api/chat/{APP}", json=sent)
 
 
+async def post_named(stage: Stage, *messages: Json, **body: Any) -> httpx.Response:
+    """Post a list whose message names the one before it: a version is continued on purpose."""
+    named = {"parentId": messages[-2]["id"]} if len(messages) > 1 else {}
+    return await post(stage, *messages, **named, **body)
+
+
 def chunks(answer: httpx.Response) -> list[Json]:
     lines = [line[6:] for line in answer.text.splitlines() if line.startswith("data: {")]
     return [json.loads(line) for line in lines]
@@ -43,6 +49,12 @@ def chunks(answer: httpx.Response) -> list[Json]:
 
 def rewound(answer: httpx.Response) -> list[list[str]]:
     return [c["data"]["messageIds"] for c in chunks(answer) if c["type"] == "data-rewound"]
+
+
+def is_stale(answer: httpx.Response) -> bool:
+    """Tell the refusal of a client that does not show the latest messages."""
+    assert "has continued elsewhere" in answer.text
+    return answer.headers["x-prism-problem"] == "stale-conversation"
 
 
 class Talk:
@@ -96,22 +108,24 @@ class Case:
 
 
 CLIENT = {"history": "client"}
+AFTER_1 = {"parentId": "a1"}
 CASES = [
     Case("the whole list", "u1 a1 u2 a2 u3 a3 u9"),
-    Case("after the first answer", "u1 a1 u9", kept=1),
-    Case("after the second answer", "u1 a1 u2 a2 u9", kept=2),
-    Case("only the end of the list", "a1 u9", kept=1),
+    Case("after the first answer, by name", "u1 a1 u9", kept=1, body=AFTER_1),
+    Case("after the second answer, by name", "u1 a1 u2 a2 u9", kept=2, body={"parentId": "a2"}),
+    Case("only the end of the list, by name", "a1 u9", kept=1, body=AFTER_1),
     Case("after a message whose answer was lost", "u1 a1 u2 a2 u3 u9"),
-    Case("after an earlier message without its answer", "u1 a1 u2 u9", kept=2),
-    Case("a system message between", "u1 a1 s u9", kept=1),
-    Case("a system message and nothing else", "s u9"),
-    Case("only the last", "u9"),
-    Case("only the last, and its parent", "u9", kept=1, body={"parentId": "a1"}),
+    Case("after an earlier message, by name", "u1 a1 u2 u9", kept=2, body={"parentId": "u2"}),
+    Case("a system message between", "u1 a1 s u9", kept=1, body=AFTER_1),
+    Case("nothing before it", "u9", kept=0),
+    Case("a system message and nothing else", "s u9", kept=0),
+    Case("only the last, and its parent", "u9", kept=1, body=AFTER_1),
     Case("only the last, and the head as parent", "u9", body={"parentId": "a3"}),
     Case("only the last, and an unknown parent", "u9", body={"parentId": "nobody"}),
-    Case("only the last, and no parent", "u9", body={"parentId": None}),
-    Case("the list counts, not the parent", "a3 u9", body={"parentId": "a1"}),
-    Case("the parent counts where the list has no id", "a u9", kept=1, body={"parentId": "a1"}),
+    Case("no message is the parent", "u9", kept=0, body={"parentId": None}),
+    Case("no message is the parent, whatever is listed", "a3 u9", kept=0, body={"parentId": None}),
+    Case("the list counts, not the parent", "a3 u9", body=AFTER_1),
+    Case("the parent counts where the list has no id", "a u9", kept=1, body=AFTER_1),
     Case("one message is the whole history", "u9", kept=0, body=CLIENT),
     Case("one message and a system message are the whole history", "s u9", kept=0, body=CLIENT),
     Case("the whole history, up to the head", "u1 a1 u2 a2 u3 a3 u9", body=CLIENT),
@@ -119,7 +133,7 @@ CASES = [
     Case("the whole history, begun by the app", "x1 x2 u9", kept=0, body=CLIENT),
     Case("the whole history, with a notice of the app", "u1 a1 x1 u9", kept=1, body=CLIENT),
     Case("messages of the app alone", "x1 x2 u9"),
-    Case("messages of the app first", "x1 u1 a1 u9", kept=1),
+    Case("messages of the app first", "x1 u1 a1 u9", kept=1, body=AFTER_1),
     Case("an unknown message before", "u1 a1 x1 u9"),
     Case("a message before without an id", "u1 a1 a u9"),
     Case("no ids at all", "u a u"),
@@ -129,6 +143,12 @@ CASES = [
     Case("a known id twice", "u2 u2", kept=1, gone="a2 u3 a3"),
     Case("a history of another kind", "u9", body={"history": "server"}, refused=422),
     Case("a parent that is no text", "u9", body={"parentId": 1}, refused=422),
+    Case("a list without the last turns", "u1 a1 u9", refused=409),
+    Case("a list without the last turn", "u1 a1 u2 a2 u9", refused=409),
+    Case("the end of such a list", "a1 u9", refused=409),
+    Case("a list that ends with an earlier message", "u1 a1 u2 u9", refused=409),
+    Case("such a list and another parent", "u1 a1 u9", body={"parentId": "a3"}, refused=409),
+    Case("such a list with a system message", "u1 a1 s u9", refused=409),
 ]
 
 
@@ -147,6 +167,7 @@ async def test_the_message_before_the_new_one_decides(case: Case) -> None:
         before = ["u1", "One.", "u2", "Two.", "u3", "Three."]
         if case.refused:
             assert await talk.shown() == before
+            assert answer.status_code != 409 or is_stale(answer)
             return
         said = texts(talk.message(case.posts.split()[-1]))
         left = before[: 2 * case.kept]
@@ -164,7 +185,7 @@ AGAIN = [
     Case("the list ends with an answer", "u1 a1", kept=0, gone="a1 u2 a2 u3 a3"),
     Case("a system message last", "u1 s", kept=0, gone="a1 u2 a2 u3 a3"),
     Case("the id counts, not the list", "u1", body={"messageId": "a3"}, kept=2, gone="a3"),
-    Case("an unknown message", "u1 a1 u9", refused=404),
+    Case("an unknown answer", "u1 a1 u2 x9", refused=404),
     Case("an unknown id", "u1", body={"messageId": "nobody"}, refused=404),
     Case("a message without an id", "u1 a1 u", refused=422),
     Case("nothing but a system message", "s", refused=422),
@@ -191,21 +212,36 @@ async def test_the_list_says_which_answer_is_regenerated(case: Case) -> None:
         assert announced == case.announced()
 
 
+@pytest.mark.parametrize("named", [{}, {"messageId": "u9"}], ids=["by the list", "by its id"])
+async def test_a_message_that_never_arrived_is_sent(named: Json) -> None:
+    """It is new to the chat, so it is said at its end."""
+    model = Scripted.saying("One.", "Two.", "Three.", "Four.")
+    async with staging(agent(model)) as stage:
+        talk = Talk(stage)
+        await talk.begin()
+        messages = [talk.message(name) for name in ("u3", "a3", "u9")]
+        answer = await post(stage, *messages, trigger="regenerate-message", **named)
+        assert (answer.status_code, rewound(answer)) == (200, [])
+        assert await talk.shown() == ["u1", "One.", "u2", "Two.", "u3", "Three.", "u9", "Four."]
+
+
 async def test_what_was_taken_back_is_an_earlier_version() -> None:
     """Whoever goes on from it, or answers it again, has that conversation again (`test_versions`)."""
     model = Scripted.saying("One.", "Two.", "Three.", "Four.")
     async with staging(agent(model)) as stage:
         talk = Talk(stage)
         await talk.begin()
-        taken = await post(stage, talk.message("u1"), talk.message("a1"), user("u9"))
+        taken = await post(
+            stage, talk.message("u1"), talk.message("a1"), user("u9"), parentId=talk.ids["a1"]
+        )
         assert rewound(taken)
         old = [talk.message(name) for name in ("u1", "a1", "u2", "a2")]
         again: Json = {"trigger": "regenerate-message"}
         for messages, body, kept in (
-            ([*old, user("u8")], {}, ["u1", "One.", "u2", "Two.", "u8"]),
+            ([*old, user("u8")], {"parentId": talk.ids["a2"]}, ["u1", "One.", "u2", "Two.", "u8"]),
             ([user("u8")], {"parentId": talk.ids["a2"]}, ["u1", "One.", "u2", "Two.", "u8"]),
             ([user("u8")], {"parentId": "u2"}, ["u1", "One.", "u2", "Two.", "u8"]),
-            ([talk.message("a1"), user("u9")], {}, ["u1", "One.", "u9"]),
+            ([talk.message("a1"), user("u9")], {"parentId": talk.ids["a1"]}, ["u1", "One.", "u9"]),
             (old[:3], again, ["u1", "One.", "u2"]),
             ([], again | {"messageId": talk.ids["a3"]}, ["u1", "One.", "u2", "Two.", "u3"]),
         ):
@@ -226,7 +262,7 @@ async def test_earlier_answers_stay_in_the_log_and_are_announced_again(tmp_path:
     ) as stage:
         talk = Talk(stage)
         await talk.begin()
-        answer = await post(stage, talk.message("a1"), user("u9"))
+        answer = await post(stage, user("u9"), parentId=talk.ids["a1"])
         run = answer.headers["x-prism-run"]
     async with staging(
         agent(Scripted.saying("Five.")), service=service, log=SqliteLog(log)
@@ -261,7 +297,7 @@ async def test_a_branch_while_the_last_answer_runs(busy: str) -> None:
         one = first.headers["x-prism-run"]
         going = asyncio.create_task(post(stage, user("u1"), assistant(one), user("u2")))
         await held.wait()
-        branch = asyncio.create_task(post(stage, user("u1"), assistant(one), user("u9")))
+        branch = asyncio.create_task(post(stage, user("u9"), parentId=one))
         if busy == "wait":
             await stage.client.post(f"/api/chat/{APP}/{SESSION}/stop")
         answer = await branch
@@ -281,8 +317,8 @@ async def test_two_branches_at_once_are_two_decisions() -> None:
     async with staging(agent(model), chat_busy="wait") as stage:
         talk = Talk(stage)
         await talk.begin()
-        shown = [talk.message("u1"), talk.message("a1")]
-        both = await asyncio.gather(*(post(stage, *shown, user(n)) for n in ("u8", "u9")))
+        parent = talk.ids["a1"]
+        both = await asyncio.gather(*(post(stage, user(n), parentId=parent) for n in ("u8", "u9")))
         assert [answer.status_code for answer in both] == [200, 200]
         found = await talk.shown()
         assert found[:2] == ["u1", "One."]
@@ -299,7 +335,8 @@ async def test_a_key_that_was_used_takes_nothing_back_again() -> None:
         await talk.begin()
         body = {
             "id": SESSION,
-            "messages": [talk.message("a1"), user("u9")],
+            "messages": [user("u9")],
+            "parentId": talk.ids["a1"],
         }
         headers = {"idempotency-key": "once"}
         runs = set()

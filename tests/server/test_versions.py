@@ -22,7 +22,9 @@ from google.genai import types
 from tests.server.cut_off import Cut
 from tests.server.cut_off import again as regenerate
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging, texts
-from tests.server.test_lineage import assistant, post, rewound, user
+from tests.server.test_lineage import assistant, is_stale, rewound, user
+from tests.server.test_lineage import post as post_list
+from tests.server.test_lineage import post_named as post
 from tests.source.scripted import Scripted, call
 
 from adk_prism.runlog.entry import Origin, RunStarted
@@ -303,6 +305,20 @@ async def test_a_version_that_the_session_lost_is_refused() -> None:
         assert "fork" in refused.text
         await send(stage, user("u3"))
         assert asked(model) == ["u1", "Two.", "u3"]
+
+
+async def test_a_tab_that_shows_an_earlier_version_names_it_or_is_refused() -> None:
+    """Another tab has regenerated the answer: without a name, nothing is restored in its place."""
+    model = Scripted.saying("One.", "Two.", "Three.")
+    async with staging(agent(model)) as stage:
+        one = await send(stage, user("u1"))
+        await again(stage, one)
+        refused = await post_list(stage, user("u1"), assistant(one), user("u2"))
+        assert refused.status_code == 409
+        assert is_stale(refused)
+        assert await shown(stage) == ["u1", "Two."]
+        await send(stage, user("u1"), assistant(one), user("u2"))
+        assert await shown(stage) == ["u1", "One.", "u2", "Three."]
 
 
 async def test_two_tabs() -> None:

@@ -5,6 +5,7 @@ import { notWanted, PrismError } from './errors.ts';
 import { follow, isStream, type ConnectionState, type Reopened } from './follow.ts';
 import type { JsonValue, PrismUIMessage } from './prism.ts';
 import { sendBody } from './sendBody.ts';
+import { LastShown, loadedBy } from './shown.ts';
 
 export type Dialect = '5' | '6' | '7';
 
@@ -39,20 +40,22 @@ export class PrismChatTransport<MESSAGE extends UIMessage = PrismUIMessage> impl
   /** A resumed stream is the whole message, from its beginning. */
   readonly resumeStreamIsReplay = true;
   readonly #options: TransportOptions;
+  readonly #shown = new LastShown();
 
   constructor(options: TransportOptions) {
     this.#options = options;
   }
 
-  /** Send the last message, and return the chunks of the answer. The server has the rest of the history. */
+  /** Send the last message, and return the chunks of the answer. The server has the rest of the history. Throw `PrismError`. */
   async sendMessages(options: Send<MESSAGE>): Promise<ReadableStream<UIMessageChunk>> {
     const { app, userId, dialect } = this.#options;
-    const body = { ...(await this.#extras()), ...options.body, ...(userId && { userId }), ...sendBody(options) };
+    const body = { ...(await this.#extras()), ...options.body, ...(userId && { userId }), ...sendBody(options, this.#lastShown(options.chatId)) };
     // With a key, what is sent again after a lost connection starts no second run.
     const headers = { ...plain(options.headers), ...STREAM, 'content-type': 'application/json', 'idempotency-key': uniqueKey() };
     const url = address(this.#options, ['api', 'chat', app], { dialect });
     const sending = requestAgain(this.#options, url, { method: 'POST', headers, body: JSON.stringify(body) });
     const response = await unlessAborted(sending, options.abortSignal, (late) => this.#leave(late, options.chatId));
+    this.noteShown(options.chatId, options.messages.at(-1)?.id);
     return this.#chunks(response, url, options);
   }
 
@@ -77,6 +80,18 @@ export class PrismChatTransport<MESSAGE extends UIMessage = PrismUIMessage> impl
     return { ...(typeof body === 'function' ? await body() : body), ...(stateDelta && { stateDelta }) };
   }
 
+  /**
+   * Say which message a chat ends with on the page. Needed only where the messages were not loaded through the same
+   * connection object: a message that is sent without that one is a branch then, and not refused as that of a stale page.
+   */
+  noteShown(chatId: string, messageId: string | undefined): void {
+    this.#shown.note(chatId, messageId);
+  }
+
+  #lastShown(chatId: string): string | undefined {
+    return this.#shown.get(chatId) ?? loadedBy(this.#options).get(chatId);
+  }
+
   #route(chat: string, action: string): string {
     const { app, userId, dialect } = this.#options;
     return address(this.#options, ['api', 'chat', app, chat, action], { userId, dialect });
@@ -98,10 +113,15 @@ export class PrismChatTransport<MESSAGE extends UIMessage = PrismUIMessage> impl
       onConnection: this.#options.onConnection,
       signal: leaving.signal,
     });
+    const noteStart = (messageId: string | undefined) => this.noteShown(chatId, messageId);
     return new ReadableStream({
       async pull(controller) {
         const { value } = await events.next();
-        if (value && value.data !== DONE) return controller.enqueue(JSON.parse(value.data) as UIMessageChunk);
+        if (value && value.data !== DONE) {
+          const chunk = JSON.parse(value.data) as UIMessageChunk;
+          if (chunk.type === 'start') noteStart(chunk.messageId);
+          return controller.enqueue(chunk);
+        }
         await events.return();
         controller.close();
       },

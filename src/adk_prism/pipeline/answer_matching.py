@@ -189,10 +189,20 @@ def fit_request(pending: Pending, request: str, response: Raw) -> Raw:
     """Return the answer to a question as it was asked for. Raise `Unprocessable` for a wrong one."""
     asked = pending.requests[request]
     if asked.kind != "input":
-        return response
+        return _object_in_text(response)
     from adk_prism.facts.calls.answer_schema import fit_response
 
     return fit_response(asked.request, response)
+
+
+def _object_in_text(response: Raw) -> Raw:
+    """Return an object that some clients send as JSON text; anything else as it is."""
+    try:
+        text = msgspec.json.decode(bytes(response)) if bytes(response) else None
+        value = msgspec.json.decode(text) if isinstance(text, str) else None
+    except (msgspec.MsgspecError, RecursionError):
+        return response
+    return to_raw(value) if isinstance(value, dict) else response
 
 
 def match_responses(

@@ -40,7 +40,7 @@ async def find_answered_by_chat(
         named = [turn for turn in turns if turn.message == given.message_id]
         if not named or named[0].first.head.live:
             raise Conflict("This request has expired: the conversation has continued since.")
-        return await _asked(chats, turns, named[0])
+        return await asked_by(chats, turns, named[0])
     calls = {answer.call for answer in given.answers}
     return await _find(chats, turns, lambda pending: bool(calls & pending.calls.keys()))
 
@@ -57,13 +57,14 @@ async def _find(
 ) -> AnsweredMessage:
     for turn in reversed(turns):
         if not turn.first.head.live:
-            asked = await _asked(chats, turns, turn)
+            asked = await asked_by(chats, turns, turn)
             if is_meant(asked.pending):
                 return asked
     raise Conflict("Nothing in this conversation is waiting for this answer.")
 
 
-async def _asked(chats: Chats, turns: Sequence[Turn], turn: Turn) -> AnsweredMessage:
+async def asked_by(chats: Chats, turns: Sequence[Turn], turn: Turn) -> AnsweredMessage:
+    """Return what a message waits for."""
     pending = await chats.pending(turn)
     is_late = turn is not turns[-1]
     if is_late:

@@ -1,9 +1,13 @@
 """Where in a conversation a message belongs, according to the messages that its client shows before it.
 
-Clients that edit or switch branches often send only the resulting list, with no word about it. So the
-message before the new one decides: whatever the chat has after that one is rewound. A message that the
-log does not know decides nothing, since apps begin chats with messages of their own; nor does a list that
-was not sent. A rewound message is one of an earlier version, and the conversation continues from there.
+The message before the new one decides. If the chat has others after that one, or if that one was rewound,
+the client either branches off on purpose, or it does not know the latest messages: a tab that was open while
+another one sent. Both lists look alike, so the client has to name the branch; else it is refused
+(`StaleConversation`), and nothing is rewound. A message whose own id the chat knows takes that one's place.
+
+A message before the new one that the log does not know decides nothing, since apps begin chats with messages
+of their own; nor does a list that was not sent. Where the client's last message came with the whole history,
+a list of one message is a new beginning.
 
 A live conversation is one run and one ADK invocation: it stays or goes as a whole.
 """
@@ -13,20 +17,58 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from adk_prism.commands import Before, Submit
-from adk_prism.errors import Conflict
+from adk_prism.errors import Conflict, StaleConversation
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.live_transcript import spoken_messages
-from adk_prism.pipeline.turns import ChatHistory, Turn, before
+from adk_prism.pipeline.turns import ChatHistory, Turn, before, runs_of
+
+WHOLE_HISTORY = "whole_history"
+"""Key of a run's `extras`: its message came with all messages before it."""
 
 MOST_NAMED = 2000
 """Ids of messages that a run says it took back: a long chat's. Whatever follows the first one is gone too."""
 
 
 async def kept_turns(chats: Chats, history: ChatHistory, message: Submit) -> list[Turn]:
-    """Return the turns that a message follows: of the chat, or of an earlier version. Raise `Conflict`."""
-    turns = await _kept_before(chats, history, message.before)
+    """Return the turns that a message follows: of the chat, or of an earlier version.
+
+    Raise `StaleConversation` for one that would rewind others without naming a branch, and `Conflict`.
+    """
+    shown = message.before
+    is_new = not _is_known(history, message.message_id)
+    if is_new and not shown.ids and shows_whole(history, shown):
+        return []
+    turns = await _kept_before(chats, history, shown)
+    if is_new and not shown.named and not shown.whole:
+        _check_latest(history, turns)
     again = (i for i, turn in enumerate(turns) if turn.user_message == message.message_id)
     return before(turns, next(again, len(turns)), history.places)
+
+
+def shows_whole(history: ChatHistory, shown: Before) -> bool:
+    """Return whether a client sends all messages that it shows, from the first one on.
+
+    One that sends none does if the last message of the chat came with all others before it.
+    """
+    if shown.whole or not history.turns:
+        return shown.whole
+    if shown.ids:
+        return history.turns[0].user_message in shown.ids
+    return WHOLE_HISTORY in history.turns[-1].first.head.extras
+
+
+def _is_known(history: ChatHistory, message: str) -> bool:
+    turns = (*history.turns, *history.taken_back)
+    return any(turn.user_message == message for turn in turns)
+
+
+def _check_latest(history: ChatHistory, kept: Sequence[Turn]) -> None:
+    if runs_of(kept) != runs_of(history.turns):
+        raise StaleConversation(
+            "This conversation has continued elsewhere, perhaps in another tab: its latest messages are not"
+            " shown here, and this one would have replaced them. Nothing was sent or changed. Reload the"
+            " conversation, and send the message again."
+        )
 
 
 async def taken_ids(chats: Chats, turns: Sequence[Turn], kept: Collection[str]) -> list[str]:

@@ -156,7 +156,7 @@ class _OwnReader:
         self._reader = stream.format.reader()
         self._fed = 0
         self.rest = b""
-        """What is left of an entry that the viewer has seen in part."""
+        """Frames that were read and not given yet, as the rest of an entry that was seen in part."""
 
     async def skip_to(self, after: Position) -> None:
         """Read up to a position inside an entry. Raise `BadPosition` where that entry has no such frame."""
@@ -170,6 +170,20 @@ class _OwnReader:
                         prefix = self._stream.prefix
                         self.rest = encode(prefix, entry.cursor, payloads[seen:], seen + 1)
                         return
+
+    async def read_ahead(self, cursor: int) -> bool:
+        """Read on to the first entry after `cursor` that has frames; return whether there is one."""
+        if self.rest:
+            return True
+        async with aclosing(self._log.read(self._stream.run, self._fed)) as batches:
+            async for batch in batches:
+                for entry in batch:
+                    payloads = self._reader.feed(entry)
+                    self._fed = entry.cursor
+                    if entry.cursor > cursor and payloads:
+                        self.rest = encode(self._stream.prefix, entry.cursor, payloads)
+                        return True
+        return False
 
     async def advance(self, cursor: int) -> AsyncGenerator[tuple[int, bytes], None]:
         """Yield the bytes of all committed entries after `cursor`, with the cursor they reach."""
@@ -221,7 +235,7 @@ class Broadcaster:
         if after.part is not None and after.cursor:
             await own.skip_to(after)
         live = summary.outcome is None
-        nothing_left = not live and after.cursor == summary.cursor and not own.rest
+        nothing_left = not live and after.cursor > 0 and not await own.read_ahead(after.cursor)
         return Viewer(self, stream, after, own, live=live, nothing_left=nothing_left)
 
     def join(self, view: Viewer) -> _Broadcast:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, assert_never
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 
 from adk_prism.commands import (
     Answer,
@@ -25,7 +25,7 @@ from adk_prism.commands import (
     Submit,
 )
 from adk_prism.diagnostics import Report
-from adk_prism.errors import Conflict, NotFound
+from adk_prism.errors import Conflict, NotFound, Unprocessable
 from adk_prism.facts.adk_event import CONFIRMATION
 from adk_prism.facts.json_value import read_object
 from adk_prism.pipeline import answer_matching as matching
@@ -37,7 +37,12 @@ from adk_prism.pipeline.answered_message import (
 )
 from adk_prism.pipeline.audit_actions import Action, AuditedAction, WriteAudit, no_audit
 from adk_prism.pipeline.branch_change import branch_change
-from adk_prism.pipeline.branch_point import kept_turns, taken_ids
+from adk_prism.pipeline.branch_point import (
+    WHOLE_HISTORY,
+    kept_turns,
+    shows_whole,
+    taken_ids,
+)
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.session_branches import SessionBranches
@@ -167,12 +172,15 @@ class Conversations:
         history = await self._chats.history(start.origin)
         turns = history.turns
         kept = await kept_turns(self._chats, history, message)
+        if shows_whole(history, message.before):
+            extras = {**message.extras, WHOLE_HISTORY: to_raw(True)}
+            message = structs.replace(message, extras=extras)
         if runs_of(kept) != runs_of(turns):
             return await self._retake(start, history, kept, message)
         if not message.leaves_questions:
             asked = await questions.last_asked(self._chats, turns)
             questions.check_none_open(asked)
-            await self._store_results(start, asked, message)
+            await self._store_results(start, turns, asked, message)
             return await self._say(start, message)
         answered = await self._answer_request(start, turns, message)
         if answered is not None:
@@ -182,12 +190,19 @@ class Conversations:
         return await self._say(start, message)
 
     async def _store_results(
-        self, start: Start, asked: AnsweredMessage | None, message: Submit
+        self, start: Start, turns: Sequence[Turn], asked: AnsweredMessage | None, message: Submit
     ) -> None:
         """Store the results of the client's own tools that come with a message, without asking the model."""
         answers = questions.match_results(asked, message.results) if asked is not None else None
-        if asked is None or answers is None:
-            return
+        if asked is not None and answers is not None:
+            await self._store(start, asked, answers)
+        earlier = await questions.find_unanswered(self._chats, turns, message.earlier_results)
+        if earlier is not None:
+            await self._store(start, *earlier)
+
+    async def _store(
+        self, start: Start, asked: AnsweredMessage, answers: matching.MatchedAnswers
+    ) -> None:
         pending, turn = asked.pending, asked.turn
 
         def make(run: RunId) -> EventSource:
@@ -195,7 +210,9 @@ class Conversations:
                 run=run,
                 origin=start.origin,
                 invocation=turn.last.summary.invocation,
-                continues=continuation.continues(turn.message, pending, answers),
+                continues=continuation.continues(
+                    turn.message, pending, answers, late=asked.is_late
+                ),
                 answers=continuation.call_answers(pending, answers),
             )
             app = start.origin.app
@@ -280,10 +297,12 @@ class Conversations:
     # -------------------------------------------------------------- taking back
 
     async def _regenerate(self, start: Start, again: Regenerate) -> RunId:
-        """Answer a message again, as if it had never been answered."""
+        """Answer a message again, as if it had never been answered; send one that never arrived."""
         async with self._alone(start):
             history = await self._chats.history(start.origin)
             turn = _find(history, again.message_id)
+            if turn is None:
+                return await self._place(start, _never_arrived(history, again))
             head = turn.first.head
             if not bytes(head.message):
                 raise Conflict(
@@ -330,13 +349,28 @@ class Conversations:
                 turns = await self._chats.turns(start.origin)
                 if not given.leaves_questions:
                     questions.check_none_open(await questions.last_asked(self._chats, turns))
-                asked = await find_answered_by_chat(self._chats, turns, given)
-                answers = continuation.signed(_matched(asked, given), start.by)
+                asked, answers = await self._answered(turns, given)
+                answers = continuation.signed(answers, start.by)
                 if not (asked.is_late and self._locks.is_held(start.origin)):
                     return await self._go_on(start, asked, answers)
             # A late result waits for the active run, which can still be interrupted.
             async with self._locks.held(start.origin):
                 pass
+
+    async def _answered(
+        self, turns: Sequence[Turn], given: Answer
+    ) -> tuple[AnsweredMessage, matching.MatchedAnswers]:
+        """Return what is answered, and with what. Raise `Conflict`, or `Unprocessable` where nothing is."""
+        if not given.earlier:
+            asked = await find_answered_by_chat(self._chats, turns, given)
+            return asked, _matched(asked, given)
+        found = await questions.find_unanswered(self._chats, turns, given.answers)
+        if found is None:
+            raise Unprocessable(
+                "There is nothing to answer: the list ends with neither a user's message nor results, and none"
+                " of its calls still waits for a result. To answer a message again, end the list with it."
+            )
+        return found
 
     async def _answer_questions(self, start: Start, given: AnswerQuestions) -> RunId:
         """Continue a message all of whose questions are answered, or leave them."""
@@ -545,14 +579,20 @@ def _check_answerable(start: Start, turn: Turn) -> None:
         raise Conflict(_RUN_AGAIN)
 
 
-def _find(history: ChatHistory, message_id: str) -> Turn:
+def _find(history: ChatHistory, message_id: str) -> Turn | None:
     """Return which turn a message belongs to, of the chat or of an earlier version; without one, the last."""
     if not message_id and history.turns:
         return history.turns[-1]
-    for turn in (*history.turns, *reversed(history.taken_back)):
-        if message_id in (turn.message, turn.user_message):
-            return turn
-    raise NotFound("There is no such message in this chat.")
+    turns = (*history.turns, *reversed(history.taken_back))
+    return next((t for t in turns if message_id in (t.message, t.user_message)), None)
+
+
+def _never_arrived(history: ChatHistory, again: Regenerate) -> Submit:
+    """Return the message that a client wants answered, where the chat lacks it. Raise `NotFound`."""
+    message = again.message
+    if message is None or _find(history, message.message_id) is not None:
+        raise NotFound("There is no such message in this chat.")
+    return message
 
 
 def _matched(asked: AnsweredMessage, given: Answer) -> matching.MatchedAnswers:

@@ -17,7 +17,7 @@ from adk_prism.facts.adk_event import request_name
 from adk_prism.facts.calls.pending import Pending
 from adk_prism.facts.json_value import same_json
 from adk_prism.pipeline import answer_matching as matching
-from adk_prism.pipeline.answered_message import AnsweredMessage
+from adk_prism.pipeline.answered_message import AnsweredMessage, asked_by
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.turns import Turn
 from adk_prism.runlog.entry import Continues, Decision, RunId, is_absent
@@ -156,6 +156,23 @@ def match_results(
     """Match results of the client's own tools with the calls that wait for them; None if none does."""
     found = _results(asked, given)
     return matching.MatchedAnswers({}, found) if found else None
+
+
+async def find_unanswered(
+    chats: Chats, turns: Sequence[Turn], given: Sequence[ToolAnswer]
+) -> tuple[AnsweredMessage, matching.MatchedAnswers] | None:
+    """Find the newest message with calls of the client's own tools that these results answer.
+
+    Most of them repeat what the client was shown. A message that waits for nobody is not read.
+    """
+    for turn in reversed(turns) if given else ():
+        if turn.first.head.live or turn.last.summary.outcome != "waiting":
+            continue
+        asked = await asked_by(chats, turns, turn)
+        answers = match_results(asked, given)
+        if answers is not None:
+            return asked, answers
+    return None
 
 
 def _results(asked: AnsweredMessage, given: Sequence[ToolAnswer]) -> dict[str, Raw]:

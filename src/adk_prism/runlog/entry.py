@@ -147,7 +147,8 @@ class RunStarted(_Record):
     """The client's id of the user's message, for the history."""
     extras: dict[str, Raw] = {}
     """What the client sent with the user's message and the model does not get: `metadata`; `parts`, data
-    parts and their places among the others; `system`, messages before it."""
+    parts and their places among the others; `system`, messages before it; `whole_history`, if all messages
+    before it came along."""
     client_tools: list[BroughtTool] = []
     """Tools that the client declared."""
     warnings: list[Warned] = []

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Protocol
 
@@ -51,8 +51,12 @@ class EventStream(Response):
         report: Report,
         errors: ErrorTexts,
         patience: float,
+        on_left: Callable[[], None] | None = None,
     ) -> None:
-        """A reader that takes nothing for `patience` seconds is cut."""
+        """A reader that takes nothing for `patience` seconds is cut.
+
+        `on_left` is called if the client closes the connection before the end.
+        """
         super().__init__(headers={**HEADERS, **spec.headers, **headers})
         del self.headers["content-length"]
         self._view = view
@@ -60,6 +64,7 @@ class EventStream(Response):
         self._report = report
         self._errors = errors
         self._patience = patience
+        self._on_left = on_left
         self._sending: float | None = None
         """Since when a write has not gone out."""
         self._guard: asyncio.TimerHandle | None = None
@@ -71,6 +76,8 @@ class EventStream(Response):
         self._watch_out(streaming)
         try:
             await asyncio.wait({streaming, watching}, return_when=asyncio.FIRST_COMPLETED)
+            if self._on_left is not None and not streaming.done():
+                self._on_left()
         finally:
             if self._guard is not None:
                 self._guard.cancel()

@@ -7,7 +7,7 @@ which state, tools and files may the request bring, was the same request sent be
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 from uuid import uuid4
@@ -15,9 +15,18 @@ from uuid import uuid4
 import msgspec
 from msgspec import Struct, structs
 
-from adk_prism.commands import ChangeState, ClientRequest, RunAgent, Submit, ids_of
+from adk_prism.commands import (
+    ChangeState,
+    ClientRequest,
+    Command,
+    Regenerate,
+    RunAgent,
+    Submit,
+    ids_of,
+)
 from adk_prism.errors import NotFound
 from adk_prism.pipeline.conversation import Conversations, Start
+from adk_prism.pipeline.session_locks import Policy
 from adk_prism.projection.contract import ProtocolSpec
 from adk_prism.runlog.entry import BroughtTool, Origin, RunId, Warned
 from adk_prism.server.client_state import ClientState
@@ -25,6 +34,7 @@ from adk_prism.server.files.resent_files import ResentFiles
 from adk_prism.server.guards.name_rules import check_session, check_user
 from adk_prism.server.idempotency import Idempotency
 from adk_prism.server.identity.caller import Caller, acting_user, spoken_user
+from adk_prism.server.left_runs import LeftRuns
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.observability.request_tracking import called_by
 from adk_prism.server.settings import Settings
@@ -56,6 +66,7 @@ class RunStarter:
     files: ResentFiles
     client_state: ClientState
     settings: Settings
+    left: LeftRuns = field(default_factory=LeftRuns)
 
     async def _find_session(self, origin: Origin) -> None:
         """Create the session, if the operator allows that. Raise `NotFound` for one that is not there."""
@@ -89,7 +100,7 @@ class RunStarter:
         declared = self.client_state.declared(app, asked.declared_state)
         start = Start(
             origin=origin,
-            policy=self.settings.adk_busy if _is_adk(asked) else self.settings.chat_busy,
+            policy=self._policy(asked, origin),
             by=called_by(),
             streaming=asked.streaming,
             state_delta={**changed, **declared, **asked.state_delta},
@@ -100,9 +111,7 @@ class RunStarter:
         )
 
         async def begin(run: RunId | None, digest: str) -> RunId:
-            command = asked.command
-            if isinstance(command, Submit):
-                command = await self.files.fetched(command, origin, sent.base)
+            command = await self._with_files(asked.command, origin, sent.base)
             known = structs.replace(start, run=run, digest=digest)
             return await self.conversations.perform(known, command)
 
@@ -112,6 +121,22 @@ class RunStarter:
         if asked.run and not key:
             key, digest = _of_run(asked)
         return await self.idempotency.once(key, scope, sent.body, begin, digest=digest)
+
+    def _policy(self, asked: ClientRequest, origin: Origin) -> Policy:
+        """Return what becomes of the session's active run, if there is one."""
+        was_left = self.left.take(origin)
+        if not _is_adk(asked):
+            return self.settings.chat_busy
+        return "interrupt" if was_left else self.settings.adk_busy
+
+    async def _with_files(self, command: Command, origin: Origin, base: str) -> Command:
+        """Return a command whose message has the files that it links to."""
+        if isinstance(command, Submit):
+            return await self.files.fetched(command, origin, base)
+        if isinstance(command, Regenerate) and command.message is not None:
+            message = await self.files.fetched(command.message, origin, base)
+            return structs.replace(command, message=message)
+        return command
 
     def _origin(
         self, spec: ProtocolSpec[Any], app: str, asked: ClientRequest, caller: Caller

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from starlette.requests import HTTPConnection
@@ -45,16 +46,31 @@ class RunStreams:
         complete = self._errors.completion(request.scope)
         return spec.format(dialect, files, complete=complete, raw=raw)
 
-    async def start(self, run: RunId, format: Format, after: Position = BEGINNING) -> EventStream:
-        """Return the response that streams a run. Raise what `Broadcaster.open` raises."""
-        return self.response(await self.broadcaster.open(run, format, after), format, run)
+    async def start(
+        self,
+        run: RunId,
+        format: Format,
+        after: Position = BEGINNING,
+        *,
+        on_left: Callable[[], None] | None = None,
+    ) -> Response:
+        """Return the response that streams a run after a position; 204 where everything was seen.
 
-    async def resume(self, run: RunId, format: Format, after: Position) -> Response:
-        """Return the response that goes on with a run after a position; 204 after its end."""
+        Raise what `Broadcaster.open` raises.
+        """
         view = await self.broadcaster.open(run, format, after)
-        return Response(status_code=204) if view.nothing_left else self.response(view, format, run)
+        if view.nothing_left:
+            return Response(status_code=204, headers={RUN_HEADER: run})
+        return self.response(view, format, run, on_left=on_left)
 
-    def response(self, view: Viewable, format: Format, run: RunId | None = None) -> EventStream:
+    def response(
+        self,
+        view: Viewable,
+        format: Format,
+        run: RunId | None = None,
+        *,
+        on_left: Callable[[], None] | None = None,
+    ) -> EventStream:
         """Return the response that streams a view; with a run, one that names it."""
         headers = {RUN_HEADER: run} if run is not None else {}
         return EventStream(
@@ -64,4 +80,5 @@ class RunStreams:
             report=self._report,
             errors=self._errors,
             patience=self._settings.stalled,
+            on_left=on_left,
         )

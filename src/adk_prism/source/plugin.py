@@ -28,6 +28,7 @@ from adk_prism.source.plain_json import make_storable
 from adk_prism.source.rerun.recorded_tools import is_called
 from adk_prism.source.run_observer import SCOPE
 from adk_prism.source.tool_work import WORK
+from adk_prism.source.unanswered_calls import with_interim_results
 
 NAME = "adk_prism_nodes"
 _NOT_CALLED = "The tool was not called: its start could not be recorded."
@@ -108,6 +109,8 @@ class NodePlugin(NodeCallbacks):
             answer = completed.take(callback_context)
             if answer is not None:
                 return answer
+        if scope is not None:
+            llm_request.contents = with_interim_results(llm_request.contents)
         await super().before_model_callback(
             callback_context=callback_context, llm_request=llm_request
         )

@@ -42,7 +42,7 @@ test('text, and the same after a reload', async () => {
   assert.match(text(chat), /plain text/);
   const messages = await loadMessages(signedIn, chat.id);
   assert.deepEqual(messages.map(({ id }) => id), chat.messages.map(({ id }) => id));
-  const { success, error } = await safeValidateUIMessages({ messages, dataSchemas: dataPartSchemas, metadataSchema: messageMetadataSchema.partial?.() ?? undefined });
+  const { success, error } = await safeValidateUIMessages({ messages, dataSchemas: dataPartSchemas, metadataSchema: messageMetadataSchema });
   assert.ok(success, String(error));
   const listed = await listChats(signedIn);
   assert.ok(listed.some(({ id, title }) => id === chat.id && title === 'text'));

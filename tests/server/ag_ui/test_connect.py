@@ -47,7 +47,7 @@ async def test_the_past_is_a_snapshot_without_what_was_taken_back() -> None:
         await thread.run(user("one"))
         await thread.run(user("two"))
         thread.messages = [user("one"), user("three")]
-        await thread.run(run="last")
+        await thread.run(run="last", forwardedProps={"parentId": "u-one"})
         found = await connected(stage)
         kinds = [event["type"] for event in found]
         assert kinds == ["RUN_STARTED", "STATE_SNAPSHOT", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]

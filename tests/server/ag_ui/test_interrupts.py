@@ -275,3 +275,74 @@ async def test_an_edit_takes_a_question_back() -> None:
         found = events(await Thread(stage).post(user("no, hello", "u-pay"), run="edit"))
         assert text_of(found) == "Hello."
         assert thread.messages
+
+
+# --------------------------------------------------------------------------- tools that the user passed over
+
+
+def _given(*models: Scripted) -> list[Any]:
+    parts = [part for content in models[0].requests[-1] for part in content.parts or ()]
+    return [part.function_response.response for part in parts if part.function_response]
+
+
+async def test_a_call_that_the_user_passed_over_has_an_interim_result_for_the_model() -> None:
+    """Real models refuse a call without one. The client is told of none, and can still answer."""
+    model = Scripted.saying(WHERE, "Never mind.", "And so on.")
+    async with staging(agent(model, tools=[LongRunningFunctionTool(locate)])) as stage:
+        thread = Thread(stage)
+        await thread.run(user("where am I"))
+        found = await thread.run(user("something else"))
+        assert text_of(found) == "Never mind."
+        assert [given["status"] for given in _given(model)] == ["pending"]
+        assert not of_type(found, "TOOL_CALL_RESULT")
+        contents = model.requests[-1]
+        at = next(i for i, c in enumerate(contents) if any(p.function_call for p in c.parts or ()))
+        assert all(part.function_response for part in contents[at + 1].parts or ())
+        assert [part.text for part in contents[at + 2].parts or ()] == ["something else"]
+        session = await stage.session()
+        parts = [p for e in session["events"] for p in e.get("content", {}).get("parts", [])]
+        assert not [part for part in parts if "functionResponse" in part]
+
+
+@pytest.mark.parametrize("more", [0, 1], ids=["after one message", "after two"])
+async def test_a_result_beside_its_call_answers_it_however_late(more: int) -> None:
+    """CopilotKit puts what a person clicked behind the call, wherever in the list that is, and runs."""
+    model = Scripted.saying(WHERE, *["Never mind."] * (more + 1), "In Rome.", "Done.")
+    async with staging(agent(model, tools=[LongRunningFunctionTool(locate)])) as stage:
+        thread = Thread(stage)
+        found = await thread.run(user("where am I"))
+        (start,) = of_type(found, "TOOL_CALL_START")
+        for number in range(more + 1):
+            await thread.run(user(f"something else {number}"))
+            thread.messages.append({"id": f"a-{number}", "role": "assistant", "content": "…"})
+        at = next(i for i, m in enumerate(thread.messages) if m.get("toolCalls")) + 1
+        thread.messages.insert(at, result(start["toolCallId"], {"city": "Rome"}))
+        found = await thread.run()
+        assert text_of(found) == "In Rome."
+        assert _given(model) == [{"city": "Rome"}]
+        code, text = await thread.refused()
+        assert (code, "nothing to answer" in text) == ("INVALID_INPUT", True), "once is enough"
+
+
+async def test_a_late_result_is_stored_before_the_message_that_it_comes_with() -> None:
+    model = Scripted.saying(WHERE, "Never mind.", "Rome, I see.", "Yes.")
+    async with staging(agent(model, tools=[LongRunningFunctionTool(locate)])) as stage:
+        thread = Thread(stage)
+        found = await thread.run(user("where am I"))
+        (start,) = of_type(found, "TOOL_CALL_START")
+        await thread.run(user("something else"))
+        thread.messages.insert(2, result(start["toolCallId"], {"city": "Rome"}))
+        for text in ("and now", "and then"):
+            await thread.run(user(text))
+            assert _given(model) == [{"city": "Rome"}]
+
+
+@pytest.mark.parametrize(
+    "payload", ['{"approved": true}', "true", '{"approved": true, "reason": "ok"}']
+)
+async def test_an_answer_as_json_text_is_taken(payload: str) -> None:
+    """Some clients encode what a form gives."""
+    async with staging(cashier(FIRST, "Paid it.")) as stage:
+        thread, (asks,) = await asked(stage)
+        assert text_of(await thread.run(resume=[resolved(asks["id"], payload)])) == "Paid it."
+    assert PAID == [1]

@@ -97,8 +97,8 @@ async def test_a_lost_stream_goes_on_after_its_last_event() -> None:
 
 
 async def test_the_list_says_where_a_message_belongs() -> None:
-    """An edit takes back what came after; the last message again is answered again; one alone is added."""
-    model = Scripted.saying("A.", "B.", "B again.", "C.", "D.")
+    """The last message again is answered again; a named branch, or an edit, takes back what came after."""
+    model = Scripted.saying("A.", "B.", "B again.", "C.", "D.", "E.", "F.")
     async with staging(agent(model)) as stage:
         thread = Thread(stage)
         await thread.run(user("one"))
@@ -112,12 +112,35 @@ async def test_the_list_says_where_a_message_belongs() -> None:
         assert rewound["value"]["messageIds"]
 
         thread.messages = [user("one"), user("edited")]
-        await thread.run()
+        await thread.run(forwardedProps={"parentId": "u-one"})
         assert await spoken(stage) == ["one", "edited"]
+
+        thread.messages = [user("one"), user("again", "u-edited")]
+        await thread.run()
+        assert await spoken(stage) == ["one", "again"]
 
         thread.messages = [user("three")]
         await thread.run()
-        assert await spoken(stage) == ["one", "edited", "three"]
+        assert await spoken(stage) == ["three"], "its list was whole before"
+
+        thread.messages = [user("three"), user("four")]
+        await thread.run(forwardedProps={"parentId": None})
+        assert await spoken(stage) == ["four"]
+
+
+async def test_a_thread_that_has_continued_elsewhere_refuses_a_list_without_it() -> None:
+    """As a RUN_ERROR with a code of its own, whose message people can read; nothing is taken back."""
+    async with staging(agent(Scripted.saying("A.", "B.", "C."))) as stage:
+        here, there = Thread(stage), Thread(stage)
+        await here.run(user("one"))
+        there.messages = [*here.messages]
+        await there.run(user("two"))
+        (refused,) = await here.run(user("three"))
+        assert (refused["type"], refused["code"]) == ("RUN_ERROR", "STALE_CONVERSATION")
+        assert "has continued elsewhere" in refused["message"]
+        assert await spoken(stage) == ["one", "two"]
+        await there.run(user("four"))
+        assert await spoken(stage) == ["one", "two", "four"]
 
 
 async def test_files_reach_the_model() -> None:

@@ -128,7 +128,7 @@ function Unloadable({ app }: { app: string }) {
   );
 }
 
-function Trouble({ link, failure, onRetry, onStartOver, draft }: Props) {
+function Trouble({ conversation, link, failure, onRetry, onStartOver, draft }: Props) {
   if (link.kind === 'gone') {
     return (
       <div className="notice" data-kind="error" role="alert">
@@ -158,7 +158,21 @@ function Trouble({ link, failure, onRetry, onStartOver, draft }: Props) {
       </div>
     );
   }
-  const reason = link.kind === 'unsent' ? words.messageWasNotSent : failure;
+  if (link.kind === 'stale') {
+    return (
+      <div className="notice" data-kind="error" role="alert">
+        <Icon name="error" />
+        <span>{words.conversationHasContinuedElsewhere}</span>
+        <span className="actions">
+          <button type="button" className="button" onClick={() => void conversation.reload()}>
+            <Icon name="retry" /> {words.reloadTheConversation}
+          </button>
+        </span>
+      </div>
+    );
+  }
+  const unsent = link.kind === 'unsent' && (link.isStale ? words.messageWasNotSentYet : words.messageWasNotSent);
+  const reason = unsent || failure;
   if (!reason) return null;
   return (
     <div className="notice" data-kind="error" role="alert">

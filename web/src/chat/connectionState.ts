@@ -4,8 +4,10 @@ import type { Message } from './message';
 export type ConnectionState =
   | { kind: 'connected' }
   | { kind: 'lost'; attempt: number }
-  /** The last message did not reach the server. */
-  | { kind: 'unsent' }
+  /** The last message did not reach the server, or was refused because the page was stale. */
+  | { kind: 'unsent'; isStale?: boolean }
+  /** The conversation has continued elsewhere: what is shown is not the latest, and the last message was refused. */
+  | { kind: 'stale' }
   /** The server did not take an answer; what is shown is what the server has. */
   | { kind: 'refused'; reason: string }
   /** Somebody deleted the session: what is on the screen is all there is. */

@@ -15,7 +15,7 @@ import { askedIds, isAsking, isTool, type Message } from './message';
 import { RejectedAnswers } from './rejectedAnswers';
 import { AudioCache } from './audioCache';
 import { connectionOf, type Where } from './requests';
-import { isLost, PageTransport } from './transport';
+import { isLost, isStale, PageTransport } from './transport';
 
 const CONNECTED: ConnectionState = { kind: 'connected' };
 
@@ -56,6 +56,7 @@ export class Conversation {
     messages: Message[],
   ) {
     this.transport = new PageTransport(where, { onOpen: () => this.onOpen(), onLost: () => this.setLink({ kind: 'lost', attempt: 0 }) });
+    this.transport.noteShown(where.session, messages.at(-1)?.id);
     this.chat = new Chat<Message>({
       id: where.session,
       messages,
@@ -73,6 +74,7 @@ export class Conversation {
       },
       onError: (error) => {
         if (isLost(error)) void this.recover();
+        else if (isStale(error)) this.setLink({ kind: 'stale' });
         else if (this.answering.kind !== 'nothing') void this.takeBack(error);
       },
     });
@@ -341,15 +343,16 @@ export class Conversation {
     this.recovering = false;
   }
 
-  /** Show what the server has; return whether that was possible. */
-  private async reload(): Promise<boolean> {
+  /** Show what the server has; a message that it lacks stays at the end. Return whether that was possible. */
+  async reload(): Promise<boolean> {
     const told = await this.history();
     // Somebody may have spoken meanwhile: what is on its way is newer.
     if (!told || this.chat.status === 'submitted' || this.chat.status === 'streaming') return false;
     const last = this.chat.lastMessage;
     const isUnsent = last?.role === 'user' && !told.some((message) => message.id === last.id);
     this.chat.messages = isUnsent ? [...told, last] : told;
-    if (isUnsent) this.setLink({ kind: 'unsent' });
+    this.transport.noteShown(this.where.session, told.at(-1)?.id);
+    if (isUnsent) this.setLink({ kind: 'unsent', isStale: this.link.kind === 'stale' });
     return true;
   }
 

@@ -42,11 +42,24 @@ test('a stream that was left is not', async () => {
 const user = { id: 'u', role: 'user' };
 const assistant = { id: 'a', role: 'assistant' };
 
-test('only the message in question is sent', () => {
+const stub = { ...assistant, parts: [] };
+
+test('only the message in question is sent, and which one is before it', () => {
   const sent = (messages: { id: string; role: string }[], trigger: string, messageId?: string) => sendBody({ chatId: 's', messages, trigger, messageId });
-  expect(sent([user, assistant, user], 'submit-message').messages).toEqual([user]);
-  expect(sent([user, assistant, user], 'submit-message', 'a').messages).toEqual([assistant]);
+  expect(sent([user, assistant, user], 'submit-message').messages).toEqual([stub, user]);
+  expect(sent([user, assistant, user], 'submit-message', 'a').messages).toEqual([{ ...user, parts: [] }, assistant]);
   expect(sent([], 'regenerate-message').messages).toEqual([]);
-  expect(sent([user, assistant, user], 'submit-message').parentId).toBe(assistant.id);
-  expect(sent([user], 'submit-message').parentId).toBeUndefined();
+  expect(sent([user], 'submit-message').messages).toEqual([user]);
+});
+
+test('a branch is named if the page has shown what it leaves out', () => {
+  const parent = (messages: { id: string; role: string }[], shown?: string) => {
+    const body = sendBody({ chatId: 's', messages, trigger: 'submit-message', messageId: undefined }, shown);
+    return 'parentId' in body ? body.parentId : 'not named';
+  };
+  expect(parent([user, assistant, user])).toBe('not named');
+  expect(parent([user, assistant, user], 'a')).toBe('not named');
+  expect(parent([user, assistant, user], 'a2')).toBe('a');
+  expect(parent([user], 'a2')).toBe(null);
+  expect(parent([user])).toBe('not named');
 });

@@ -1,5 +1,5 @@
 /** How the chat hears the server: through the package's transport, at the pace of pictures. */
-import { ConnectionError } from '@adk-prism/client';
+import { ConnectionError, PrismError } from '@adk-prism/client';
 import { PrismChatTransport } from '@adk-prism/client/ai';
 import type { ChatTransport, UIMessageChunk } from 'ai';
 import { gather } from './mergeDeltas';
@@ -64,4 +64,9 @@ export function wholeOrLost(stream: ReadableStream<UIMessageChunk>): ReadableStr
 /** Tell a lost connection from an answer that says no. */
 export function isLost(error: unknown): boolean {
   return error instanceof TypeError;
+}
+
+/** Tell the refusal of a message whose page does not show the latest ones. */
+export function isStale(error: unknown): boolean {
+  return error instanceof PrismError && error.code === 'stale-conversation';
 }

@@ -133,10 +133,12 @@ class Calls:
         call.pieces.clear()
         # What an end says replaces what the start did, so it is said whole or not at all.
         told = spoken_by(item.speaker, **about) if about else UNSET
-        out.append(ToolCallEnd(call.id, metadata=told))
+        out.append(ToolCallEnd(call.id, subagent_run_id=call.tag, metadata=told))
         if item.signature:
             out.append(
-                ReasoningEncryptedValue("tool-call", call.id, item.signature, subagent_run_id=tag)
+                ReasoningEncryptedValue(
+                    "tool-call", call.id, item.signature, subagent_run_id=call.tag
+                )
             )
 
     def _send_rest(self, call: _Call, text: str, out: list[Frame]) -> bool:
@@ -169,7 +171,9 @@ class Calls:
     def _send(self, call: _Call, text: str, out: list[Frame]) -> None:
         if text:
             call.pieces.append(text)
-            out.extend(ToolCallArgs(call.id, piece) for piece in pieces(text))
+            out.extend(
+                ToolCallArgs(call.id, piece, subagent_run_id=call.tag) for piece in pieces(text)
+            )
 
     # -------------------------------------------------------------- answers
 
@@ -193,7 +197,7 @@ class Calls:
         if made.state == "streaming":
             self._complete(made, out)
             made.pieces.clear()
-            out.append(ToolCallEnd(made.id))
+            out.append(ToolCallEnd(made.id, subagent_run_id=made.tag))
         is_repeated = made.state == "answered"
         made.state = "answered"
         if known:
@@ -234,7 +238,7 @@ class Calls:
                 call.state = "made"
                 self._complete(call, out)
                 call.pieces.clear()
-                out.append(ToolCallEnd(call.id))
+                out.append(ToolCallEnd(call.id, subagent_run_id=call.tag))
 
     def pending(self, asked: set[str]) -> list[str]:
         """Return the ids of calls that wait for the client; `asked` wait for a person."""

@@ -29,7 +29,8 @@ class _Timed(_Frame, kw_only=True):
 
 class _Owned(_Timed, kw_only=True):
     subagent_run_id: str | UnsetType = UNSET
-    """The sub-agent that this belongs to; absent for the run's own agent."""
+    """The sub-agent that this belongs to; absent for the run's own agent. Every event has it that belongs to one:
+    clients that show sub-agents apart sort each event by it, also the pieces of what was begun with it."""
 
 
 # ------------------------------------------------------------------ runs and steps
@@ -90,11 +91,12 @@ class TextMessageStart(_Owned, tag="TEXT_MESSAGE_START"):
 
 
 class TextMessageContent(_Frame, tag="TEXT_MESSAGE_CONTENT"):
-    """Nearly every event is one: it has its time from the start, and nothing that could be left out."""
+    """Nearly every event is one: it has its time from the start, and no metadata."""
 
     message_id: str
     delta: str
     timestamp: int | UnsetType = UNSET
+    subagent_run_id: str | UnsetType = UNSET
 
 
 class TextMessageEnd(_Owned, tag="TEXT_MESSAGE_END"):

@@ -78,7 +78,7 @@ class _Run:
         if (kind, name) not in self._open:
             return f"{kind} {name} is not open"
         opener = self._open[kind, name]
-        return "" if owner in (None, opener) else f"{kind} {name} belongs to {opener}"
+        return "" if owner == opener else f"{kind} {name} belongs to {opener}"
 
     def close(self, kind: str, name: str, owner: str | None) -> str:
         """End something that is open."""
@@ -110,7 +110,7 @@ class _Run:
         known = [self._owners[kind, name] for kind in kinds if (kind, name) in self._owners]
         if not known:
             return f"there is no {' or '.join(kinds)} {name}"
-        return "" if owner in (None, known[0]) else f"{name} belongs to {known[0]}"
+        return "" if owner == known[0] else f"{name} belongs to {known[0]}"
 
     def begin_step(self, event: Event) -> str:
         owner, name = event.get("subagentRunId"), event["stepName"]
@@ -122,7 +122,7 @@ class _Run:
 
     def end_step(self, event: Event) -> str:
         owner, name = event.get("subagentRunId"), event["stepName"]
-        return self.close("step", f"{owner}: {name}", None)
+        return self.close("step", f"{owner}: {name}", owner)
 
     def begin_subagent(self, event: Event) -> str:
         name, parent = event["subagentRunId"], event.get("parentSubagentRunId")

@@ -117,7 +117,8 @@ class AgUiProjection:
         now = round(entry.time * 1000) or UNSET  # a capture may have no time
         if len(facts) == 1 and type(item := facts[0]) is BlockGrew and not self._raw:
             if item.kind == "text" and len(item.text) <= PIECE:  # most entries are this
-                return [TextMessageContent(f"{self._run}-{item.block}", item.text, now)]
+                name = f"{self._run}-{item.block}"
+                return [TextMessageContent(name, item.text, now, self._tag_of(name))]
         elif facts:
             self._look_ahead(facts)
         out: list[Frame] = []
@@ -147,6 +148,11 @@ class AgUiProjection:
 
     def _tag(self, speaker: fact.Speaker) -> Tag:
         return self._owners.of(speaker, self._within)
+
+    def _tag_of(self, message: str) -> Tag:
+        """Return whose an open message is. A node may have begun since then: it stays its opener's."""
+        opened = self._open.get(message)
+        return opened.tag if opened is not None else UNSET
 
     # -------------------------------------------------------------- runs and messages
 
@@ -209,17 +215,17 @@ class AgUiProjection:
     def _block_grew(self, item: BlockGrew, out: list[Frame]) -> None:
         grown = ReasoningMessageContent if item.kind == "reasoning" else TextMessageContent
         name = f"{self._run}-{item.block}" if not self._within else self._id(item.block)
+        tag = self._tag_of(name)
         if len(item.text) <= PIECE:
-            out.append(grown(name, item.text))
+            out.append(grown(name, item.text, subagent_run_id=tag))
         else:
-            out.extend(grown(name, piece) for piece in pieces(item.text))
+            out.extend(grown(name, piece, subagent_run_id=tag) for piece in pieces(item.text))
 
     def _block_ended(self, item: fact.BlockEnded, out: list[Frame]) -> None:
         name = self._id(item.block)
         told: Json = {"prism": {"trimmed": item.trimmed}} if item.trimmed else {}
         if self._rests_on and item.kind != "reasoning":
             told |= {key: value for key, value in self._rests_on.items() if key != "grounding"}
-        # A node may have begun since then: the message stays its opener's.
         opened = self._open.get(name)
         self._end_message(name, told, out)
         tag = opened.tag if opened is not None else self._tag(item.speaker)
@@ -230,10 +236,10 @@ class AgUiProjection:
         if message is None:
             return
         if message.kind == "reasoning":
-            out.append(ReasoningMessageEnd(name, metadata=told))
-            out.append(ReasoningEnd(name))
+            out.append(ReasoningMessageEnd(name, subagent_run_id=message.tag, metadata=told))
+            out.append(ReasoningEnd(name, subagent_run_id=message.tag))
         else:
-            out.append(TextMessageEnd(name, metadata=told))
+            out.append(TextMessageEnd(name, subagent_run_id=message.tag, metadata=told))
 
     def _sign(self, name: str, signature: str, tag: Tag, out: list[Frame]) -> None:
         if signature:
@@ -242,8 +248,10 @@ class AgUiProjection:
     def _blocks_replaced(self, item: fact.BlocksReplaced, out: list[Frame]) -> None:
         for block in item.blocks:
             name = self._id(block)
+            tag = self._tag_of(name)
             self._end_message(name, {}, out)
-            out.append(notices.activity(name, notices.REPLACED, {"kind": block.partition("-")[0]}))
+            kind = {"kind": block.partition("-")[0]}
+            out.append(notices.activity(name, notices.REPLACED, kind, tag))
 
     def _user_spoke(self, item: fact.UserSpoke, out: list[Frame]) -> None:
         name = item.message

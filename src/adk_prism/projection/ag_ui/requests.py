@@ -5,6 +5,7 @@ The end of the posted list says what is new:
     `resume`                    answers to interrupts
     ends with a user's message  a new message; one whose id is known replaces the old one (edit, regenerate)
     ends with tool messages     results of the client's own tools
+    ends otherwise              a result beside a call further up that has none yet: the user had gone on without
 
 Of everything before that only ids are read: the server's session is the history. An assistant's turn is many
 AG-UI messages, so the user's messages alone say where in the conversation the client is. Unknown keys and
@@ -53,7 +54,7 @@ def read_request(body: Any) -> ClientRequest:
     if not isinstance(body, dict):
         raise Unprocessable("The body must be a JSON object: {threadId, runId, messages, …}.")
     props = _object(body, "forwardedProps")
-    tail = _tail_of(_messages(body))
+    tail = _tail_of(_messages(body), props)
     return ClientRequest(
         session=_required(body, "threadId"),
         run=_required(body, "runId"),
@@ -75,6 +76,8 @@ def _read_command(body: Json, tail: _Tail) -> Command:
         return _submit(tail)
     if tail.results:
         return Answer(answers=tail.results, repeats=True, leaves_questions=False)
+    if tail.earlier:
+        return Answer(answers=tail.earlier, repeats=True, leaves_questions=False, earlier=True)
     raise Unprocessable(
         "There is nothing to answer: `messages` must end with a user's message or with tool results, or "
         "`resume` must answer interrupts. To answer a message again, end the list with it."
@@ -146,13 +149,15 @@ class _Tail(Struct, frozen=True, kw_only=True):
     """The last message, if it is a user's."""
     results: list[ToolAnswer]
     """The tool messages at the end, or right before the user's message."""
-    before: tuple[str, ...]
-    """Ids of the user's messages before that."""
+    earlier: list[ToolAnswer]
+    """The tool messages further up, beside their calls."""
+    before: Before
+    """The user's messages before that."""
     instructions: list[Json]
     """System and developer messages right before the user's."""
 
 
-def _tail_of(messages: list[Json]) -> _Tail:
+def _tail_of(messages: list[Json], props: Json) -> _Tail:
     turns = [m for m in messages if m.get("role") in _TURNS]
     user = turns.pop() if turns and turns[-1]["role"] == "user" else None
     said = turns[:]
@@ -162,9 +167,24 @@ def _tail_of(messages: list[Json]) -> _Tail:
     return _Tail(
         user=user,
         results=results,
-        before=tuple(_text(m, "id") for m in turns if m["role"] == "user"),
+        earlier=[_result(m) for m in said if m["role"] == "tool" and _is_whole(m)],
+        before=_before(tuple(_text(m, "id") for m in turns if m["role"] == "user"), props),
         instructions=_instructions(messages, user) if user is not None else [],
     )
+
+
+def _is_whole(result: Json) -> bool:
+    """Tell a tool message from what is left of one that was too long to be kept."""
+    call, content = result.get("toolCallId"), result.get("content")
+    return isinstance(call, str) and bool(call) and isinstance(content, str | list)
+
+
+def _before(ids: tuple[str, ...], props: Json) -> Before:
+    """Return what the client shows; `parentId` of its properties names a user's message, or none."""
+    if "parentId" not in props:
+        return Before(ids=ids)
+    parent = _text(props, "parentId")
+    return Before(ids=(parent,), named=True) if parent else Before(whole=True)
 
 
 def _instructions(messages: list[Json], user: Json) -> list[Json]:
@@ -186,8 +206,9 @@ def _submit(tail: _Tail) -> Submit:
         message_id=_text(tail.user, "id"),
         content=to_raw({"role": "user", "parts": parts}),
         text="".join(part.get("text", "") for part in parts),
-        before=Before(ids=tail.before),
+        before=tail.before,
         results=tail.results,
+        earlier_results=tail.earlier,
         extras=_extras(tail),
         leaves_questions=False,
     )
@@ -248,6 +269,7 @@ def _resume(body: Json) -> list[QuestionAnswer]:
 
 def _question(entry: Json) -> QuestionAnswer:
     question, payload = _required(entry, "interruptId"), entry.get("payload")
+    told = _decoded(payload) if isinstance(payload, str) else payload
     match entry.get("status"):
         case "cancelled":
             denial = Decision(approval=question, approved=False)
@@ -256,8 +278,8 @@ def _question(entry: Json) -> QuestionAnswer:
             return QuestionAnswer(
                 question=question,
                 response=to_raw(payload),
-                decision=_decision(question, payload),
-                input=_edited(payload),
+                decision=_decision(question, told),
+                input=_edited(told),
             )
         case status:
             raise Unprocessable(
@@ -266,7 +288,7 @@ def _question(entry: Json) -> QuestionAnswer:
 
 
 def _decision(approval: str, payload: Any) -> Decision | None:
-    """Read `{approved, payload?, reason?}` or a boolean; None for what is neither."""
+    """Read `{approved, payload?, reason?}` or a boolean, also as JSON text; None for what is neither."""
     given = {"approved": payload} if isinstance(payload, bool) else payload
     if not isinstance(given, dict) or not isinstance(given.get("approved"), bool):
         return None

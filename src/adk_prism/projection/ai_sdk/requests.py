@@ -59,7 +59,8 @@ def _read_command(body: Json) -> Command:
     message_id = _text(body, "messageId")
     messages = _messages(body)
     if trigger == "regenerate-message":
-        return Regenerate(message_id=message_id or _named_by(messages))
+        named = message_id or _named_by(messages)
+        return Regenerate(message_id=named, message=_last_of_user(body, messages))
     if trigger != "submit-message":
         raise Unprocessable(
             f"`trigger` must be submit-message or regenerate-message, got {str(trigger)[:40]!r}."
@@ -120,15 +121,32 @@ def _named_by(messages: list[Any]) -> str:
     return named
 
 
+def _last_of_user(body: Json, messages: list[Any]) -> Submit | None:
+    """Return the user's message that a list ends with; None for a list that ends otherwise.
+
+    A client asks for a new answer also where its message never arrived, and then it is to be sent. One that
+    the conversation has is not read again, so one that cannot be sent is no error here.
+    """
+    last = messages[-1] if messages else None
+    if not isinstance(last, dict) or last.get("role") != "user" or not _known_id(last):
+        return None
+    try:
+        return _new_message(last, _before(body, messages[:-1]), _system_before(messages[:-1]))
+    except Unprocessable:
+        return None
+
+
 def _before(body: Json, earlier: list[Any]) -> Before:
-    """Return what the client shows before its message: its list, or `parentId` where it sends no list."""
+    """Return what the client shows before its message: its list, and `parentId`, which names a branch."""
     ids = tuple(_known_id(message) for message in _spoken(earlier))
     parent, history = _text(body, "parentId"), body.get("history")
     if history not in (None, "client"):
         raise Unprocessable('`history` must be "client" (the list is the whole history) or absent.')
+    if "parentId" in body and body["parentId"] is None:
+        return Before(whole=True)  # it follows no message
     if parent and not (ids and ids[-1]):
         ids = (*ids, parent)
-    return Before(ids=ids, whole=history == "client")
+    return Before(ids=ids, whole=history == "client", named=bool(parent) and ids[-1] == parent)
 
 
 def _known_id(message: Json) -> str:

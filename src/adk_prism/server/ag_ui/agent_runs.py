@@ -17,6 +17,7 @@ from adk_prism.errors import (
     Conflict,
     Expired,
     QuestionsOpen,
+    StaleConversation,
     Unprocessable,
     UsageError,
 )
@@ -87,7 +88,7 @@ class AgentRuns:
         """Stream a run after a position that the client has seen; 204 after its end."""
         format, caller = self._format(asked), caller_of(asked.request)
         run, after = await seen_position(self._context.log, caller, asked.app, last)
-        return await self._context.streams.resume(run, format, after)
+        return await self._context.streams.start(run, format, after)
 
     async def connect(self, asked: Asked) -> Response:
         """Stream a thread: its past runs, and the one that is on until it is over."""
@@ -139,6 +140,7 @@ _REFUSED = (Conflict, Unprocessable)
 _CODES: dict[type[UsageError], str] = {
     QuestionsOpen: "INTERRUPT_OPEN",
     Expired: "INTERRUPT_EXPIRED",
+    StaleConversation: "STALE_CONVERSATION",
     Conflict: "CONFLICT",
     Unprocessable: "INVALID_INPUT",
 }

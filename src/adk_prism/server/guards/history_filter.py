@@ -44,7 +44,7 @@ class HistoryFilter:
     def __init__(self, limit: int, results: frozenset[bytes] = frozenset()) -> None:
         """`results` are the roles, as JSON strings, of messages that are kept at the end of the list."""
         self._limit = limit
-        self._results = HeldResults(results)
+        self._results = HeldResults(results, limit)
         self._kept = bytearray()
         self._message = bytearray()
         """What there is of the message that is being read."""

@@ -1,7 +1,8 @@
 """Messages of a body that are kept only if they turn out to be the end of its history.
 
 In AG-UI the result of a client's tool is a message of its own. Those at the end of the list, and right before
-the user's new message, are news; those further up are history like the rest.
+the user's new message, are news. Those further up mostly repeat what the client was shown, but one may answer
+a call that the user had passed over: clients put it beside its call. So short ones are kept, too.
 """
 
 from __future__ import annotations
@@ -10,11 +11,20 @@ _SPEAKERS = {b'"user"', b'"assistant"'}
 """Whoever speaks after results makes them history."""
 
 
+LONGEST_EARLIER = 16 * 1024
+"""Bytes of a result further up that is kept: what a person chose or typed."""
+MOST_EARLIER = 256 * 1024
+"""Bytes of all results further up that are kept."""
+
+
 class HeldResults:
     """The results since somebody spoke, whole and shortened, with what else came between."""
 
-    def __init__(self, roles: frozenset[bytes]) -> None:
+    def __init__(self, roles: frozenset[bytes], limit: int) -> None:
+        """`limit` is that of everything that is kept of the body."""
         self._roles = roles
+        self._room = min(MOST_EARLIER, limit // 8)
+        """Bytes that are left for results further up."""
         self._held: list[tuple[bytes, bytes]] = []
         """Each message whole (empty: too large for that), and as history."""
         self.size = 0
@@ -41,7 +51,13 @@ class HeldResults:
 
     def dropped(self) -> bytes:
         """Return what is held as history, since somebody spoke; hold nothing any more."""
-        return b"".join(shown + b"," for _, shown in self._taken())
+        return b"".join(self._earlier_one(*each) + b"," for each in self._taken())
+
+    def _earlier_one(self, message: bytes, shown: bytes) -> bytes:
+        if not message or len(message) > min(LONGEST_EARLIER, self._room):
+            return shown
+        self._room -= len(message)
+        return message
 
     def kept(self) -> bytes:
         """Return what is held whole, at the end of the list; hold nothing any more."""

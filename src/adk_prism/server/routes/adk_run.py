@@ -1,14 +1,16 @@
 """ADK's run routes: `/run` gives a list of events, `/run_sse` a stream of them.
 
-Follows google-adk 2.13 `cli/api_server.py`. Deliberate differences: the run survives its client; the
-stream has `id:` lines, keep-alive comments and the header `x-prism-run`; an error is one event, on `/run`
-too; an event is never split in two; a message without parts and a state change is a state-only update;
-answers that nobody waits for are 409.
+Follows google-adk 2.13 `cli/api_server.py`. Deliberate differences: the run survives its client, until the
+next message to its session (`left_runs`); the stream has `id:` lines, keep-alive comments and the header
+`x-prism-run`; an error is one event, on `/run` too; an event is never split in two; a message without parts
+and a state change is a state-only update; answers that nobody waits for are 409.
 """
 
 from __future__ import annotations
 
-from contextlib import aclosing
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -66,9 +68,11 @@ class RunRoutes:
     async def run(self, request: Request, asked: RunAgentRequest, key: Key = "") -> Response:
         """Run the agent and return all of its events."""
         run = await self._start(request, asked, key, streaming=False)
-        frames = positioned_frames(self.log, run, self.streams.format(request, SPEC))
-        async with aclosing(frames):
-            events = [placed.payload.data async for placed in frames]
+        format = self.streams.format(request, SPEC)
+        async with self._noting_if_left(request, run):
+            frames = positioned_frames(self.log, run, format)
+            async with aclosing(frames):
+                events = [placed.payload.data async for placed in frames]
         return Response(
             b"[" + b",".join(events) + b"]",
             media_type="application/json",
@@ -78,7 +82,26 @@ class RunRoutes:
     async def run_sse(self, request: Request, asked: RunAgentRequest, key: Key = "") -> Response:
         """Run the agent and stream its events."""
         run = await self._start(request, asked, key, streaming=asked.streaming)
-        return await self.streams.start(run, self.streams.format(request, SPEC))
+        origin = (await self.log.summary(run)).origin
+        format = self.streams.format(request, SPEC)
+        return await self.streams.start(run, format, on_left=lambda: self.starter.left.note(origin))
+
+    @asynccontextmanager
+    async def _noting_if_left(self, request: Request, run: RunId) -> AsyncIterator[None]:
+        """Note a client that closes the connection meanwhile."""
+        origin = (await self.log.summary(run)).origin
+
+        async def watch() -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+            self.starter.left.note(origin)
+
+        watching = asyncio.create_task(watch())
+        try:
+            yield
+        finally:
+            watching.cancel()
+            await asyncio.wait({watching})
 
     async def _start(
         self, request: Request, asked: RunAgentRequest, key: str, *, streaming: bool

@@ -109,7 +109,10 @@ class RunsRoutes:
         after: str = "",
         last_event_id: Annotated[str, Header(alias="Last-Event-ID")] = "",
     ) -> Response:
-        """Stream a run, live or over, after a position or a cursor. `raw` adds ADK's own events (ag-ui)."""
+        """Stream a run, live or over, after a position or a cursor; 204 if it is over and all was seen.
+
+        `raw` adds ADK's own events (ag-ui).
+        """
         format = self.streams.format(request, protocol(as_), dialect, raw=raw)
         return await self.streams.start(run, format, _after(run, after, last_event_id))
 

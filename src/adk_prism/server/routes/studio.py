@@ -90,7 +90,7 @@ class StudioRoutes:
         format, caller = self.streams.format(request, SPEC), caller_of(request)
         if last:
             run, after = await seen_position(self.log, caller, app, last)
-            return await self.streams.resume(run, format, after)
+            return await self.streams.start(run, format, after)
         sent = Sent(caller=caller, key=key, body=msgspec.json.encode(body))
         run = await self.starter.start(SPEC, app, read_request(body), sent)
         return await self.streams.start(run, format)

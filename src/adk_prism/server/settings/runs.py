@@ -96,7 +96,9 @@ class RunSettings:
     adk_busy: Annotated[
         Busy,
         Option(
-            _BUSY, "what a request to /run or /run_sse does while a run of its session is active"
+            _BUSY,
+            "what a request to /run or /run_sse does while a run of its session is active; one whose"
+            " client closed the connection is interrupted",
         ),
     ] = "refuse"
     live_busy: Annotated[
