@@ -9,26 +9,37 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Any, NamedTuple
 
 import pytest
-from google.adk.agents import LlmAgent
+from google.adk.agents import Context, LlmAgent
 from google.adk.agents.callback_context import CallbackContext
+from google.adk.apps.app import App, EventsCompactionConfig
+from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
 from google.adk.models import Gemini
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.runners import Runner
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.tools import AgentTool, FunctionTool
+from google.adk.workflow import Workflow, node
 from google.genai import types
 from tests.gemini_replies import ANSWER, QUOTA, THOUGHT_AND_TOOL
 from tests.loopback_gemini import Json, Reply, chunk, serve_gemini
 from tests.pipeline.recorded_calls import Conversation, conversing
+from tests.recordings.shapes import agent
+from tests.source.runs import ORIGIN
 from tests.source.scripted import Scripted
 
 from adk_prism import cached_prefix
+from adk_prism.models import Pause, Say, Turn
 from adk_prism.runlog.entry import ModelCalled, NodeEnded, pack
+from adk_prism.runlog.memory import MemoryLog
 from adk_prism.source import session_cache
 from adk_prism.source.model_calls.bounded_text import LONGEST_TEXT
 from adk_prism.source.prefix import session_prefix
 from adk_prism.source.request import ApprovalAnswer
+from adk_prism.source.session_cache import SessionCache
+from adk_prism.source.sessions import Sessions
 
 
 @pytest.fixture(autouse=True)
@@ -415,3 +426,42 @@ async def _bytes_of_calls(talk: Conversation) -> int:
             others = (e.record for e in batch if not isinstance(e.record, ModelCalled))
             taken -= sum(len(pack(record)[1]) for record in others)
     return taken
+
+
+async def test_the_same_agent_several_times_at_once() -> None:
+    """Each of its runs has its own call, also in one branch: `asyncio.gather` over `ctx.run_node`."""
+    worker = agent("worker", lambda _: Turn((Pause(0.01), Say("one "), Pause(0.01), Say("two"))))
+
+    async def dispatch(ctx: Context, node_input: Any) -> str:
+        asked = (ctx.run_node(worker, f"question {number}") for number in range(3))
+        return str(await asyncio.gather(*asked))
+
+    root = Workflow(name="flow", edges=[("START", node(dispatch, rerun_on_resume=True))])
+    async with conversing(root) as talk:
+        calls = await talk.send()
+        events = await talk.events()
+    asked = [call["request"]["contents"][-1]["parts"][0]["text"] for call in calls]
+    assert sorted(asked) == ["question 0", "question 1", "question 2"]
+    used = [
+        event["usageMetadata"]["totalTokenCount"] for event in events if "usageMetadata" in event
+    ]
+    assert sum(call["usage"]["total"] for call in calls) == sum(used)
+
+
+async def test_the_call_of_a_compaction() -> None:
+    """ADK summarises a long session with a call of its own: it is counted, with its tokens."""
+    root = agent("root", "An answer.")
+    summarizer = LlmEventSummarizer(llm=root.model)
+    compaction = EventsCompactionConfig(
+        compaction_interval=1, overlap_size=0, summarizer=summarizer
+    )
+    app = App(name=ORIGIN.app, root_agent=root, events_compaction_config=compaction)
+    service = SessionCache(InMemorySessionService())
+    await Sessions(service).create(ORIGIN)
+    log = MemoryLog()
+    await log.open()
+    talk = Conversation(log, Runner(app=app, session_service=service), "full")
+    calls = await talk.send()
+    await log.close()
+    assert [call["agent"] for call in calls] == ["root", "compaction"]
+    assert calls[1]["usage"]["total"] > calls[0]["usage"]["total"]

@@ -10,6 +10,7 @@ not: most of ADK's services let the run fail then, because its session has chang
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 
 from google.adk.events.event import Event
@@ -21,7 +22,9 @@ from adk_prism.runlog.entry import Origin
 class AppendedEvents:
     """What was stored in the session of one run, and not yielded yet."""
 
-    def __init__(self, origin: Origin) -> None:
+    def __init__(self, origin: Origin, compacted: Callable[[Event], None]) -> None:
+        """`compacted` is called with the summaries that ADK stores of earlier events."""
+        self._compacted = compacted
         self._key = (origin.app, origin.user, origin.session)
         self._pending: dict[str, Event] = {}
         self._recorded: set[str] = set()
@@ -31,11 +34,11 @@ class AppendedEvents:
 
     def note(self, session: Session, event: Event) -> None:
         """Note an event that was stored."""
-        if (
-            self.has_begun
-            and (session.app_name, session.user_id, session.id) == self._key
-            and event.actions.compaction is None
-        ):
+        if not self.has_begun or (session.app_name, session.user_id, session.id) != self._key:
+            return
+        if event.actions.compaction is not None:
+            self._compacted(event)
+        else:
             self._pending[event.id] = event
 
     def take(self, yielded: Event | None) -> list[Event]:

@@ -55,7 +55,9 @@ class CompletedCalls:
 
     def take(self, context: CallbackContext) -> LlmResponse | None:
         """Return the answer to a model request that was completed before; None: the model is to be asked."""
-        event = self._answers.pop((context.agent_name, context.branch or "", context.node_path), None)
+        event = self._answers.pop(
+            (context.agent_name, context.branch or "", context.node_path), None
+        )
         if event is None:
             return None
         agent = context.get_invocation_context().agent

@@ -111,7 +111,7 @@ class RunObserver:
         """Another process began the run."""
         self.completed: CompletedCalls | None = None
         """Of a run that is resumed: the model calls that are not to be repeated."""
-        self.appended = AppendedEvents(started.origin)
+        self.appended = AppendedEvents(started.origin, self.calls.add_compaction)
         self.doubts = dict(doubts or {})
         """Calls that may have run before, and what to do about them; each counts once."""
         self.tools = tools

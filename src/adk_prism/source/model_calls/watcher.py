@@ -11,8 +11,11 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from google.adk.events.event import Event
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
+
+from msgspec import Raw
 
 from adk_prism.runlog.entry import ModelCalled
 from adk_prism.source.model_calls.seen_call import CallTexts, Detail, SeenCall
@@ -25,12 +28,16 @@ if TYPE_CHECKING:
 CANCELLED = "cancelled"
 """The error of a call that was cancelled before the model had answered."""
 
+COMPACTION = "compaction"
+"""Stands for the agent in the call that ADK makes to summarise a long session."""
+
 MOST_CUTS = 100
 """Names of parts that were cut; a request with more has been reported well enough."""
 
 
-Lane = tuple[str, str, str]
-"""Invocation, branch and agent: has one request at a time."""
+Lane = tuple[str, str, str, str]
+"""Invocation, branch, agent and node, which has one request at a time: the same agent may run several times
+at once in one branch (`asyncio.gather` over `ctx.run_node`)."""
 
 
 class OpenCall:
@@ -118,6 +125,19 @@ class CallWatcher:
         self._unanswered.discard(lane)
         if call is not None and (error or call.first):
             self._put(call.over(self.detail, error))
+
+    def add_compaction(self, event: Event) -> None:
+        """Note the call that summarised earlier events, which no callback sees: what its event says of it."""
+        if self.detail != "off" and event.usage_metadata is not None:
+            usage = event.usage_metadata.model_dump_json(by_alias=True, exclude_none=True)
+            record = ModelCalled(
+                agent=COMPACTION,
+                model=event.model_version or "",
+                started=round(event.timestamp, 3),
+                usage=Raw(usage.encode()),
+                responses=1,
+            )
+            self._put(SeenCall(record, None))
 
     def end_in(self, node: Node, *, cancelled: bool = False) -> None:
         """Note that the calls of a node are over."""

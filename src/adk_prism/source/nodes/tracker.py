@@ -149,21 +149,23 @@ def model_asked(scope: Scope, context: CallbackContext, request: LlmRequest) -> 
     """Handle a request to a model, which is sent if no callback answers it."""
     if scope.observer.calls.detail != "off":
         node = _named(scope, context.agent_name)
-        scope.observer.calls.begin(_lane(context), node, request)
+        scope.observer.calls.begin(_lane(scope, context), node, request)
 
 
 def model_answered(scope: Scope, context: CallbackContext, response: LlmResponse) -> None:
     """Handle a response of a model, whole or partial."""
-    scope.observer.calls.receive(_lane(context), response)
+    scope.observer.calls.receive(_lane(scope, context), response)
 
 
 def model_failed(scope: Scope, context: CallbackContext, error: Exception) -> None:
     """Handle the error of a model."""
-    scope.observer.calls.end(_lane(context), code_of(error))
+    scope.observer.calls.end(_lane(scope, context), code_of(error))
 
 
-def _lane(context: CallbackContext) -> Lane:
-    return context.invocation_id, context.branch or "", context.agent_name
+def _lane(scope: Scope, context: CallbackContext) -> Lane:
+    node = _named(scope, context.agent_name)
+    number = node.id if node is not None else ""
+    return context.invocation_id, context.branch or "", context.agent_name, number
 
 
 # --------------------------------------------------------------------------- tools
