@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from google.adk.events.event import Event
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
-
 from msgspec import Raw
 
 from adk_prism.runlog.entry import ModelCalled
