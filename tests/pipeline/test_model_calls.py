@@ -439,7 +439,6 @@ async def test_the_same_agent_several_times_at_once() -> None:
     root = Workflow(name="flow", edges=[("START", node(dispatch, rerun_on_resume=True))])
     async with conversing(root) as talk:
         calls = await talk.send()
-        events = await talk.events()
     asked = [call["request"]["contents"][-1]["parts"][0]["text"] for call in calls]
     assert sorted(asked) == ["question 0", "question 1", "question 2"]
     used = [
