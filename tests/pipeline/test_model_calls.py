@@ -441,10 +441,7 @@ async def test_the_same_agent_several_times_at_once() -> None:
         calls = await talk.send()
     asked = [call["request"]["contents"][-1]["parts"][0]["text"] for call in calls]
     assert sorted(asked) == ["question 0", "question 1", "question 2"]
-    used = [
-        event["usageMetadata"]["totalTokenCount"] for event in events if "usageMetadata" in event
-    ]
-    assert sum(call["usage"]["total"] for call in calls) == sum(used)
+    assert {call["usage"]["total"] for call in calls} == {4}
 
 
 async def test_the_call_of_a_compaction() -> None:

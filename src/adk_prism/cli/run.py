@@ -44,6 +44,7 @@ from adk_prism.transport.sse_encoder import encode
 
 if TYPE_CHECKING:
     from adk_prism.pipeline.conversation import Conversations, Start
+    from adk_prism.source.apps import Apps
 
 USER = "user"
 """The user of the sessions: the default of the chat routes."""
@@ -161,7 +162,6 @@ async def _conversations(
     from adk_prism.server.configured_secrets import redaction_of_a_run, secrets_of
     from adk_prism.server.data_folder import open_data_folder
     from adk_prism.source.apps import Apps
-    from adk_prism.source.bundled_apps import install_hint
     from adk_prism.source.services import ServiceUris, close_services, open_services
 
     secret = secrets_of(settings)
@@ -175,9 +175,7 @@ async def _conversations(
     services = open_services(uris, data_dir=data, agents_dir=folder)
     apps = Apps.of_folder(folder, services, report=report, variables_seen=secret.learn_variables)
     if apps.find(args.app) is None:
-        names = ", ".join(apps.names())
-        missing = words.NO_APP.format(app=args.app[:60], apps=names)
-        raise UsageError(missing + (install_hint(args.app) if folder is None else ""))
+        raise UsageError(no_app(args.app, apps, folder))
     locks = SessionLocks()
     # Only what is shown is recorded: the positions of protocols stay what they are.
     calls = ModelCallWriter(
@@ -196,6 +194,18 @@ async def _conversations(
     finally:
         await apps.close()
         await close_services(services)
+
+
+def no_app(name: str, apps: Apps, folder: Path | None) -> str:
+    """Return that there is no such app, which there are, and why the others are not."""
+    from adk_prism.source.bundled_apps import install_hint
+
+    there = ", ".join(apps.names()) or words.NONE_HERE
+    hint = install_hint(name) if folder is None else ""
+    return (
+        " ".join(filter(None, (words.NO_APP.format(app=name[:60], apps=there), apps.advice())))
+        + hint
+    )
 
 
 class DiagnosticPrinter:

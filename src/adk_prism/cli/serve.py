@@ -133,7 +133,7 @@ async def _serve(app: FastAPI, listeners: Sequence[socket.socket], announces: bo
     # otherwise paused every stream for 150 ms, three times in ten runs of 2,000 deltas; now it takes 10 ms.
     gc.freeze()
     if announces:
-        _announce(listeners[0], context.apps.names())
+        _announce(listeners[0], context.apps.names(), context.apps.advice())
     await serve(app, context, listeners)
 
 
@@ -150,11 +150,13 @@ def _why(error: OSError, settings: Settings, port: int) -> str:
     return words.CANNOT_LISTEN.format(address=address, why=error.strerror or error)
 
 
-def _announce(listener: socket.socket, apps: list[str]) -> None:
+def _announce(listener: socket.socket, apps: list[str], advice: str) -> None:
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     names = ", ".join(apps) or words.NO_APPS
     print(words.SERVING.format(host=shown, port=port, apps=names), file=sys.stderr, flush=True)
+    if advice:
+        print(advice, file=sys.stderr, flush=True)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

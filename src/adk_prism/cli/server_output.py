@@ -61,7 +61,7 @@ def keep_printing(*names: str) -> None:
 
 def _lossy(stream: TextIO | None) -> TextIO:
     if stream is None:  # it was closed before the process began
-        return open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 # for as long as the process runs
+        return open(os.devnull, "w", encoding="utf-8")  # for as long as the process runs
     if type(stream) is not io.TextIOWrapper:
         return stream  # somebody has replaced it
     if isinstance(getattr(stream.buffer, "raw", None), _Lossy):

@@ -33,9 +33,8 @@ def execute(args: argparse.Namespace) -> int:
 
 async def _print(name: str, folder: Path | None) -> int:
     # Importing ADK takes seconds, so arguments are checked first.
-    from adk_prism.cli.run import DiagnosticPrinter
+    from adk_prism.cli.run import DiagnosticPrinter, no_app
     from adk_prism.source.apps import Apps
-    from adk_prism.source.bundled_apps import install_hint
     from adk_prism.source.services import ServiceUris, close_services, open_services
     from adk_prism.source.tool_schemas import ToolSchema, UnreadTool, tool_schemas
 
@@ -44,8 +43,7 @@ async def _print(name: str, folder: Path | None) -> int:
     apps = Apps.of_folder(folder, services, report=DiagnosticPrinter())
     try:
         if apps.find(name) is None:
-            missing = words.NO_APP.format(app=name[:60], apps=", ".join(apps.names()))
-            raise UsageError(missing + (install_hint(name) if folder is None else ""))
+            raise UsageError(no_app(name, apps, folder))
         with progress(words.LOADING.format(app=name)):
             await apps.open(name)
             found = await tool_schemas(apps.app(name).runner("graph").agent)

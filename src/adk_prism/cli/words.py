@@ -380,6 +380,7 @@ NO_RUN_FOUND = "No matching runs."
 CANNOT_LISTEN = "cannot listen on {address}: {why}."
 ADDRESS_IN_USE = "{address} is already in use; stop the other server, or choose another --port."
 NO_APPS = "no apps"
+NONE_HERE = "none"
 SERVING = "adk-prism on http://{host}:{port} serving {apps}"
 DEFAULT = " (default: {value})"
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -34,6 +35,9 @@ _RESERVED = frozenset({"user", "constructor", "prototype"})
 
 _NOT_CODE = frozenset({"__pycache__", "node_modules", "venv", "site-packages"})
 """Folders whose files are not the app's own."""
+
+DEEPEST, MOST_FOLDERS = 4, 2000
+"""Levels below a folder without apps, and folders, in which apps are looked for, to say where they are."""
 
 Stamp = Mapping[str, tuple[int, int]]
 """Time of change and size of each file of an app, by its path."""
@@ -71,9 +75,25 @@ class AppFolder:
             return [_found(self._only, self.path / self._only)]
         return sorted(self._each())
 
+    def elsewhere(self) -> list[Path]:
+        """Return the folders below this one that hold apps; for a folder that holds none itself."""
+        found: dict[Path, None] = {}
+        looked = 0
+        for parent, folders, _ in os.walk(self.path):
+            depth = len(Path(parent).relative_to(self.path).parts)
+            looked += 1
+            if looked > MOST_FOLDERS:
+                break
+            folders[:] = sorted(f for f in folders if f not in _NOT_CODE and not f.startswith("."))
+            if depth and is_agent_folder(Path(parent)):
+                found[Path(parent).parent] = None
+            if depth >= DEEPEST or is_agent_folder(Path(parent)):
+                folders.clear()
+        return list(found)
+
     def find(self, name: str) -> Found | None:
         """Return the app of this name, if it is there and can be served."""
-        if problem_of_name(name) or (self._only and name != self._only):
+        if problem_of_name(name) or _taken(name) or (self._only and name != self._only):
             return None
         for module in (name, self._aliases.get(name, "")):
             for path in (self.path / module, self.path / f"{module}.py"):
@@ -125,7 +145,20 @@ def _suggested(name: str) -> str:
 
 
 def _found(name: str, path: Path) -> Found:
-    return Found(name, path, problem_of_name(name))
+    return Found(name, path, problem_of_name(name) or _taken(name))
+
+
+def _taken(name: str) -> str:
+    """Return that an imported module of Python or of an installed package has the name; empty if none has."""
+    module = sys.modules.get(name)
+    file = getattr(module, "__file__", None) or ""
+    is_installed = name in sys.stdlib_module_names or "site-packages" in Path(file).parts
+    if module is None or not is_installed:
+        return ""
+    return (
+        f"{name!r} is also a module that is imported already ({file or 'part of Python'}), so the folder"
+        f" cannot be imported by that name. Rename the folder, e.g. to '{name}_agent'."
+    )
 
 
 # ------------------------------------------------------------------------------ what is an app

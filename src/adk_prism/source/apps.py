@@ -52,6 +52,16 @@ MOST_RETIRED = 16
 toolsets; without a bound, each change would keep connections open until the server stops."""
 
 
+MOST_FOLDERS_NAMED = 5
+"""Folders that a sentence names; more are found by looking."""
+
+
+def _shown(path: Path) -> str:
+    """Return a path as a person would type it here."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
 class Apps:
     """Apps by name. Each is imported when it is first used; one that fails leaves the others alone."""
 
@@ -185,6 +195,20 @@ class Apps:
             name: Found(name, None) for name in self._remotes
         }
         return [found[name] for name in sorted(found)]
+
+    def advice(self) -> str:
+        """Return why apps are missing and what to do, a sentence for each reason; empty if none is."""
+        found = self.found()
+        said = [f"{each.name[:60]}: {each.problem}" for each in found if each.problem]
+        if self._folder is not None and not found:
+            below = self._folder.elsewhere()[:MOST_FOLDERS_NAMED]
+            shown = ", ".join(_shown(path) for path in below)
+            said.append(
+                f"There are apps deeper down: give one of these folders instead: {shown}."
+                if below
+                else "An app is a subfolder with an agent.py that defines root_agent or app."
+            )
+        return " ".join(said)
 
     def names(self) -> list[str]:
         """Return the names of all apps, sorted, those that fail to load included. Imports nothing."""

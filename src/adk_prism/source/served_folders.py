@@ -48,6 +48,10 @@ class ServedFolders:
         """Return everything that is an app or looks like one, sorted by name."""
         return sorted(found for folder in self._folders for found in folder.scan())
 
+    def elsewhere(self) -> list[Path]:
+        """Return the folders below these that hold apps, where these hold none."""
+        return [path for folder in self._folders for path in folder.elsewhere()]
+
     def find(self, name: str) -> Found | None:
         """Return the app of this name, if it is there and can be served."""
         return self._folder_of(name).find(name)
