@@ -21,7 +21,7 @@
     │   ├── RemoteFailed      … another ADK server that does not answer, or not as one (502)
     │   └── CallNotRecorded   … a run that is run again made a call that its recording has no answer to
     ├── LogError              the run log could not keep or give its entries
-    │   ├── LogUnavailable    … for longer than it is waited for; what was given to it is stored once it is back
+    │   ├── LogUnavailable    … for too long; what it was given is stored once it is back
     │   └── Fenced            … another owner has taken the run over
     ├── NoSessions            the sessions cannot be read or written now (503)
     ├── NoIdentity            who the caller is cannot be found out now (503)

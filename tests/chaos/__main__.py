@@ -1,4 +1,6 @@
-"""A storm over some replicas: `python -m tests.chaos --kill 30 --pause 5 --redis 3`.
+"""A storm over some replicas: `python -m tests.chaos --kill 30 --pause 5 --redis 3 --full 3`.
+
+Or over a single process with its log in a file: `… --on-sqlite --kill 30 --locked 5 --disk 5`.
 
 Prints a line for each run, and its seed, with which the same faults come at the same moments again.
 """
@@ -30,12 +32,19 @@ def main() -> int:
     parser.add_argument("--hostile", action="store_true", help="beside runs that misbehave")
     parser.add_argument("--on-postgres", action="store_true", help="sessions in PostgreSQL")
     parser.add_argument(
+        "--on-sqlite", action="store_true", help="one process, with its log in a file"
+    )
+    parser.add_argument(
         "--minutes", type=float, default=20.0, help="after which nothing new begins"
     )
     args = parser.parse_args()
+    wrong = ("redis", "full", "pause") if args.on_sqlite else ("locked", "disk")
+    if any(getattr(args, fault) for fault in wrong):
+        parser.error(f"{', '.join(wrong)} need {'Redis' if args.on_sqlite else '--on-sqlite'}")
     faults = [fault for fault in FAULTS for _ in range(getattr(args, fault))]
     random.Random(args.seed).shuffle(faults)
-    print(f"seed {args.seed}, {args.replicas} replicas, lease {args.lease:g} s", flush=True)
+    count = 1 if args.on_sqlite else args.replicas
+    print(f"seed {args.seed}, {count} replicas, lease {args.lease:g} s", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         replicas = Replicas(
             Path(folder),
@@ -43,11 +52,15 @@ def main() -> int:
             postgres=args.on_postgres or bool(args.postgres),
             agents=AGENTS if args.hostile else None,
             words=ALIKE,
+            in_file=args.on_sqlite,
+            after="0.7",
         )
         try:
-            replicas.start(args.replicas)
+            replicas.start(count)
             until = time.monotonic() + 60 * args.minutes
-            storm = Storm(replicas, args.lease, args.seed, args.viewers, outage=args.outage)
+            storm = Storm(
+                replicas, args.lease, args.seed, args.viewers, outage=args.outage, latest=3.0
+            )
             reports = asyncio.run(_play(storm, faults, until, args.hostile))
         finally:
             replicas.close()

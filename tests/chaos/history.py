@@ -7,7 +7,7 @@ Viewers speak several protocols; in some of them the end has a frame of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 PROTOCOLS = ("ai-sdk", "adk", "studio")
@@ -55,6 +55,43 @@ def anomalies(history: History, reference: Sequence[tuple[str, bytes]]) -> Itera
     ends = [at for at, (_, data) in enumerate(seen) if data == end]
     if not history.has_ended or (end is not None and ends != [len(seen) - 1]):
         yield f"{history.viewer} saw no end, or more than one"
+
+
+TRUE_CODES = {
+    "full": {"log_unavailable"},
+    "redis": {"log_unavailable"},
+    "locked": {"log_unavailable"},
+    "disk": {"log_unavailable", "no-sessions"},
+    "postgres": {"no-sessions"},
+}
+"""With which code a run may fail of a fault that it has nothing to do with; any other must end as without."""
+
+
+def outcome_anomalies(fault: str, outcome: str, code: str) -> Iterator[str]:
+    """Yield what is untrue about the end of a run that nobody stopped, and that does nothing wrong."""
+    if outcome == "failed" and code not in TRUE_CODES.get(fault, set()):
+        yield f"the run failed with {code or 'no code'}, and {fault} does not do that"
+    elif outcome not in ("finished", "failed"):
+        yield f"the run ended as {outcome}, and nobody asked for that"
+
+
+def answer_anomalies(answers: Sequence[str], outcome: str, words: int) -> Iterator[str]:
+    """Yield what is wrong with the answers that a session has to one question of so many words."""
+    whole = "".join(f"word{at + 1} " for at in range(words))
+    expected = [whole] if outcome == "finished" else []
+    if list(answers) not in (expected, [whole]):
+        yield f"the session has {len(answers)} answers: {[answer[:40] for answer in answers]}"
+
+
+def call_anomalies(
+    begun: Mapping[str, int], doubted: Mapping[str, int], finished: Collection[str]
+) -> Iterator[str]:
+    """Yield calls that tools began with more often than takeovers explain, and those that were answered."""
+    for call, times in begun.items():
+        if times > 1 + doubted.get(call, 0):
+            yield f"call {call} was begun {times} times, and in doubt {doubted.get(call, 0)} times"
+        if call in finished and times > 1 and not doubted.get(call):
+            yield f"call {call} had been answered, and was begun again"
 
 
 def log_anomalies(cursors: Sequence[int], kinds: Sequence[str]) -> Iterator[str]:

@@ -1,4 +1,7 @@
-"""Replicas as processes, over one Redis and one store of sessions: started, killed, paused."""
+"""Replicas as processes, over one Redis and one store of sessions: started, killed, paused.
+
+Or a single process with its log in a file, which is killed and started again.
+"""
 
 from __future__ import annotations
 
@@ -79,23 +82,32 @@ class Replicas:
         delay: str = "0.01",
         agents: Path | None = None,
         words: Sequence[str] = (),
+        in_file: bool = False,
+        after: str = "0",
     ) -> None:
-        """With `postgres` the sessions are in PostgreSQL, else in a file of SQLite."""
+        """With `postgres` the sessions are in PostgreSQL, else in a file of SQLite; `in_file`: the log too.
+
+        `after` is how many seconds the agents in a folder take between their answer and their end.
+        """
         self.folder = folder
-        data = folder / "redis"
-        data.mkdir()
-        self.redis = RedisServer(data)
+        self.redis: RedisServer | None = None
+        self.log = folder / "log" / "runs.db"
+        if not in_file:
+            data = folder / "redis"
+            data.mkdir()
+            self.redis = RedisServer(data)
         self.postgres = PostgresServer() if postgres else None
         sessions = self.postgres.uri if self.postgres else f"sqlite:///{folder / 'sessions.db'}"
         self._words = [
             *([str(agents)] if agents else []),
-            *("--log", self.redis.url),
+            *("--log", self.redis.url if self.redis else f"sqlite:///{self.log}"),
             *("--lease", f"{lease}s"),
             *("--sessions", sessions),
             *("--chat-busy", "wait"),
             *words,
         ]
         self._delay = delay
+        self._after = after
         self.all: list[Replica] = []
 
     def start(self, count: int = 1, *, delay: str = "") -> list[Replica]:
@@ -138,6 +150,7 @@ class Replicas:
             "ADK_PRISM_OFFLINE_DELAY": delay,
             "PRISM_TEST_CLOCK": str(clock),
             "PRISM_TEST_FOLDER": str(self.folder),
+            "PRISM_TEST_AFTER": self._after,
             "PYTHONPATH": str(_CLOCK),
         }
         command = [sys.executable, "-m", "adk_prism.cli", "serve", "--port", "0", *self._words]
@@ -167,7 +180,7 @@ class Replicas:
             each.process.wait()
             if each.reader is not None:
                 each.reader.join()
-        if self.redis.process.poll() is None:
+        if self.redis is not None and self.redis.process.poll() is None:
             self.redis.kill()
         if self.postgres is not None:
             self.postgres.close()

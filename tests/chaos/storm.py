@@ -5,20 +5,34 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import resource
 import signal
+import sqlite3
 import time
 import uuid
-from contextlib import suppress
+from collections import Counter
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx
-from tests.chaos.history import PROTOCOLS, History, anomalies, log_anomalies, read_frames
+from redis.asyncio import Redis
+from tests.chaos.history import (
+    PROTOCOLS,
+    History,
+    anomalies,
+    answer_anomalies,
+    call_anomalies,
+    log_anomalies,
+    outcome_anomalies,
+    read_frames,
+)
 from tests.chaos.replicas import Replica, Replicas
 from tests.patience import PATIENCE
 
-LONG = "long 200"
+WORDS = 200
+LONG = f"long {WORDS}"
 SLACK = 3.0
 """Seconds that a takeover may be late on a machine that has nothing else to do."""
 
@@ -62,6 +76,7 @@ class Watched:
     """A run and those who look at it."""
 
     run: str
+    chat: str
     histories: list[History]
     watching: list[asyncio.Task[None]]
 
@@ -78,8 +93,13 @@ class Storm:
         *,
         outage: float = 1.0,
         slack: float = SLACK,
+        latest: float = 1.5,
     ) -> None:
-        """An `outage` of a store lasts up to so many seconds; a takeover may be late by `slack`."""
+        """An `outage` of a store lasts up to so many seconds; a takeover may be late by `slack`.
+
+        A fault comes at most `latest` seconds after the start of a run.
+        """
+        self._latest = latest
         self._replicas = replicas
         self._lease = lease
         self._random = random.Random(seed)
@@ -101,7 +121,7 @@ class Storm:
                 await self._begin(http, owner, app, said) for said in (LONG, hostile) if said
             ]
             report.run = watched[0].run
-            await asyncio.sleep(self._random.uniform(0.05, 1.5))
+            await asyncio.sleep(self._random.uniform(0.05, self._latest))
             broke = time.time()
             done = asyncio.gather(*(task for each in watched for task in each.watching))
             await _FAULTS[fault](self, owner, done)
@@ -112,6 +132,8 @@ class Storm:
             except TimeoutError:
                 report.wrong.append("a viewer was left waiting")
             await self._check(http, report, watched[0], broke)
+            if app == "hostile":
+                await self._check_answer(http, report, watched[0])
             if hostile:
                 await self._check_hostile(http, report, watched[-1])
         report.wrong += [f"process {pid} died" for pid in self._replicas.lost()]
@@ -119,7 +141,8 @@ class Storm:
 
     async def _begin(self, http: httpx.AsyncClient, owner: Replica, app: str, said: str) -> Watched:
         message = {"role": "user", "parts": [{"type": "text", "text": said}]}
-        body = {"id": f"chat-{uuid.uuid4()}", "messages": [message]}
+        chat = f"chat-{uuid.uuid4()}"
+        body = {"id": chat, "messages": [message]}
         async with http.stream("POST", f"{owner.url}/api/chat/{app}", json=body) as answer:
             assert answer.status_code == 200, await answer.aread()
             run = answer.headers["x-prism-run"]
@@ -127,26 +150,25 @@ class Storm:
             History(f"viewer {n + 1}", protocol=PROTOCOLS[n % len(PROTOCOLS)])
             for n in range(self._viewers)
         ]
-        return Watched(
-            run, histories, [asyncio.create_task(self._watch(h, run)) for h in histories]
-        )
+        watching = [asyncio.create_task(self._watch(h, run)) for h in histories]
+        return Watched(run, chat, histories, watching)
 
     async def _stop(self, http: httpx.AsyncClient, watched: Watched) -> None:
         """Ask for the end of a run until it has one; who owns it may just have died."""
         while not all(task.done() for task in watched.watching):
-            replica = self._random.choice(self._replicas.alive())
-            with suppress(*ERRORS):
+            with suppress(*ERRORS, IndexError):
+                replica = self._random.choice(self._replicas.alive())
                 await http.post(f"{replica.url}/api/runs/{watched.run}/cancel")
             await asyncio.wait(watched.watching, timeout=1)
 
     async def _watch(self, history: History, run: str) -> None:
         """Read to the end, at whichever replica answers; cut now and then, as networks do."""
         while not history.has_ended:
-            replica = self._random.choice(self._replicas.alive())
             history.connections += 1
             try:
+                replica = self._random.choice(self._replicas.alive())
                 await self._read(history, replica, run, self._random.randrange(500, 60_000))
-            except ERRORS:
+            except (*ERRORS, IndexError):  # Nobody may be there for a moment.
                 await asyncio.sleep(0.05)  # before another one is asked
 
     async def _read(self, history: History, replica: Replica, run: str, patience: int) -> None:
@@ -178,10 +200,14 @@ class Storm:
         entries = await self._check_log(http, report, watched)
         report.entries = len(entries)
         report.outcome = entries[-1].get("outcome", "none")
+        report.wrong += outcome_anomalies(report.fault, report.outcome, entries[-1].get("code", ""))
         taken = [entry["time"] for entry in entries if entry["type"] == "RunTakenOver"]
         report.takeovers = len(taken)
         report.waited = min((when - broke for when in taken if when > broke), default=0.0)
-        if report.fault in ("kill", "pause") and report.waited > self._lease + 1 + self._slack:
+        # A single process is only there again once it has started.
+        has_others = self._replicas.redis is not None
+        is_late = has_others and report.waited > self._lease + 1 + self._slack
+        if report.fault in ("kill", "pause") and is_late:
             report.wrong.append(f"the takeover took {report.waited:.1f} s")
 
     async def _check_log(
@@ -198,10 +224,41 @@ class Storm:
             report.reconnections += history.connections - 1
         return entries
 
+    async def _check_answer(
+        self, http: httpx.AsyncClient, report: Report, watched: Watched
+    ) -> None:
+        """Look into ADK's session: an answer is there once."""
+        url = f"{self._replicas.alive()[0].url}/apps/hostile/users/user/sessions/{watched.chat}"
+        events = (await http.get(url)).json()["events"]
+        answers = [
+            "".join(part.get("text", "") for part in event["content"]["parts"])
+            for event in events
+            if event["author"] == "hostile" and event.get("content", {}).get("parts")
+        ]
+        report.wrong += answer_anomalies(answers, report.outcome, WORDS)
+
+    def _check_calls(self, report: Report, entries: list[dict[str, Any]]) -> None:
+        """Compare what tools began with and what the log says of their calls."""
+        file = self._replicas.folder / "begun.txt"
+        begun = Counter(file.read_text().split()) if file.exists() else Counter[str]()
+        own: set[str] = set()
+        answered: set[str] = set()
+        doubted: Counter[str] = Counter()
+        for entry in entries:
+            if entry["type"] == "RunTakenOver":
+                doubted.update(entry.get("in_doubt", []))
+            for part in entry.get("event", {}).get("content", {}).get("parts", []):
+                own |= {part["functionCall"]["id"]} if "functionCall" in part else set()
+                if "functionResponse" in part:
+                    answered.add(part["functionResponse"]["id"])
+        counted = {call: begun[call] for call in own}
+        report.wrong += call_anomalies(counted, doubted, answered)
+
     async def _check_hostile(
         self, http: httpx.AsyncClient, report: Report, watched: Watched
     ) -> None:
         entries = await self._check_log(http, report, watched)
+        self._check_calls(report, entries)
         outcome = entries[-1].get("outcome", "none")
         # Whoever goes on with a call that was begun may find that it cannot be repeated.
         allowed = HOSTILE[report.hostile] | (set() if report.fault == "none" else {"failed"})
@@ -216,6 +273,34 @@ class Storm:
         return [line for line in lines if "cursor" in line]
 
     # ------------------------------------------------------------------ faults
+
+    async def _full(self, owner: Replica, done: asyncio.Future[Any]) -> None:
+        """Let Redis take nothing more for a while."""
+        del owner, done
+        assert self._replicas.redis is not None, "the log is not in Redis"
+        async with Redis.from_url(self._replicas.redis.url) as redis:
+            await redis.config_set("maxmemory", "1mb")
+            await asyncio.sleep(self._random.uniform(0.1, self._outage))
+            await redis.config_set("maxmemory", "0")
+
+    async def _locked(self, owner: Replica, done: asyncio.Future[Any]) -> None:
+        """Lock the file of the log for a while, as a backup does."""
+        del owner, done
+        with closing(sqlite3.connect(self._replicas.log, isolation_level=None)) as backup:
+            backup.execute("PRAGMA busy_timeout = 5000")
+            backup.execute("BEGIN EXCLUSIVE")
+            await asyncio.sleep(self._random.uniform(0.1, self._outage))
+            backup.execute("ROLLBACK")
+
+    async def _disk(self, owner: Replica, done: asyncio.Future[Any]) -> None:
+        """Let no file of the process grow beyond the log's for a while: the kernel refuses as a full disk."""
+        del done
+        files = [f for f in self._replicas.log.parent.iterdir() if f.is_file()]
+        size, pid = max(file.stat().st_size for file in files), owner.process.pid
+        _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, hard))
+        await asyncio.sleep(self._random.uniform(0.1, self._outage))
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
 
     async def _kill(self, owner: Replica, done: asyncio.Future[Any]) -> None:
         del done
@@ -236,6 +321,7 @@ class Storm:
 
     async def _redis(self, owner: Replica, done: asyncio.Future[Any]) -> None:
         del owner, done
+        assert self._replicas.redis is not None, "the log is not in Redis"
         self._replicas.redis.kill()
         await asyncio.sleep(self._random.uniform(0.1, self._outage))
         await asyncio.to_thread(self._replicas.redis.restart)
@@ -261,6 +347,9 @@ _FAULTS = {
     "kill": Storm._kill,
     "pause": Storm._pause,
     "redis": Storm._redis,
+    "full": Storm._full,
+    "locked": Storm._locked,
+    "disk": Storm._disk,
     "postgres": Storm._postgres,
     "term": Storm._term,
     "none": Storm._nothing,

@@ -1,4 +1,4 @@
-"""A replica is gone after a model has answered, and before its agent has ended: the model is not asked again."""
+"""A replica is gone after a model has answered, before its agent has ended: the model is not asked again."""
 
 from __future__ import annotations
 

@@ -16,8 +16,9 @@ from tests.redis_server import RedisServer
 from tests.server.staged import Stage, agent, staging
 from tests.source.scripted import Scripted
 
+from adk_prism.runlog import group_commit
 from adk_prism.runlog.from_url import open_log
-from adk_prism.runlog.redis import reader, writer
+from adk_prism.runlog.redis import reader
 
 
 @asynccontextmanager
@@ -57,7 +58,7 @@ async def test_a_redis_that_dies(
     redis: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a run under way, and two replicas that want something of it."""
-    for module in (writer, reader):
+    for module in (group_commit, reader):
         monkeypatch.setattr(module, "PATIENCE", 1.0)
     async with nothing_unretrieved():
         model = Scripted.saying(asyncio.Event(), asyncio.Event())
@@ -74,8 +75,9 @@ async def test_a_redis_that_dies(
                     await asyncio.sleep(0.05)
 
 
-async def test_a_file_that_is_gone(tmp_path: Path) -> None:
+async def test_a_file_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run log's file is replaced under a run."""
+    monkeypatch.setattr(group_commit, "PATIENCE", 1.0)
     file = tmp_path / "runs.db"
     async with nothing_unretrieved():
         model = Scripted.saying(asyncio.Event(), asyncio.Event())

@@ -1,4 +1,4 @@
-"""A process that died while it stored results of client tools: they are stored once, whatever the client does.
+"""A process that died while it stored results of client tools: they are stored once.
 
 As a program, `python -m tests.server.test_results_cut_off FOLDER STEP`, it dies at a step.
 """
@@ -92,7 +92,10 @@ async def test_results_are_stored_once(
     dying = await asyncio.create_subprocess_exec(*command, cwd=ROOT)
     assert await asyncio.wait_for(dying.wait(), PATIENCE) == KILLED
     model = Scripted.saying("Fine.")
-    service, log = SqliteSessionService(str(tmp_path / "sessions.db")), SqliteLog(tmp_path / "runs.db")
+    service, log = (
+        SqliteSessionService(str(tmp_path / "sessions.db")),
+        SqliteLog(tmp_path / "runs.db"),
+    )
     plugins = [client_tools("request")]
     async with staging(
         agent(model), service=service, log=log, plugins=plugins, resumable=resumable
@@ -112,7 +115,9 @@ async def test_results_are_stored_once(
         ]
         is_stored = again or step in ("stored", "start", "end")
         assert answered == ([GIVEN] if is_stored else [])
-        shown = [m for m in await thread.history() if m["role"] == "tool" and '"shown"' in m["content"]]
+        shown = [
+            m for m in await thread.history() if m["role"] == "tool" and '"shown"' in m["content"]
+        ]
         assert len(shown) == is_stored
         runs = await stage.context.log.list()
         assert all(run.outcome in ("finished", "waiting") for run in runs), runs

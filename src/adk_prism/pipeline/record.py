@@ -9,8 +9,8 @@ that nobody requested is a failure like any other. A source that does not stop i
 what the source writes after that is refused.
 
 A run whose log cannot be written for too long is stopped too, and fails with `log_unavailable`. Its end is
-stored as soon as the log is back: until then the run counts as active, and nobody is told how it ended. If the
-process dies before, the log has no end, and another process continues the run as any other that was left.
+stored as soon as the log is back: until then the run counts as active, and nobody is told how it ended. If
+the process dies before, the log has no end, and another process continues the run as any other that was left.
 """
 
 from __future__ import annotations

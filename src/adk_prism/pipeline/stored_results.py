@@ -1,9 +1,9 @@
-"""Results of client tools that enter a session for the next message: noted before, so that none is stored twice.
+"""Results of client tools that are stored for the next message: noted before, so that none is stored twice.
 
-The session gets the results first, the log their run after that. If the process dies in between, the log says
-that the calls still wait, and a client that sends the results again would have them stored again. So the start of
-the run is noted beside the log before the first result is stored. Whoever uses the session next writes the run
-into the log, with those of the results that the session has; the others still wait.
+The session gets the results first, the log their run after that. If the process dies in between, the log
+says that the calls still wait, and a client that sends the results again would have them stored again. So the
+start of the run is noted beside the log before the first result is stored. Whoever uses the session next
+writes the run into the log, with those of the results that the session has; the others still wait.
 """
 
 from __future__ import annotations

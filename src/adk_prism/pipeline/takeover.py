@@ -170,8 +170,8 @@ class Takeovers:
     async def settle(self, origin: Origin, claim: Claim | None) -> bool:
         """Deal with runs without an owner in a session that is locked; return whether the session is free.
 
-        With a `claim`, they end, after what the session has of them and the log lacks. Without, the session is
-        not free until a process has taken them over, which needs the lock. Raise `LogError`.
+        With a `claim`, they end, after what the session has of them and the log lacks. Without, the session
+        is not free until a process has taken them over, which needs the lock. Raise `LogError`.
         """
         open_runs = await self._log.list(
             app=origin.app, user=origin.user, session=origin.session, unended=True
@@ -414,9 +414,7 @@ class _Rest:
             except UsageError:
                 yield RunEnded(outcome="failed", code=OWNER_LOST)
                 return
-            yield RunTakenOver(
-                epoch=self._lease.epoch, in_doubt=doubtful, planned=self._is_planned
-            )
+            yield RunTakenOver(epoch=self._lease.epoch, in_doubt=doubtful, planned=self._is_planned)
             if self._cancelled:
                 self._inner.cancel()
             async for record in records:

@@ -289,6 +289,11 @@ class BufferedLog(HookedLog):
         if self._status == "open":
             self._usable()
 
+    def _check_available(self) -> None:
+        """Raise `LogUnavailable` while nothing can be written."""
+        if self._commits is not None and self._commits.is_unavailable:
+            raise unavailable()
+
     # ----------------------------------------------------------------------- pieces
 
     async def put_pieces(self, run: RunId, pieces: Sequence[bytes]) -> Sequence[int]:
@@ -362,8 +367,7 @@ class BufferedLog(HookedLog):
                     await live.changed.wait()
                 elif self._active.get(run) is live:
                     self._check_alive(live)
-                    if self._commits is not None and self._commits.is_unavailable:
-                        raise unavailable()
+                    self._check_available()
                     await live.changed.wait()
                 elif self._status != "open":
                     return

@@ -206,8 +206,8 @@ class RunLog(Protocol):
     async def commit(self, run: RunId) -> None:
         """Wait until all that was appended to the run is committed; raise `LogError` if it cannot.
 
-        Raise `LogUnavailable` after a long wait: it is not committed yet, and will be. Except for a run's start,
-        which is given up: the run never was.
+        Raise `LogUnavailable` after a long wait: it is not committed yet, and will be. Except for a run's
+        start, which is given up: the run never was.
         """
 
     async def leave(self, run: RunId) -> None:

@@ -7,8 +7,8 @@ full speed (4,000 deltas a second) would otherwise write 500 groups a second and
 Whoever waits for a commit ends the wait.
 
 One group is written at a time; what comes meanwhile is the next one. A store that cannot be written now (a
-locked file, a full disk, a Redis that is away) tries again by itself, so nothing is lost. After `PATIENCE` the
-log counts as unavailable until the group is written: only the ends of runs are taken then.
+locked file, a full disk, a Redis that is away) tries again by itself, so nothing is lost. After `PATIENCE`
+the log counts as unavailable until the group is written: only the ends of runs are taken then.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ MAX_PENDING_BYTES = 16 * 1024 * 1024
 writes it in a fraction of a second."""
 
 PATIENCE = 60.0
-"""Seconds for which one group is waited for before the log counts as unavailable, and runs fail: longer than a
-backup locks the file, somebody needs to make room on a disk, or a Redis is restarted or replaced."""
+"""Seconds for which one group is waited for before the log counts as unavailable, and runs fail: longer than
+a backup locks the file, or a Redis is restarted or replaced."""
 
 IDLE_SPACING, BUSY_SPACING, LONGEST_SPACING = 0.003, 0.04, 0.05
 """Seconds from one group to the next. The first while the loop has time. The second while it has none: CPU

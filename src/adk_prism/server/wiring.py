@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from adk_prism.diagnostics import Diagnostic, Report
+from adk_prism.diagnostics import Diagnostic, Report, cause_of
+from adk_prism.errors import LogError
 from adk_prism.pipeline.broadcast import Broadcaster
 from adk_prism.pipeline.cancellation import Canceller
 from adk_prism.pipeline.chats import Chats
@@ -199,7 +200,7 @@ def _recording(
     runs = Runs(log, locks, report, leases, quota, metrics, resumable, calls, deletions)
     doubt = InDoubt(settings.in_doubt, settings.in_doubt_tools)
     takeovers = Takeovers(log, apps, runs, leases, report, doubt)
-    lifecycle.hold(lambda: _opened(log))
+    lifecycle.hold(lambda: _opened_log(log, report))
     lifecycle.hold(lambda: _opened(leases))
     lifecycle.hold(index.indexing)
     for export in exports:
@@ -324,7 +325,22 @@ def _live_runs(
 
 
 @asynccontextmanager
-async def _opened(part: RunLog | Leases | ShortLivedValues) -> AsyncIterator[None]:
+async def _opened_log(log: RunLog, report: Report) -> AsyncIterator[None]:
+    """Open the log and close it. What it could not store is reported: the server goes down all the same."""
+    await log.open()
+    try:
+        yield
+    finally:
+        try:
+            await log.close()
+        except LogError as error:
+            report(
+                Diagnostic(kind="run log not closed", detail=error.detail, cause=cause_of(error))
+            )
+
+
+@asynccontextmanager
+async def _opened(part: Leases | ShortLivedValues) -> AsyncIterator[None]:
     await part.open()
     try:
         yield

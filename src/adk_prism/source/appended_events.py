@@ -1,11 +1,12 @@
 """Events that agent code appends to its session itself, through the session service: they are in the log too.
 
-A Runner stores an event and then yields it. What a tool or a callback stores (`session_service.append_event`) is
-never yielded, and the model reads it all the same. So what is stored in the session of a run is noted
-(`session_store`), and what the Runner has not yielded by its next event is recorded before that one.
+A Runner stores an event and then yields it. What a tool or a callback stores
+(`session_service.append_event`) is never yielded, and the model reads it all the same. So what is stored in
+the session of a run is noted (`session_store`), and what the Runner has not yielded by its next event is
+recorded before that one.
 
-Seen is what goes through the service that ADK gives to the agent. A service that agent code creates for itself is
-not: most of ADK's services let the run fail then, because its session has changed.
+Seen is what goes through the service that ADK gives to the agent. A service that agent code creates for
+itself is not: most of ADK's services let the run fail then, because its session has changed.
 """
 
 from __future__ import annotations

@@ -81,8 +81,9 @@ class Apps:
 
         `remotes` are served beside the others; one with the name of a local app hides it. `tool_threads`:
         threads for the synchronous tools of an app that does not say how many; 0: none, they run on the
-        event loop. `tool_timeouts`: after which a tool call fails. `max_llm_calls`: most model calls of a run; 0
-        or less: no limit; None: ADK's. `reloads`: apps of a folder are imported again when their code changes.
+        event loop. `tool_timeouts`: after which a tool call fails. `max_llm_calls`: most model calls of a
+        run; 0 or less: no limit; None: ADK's. `reloads`: apps of a folder are imported again when their code
+        changes.
         """
         self._folder = folder
         self._given = runners

@@ -1,4 +1,4 @@
-"""Model calls that were completed before their process died: the stored answer counts, and is not asked for again.
+"""Model calls that were completed before their process died: the stored answer counts, none is repeated.
 
 google-adk 2.13 asks the model again when it resumes an agent whose answer is stored and whose end is not (the
 process died in `after_agent_callback`, or just before the end): with its own answer last, and both stay.
@@ -67,7 +67,7 @@ class CompletedCalls:
 
 
 def is_last_answer(event: Event, root: BaseNode) -> bool:
-    """Return whether an event is a final answer to the user, after which no other agent of an app goes on."""
+    """Return whether an event is a final answer to the user, after which no other agent goes on."""
     agent = root.find_agent(event.author) if isinstance(root, BaseAgent) else None
     if agent is None or event.branch or not _is_answer(event):
         return False
@@ -84,7 +84,7 @@ def _is_answer(event: Event) -> bool:
 
 
 def _says_something(event: Event) -> bool:
-    """Return whether an event is more than a change of state or a mark: content, or where an agent goes on."""
+    """Return whether an event is more than a change of state: content, or where an agent goes on."""
     said = event.content is not None or event.output is not None or bool(event.error_code)
     return said or event.actions.agent_state is not None
 

@@ -9,6 +9,7 @@ too. The next step continues with the scope that the last one left.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
@@ -43,10 +44,6 @@ async def observed(
                     _check(observer)
                 yield record
                 continue
-            for stored in observer.appended.take(event):
-                yield serialiser.record(stored)
-            if observer.appended.is_recorded(event):
-                continue
             observer.expect(event)
             await observer.flush()
             _check(observer)
@@ -55,11 +52,7 @@ async def observed(
             observer.settle(event)
             if observer.unanswered is not None and event.get_function_responses():
                 raise observer.unanswered
-        for stored in observer.appended.take(None):
-            yield serialiser.record(stored)
     except Exception as error:
-        for stored in observer.appended.take(None):
-            yield serialiser.record(stored)
         if observer.error is not None and observer.error is not error:
             raise observer.error from error
         raise
@@ -77,14 +70,35 @@ def _check(observer: RunObserver) -> None:
 
 
 class _Driven:
-    """A Runner whose events are requested one by one."""
+    """A Runner whose events are requested one by one, with those that its agents store themselves."""
 
     def __init__(self, events: AsyncGenerator[Event, None], observer: RunObserver) -> None:
         self._events = events
         self._scope = Scope(observer)
+        self._appended = observer.appended
+        self._waiting: deque[Event] = deque()
+        self._failure: Exception | None = None
+        """What the Runner raised, once all that was stored before has been given."""
 
     async def step(self) -> Event | None:
-        """Return the next event, or None after the last."""
+        """Return the next event, or None after the last. Raise what the Runner raises."""
+        while not self._waiting:
+            if self._failure is not None:
+                raise self._failure
+            try:
+                event = await self._next()
+            except Exception as error:
+                event, self._failure = None, error
+            if event is not None and event.partial:
+                return event
+            self._waiting.extend(self._appended.take(event))
+            if event is not None and not self._appended.is_recorded(event):
+                self._waiting.append(event)
+            elif event is None and not self._waiting and self._failure is None:
+                return None
+        return self._waiting.popleft()
+
+    async def _next(self) -> Event | None:
         token = SCOPE.set(self._scope)
         noting = APPENDED.set(self._scope.observer.appended)
         try:

@@ -128,7 +128,7 @@ class ServedApp(Protocol):
         """Return a run of the app; `attempt` and `doubts` where another process began it."""
 
     def is_last_word(self, event: Event) -> bool:
-        """Return whether a run of which this event was stored last had answered, though nobody saw its end."""
+        """Return whether a run of which this event was stored last had answered; nobody saw its end."""
 
     def state_update(self, request: RunRequest, report: Report) -> EventSource:
         """Return a change of state without a model call. Raise `NotSupported`."""

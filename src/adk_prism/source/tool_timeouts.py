@@ -3,12 +3,12 @@
     @tool_timeout(30)
     async def search(words: str) -> dict: ...
 
-The operator's limit for a tool by name (`--tool-timeout NAME=TIME`) comes first, then the tool's own, then the
-operator's for all (`--tool-timeout TIME`). Without any, a call takes as long as it takes.
+The operator's limit for a tool by name (`--tool-timeout NAME=TIME`) comes first, then the tool's own, then
+the operator's for all (`--tool-timeout TIME`). Without any, a call takes as long as it takes.
 
-An `async def` tool is cancelled. A thread cannot be stopped: the function of a `def` tool continues, its result
-counts for nothing, and the operator is told. A `def` tool that runs on the event loop (`tool_threads(0)`) blocks
-the clock too: it is not limited. Nor are tools of voice conversations.
+An `async def` tool is cancelled. A thread cannot be stopped: the function of a `def` tool continues, its
+result counts for nothing, and the operator is told. A `def` tool that runs on the event loop
+(`tool_threads(0)`) blocks the clock too: it is not limited. Nor are tools of voice conversations.
 
 The plugin is the last of a Runner's: whoever answers for a tool, or for its error, comes before it.
 """

@@ -1,8 +1,8 @@
 """Writes a run log to Redis: a group of batches is one pipeline.
 
-The entries of one run are one call of the script, which takes all or none of them. A Redis that is away, full
-or read-only is tried again until the log closes: each call has an id, so that one whose answer was lost is not
-added twice.
+The entries of one run are one call of the script, which takes all or none of them. A Redis that is away,
+full or read-only is tried again until the log closes: each call has an id, so that one whose answer was lost
+is not added twice.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ PASSING = (
 """Errors that pass: a restart, a failover, a script that is not loaded yet, a full memory."""
 
 _PASSING_WORDS = ("-READONLY", "-OOM", "MISCONF", "NOREPLICAS", "-LOADING", "-MASTERDOWN")
-"""The same inside a script, and those that redis-py has no class for: a Redis that cannot save to its disk, or
-misses its replicas."""
+"""The same inside a script, and those that redis-py has no class for: a Redis that cannot save to its disk,
+or misses its replicas."""
 
 
 class RedisWriter:

@@ -85,7 +85,9 @@ class RunSettings:
     tool_timeout: Annotated[
         tuple[str, ...],
         Option(
-            several("[TOOL=]TIME", "times such as 30s, or tools such as search=2m", read_tool_timeout),
+            several(
+                "[TOOL=]TIME", "times such as 30s, or tools such as search=2m", read_tool_timeout
+            ),
             "how long a tool call may take before it fails; with TOOL=, of one tool, instead of the tool's"
             " own limit; repeatable. Default: no limit",
         ),

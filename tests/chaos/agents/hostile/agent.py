@@ -11,19 +11,25 @@ import sys
 import threading
 import time
 from collections.abc import AsyncGenerator
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from google.adk.agents import LlmAgent
+from google.adk.agents.callback_context import CallbackContext
 from google.adk.apps.app import App, ResumabilityConfig
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
+from google.adk.tools import BaseTool, ToolContext
 from google.genai import types
 
 PACE = float(os.environ.get("ADK_PRISM_OFFLINE_DELAY", "0.01"))
 BLOCKED = float(os.environ.get("PRISM_TEST_BLOCKED", "3"))
 """Seconds that a synchronous tool holds its thread."""
 FOREVER = 3600.0
+AFTER = float(os.environ.get("PRISM_TEST_AFTER", "0"))
+"""Seconds between an agent's answer and its end."""
+BEGUN = os.path.join(os.environ.get("PRISM_TEST_FOLDER", ""), "begun.txt")
+"""Gets the id of each call that a tool begins with, where the tests have a folder."""
 
 _kept: list[object] = []
 """What a leaking tool leaves behind: nothing may collect it."""
@@ -87,6 +93,20 @@ async def hang() -> NoReturn:
             continue
 
 
+async def note(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext) -> None:
+    """Write down which call begins."""
+    del tool, args
+    if os.path.dirname(BEGUN):
+        with open(BEGUN, "a") as file:
+            file.write(f"{tool_context.function_call_id}\n")
+
+
+async def linger(callback_context: CallbackContext) -> None:
+    """Take a while after the answer."""
+    del callback_context
+    await asyncio.sleep(AFTER)
+
+
 TOOLS = [block, leave, leave_later, panic, interrupt, cancelled, leak, hang]
 
 
@@ -119,6 +139,12 @@ def _whole(part: types.Part) -> LlmResponse:
 
 app = App(
     name="hostile",
-    root_agent=LlmAgent(name="hostile", model=Script(), tools=list(TOOLS)),
+    root_agent=LlmAgent(
+        name="hostile",
+        model=Script(),
+        tools=list(TOOLS),
+        before_tool_callback=note,
+        after_agent_callback=linger,
+    ),
     resumability_config=ResumabilityConfig(is_resumable=True),
 )
