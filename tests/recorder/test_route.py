@@ -21,6 +21,8 @@ from tests.source.scripted import Scripted
 
 from adk_prism import Recorder
 from adk_prism.apps.tour.agent import tour_app
+from adk_prism.errors import TooMany
+from adk_prism.pipeline import runs_from_recorders
 from adk_prism.pipeline.runs_from_recorders import LOST, RecordedRuns
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.runlog.entry import (
@@ -135,6 +137,28 @@ async def test_a_server_that_restarts_goes_on_with_the_run(tmp_path: Path) -> No
             assert await send(made, lines([WHOLE[first]], first + 1)) == first + 1
             if first == 3:
                 assert [e.record for e in await made.entries(RUN)][1:] == WHOLE[1:]
+
+
+async def test_open_runs_are_counted_for_each_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who has too many open is refused, and nobody else; an ended run makes room."""
+    monkeypatch.setattr(runs_from_recorders, "MOST_OPEN_OF_A_CALLER", 3)
+    log = MemoryLog()
+    await log.open()
+    runs = RecordedRuns(log, SessionLocks(), lambda _: None, most_bytes=10**6)
+    secrets = [f"{number:0>40}" for number in range(5)]
+
+    async def begin(secret: str, by: str) -> int:
+        return await runs.append(recorded_run(secret), lines([head()]), lambda origin: origin, by)
+
+    for secret in secrets[:3]:
+        assert await begin(secret, "user ann") == 1
+    await runs.settle()
+    with pytest.raises(TooMany, match="You have 3 open recorded runs"):
+        await begin(secrets[3], "user ann")
+    assert await begin(secrets[3], "user bob") == 1
+    ended = lines([RunEnded(outcome="finished")], 2)
+    await runs.append(recorded_run(secrets[0]), ended, lambda origin: origin, "user ann")
+    assert await begin(secrets[4], "user ann") == 1
 
 
 # ------------------------------------------------------------------ recorders that go away

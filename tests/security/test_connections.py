@@ -6,8 +6,9 @@ import asyncio
 import json
 import resource
 import socket
+import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,6 +117,42 @@ def test_streams_and_sockets_of_known_callers_stay(tmp_path: Path) -> None:
         talk.send(json.dumps({"type": "ping", "version": "1.0"}))
         assert json.loads(talk.recv(PATIENCE))["type"]
         assert client.get("/api/me").status_code == 200
+
+
+REFUSED = (
+    b"POST /api/chat/tour HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    b"Content-Length: 100000\r\n%b\r\n{"
+)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["by a limit", "by identity"])
+@pytest.mark.usefixtures("descriptors")
+def test_the_body_of_a_refused_request_is_not_waited_for(tmp_path: Path, known: bool) -> None:
+    """700 requests of one caller that are refused, and whose bodies trickle, hold no descriptors."""
+    header = f"Authorization: Bearer {TOKEN}\r\n".encode() if known else b""
+    with keeping(tmp_path, "--limit-rate", "5") as server, ExitStack() as stack:
+        folder = Path(f"/proc/{server.process.pid}/fd")
+        opened = knock(stack, server.port, 400, REFUSED % header)
+        opened += knock(stack, server.port, 300, REFUSED % header)
+        ends_by = time.monotonic() + PATIENCE
+        while len(list(folder.iterdir())) > 2 * MOST_WAITING:
+            assert time.monotonic() < ends_by
+            for one in opened:
+                with suppress(OSError):
+                    one.send(b" ")
+        with httpx.Client(base_url=server.url, headers=KNOWN, timeout=PATIENCE) as client:
+            assert client.get("/api/me").status_code in (200, 429)
+
+
+def test_a_refused_body_that_comes_to_its_end_leaves_the_connection(tmp_path: Path) -> None:
+    """A client that has sent all of it reads the answer, and goes on."""
+    body = b"{" + b" " * 99999
+    with keeping(tmp_path) as server, ExitStack() as stack:
+        (one,) = knock(stack, server.port, 1, REFUSED % b"")
+        assert b" 401 " in one.recv(4096)
+        one.sendall(body[1:])
+        one.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert b" 200 " in one.recv(4096)
 
 
 # ------------------------------------------------------------------ slow and large

@@ -14,12 +14,13 @@ from tests.server.test_process import asked, make_sessions, serving
 
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.errors import LogError
-from adk_prism.runlog.contract import Retention
-from adk_prism.runlog.entry import RunId
+from adk_prism.pipeline.audit_actions import AuditedAction
+from adk_prism.runlog.contract import LogObserver, Retention
+from adk_prism.runlog.entry import AgentEvent, Origin, RunId
 from adk_prism.runlog.leases import LocalLeases
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.runlog.retention_clock_guard import HOUR, RetentionGuard
-from adk_prism.server.housekeeping import RunRetention, housekeeping
+from adk_prism.server.housekeeping import RemovedRuns, RunRetention, housekeeping
 from adk_prism.testing.runlog_steps import END, start
 
 YEAR = 365 * 24 * HOUR
@@ -122,3 +123,28 @@ def test_a_server_that_starts_with_a_wrong_clock(
         assert "1 of 1 runs are past their age" in served.process.stderr.readline()
         offset.write_text("0")
         assert len(httpx.get(f"{served.url}/api/runs?app=slow", timeout=PATIENCE).json()) == 1
+
+
+async def test_what_is_removed_for_its_size_is_told() -> None:
+    """A line for each user, and one of the audit log for each run; a log in memory tells it too."""
+    told: list[Diagnostic] = []
+    audited: list[AuditedAction] = []
+
+    async def write(action: AuditedAction) -> None:
+        audited.append(action)
+
+    log = MemoryLog(Retention(max_bytes=4000))
+    log.attach(observer=LogObserver(trimmed=RemovedRuns(told.append, write, 4000).removed))
+    await log.open()
+    for number in range(4):
+        run = RunId(f"run-{number}")
+        origin = Origin(app="app", user="bob" if number else "ann", session="s")
+        await log.append(run, [start(run, origin), AgentEvent(b"x" * 1800), END])
+    await log.append(RunId("last"), [start(RunId("last"))])
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert [each.run for each in audited] == ["run-1", "run-2"]
+    assert {each.action for each in audited} == {"run removed"}
+    assert "runs of 'bob'" in told[0].detail
+    assert all(each.kind == "runs removed" for each in told)
+    assert [each.run for each in await log.list()] == ["run-0", "run-3", "last"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from google.adk.apps.app import App
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
+from tests.patience import PATIENCE
 from tests.server.staged import staging
 from tests.source.app_folders import restored
 from tests.source.scripted import Scripted, call
@@ -24,6 +27,7 @@ from adk_prism.source.adk.tool_thread_pool import adk_pool
 from adk_prism.source.apps import Apps
 from adk_prism.source.services import ServiceUris, open_services
 from adk_prism.source.tool_threads import thread_pool
+from adk_prism.source.tool_work import WORK, NotingExecutor, Work
 
 AGENT = """
 from google.adk.agents import LlmAgent
@@ -124,3 +128,30 @@ async def test_adk_finds_our_pool() -> None:
     running = asyncio.get_running_loop().run_in_executor(pool, next, iter(()))
     with pytest.raises(RuntimeError, match="StopIteration"):
         await asyncio.wait_for(running, 30)
+
+
+def test_threads_are_shared_among_users() -> None:
+    """One user's tools that never return leave threads for the others; users who wait take turns."""
+    pool, ends, order = NotingExecutor(8), threading.Event(), list[str]()
+
+    def submit(user: str, function: Callable[[], Any]) -> Future[Any]:
+        work = Work(user)
+        context = contextvars.copy_context()
+        context.run(WORK.set, work)
+        context.run(work.begin, "c", "tool")
+        return context.run(pool.submit, function)
+
+    stuck = [submit("ann", ends.wait) for _ in range(38)]
+    try:
+        assert submit("bob", lambda: "bob").result(PATIENCE) == "bob"
+        assert pool.submit(lambda: "the server").result(PATIENCE) == "the server"
+        bobs = [submit("bob", ends.wait) for _ in range(8)]
+        assert submit("cy", lambda: "cy").result(PATIENCE) == "cy"
+        assert sum(each.running() for each in stuck) == 5
+        assert stuck[-1].cancel()
+    finally:
+        ends.set()
+    assert all(each.result(PATIENCE) for each in [*stuck[:-1], *bobs])
+    order += [submit(user, lambda user=user: user).result(PATIENCE) for user in "xyz"]  # type: ignore[misc]
+    assert order == list("xyz")
+    pool.shutdown()

@@ -25,6 +25,7 @@ Action = Literal[
     "artifact deleted",
     "link made",
     "link revoked",
+    "run removed",
 ]
 
 

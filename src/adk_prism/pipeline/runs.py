@@ -68,7 +68,7 @@ class _Active:
     def __init__(self, origin: Origin, recorder: RunRecorder) -> None:
         self.origin = origin
         self.recorder = recorder
-        self.work = Work()
+        self.work = Work(origin.user)
         self.task: asyncio.Task[None] | None = None
 
     def stop(self, code: str = "") -> None:

@@ -35,8 +35,8 @@ LOST = 90.0
 """Seconds of silence after which a recorder is lost: several times its pause between two signs of life, and
 longer than a server takes to restart."""
 
-MOST_OPEN = 2000
-"""Recorded runs that are open at a time: each costs a few kilobytes until it ends."""
+MOST_OPEN, MOST_OPEN_OF_A_CALLER = 10_000, 500
+"""Recorded runs that are open at a time, of all callers and of one: each costs a few kilobytes."""
 
 AGAIN = 30.0
 """Seconds for `Retry-After` where too many are open."""
@@ -50,6 +50,8 @@ class _Heard(NamedTuple):
 
     cursor: int
     time: float
+    by: str
+    """The caller who sends it."""
 
 
 class RecordedRuns:
@@ -77,8 +79,10 @@ class RecordedRuns:
         self._clock = clock
         self._heard: dict[RunId, _Heard] = {}
 
-    async def append(self, run: RunId, body: bytes, named: Named) -> int:
+    async def append(self, run: RunId, body: bytes, named: Named, by: str = "") -> int:
         """Take a piece of a run: lines of a recording, or nothing. Return the last cursor that is stored.
+
+        `by` is the caller, whose open runs are counted.
 
         Raise `Unprocessable` for what cannot be read, `Conflict` for a piece that does not continue the run,
         `NotFound` for another user's run, `TooLarge`, `TooMany`, `Gone`, `LogError`. Nothing of it is stored
@@ -91,10 +95,10 @@ class RecordedRuns:
         async with self._locks.held(_lock(run)):
             summary = await self._summary(run)
             if summary is None:
-                return await self._begin(run, entries, len(body), named)
+                return await self._begin(run, entries, len(body), named, by)
             if named(summary.origin).user != summary.origin.user:
                 raise NotFound("There is no such run of this user.")
-            return await self._continue(summary, entries, len(body))
+            return await self._continue(summary, entries, len(body), by)
 
     async def _summary(self, run: RunId) -> RunSummary | None:
         try:
@@ -104,12 +108,16 @@ class RecordedRuns:
         except NotFound:
             return None
 
-    async def _begin(self, run: RunId, entries: Sequence[Entry], size: int, named: Named) -> int:
+    async def _begin(
+        self, run: RunId, entries: Sequence[Entry], size: int, named: Named, by: str
+    ) -> int:
         head = entries[0].record if entries else None
         if not isinstance(head, RunStarted):
             raise Conflict(
                 "The run is not known here (any more); it has to be sent from its start."
             )
+        if sum(heard.by == by for heard in self._heard.values()) >= MOST_OPEN_OF_A_CALLER:
+            raise TooMany(f"You have {MOST_OPEN_OF_A_CALLER} open recorded runs, the limit.", AGAIN)
         if len(self._heard) >= MOST_OPEN:
             raise TooMany(f"Already {MOST_OPEN} recorded runs are open, the limit.", AGAIN)
         where = named(head.origin)
@@ -120,21 +128,23 @@ class RecordedRuns:
             as_upload(head, run, origin), foreign=True, recorded_session=head.origin.session
         )
         return await self._store(
-            run, [structs.replace(entries[0], record=first), *entries[1:]], size
+            run, [structs.replace(entries[0], record=first), *entries[1:]], size, by
         )
 
-    async def _continue(self, summary: RunSummary, entries: Sequence[Entry], size: int) -> int:
+    async def _continue(
+        self, summary: RunSummary, entries: Sequence[Entry], size: int, by: str
+    ) -> int:
         news = [entry for entry in entries if entry.cursor > summary.cursor]
         if not news:
-            await self._note(summary)
+            await self._note(summary, by)
             return summary.cursor
         if summary.outcome is not None:
             raise Conflict(f"The run has ended ({summary.outcome}); nothing can be added.")
         if news[0].cursor != summary.cursor + 1:
             raise Conflict(f"The piece begins at {news[0].cursor}; expected {summary.cursor + 1}.")
-        return await self._store(summary.run, news, summary.bytes + size)
+        return await self._store(summary.run, news, summary.bytes + size, by)
 
-    async def _store(self, run: RunId, entries: Sequence[Entry], total: int) -> int:
+    async def _store(self, run: RunId, entries: Sequence[Entry], total: int, by: str) -> int:
         if total > self._most_bytes and not isinstance(entries[0].record, RunEnded):
             raise TooLarge(
                 f"The run is larger than {self._most_bytes} bytes; the operator sets it with --upload-limit."
@@ -147,7 +157,7 @@ class RecordedRuns:
         if isinstance(entries[-1].record, RunEnded):
             self._heard.pop(run, None)
         else:
-            self._heard[run] = _Heard(receipt.cursor, self._clock())
+            self._heard[run] = _Heard(receipt.cursor, self._clock(), by)
         return receipt.cursor
 
     async def _origin(self, run: RunId) -> Origin:
@@ -155,10 +165,10 @@ class RecordedRuns:
 
     # ------------------------------------------------------------------ recorders that went away
 
-    async def _note(self, summary: RunSummary) -> None:
+    async def _note(self, summary: RunSummary, by: str) -> None:
         """Note a sign of life."""
         if summary.outcome is None:
-            self._heard[summary.run] = _Heard(summary.cursor, self._clock())
+            self._heard[summary.run] = _Heard(summary.cursor, self._clock(), by)
             if self._marks is not None:
                 await self._marks.put(_mark(summary.run), b"1", LOST)
 
@@ -169,7 +179,14 @@ class RecordedRuns:
         """
         found = [each for each in await self._log.list(unended=True) if is_recorded(each.run)]
         before, now = self._heard, self._clock()
-        self._heard = {each.run: _Heard(each.cursor, now) for each in found}
+        self._heard = {
+            each.run: _Heard(
+                each.cursor,
+                now,
+                before[each.run].by if each.run in before else f"user {each.origin.user}",
+            )
+            for each in found
+        }
         for summary in found:
             heard = before.get(summary.run)
             if (

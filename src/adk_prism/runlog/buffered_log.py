@@ -438,12 +438,13 @@ class BufferedLog(HookedLog):
         if not self.store.is_shared:
             others = sum(live.bytes for live in self._active.values())
         total = others + sum(each.bytes for each in ended)
-        origins = {each.run: each.origin for each in ended}
-        chosen = runs_to_trim(ended, total, retention, now)
+        removed = []
         # One by one: appends get their turn between the removals of long runs.
-        return [
-            run for run in chosen if await self.store.remove(run, origins[run], only_ended=True)
-        ]
+        for each in runs_to_trim(ended, total, retention, now):
+            if await self.store.remove(each.run, each.origin, only_ended=True):
+                removed.append(each.run)
+                self._observer.trimmed(each)
+        return removed
 
     async def census(self, before: float) -> Census:
         self._usable()

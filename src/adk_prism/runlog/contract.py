@@ -21,7 +21,7 @@ Promises
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
@@ -108,6 +108,15 @@ class StreamRedact(Protocol):
         """Take the kind and the payload of the next record; return those to store, itself last."""
 
 
+class TrimmedRun(Struct, frozen=True):
+    """A run that was removed for its age, or because there were too many bytes."""
+
+    run: RunId
+    origin: Origin
+    bytes: int
+    cause: Literal["age", "size"]
+
+
 class LogObserver(Struct, frozen=True, kw_only=True):
     """Callbacks for metrics and limits. They run on the event loop and must not block or raise."""
 
@@ -125,6 +134,8 @@ class LogObserver(Struct, frozen=True, kw_only=True):
     """The log is unavailable, or is available again."""
     ended: Callable[[RunId], None] = lambda _: None
     """A run's end, written by this process, is committed."""
+    trimmed: Callable[[TrimmedRun], None] = lambda _: None
+    """This process removed a run."""
 
 
 class LogReader(Protocol):

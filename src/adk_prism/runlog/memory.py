@@ -288,12 +288,15 @@ class MemoryLog(HookedLog):
 
     def _trim(self, retention: Retention, now: float) -> Sequence[RunId]:
         candidates = (
-            EndedRun(run, head.ended, head.bytes)
+            EndedRun(run, head.ended, head.bytes, head.origin)
             for run, head in self._runs.items()
             if head.ended is not None
         )
-        runs = runs_to_trim(candidates, self._bytes, retention, now)
+        chosen = runs_to_trim(candidates, self._bytes, retention, now)
+        runs = [each.run for each in chosen]
         self._remove(runs)
+        for each in chosen:
+            self._observer.trimmed(each)
         return runs
 
     def _remove(self, runs: Sequence[RunId]) -> None:

@@ -6,12 +6,14 @@ ids of the runs removed last, so that it can answer *gone* and not *not found*.
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Iterable
 
 from msgspec import Struct
 
-from adk_prism.runlog.contract import Retention
+from adk_prism.runlog.contract import Retention, TrimmedRun
 from adk_prism.runlog.entry import Origin, RunId
 
 MAX_TOMBSTONES = 100_000
@@ -24,25 +26,53 @@ class EndedRun(Struct, frozen=True, gc=False):
 
     run: RunId
     ended: float
+    """By this server's clock: what a client says about its runs does not count."""
     bytes: int
-    origin: Origin | None = None
-    """Where a store needs it to remove the run."""
+    origin: Origin
+
+    @property
+    def owner(self) -> str:
+        return self.origin.user
 
 
 def runs_to_trim(
     candidates: Iterable[EndedRun], total: int, retention: Retention, now: float
-) -> Sequence[RunId]:
-    """Return the ended runs to remove, the longest ended first.
+) -> list[TrimmedRun]:
+    """Return the ended runs to remove: those that are too old, the longest ended first; then, for their size,
+    always the longest ended of the user who has most.
 
-    `total` is the size of all runs together, also of those that have not ended.
+    So one user's runs never push out those of another who has less. `total` is the size of all runs together,
+    also of those that have not ended.
     """
-    chosen = []
+    runs = sorted(candidates, key=lambda run: run.ended)
     left = math.inf if retention.most_aged is None else retention.most_aged
-    for candidate in sorted(candidates, key=lambda run: run.ended):
-        too_old = now - candidate.ended > retention.max_age and left > 0
-        if not too_old and total <= retention.max_bytes:
-            continue
-        left -= too_old
-        chosen.append(candidate.run)
-        total -= candidate.bytes
+    chosen: list[TrimmedRun] = []
+    kept: dict[str, deque[EndedRun]] = {}
+    for run in runs:
+        if now - run.ended > retention.max_age and left > 0:
+            left -= 1
+            total -= run.bytes
+            chosen.append(TrimmedRun(run.run, run.origin, run.bytes, "age"))
+        else:
+            kept.setdefault(run.owner, deque()).append(run)
+    return chosen + _for_their_size(kept, total - retention.max_bytes)
+
+
+def _for_their_size(kept: dict[str, deque[EndedRun]], excess: float) -> list[TrimmedRun]:
+    """Return the runs whose removal frees so many bytes."""
+    if excess <= 0:
+        return []
+    # Who has equally much goes by who ended a run first.
+    sizes = [
+        (-sum(run.bytes for run in runs), runs[0].ended, owner) for owner, runs in kept.items()
+    ]
+    heapq.heapify(sizes)
+    chosen: list[TrimmedRun] = []
+    while excess > 0 and sizes:
+        size, _, owner = heapq.heappop(sizes)
+        run = kept[owner].popleft()
+        excess -= run.bytes
+        chosen.append(TrimmedRun(run.run, run.origin, run.bytes, "size"))
+        if kept[owner]:
+            heapq.heappush(sizes, (size + run.bytes, kept[owner][0].ended, owner))
     return chosen

@@ -18,8 +18,9 @@ from msgspec import structs
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import PrismError
+from adk_prism.pipeline.audit_actions import AuditedAction, WriteAudit
 from adk_prism.runlog.cancel_task import cancel_task
-from adk_prism.runlog.contract import Retention, RunLog
+from adk_prism.runlog.contract import Retention, RunLog, TrimmedRun
 from adk_prism.runlog.leases import Lease, Leases
 from adk_prism.runlog.retention_clock_guard import HOUR, RetentionGuard
 
@@ -124,3 +125,42 @@ class RunRetention:
         gone = await self._log.trim(structs.replace(self._retention, most_aged=most), now)
         self._guard.note(len(gone))
         self._announcer.removed(len(gone))
+
+
+class RemovedRuns:
+    """Says what was removed for its size: a line for each user, and one of the audit log for each run.
+
+    What goes for its age was announced (`Announcer`). The log reports each run as it is removed, also those
+    that a log in memory removes by itself.
+    """
+
+    def __init__(self, report: Report, audit: WriteAudit, size: int) -> None:
+        self._report = report
+        self._audit = audit
+        self._size = size
+        self._waiting: dict[str, list[TrimmedRun]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def removed(self, run: TrimmedRun) -> None:
+        """Note a run that was removed."""
+        if run.cause == "size":
+            self._waiting.setdefault(run.origin.user, []).append(run)
+            if self._task is None:
+                self._task = asyncio.get_running_loop().create_task(self._tell_soon())
+
+    async def _tell_soon(self) -> None:
+        await asyncio.sleep(0)  # a look of the retention removes several
+        waiting, self._waiting, self._task = self._waiting, {}, None
+        for user, runs in waiting.items():
+            freed = sum(run.bytes for run in runs)
+            self._report(
+                Diagnostic(
+                    kind="runs removed",
+                    detail=f"{len(runs)} runs of {user[:60]!r}, {freed} bytes: the run log is larger than"
+                    f" --retention-size ({self._size} bytes), and this user has most of it.",
+                )
+            )
+            for run in runs:
+                await self._audit(
+                    AuditedAction(action="run removed", origin=run.origin, run=run.run)
+                )

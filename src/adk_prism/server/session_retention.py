@@ -7,6 +7,8 @@ to the user, `user:` artifacts and state, stays: other sessions have it too.
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Sequence
 
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.sessions.session import Session
@@ -43,6 +45,8 @@ class SessionRetention:
         self._log = log
         self._guard = guard or RetentionGuard(max_age)
         self._announcer = Announcer("sessions", self._guard.share, report)
+        self._first_seen: dict[tuple[str, str, str], float] = {}
+        """Sessions whose last change lies in the future, and when they were first seen."""
 
     async def __call__(self) -> None:
         """Look once. Raise `NoSessions` or `LogError`."""
@@ -53,18 +57,35 @@ class SessionRetention:
             if self._apps.keeps_sessions(name)
             for session in await self._apps.sessions(name).list(name, "")
         ]
-        before = self._guard.seems_old
-        self._announcer.announce(sum(each.last_update_time < before for each in found), len(found))
+        before, changed = self._guard.seems_old, self._changed(found)
+        self._announcer.announce(sum(time < before for time in changed), len(found))
         if limit is None:
             return
-        old = [each for each in found if each.last_update_time < limit]
-        old.sort(key=lambda session: session.last_update_time)
+        dated = sorted(zip(changed, range(len(found)), strict=True))
+        old = [found[index] for time, index in dated if time < limit]
         for session in old[: self._guard.allowance(len(found))]:
             if await self._remove(session, limit):
                 self._guard.note(1)
                 self._announcer.removed(1)
         if old:
             await self._shrink()
+
+    def _changed(self, found: Sequence[Session]) -> list[float]:
+        """Return when sessions were last changed.
+
+        ADK takes the time of a session's last event, which a client may have written: a time that has not
+        come yet is replaced by that at which the session was first seen here.
+        """
+        now, before = time.time(), self._first_seen
+        self._first_seen = {}
+        changed = []
+        for session in found:
+            last = session.last_update_time
+            if last > now:
+                name = (session.app_name, session.user_id, session.id)
+                last = self._first_seen[name] = before.get(name, now)
+            changed.append(last)
+        return changed
 
     async def _remove(self, session: Session, limit: float) -> bool:
         """Remove a session unless it is in use, or was used since it was listed."""
@@ -78,7 +99,7 @@ class SessionRetention:
                 session_id=origin.session,
                 config=_NO_EVENTS,
             )
-            if now is None or now.last_update_time >= limit:
+            if now is None or limit <= now.last_update_time <= time.time():
                 return False
             await remove_session(self._apps, self._log, origin)
         finally:

@@ -2,8 +2,9 @@
 
 uvicorn 0.54 waits for ever for the rest of a request's headers, and reads any number of them. Here a
 connection has `HEADERS_SECONDS` from its beginning, and from the first byte of each later request, until the
-headers are complete; then bodies have bounds of their own (`guards/body_limit.py`). `Connections` decides how
-many may wait. Only what uvicorn's classes offer to subclasses is used.
+headers are complete; then bodies have bounds of their own (`guards/body_limit.py`), until the answer: the
+rest of a body is not read for long after that. `Connections` decides how many may wait. Only what uvicorn's
+classes offer to subclasses is used.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ another one where one was closed."""
 MOST_HEADER_BYTES = 64 * 1024
 """Before the headers are complete: eight times what common proxies pass on."""
 
+LINGER_SECONDS = 2.0
+"""For the rest of a body after the answer: a client that has sent it all reads the answer, where one whose
+connection is closed at once may not. uvicorn would wait for as long as bytes come."""
+
 _ANSWER = b"HTTP/1.1 %b\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _TOO_SLOW = _ANSWER % b"408 Request Timeout"
 _TOO_LARGE = _ANSWER % b"431 Request Header Fields Too Large"
@@ -39,6 +44,8 @@ class BoundedHttp(HttpToolsProtocol):
         self._deadline: asyncio.TimerHandle | None = None
         self._received = 0
         """Bytes since the headers were last complete; those of a body are not counted."""
+        self._linger: asyncio.TimerHandle | None = None
+        """Ends the wait for the rest of a body after the answer."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's
         super().connection_made(transport)
@@ -47,6 +54,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_deadline()
+        self._end_linger()
         self._doors.forget(self.client)
         super().connection_lost(exc)
 
@@ -73,11 +81,26 @@ class BoundedHttp(HttpToolsProtocol):
         self._received = 0
         super().on_body(body)
 
+    def on_message_complete(self) -> None:
+        """Take the end of a request."""
+        self._end_linger()
+        super().on_message_complete()
+
     def on_response_complete(self) -> None:
-        """Wait for the next request."""
+        """Wait for the next request; or, if the body of this one was not wanted, not for long for its end."""
         self._received = 0
         self._doors.answered(self.client)
+        cycle: RequestResponseCycle | None = self.cycle
         super().on_response_complete()
+        if cycle is not None and cycle.more_body and not self.transport.is_closing():
+            self._linger = self.loop.call_later(LINGER_SECONDS, self.drop)
+            self._doors.lingers(self.client, self)
+
+    def _end_linger(self) -> None:
+        if self._linger is not None:
+            self._linger.cancel()
+            self._linger = None
+            self._doors.lingers_no_more(self.client)
 
     def drop(self) -> None:
         """Close the connection without a word: others wait for its place."""

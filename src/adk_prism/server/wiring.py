@@ -50,7 +50,7 @@ from adk_prism.server.drain import Drain
 from adk_prism.server.evaluation import Evaluator
 from adk_prism.server.files.resent_files import ResentFiles
 from adk_prism.server.files.run_files import RunFiles
-from adk_prism.server.housekeeping import Job, RunRetention, housekeeping
+from adk_prism.server.housekeeping import Job, RemovedRuns, RunRetention, housekeeping
 from adk_prism.server.idempotency import Idempotency
 from adk_prism.server.identity.build import build_identity
 from adk_prism.server.identity.callback import Authenticate
@@ -191,6 +191,7 @@ def _recording(
         stored=index.stored,
         stalled=partial(_tell_stalled, report),
         ended=ended,
+        trimmed=RemovedRuns(report, observability.audit.note, settings.retention_size).removed,
     )
     log.attach(
         redact=secrets.payload, streams=partial(redaction_of_a_run, secrets), observer=observer

@@ -78,6 +78,8 @@ def thread_pool(count: int) -> ToolThreadPoolConfig | None:
 class ToolThreadPool(NotingExecutor):
     """A pool whose threads are tracked, and which reports a `StopIteration` as Python 3.12 does."""
 
+    reserved = 0
+
     def __init__(self, max_workers: int) -> None:
         super().__init__(max_workers, thread_name_prefix="adk_tool_executor")
 

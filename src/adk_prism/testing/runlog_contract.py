@@ -29,7 +29,7 @@ from adk_prism.errors import (
     TooLarge,
     UsageError,
 )
-from adk_prism.runlog.contract import Census, LogObserver, Retention, RunLog
+from adk_prism.runlog.contract import Census, LogObserver, Retention, RunLog, TrimmedRun
 from adk_prism.runlog.entry import (
     AgentEvent,
     ApprovalAsked,
@@ -621,6 +621,27 @@ async def trimming_takes_whole_ended_runs(store: Store) -> None:
         assert cursors(await collect(log, runs[4])) == [1, 2]
 
 
+async def what_is_too_much_goes_from_who_has_most(store: Store) -> None:
+    """One user's runs do not push out those of another who has less, whatever times were given with them."""
+    async with opened(store) as log:
+        told: list[TrimmedRun] = []
+        log.attach(observer=LogObserver(trimmed=told.append))
+        sizes = [("ann", 1000), ("bob", 3000), ("bob", 3000), ("cy", 500), ("bob", 3000)]
+        for number, (user, size) in enumerate(sizes):
+            run, origin = RunId(f"run-{number}"), Origin(app="app", user=user, session="s")
+            records = [start(run, origin), AgentEvent(b"x" * size), END]
+            # From elsewhere, with a date that has not come yet.
+            await log.append(run, records, times=[4e9] * 3 if user == "bob" else None)
+            await log.commit(run)
+        kept = sum(found.bytes for found in await log.list()) - 4000
+        removed = list(await log.trim(Retention(max_age=2 * LATER, max_bytes=kept), now=0))
+        assert removed == ["run-1", "run-2"]
+        assert [(each.run, each.origin.user, each.cause) for each in told] == [
+            ("run-1", "bob", "size"),
+            ("run-2", "bob", "size"),
+        ]
+
+
 async def only_so_many_go_for_their_age(store: Store) -> None:
     """A bound holds for what is old; what is too much goes all the same. Ended runs are counted."""
     async with opened(store) as log:
@@ -773,6 +794,7 @@ CHECKS: Sequence[Check] = (
     a_commit_is_what_summaries_show,
     lists_are_in_order_of_start,
     trimming_takes_whole_ended_runs,
+    what_is_too_much_goes_from_who_has_most,
     only_so_many_go_for_their_age,
     what_was_trimmed_is_gone,
     trimming_leaves_no_silent_gap,

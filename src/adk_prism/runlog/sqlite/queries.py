@@ -178,9 +178,12 @@ def _runs_of(
 def trim_candidates(connection: sqlite3.Connection) -> list[EndedRun]:
     """Return what is needed of all ended runs to choose which to remove."""
     rows = connection.execute(
-        "SELECT run, ended, bytes FROM runs WHERE ended IS NOT NULL ORDER BY number"
+        "SELECT run, ended, bytes, app, user, session FROM runs WHERE ended IS NOT NULL ORDER BY number"
     )
-    return [EndedRun(*row) for row in rows]
+    return [
+        EndedRun(run, ended, size, Origin(app=app, user=user, session=session))
+        for run, ended, size, app, user, session in rows
+    ]
 
 
 def count_runs(connection: sqlite3.Connection, before: float) -> Census:

@@ -32,6 +32,9 @@ them has sent anything."""
 MOST_AT_ONCE = 512
 """Waiting connections of one address, in their first second too: half of the usual 1,024 descriptors."""
 
+MOST_LINGERING = 32
+"""Of one address: connections whose request was answered while its body is still coming."""
+
 _NETWORK = 64
 """Bits of an IPv6 address that identify a caller: who has one address has the whole network."""
 
@@ -71,6 +74,8 @@ class Connections:
         self._by_address: dict[str, _Address] = {}
         self._sweeps: set[str] = set()
         """Addresses that are checked again soon."""
+        self._lingering: dict[str, dict[Peer, Connection]] = {}
+        """By address: answered, and the body is still coming."""
 
     def opened(self, peer: Peer | None, connection: Connection) -> None:
         """Count a connection that was accepted. Others of its address may be closed for it."""
@@ -108,6 +113,29 @@ class Connections:
         counted.answering.pop(peer, None)
         if not counted:
             del self._by_address[_address(peer[0])]
+
+    def lingers(self, peer: Peer | None, connection: Connection) -> None:
+        """Note a connection whose request was answered before its body had come; the oldest may be closed.
+
+        Those of known callers and of proxies count as well: a refused body is of no use to anybody.
+        """
+        if peer is None:
+            return
+        waiting = self._lingering.setdefault(_address(peer[0]), {})
+        waiting[peer] = connection
+        while len(waiting) > MOST_LINGERING:
+            oldest = next(iter(waiting))
+            self._refused("connections")
+            waiting.pop(oldest).drop()
+
+    def lingers_no_more(self, peer: Peer | None) -> None:
+        """Note that a body has come to its end, or its connection."""
+        address = _address(peer[0]) if peer is not None else ""
+        waiting = self._lingering.get(address)
+        if peer is not None and waiting is not None:
+            waiting.pop(peer, None)
+            if not waiting:
+                del self._lingering[address]
 
     def count(self, host: str) -> int:
         """Return how many connections of an address count."""

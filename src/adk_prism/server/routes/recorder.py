@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from adk_prism.errors import UsageError
 from adk_prism.pipeline.runs_from_recorders import Named, RecordedRuns
 from adk_prism.runlog.recorder_run_id import recorded_run
-from adk_prism.server.identity.caller import Caller, caller_of, recorded_user
+from adk_prism.server.identity.caller import Caller, account, caller_of, recorded_user
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.routes.recordings import check_type, safe_names
 from adk_prism.server.run_streams import RUN_HEADER
@@ -43,7 +43,8 @@ def routes(recorded: RecordedRuns, lifecycle: Lifecycle) -> APIRouter:
                 "The header x-prism-recorder must have 32 to 128 letters, digits, - or _."
             )
         run = recorded_run(secret)
-        cursor = await recorded.append(run, await request.body(), _naming(caller_of(request)))
+        caller = caller_of(request)
+        cursor = await recorded.append(run, await request.body(), _naming(caller), account(caller))
         response.headers[RUN_HEADER] = run
         return {"run": run, "cursor": cursor}
 

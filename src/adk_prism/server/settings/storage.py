@@ -61,7 +61,11 @@ class StorageSettings:
         Retention().max_age
     )
     retention_size: Annotated[
-        int, Option(SIZE, "largest size of the run log; above it the oldest ended runs are deleted")
+        int,
+        Option(
+            SIZE,
+            "largest size of the run log; above it the oldest ended runs of whoever has most are deleted",
+        ),
     ] = Retention().max_bytes
     retention_sessions: Annotated[
         float,
