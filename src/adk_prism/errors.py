@@ -26,6 +26,7 @@
     ├── NoSessions            the sessions cannot be read or written now (503)
     ├── NoIdentity            who the caller is cannot be found out now (503)
     ├── Busy                  the server has too much to do; ask again in a moment (503)
+    ├── ServerCancelled       agent code has cancelled the server's own tasks: it has to be started again
     ├── Draining              the server is going down; ask again elsewhere (503)
     └── ProtocolError         we were about to emit something illegal: a bug
 
@@ -181,6 +182,10 @@ class NoIdentity(PrismError):
 class Busy(PrismError):
     status = 503
     title = "Busy"
+
+
+class ServerCancelled(PrismError):
+    title = "Cancelled"
 
 
 class Draining(PrismError):

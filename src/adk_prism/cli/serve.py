@@ -27,6 +27,7 @@ from adk_prism.cli.setting_groups import GROUPS
 from adk_prism.cli.terminal import progress
 from adk_prism.diagnostics import Diagnostic, Report
 from adk_prism.errors import PrismError
+from adk_prism.runlog.forked_child import close_port_in_children
 from adk_prism.server.settings import Settings, options
 from adk_prism.server.settings.option_kinds import Option, flag_name, variable_name
 from adk_prism.server.settings.sources import read_settings
@@ -85,6 +86,8 @@ def _work(settings: Settings, listener: socket.socket, number: int) -> int:
 
 
 def _serve_on(settings: Settings, listeners: Sequence[socket.socket], *, announces: bool) -> int:
+    for listener in listeners:
+        close_port_in_children(listener.getsockname()[1])
     with progress(words.STARTING), _without_garbage_collection():
         app, report = _built(settings)
     if announces and (notice := adk_notice()):

@@ -19,6 +19,9 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
+from adk_prism.errors import ServerCancelled
+
+_CANCELLED = "Agent code cancelled the server while it was stopping. Start it again."
 
 LEFT_OVER = 5.0
 """Seconds for agent code and telemetry exporters; everything else is closed by then."""
@@ -29,7 +32,7 @@ def run_server(
     report: Report,
     loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
 ) -> None:
-    """Run until the server has finished. Raise what the server raises."""
+    """Run until the server has finished. Raise what the server raises, `ServerCancelled` if it was cancelled."""
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         loop = runner.get_loop()
         task = loop.create_task(serve, name="adk-prism server")
@@ -44,6 +47,8 @@ def _run_to_end(loop: asyncio.AbstractEventLoop, task: asyncio.Task[None], repor
         try:
             loop.run_until_complete(task)
         except BaseException as error:
+            if task.cancelled():
+                raise ServerCancelled(_CANCELLED) from None
             if task.done() or (isinstance(error, KeyboardInterrupt) and _is_operators()):
                 raise
             report(

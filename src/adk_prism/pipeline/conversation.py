@@ -642,6 +642,5 @@ def _adk_decision(adk_id: str, value: Any) -> Decision:
 
 
 def _parts(message: Raw) -> list[dict[str, Any]]:
-    tree = read_object(message)
-    parts = tree.get("parts") if isinstance(tree, dict) else None
+    parts = read_object(message).get("parts")
     return [part for part in parts or () if isinstance(part, dict)]

@@ -87,7 +87,9 @@ def build_app(
     authenticate: Authenticate | None = None,
 ) -> FastAPI:
     """Return an application as `create_app` does, with an operator's side of its own."""
-    folder = Path(agents_dir or settings.agents_dir) if agents_dir or settings.agents_dir else None
+    named = agents_dir or settings.agents_dir
+    # Agent code may change the working directory.
+    folder = Path(named).absolute() if named else None
     uris = ServiceUris(
         sessions=settings.sessions, artifacts=settings.artifacts, memory=settings.memory
     )

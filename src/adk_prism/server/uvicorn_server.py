@@ -4,6 +4,9 @@ On the first SIGTERM, SIGINT or SIGHUP the server continues to answer while it d
 work is refused, the drain hooks finish or hand over what runs, within the grace period. Then it
 stops listening and closes. A second SIGTERM or SIGINT stops it at once. A second SIGHUP does not: a terminal
 that closes sends one to every process, and the parent of workers passes it on as well.
+
+Agent code runs in the same process. Signal handlers that it installs are replaced by ours again. If it cancels
+the tasks of the server, which includes those that write the log, the server drains, stops and says why.
 """
 
 from __future__ import annotations
@@ -21,11 +24,12 @@ from typing import Any, cast
 import uvicorn
 from starlette.types import ASGIApp
 
+from adk_prism.diagnostics import Diagnostic
+from adk_prism.errors import ServerCancelled
 from adk_prism.server.context import Context
 from adk_prism.server.guards.forwarded_headers import TrustedProxies
 from adk_prism.server.identity.build import THIS_MACHINE
 from adk_prism.server.identity.proxy_header import NotePeer
-from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.limits.connections import Connections
 from adk_prism.server.uvicorn_protocols import BoundedHttp, BoundedSocket, Introduce
 
@@ -35,12 +39,22 @@ PING_INTERVAL = 20.0
 HANGUP: int | None = getattr(signal, "SIGHUP", None)
 """There is none on Windows."""
 
+CANCELLED = (
+    "Agent code cancelled the tasks of the server, those that write the log among them, so the server stopped."
+    " Start it again: what ran is taken up or ended then."
+)
+MOST_CANCELLATIONS = 100
+"""After which the server stops without draining: whatever cancels it does so again and again."""
+
 LAST_SECONDS = 2
 """How long connections may take to close when everything has drained."""
 
 
 async def serve(app: ASGIApp, context: Context, listeners: Sequence[socket.socket]) -> None:
-    """Serve on listening sockets until a signal comes, then drain and stop."""
+    """Serve on listening sockets until a signal comes, then drain and stop.
+
+    Raise `ServerCancelled` if agent code had cancelled the server.
+    """
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -65,8 +79,10 @@ async def serve(app: ASGIApp, context: Context, listeners: Sequence[socket.socke
     config.http_protocol_class = cast("Any", partial(BoundedHttp, doors=doors))
     config.ws_protocol_class = cast("Any", partial(BoundedSocket, doors=doors))
     try:
-        server = _DrainingServer(config, context.lifecycle, context.settings.grace)
+        server = _DrainingServer(config, context)
         await server.serve(sockets=list(listeners))
+        if server.was_cancelled:
+            raise ServerCancelled(CANCELLED)
     finally:
         # uvicorn leaves the lifespan out when it is forced to exit.
         await context.lifecycle.stop()
@@ -89,23 +105,32 @@ def _is_hangup_heard() -> bool:
 
 
 class _DrainingServer(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, lifecycle: Lifecycle, grace: float) -> None:
+    def __init__(self, config: uvicorn.Config, context: Context) -> None:
         super().__init__(config)
-        self._lifecycle = lifecycle
-        self._grace = grace
+        self._lifecycle = context.lifecycle
+        self._grace = context.settings.grace
+        self._report = context.report
+        self._handled: tuple[int, ...] = ()
+        """Signals that we handle."""
+        self.was_cancelled = False
+        """By agent code."""
         self._signals = 0
         self._drain: asyncio.Task[None] | None = None
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         """Handle SIGHUP like the others, unless it is ignored, as with `nohup`."""
+        is_main = threading.current_thread() is threading.main_thread()
+        usual = (signal.SIGINT, signal.SIGTERM) if is_main else ()
         if HANGUP is None or not _is_hangup_heard():
             with super().capture_signals():
+                self._handled = usual
                 yield
             return
         before = signal.signal(HANGUP, self.handle_exit)
         try:
             with super().capture_signals():
+                self._handled = (*usual, HANGUP)
                 yield
         finally:
             signal.signal(HANGUP, before)
@@ -121,9 +146,39 @@ class _DrainingServer(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Begin to drain when a signal has come; called ten times a second."""
-        if self._signals and self._drain is None:
+        self._keep_signals()
+        if self._signals and (self._drain is None or self._drain.cancelled()):
             self._drain = asyncio.create_task(self._drain_then_exit())
         return await super().on_tick(counter)
+
+    def _keep_signals(self) -> None:
+        """Handle the signals again whose handlers agent code has replaced: the operator ends the process."""
+        for number in self._handled:
+            if signal.getsignal(number) != self.handle_exit:
+                signal.signal(number, self.handle_exit)
+                name = signal.Signals(number).name
+                detail = f"Agent code replaced the handler of {name}; the server's is in place again."
+                self._report(Diagnostic(kind="signal handler replaced", detail=detail))
+
+    async def main_loop(self) -> None:
+        """Serve until it is time to stop. Whoever cancels this task has cancelled others too."""
+        for _ in range(MOST_CANCELLATIONS):
+            try:
+                await super().main_loop()
+            except asyncio.CancelledError:
+                self._note_cancelled()
+            else:
+                return
+        self.should_exit = self.force_exit = True
+
+    def _note_cancelled(self) -> None:
+        """Go on with this task, to drain and to stop."""
+        if (task := asyncio.current_task()) is not None:
+            task.uncancel()
+        self._signals = self._signals or 1
+        if not self.was_cancelled:
+            self.was_cancelled = True
+            self._report(Diagnostic(kind="server cancelled", detail=CANCELLED))
 
     async def _drain_then_exit(self) -> None:
         try:

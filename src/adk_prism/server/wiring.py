@@ -90,7 +90,7 @@ def make_context(
     """Return the parts of a server; its lifecycle opens and closes them."""
     report = observability.report
     tickets = _tickets(settings, lifecycle)
-    links = ShareLinks(file_of(settings.log, Path(settings.data_dir)))
+    links = ShareLinks(file_of(settings.log, Path(settings.data_dir).absolute()))
     identity = build_identity(settings, tickets, links, authenticate)
     recording = _recording(settings, apps, lifecycle, observability, log, known=identity.required)
     _keep_house(settings, apps, recording, lifecycle, report)
@@ -129,7 +129,7 @@ def make_context(
         recorded=_recorded_runs(settings, recording, lifecycle, report),
         idempotency=idempotency,
         starter=RunStarter(lifecycle, apps, talk, idempotency, resent, client_state, settings),
-        evaluator=Evaluator(apps, talk, readable, chats, Path(settings.data_dir), report),
+        evaluator=Evaluator(apps, talk, readable, chats, Path(settings.data_dir).absolute(), report),
         files=files,
         observability=observability,
         lifecycle=lifecycle,

@@ -127,22 +127,16 @@ def make_storable(event: Event) -> None:
     the readers of each have bounds (`runlog.json_bounds`).
     """
     for part in (event.content.parts if event.content is not None else None) or ():
-        for holder, name in (
-            (part, "text"),
-            (part.function_response, "response"),
-            (part.function_call, "args"),
-        ):
-            _store_plainly(holder, name)
+        _store_plainly(part, "text")
+        _store_plainly(part.function_response, "response")
+        _store_plainly(part.function_call, "args")
         if part.inline_data is not None and len(part.inline_data.data or b"") > MAX_BYTES * 3 // 4:
             part.text = f"[cut: a file of {len(part.inline_data.data or b'')} bytes]"
             part.inline_data = None
-    for holder, name in (
-        (event, "output"),
-        (event, "custom_metadata"),
-        (event.actions, "state_delta"),
-        (event.actions, "agent_state"),
-    ):
-        _store_plainly(holder, name)
+    for name in ("output", "custom_metadata"):
+        _store_plainly(event, name)
+    for name in ("state_delta", "agent_state"):
+        _store_plainly(event.actions, name)
 
 
 def _store_plainly(holder: BaseModel | None, name: str) -> None:

@@ -58,6 +58,7 @@ _PASSWORD = re.compile(r"(?<=://)([^:/?#@]*):(.*)@")
 """Up to the last `@`: a password that was not escaped may hold anything."""
 _QUERY_VALUE = re.compile(r"([?&][^=&#]*)=([^&#]*)")
 _SQLITE_FILE = re.compile(r"sqlite(?:\+\w+)?:///([^?#]+).*")
+_RELATIVE_FILE = re.compile(r"(sqlite(?:\+\w+)?://)/([^/:?#][^:?#]*)(.*)")
 _SQLITE_BEGIN = b"SQLite format 3\0"
 _REGISTRATIONS = ("services.py", "services.yaml", "services.yml")
 
@@ -99,8 +100,13 @@ def open_services(
     """
     if agents_dir is not None and any((agents_dir / name).is_file() for name in _REGISTRATIONS):
         load_services_module(str(agents_dir))
-    base = str(agents_dir or data_dir)
+    base = str((agents_dir or data_dir).absolute())
     data = data_dir.absolute()
+    uris = ServiceUris(
+        sessions=_absolute(uris.sessions),
+        artifacts=_absolute(uris.artifacts),
+        memory=_absolute(uris.memory),
+    )
     if is_local:
         sessions, artifacts = _local_services(agents_dir)
     else:
@@ -116,6 +122,12 @@ def open_services(
         ),
         credentials=InMemoryCredentialService(),
     )
+
+
+def _absolute(uri: str) -> str:
+    """Return the URI of a SQLite file with its whole path: agent code may change the working directory."""
+    found = _RELATIVE_FILE.fullmatch(uri)
+    return f"{found[1]}/{Path(unquote(found[2])).absolute()}{found[3]}" if found else uri
 
 
 async def check_services(services: Services) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from adk_prism.errors import LogError
+from adk_prism.runlog.forked_child import close_in_children, keep_open_no_longer
 from adk_prism.runlog.private_files import make_file, make_folder
 
 Synchronous = Literal["normal", "full"]
@@ -242,7 +243,9 @@ class FileLock:
             raise LogError(
                 "Another adk-prism uses this run log. Stop it, or pass --log."
             ) from error
+        close_in_children(self._descriptor)
 
     def release(self) -> None:
         """Release the lock. The file stays."""
+        keep_open_no_longer(self._descriptor)
         os.close(self._descriptor)

@@ -30,7 +30,7 @@ class SqliteLogReader:
     """Is a `LogReader`."""
 
     def __init__(self, path: str | Path) -> None:
-        self._path = Path(path)
+        self._path = Path(path).absolute()
         self._connection: sqlite3.Connection | None = None
 
     async def open(self) -> None:

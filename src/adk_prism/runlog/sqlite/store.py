@@ -355,6 +355,6 @@ class SqliteLog(BufferedLog):
         tail_bytes: int = TAIL_BYTES,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.path = Path(path)
+        self.path = Path(path).absolute()  # agent code may change the working directory
         store = SqliteStore(self.path, synchronous)
         super().__init__(store, tail_bytes=tail_bytes, clock=clock)

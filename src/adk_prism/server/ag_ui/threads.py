@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from msgspec import Raw
@@ -18,10 +19,10 @@ from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.message_stream import build_history
 from adk_prism.projection.ag_ui.history import ThreadMessages
 from adk_prism.projection.ag_ui.run_input import user_message
-from adk_prism.projection.contract import Format
+from adk_prism.projection.contract import Format, FrameReader
 from adk_prism.projection.file_links import FileLinks
 from adk_prism.runlog.contract import RunLog, RunSummary
-from adk_prism.runlog.entry import Origin
+from adk_prism.runlog.entry import Entry, Origin
 from adk_prism.source.apps import Apps
 from adk_prism.source.redaction import state_json
 
@@ -33,6 +34,10 @@ MOST_EVENTS = 20_000
 """Events of one answer, the last ones: what an inspector shows."""
 LONGEST_NAME = 120
 """Characters of a thread's name: two lines of a narrow list."""
+
+
+def _add(found: deque[Raw], reader: FrameReader, entry: Entry) -> None:
+    found.extend(Raw(payload.data) for payload in reader.feed(entry))
 
 
 class Threads:
@@ -101,13 +106,7 @@ class Threads:
         found: deque[Raw] = deque(maxlen=MOST_EVENTS)
         for turn in await self._chats.turns(origin):
             for run in turn.runs:
-                reader = format.reader()
-                await self._chats.feed(
-                    run.summary.run,
-                    lambda entry, reader=reader: found.extend(
-                        Raw(payload.data) for payload in reader.feed(entry)
-                    ),
-                )
+                await self._chats.feed(run.summary.run, partial(_add, found, format.reader()))
         return list(found)
 
     async def state(self, origin: Origin) -> Mapping[str, Raw]:

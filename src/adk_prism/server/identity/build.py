@@ -32,7 +32,7 @@ def build_identity(
         trusted = TrustedProxies(settings.trusted_proxy or THIS_MACHINE)
         methods.append(ProxyHeader(settings.proxy_user_header, trusted))
     if settings.tokens:
-        methods.append(TokenFile(Path(settings.tokens)))
+        methods.append(TokenFile(Path(settings.tokens).absolute()))
     if settings.oidc_issuer:
         methods.append(_web_tokens(settings))
     return Identity(methods, tickets, links, settings.admin)

@@ -59,6 +59,12 @@ QueryUser = Annotated[str, Depends(_query_user)]
 """`userId` of a query, which may be left out."""
 
 
+LARGEST_NUMBER = 10**15 - 1
+"""Of a cursor or any other number of a request: exact in every JSON reader, and no store holds a larger one."""
+
+Cursor = Annotated[int, Path(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)]
+"""`{cursor}` of a path."""
+
 _RUN = r"^[A-Za-z0-9_-]{1,640}$"
 
 

@@ -184,6 +184,6 @@ def file_of(log: str, data_dir: Path) -> Path | None:
     if scheme == "memory":
         return None
     if scheme == "sqlite":
-        path = Path(rest.partition("?")[0].removeprefix("///"))
+        path = Path(rest.partition("?")[0].removeprefix("///")).absolute()
         return path.with_name(f"{path.stem}-links.db")
     return data_dir / "links.db"

@@ -28,7 +28,7 @@ from adk_prism.server.compression import compressed
 from adk_prism.server.conversation_title import ConversationTitles
 from adk_prism.server.files.download_name import attachment
 from adk_prism.server.identity.caller import Guest, caller_of
-from adk_prism.server.identity.parameters import Run
+from adk_prism.server.identity.parameters import Cursor, Run
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.limits.heavy_work import HeavyWork
 from adk_prism.server.routes.model_calls import WithCalls, check_may_see_calls
@@ -100,7 +100,7 @@ class FilmRoutes:
                 return Response(status_code=204, headers=_REVALIDATE)
         return await compressed(request, body, _JSON, _REVALIDATE)
 
-    async def entry(self, request: Request, run: Run, cursor: int) -> Response:
+    async def entry(self, request: Request, run: Run, cursor: Cursor) -> Response:
         """Return an entry, its facts, and its frames in every protocol."""
         async with self._slot(request, run):
             body = await self.entry_details.of(run, cursor)

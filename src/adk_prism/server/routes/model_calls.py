@@ -15,7 +15,7 @@ from adk_prism.pipeline.model_calls import ModelCalls
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import RunId
 from adk_prism.server.identity.caller import Caller, Guest, may_operate
-from adk_prism.server.identity.parameters import CallerOf, Run
+from adk_prism.server.identity.parameters import LARGEST_NUMBER, CallerOf, Run
 
 WithCalls = Annotated[bool, Query(alias="modelCalls", description="with what was sent to models")]
 
@@ -30,7 +30,7 @@ def routes(calls: ModelCalls, log: RunLog) -> APIRouter:
 
     @router.get("/{run}/model-calls", response_class=Response)
     async def model_calls(
-        caller: CallerOf, run: Run, cursor: int = Query(0, ge=0), previous: bool = False
+        caller: CallerOf, run: Run, cursor: int = Query(0, ge=0, le=LARGEST_NUMBER), previous: bool = False
     ) -> Response:
         """Return the model calls of a run in order, or the one at a cursor.
 

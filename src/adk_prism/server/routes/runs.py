@@ -24,7 +24,7 @@ from adk_prism.server.conversation_title import ConversationTitles
 from adk_prism.server.files.download_name import attachment
 from adk_prism.server.files.run_files import RunFiles
 from adk_prism.server.identity.caller import Guest, listed_user
-from adk_prism.server.identity.parameters import CallerOf, Run
+from adk_prism.server.identity.parameters import LARGEST_NUMBER, CallerOf, Cursor, Run
 from adk_prism.server.observability.audit.audit_log import AuditLog
 from adk_prism.server.routes.model_calls import WithCalls, check_may_see_calls
 from adk_prism.server.run_streams import RunStreams
@@ -71,7 +71,7 @@ class RunsRoutes:
         user: str = "",
         session: str = "",
         limit: Annotated[int | None, Query(ge=1, le=MOST_FOUND)] = None,
-        before: Annotated[int | None, Query(ge=1)] = None,
+        before: Annotated[int | None, Query(ge=1, le=LARGEST_NUMBER)] = None,
     ) -> list[Any]:
         """Return the runs that the caller may see, oldest first; each filter may be left out.
 
@@ -153,7 +153,7 @@ class RunsRoutes:
                 yield line
 
     async def file(
-        self, run: Run, cursor: int, part: str, range_: Annotated[str, Header(alias="Range")] = ""
+        self, run: Run, cursor: Cursor, part: str, range_: Annotated[str, Header(alias="Range")] = ""
     ) -> Response:
         """Return a file that an event of the run holds or refers to."""
         return await self.files.answer(run, cursor, part, range_)

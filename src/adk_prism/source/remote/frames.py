@@ -37,6 +37,10 @@ class Frames:
         self._size = 0
         self._is_simple = True
         """Whether lines end as they do everywhere: with LF."""
+        self._rest = b""
+        """Of a stream whose lines end otherwise: a line that is not complete."""
+        self.has_other = False
+        """Whether there was something that is no event: a page of HTML, or an event that was cut off."""
 
     def feed(self, chunk: bytes) -> list[Frame]:
         """Return the frames that a chunk completes. Raise `SourceError` for one that is too large."""
@@ -56,6 +60,8 @@ class Frames:
 
     def finish(self) -> list[Frame]:
         """Return nothing: the standard drops a frame that the end of the stream cuts off."""
+        left = b"".join(self._pieces) if self._is_simple else self._rest
+        self.has_other = self.has_other or _has_other(left) or _DATA.strip() in left
         return []
 
     def _cut(self, data: bytes) -> list[Frame]:
@@ -70,6 +76,14 @@ class Frames:
         return frames
 
     def _decoded(self, data: bytes) -> list[Frame]:
+        if self._is_simple:
+            self.has_other = self.has_other or _has_other(data)
+        else:
+            # After the last blank line: what has ended there is whole.
+            *lines, self._rest = (self._rest + data).splitlines() if data else [self._rest]
+            if data.endswith((b"\n", b"\r")):
+                lines, self._rest = [*lines, self._rest], b""
+            self.has_other = self.has_other or any(map(_has_other, lines))
         return [Frame(each.data.encode(), each.event) for each in self._decoder.feed(data)]
 
 
@@ -83,6 +97,12 @@ def _is_plain(block: bytes) -> bool:
         return False
 
 
+def _has_other(data: bytes) -> bool:
+    """Return whether there is a line that no stream of events has."""
+    return any(line and not line.startswith(_FIELDS) for line in data.splitlines())
+
+
+_FIELDS = (b":", b"data", b"event", b"id", b"retry")
 _FIELD = b"data:"
 _OTHER_FIELDS = (b":", b"event:", b"id:", b"retry:")
 _read_fields = msgspec.json.Decoder(dict[str, Raw]).decode
@@ -96,6 +116,8 @@ class Lines:
         self._most = most_bytes
         self._pieces: list[bytes] = []
         self._size = 0
+        self.has_other = False
+        """Never: a line that is no event fails."""
 
     def feed(self, chunk: bytes) -> list[Frame]:
         """Return the events that a chunk completes. Raise `SourceError` for one that is too large."""

@@ -188,14 +188,24 @@ class RemoteSource:
                 raise _Lost from error
             if not chunk:
                 yield reader.finish()
+                self._check_whole(reader)
                 return
             try:
                 frames = reader.feed(chunk)
             except SourceError as error:
                 raise client.failed("one of its events is too large") from error
-            if frames or chunk.startswith(b":"):
+            if frames:  # a comment keeps a connection open, and is no sign of the run
                 watch.note()
             yield frames
+
+    def _check_whole(self, reader: Frames | Lines) -> None:
+        """Raise for a stream that ended in the middle of an event, or that held something else."""
+        if not reader.has_other:
+            return
+        if self._last is None and self._failure is None:
+            raise self._connection.client.failed("it sent something that is no stream of events")
+        if self._failure is None:
+            raise _Lost
 
     def _groups(self, frames: list[Frame]) -> Iterator[list[AgentEvent]]:
         """Return the events of some frames: deltas of a kind together, any other by itself."""

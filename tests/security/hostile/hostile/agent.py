@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import multiprocessing
 import os
+import signal
 import sys
 import threading
 import time
@@ -54,6 +56,40 @@ def _print_much() -> None:
     logging.getLogger("hostile").error("that was much")
 
 
+def _outlive() -> None:
+    """Be a child that lives on when the server is killed; a test ends it."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)  # the test reads the server's to its end
+    with open(os.path.join(os.environ["PRISM_TEST_FOLDER"], "child.txt"), "w") as file:
+        file.write(str(os.getpid()))
+    time.sleep(3600)
+    os._exit(0)
+
+
+def _fork() -> None:
+    if os.fork() == 0:
+        _outlive()
+
+
+async def _cancel_again() -> None:
+    for _ in range(20):
+        for task in asyncio.all_tasks():
+            if task is not asyncio.current_task():
+                task.cancel()
+        await asyncio.sleep(0)
+
+
+def _take_signals() -> None:
+    def ignored(*_: object) -> None:
+        pass
+
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, ignored)
+        signal.signal(name, ignored)
+
+
 async def _leave_task() -> None:
     async def later() -> None:
         await asyncio.sleep(0.1)
@@ -84,6 +120,12 @@ _DEEDS: dict[str, Any] = {
     "ignore": _ignore,
     "die": lambda: os._exit(9),
     "print": lambda: _print_much(),
+    "move": lambda: os.chdir("/"),
+    "fork": lambda: _fork(),
+    "process": lambda: multiprocessing.get_context("fork").Process(target=_outlive).start(),
+    "cancel all": lambda: [task.cancel() for task in asyncio.all_tasks()] and None,
+    "cancel again": lambda: _cancel_again(),
+    "take signals": lambda: _take_signals(),
 }
 
 

@@ -30,7 +30,7 @@ class RotatingFile:
 
     def __init__(self, path: Path, *, largest: int, kept: int) -> None:
         """`largest`: bytes of one file; `kept`: how many rotated files."""
-        self._path = path
+        self._path = path.absolute()  # agent code may change the working directory
         self._largest = largest
         self._kept = kept
         self._turn = Lock()
