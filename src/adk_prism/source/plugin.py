@@ -97,7 +97,9 @@ class NodePlugin(NodeCallbacks):
         if scope is not None and (failure := scope.observer.unanswered) is not None:
             return LlmResponse(error_code=failure.kind, error_message=failure.detail)
         if scope is not None:
-            llm_request.contents = with_interim_results(llm_request.contents)
+            llm_request.contents = with_interim_results(
+                llm_request.contents, llm_request.tools_dict
+            )
         await super().before_model_callback(
             callback_context=callback_context, llm_request=llm_request
         )
