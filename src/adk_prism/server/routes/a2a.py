@@ -164,7 +164,7 @@ class _Forwarded(Response):
 def _escaped(send: Send) -> Send:
     """Return a `send` that escapes U+2028, U+2029 and U+0085 in event streams.
 
-    The SDK sends them as they are; clients that read lines with `str.splitlines`, as httpx does, take them for
+    The SDK sends them as they are; clients that split with `str.splitlines`, as httpx does, take them for
     the end of a line.
     """
     escaper: JsonStreamEscaper | None = None
