@@ -203,3 +203,14 @@ def test_adks_own_client_understands_it(server: Server) -> None:
     answer = server.http.post("/run", json=body, headers=headers(BOB))
     assert answer.status_code == 200, answer.text
     assert "sunny in Lisbon" in answer.text
+
+
+def test_line_separators_are_escaped(server: Server) -> None:
+    """Readers that split with `str.splitlines`, as httpx does, take them for the end of a line."""
+    said = "one\u2028two\u2029three\u0085four"
+    message = {"role": "user", "messageId": "m-lines", "parts": [{"kind": "text", "text": said}]}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "message/stream", "params": {"message": message}}
+    streamed = server.http.post("/a2a/tour", json=body, headers=headers(BOB))
+    lines = [line[6:] for line in streamed.text.splitlines() if line.startswith("data: ")]
+    assert any(said in json.dumps(json.loads(line), ensure_ascii=False) for line in lines)
+    assert not set("\u2028\u2029\u0085") & set(streamed.text)

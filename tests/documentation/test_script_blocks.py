@@ -1,4 +1,4 @@
-"""The scripts of the pages are compiled against the real types: the AI SDK's, React's and our own package's.
+"""The scripts of the pages are compiled with `--strict` against real types: the AI SDK's, React's, our own.
 
 One run of the TypeScript compiler for all of them. What a block takes for granted (a chat's id, a server's
 address) is declared in `GIVEN`. Packages that the page's own environment does not hold are not typed here;
@@ -27,7 +27,9 @@ SCRIPTS = [block for block in blocks("html", "js", "ts", "tsx") if block.is_run]
 GIVEN = """
 declare const app: string, chatId: string, run: string, server: string, threadId: string;
 declare const headers: Record<string, string>;
-declare const currentUser: any, graph: any, message: any, transport: any;
+declare const currentUser: any;
+declare const message: import('@adk-prism/client/ai').PrismUIMessage;
+declare const transport: import('@adk-prism/client/ai').PrismChatTransport;
 declare function render(state: unknown): void;
 declare function token(): Promise<string>;
 declare const Badge: any;
@@ -40,8 +42,14 @@ declare const useMemo: typeof import('react').useMemo, useState: typeof import('
 type PrismUIMessage = import('@adk-prism/client/ai').PrismUIMessage;
 declare const WebSocketChatTransport: any;
 declare const PrismAgent: any, prismThreadList: any;
-declare const useAISDKRuntime: any, useAuiState: any, useInterrupt: any, useRemoteThreadListRuntime: any;
-type UIMessage<T = any> = { id: string; metadata?: T; parts: any[] };
+declare const useAISDKRuntime: any, useRemoteThreadListRuntime: any;
+declare function useAuiState<T>(read: (state: { threadListItem: { id: string } }) => T): T;
+type Interrupt = { id: string; message?: string };
+declare function useInterrupt(options: {
+  render(asked: {
+    interrupts: Interrupt[]; resolve(payload: unknown, id: string): void; cancel(id: string): void;
+  }): unknown;
+}): void;
 declare module '@ag-ui/client';
 declare module '@assistant-ui/*';
 declare module '@copilotkit/*';
@@ -58,7 +66,6 @@ OPTIONS = {
     "module": "ESNext",
     "moduleResolution": "bundler",
     "noEmit": True,
-    "noImplicitAny": False,
     "skipLibCheck": True,
     "strict": True,
     "target": "ES2023",

@@ -68,9 +68,12 @@ def test_a_second_answer_is_refused(play: Player, server: Server) -> None:
     chat = new_id()
     result = play(ERASE, APPROVE, app="diary", id=chat)
     answer = result.posts[-1]["body"]
-    assert server.http.post(server.chat("diary"), json=answer).status_code == 409
-    answer["messages"][-1]["parts"][-1]["approval"]["approved"] = False
-    assert server.http.post(server.chat("diary"), json=answer).status_code == 409
+    for approved in (True, False):
+        answer["messages"][-1]["parts"][-1]["approval"]["approved"] = approved
+        refused = server.http.post(server.chat("diary"), json=answer)
+        assert refused.status_code == 409
+        assert "already decided" in refused.text
+        assert "Reload the conversation" in refused.text
     assert ran(server, chat) == ["erase page"]
 
 

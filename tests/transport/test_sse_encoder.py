@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from adk_prism.errors import ProtocolError
 from adk_prism.projection.contract import Payload
 from adk_prism.transport.sse_decoder import SseDecoder
-from adk_prism.transport.sse_encoder import KEEP_ALIVE, encode
+from adk_prism.transport.sse_encoder import KEEP_ALIVE, JsonStreamEscaper, encode
 
 
 class Case(NamedTuple):
@@ -123,3 +123,14 @@ def test_text_survives_the_round_trip(texts: list[str]) -> None:
     for event, text, original in zip(events, expected, plain, strict=True):
         assert original is None or event.data == text
     assert [event.id for event in events] == [f"1.{k + 1}" for k in range(len(texts))]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 1000])
+def test_separators_are_escaped_in_pieces(size: int) -> None:
+    """Wherever a piece ends, also inside a character."""
+    text = 'data: {"a": "x\u2028y\u2029\u0085z “quoted” é"}\n\n' * 3
+    data, escaper = text.encode(), JsonStreamEscaper()
+    starts = range(0, len(data), size)
+    found = b"".join(escaper.feed(data[at : at + size], last=at == starts[-1]) for at in starts)
+    escaped = {"\u2028": "\\u2028", "\u2029": "\\u2029", "\u0085": "\\u0085"}
+    assert found.decode() == "".join(escaped.get(letter, letter) for letter in text)

@@ -27,6 +27,7 @@ export function Conversation({ id, messages: before, onFinish }: Props) {
   const isBusy = status === 'submitted' || status === 'streaming';
 
   function send(form: HTMLFormElement) {
+    if (isBusy) return; // Enter while an answer is written: the text stays until it can be sent
     const text = String(new FormData(form).get('text'));
     const { files } = form.elements.namedItem('files') as HTMLInputElement;
     if (text.trim()) void sendMessage({ text, ...(files?.length && { files }) });

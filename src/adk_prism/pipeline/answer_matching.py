@@ -94,6 +94,8 @@ def _take_decision(
     pending: Pending, answer: ToolAnswer, decision: Decision, into: dict[str, Decision]
 ) -> None:
     asked = pending.approvals.get(decision.approval)
+    if asked is None and decision.approval in pending.approvals_asked:
+        raise already_decided()
     if asked is None or asked.call.call != answer.call:
         if pending.approval_of(answer.call) is None:
             raise Conflict(f"No approval of call {answer.call[:80]!r} is pending.")
@@ -102,10 +104,18 @@ def _take_decision(
     if held is not None:
         # A client sends its whole last message: an answer that is held comes again with the next.
         if held.approved != decision.approved:
-            raise Conflict(f"Approval {decision.approval[:80]!r} was already answered differently.")
+            raise already_decided()
         return
     _check_input(asked.call.input, answer)
     into[decision.approval] = checked(asked, decision)
+
+
+def already_decided() -> Conflict:
+    """Return the refusal of a second decision: the first one counts."""
+    return Conflict(
+        "This was already decided, perhaps in another tab or by somebody else; the first decision counts."
+        " Reload the conversation to see it."
+    )
 
 
 def checked(asked: PendingApproval, decision: Decision) -> Decision:
@@ -150,7 +160,11 @@ def match_adk(pending: Pending, given: Sequence[AdkAnswer]) -> MatchedAnswers:
     for each in given:
         adk_id, answer = each.adk_id, each.answer
         if isinstance(answer, Decision):
-            if adk_id not in pending.approvals or adk_id in pending.held_decisions:
+            if adk_id in pending.held_decisions or (
+                adk_id in pending.approvals_asked and adk_id not in pending.approvals
+            ):
+                raise already_decided()
+            if adk_id not in pending.approvals:
                 raise Conflict(f"No approval {adk_id[:80]!r} is pending.")
             decisions[adk_id] = answer
         elif adk_id in pending.requests:

@@ -367,8 +367,8 @@ class Conversations:
         found = await questions.find_unanswered(self._chats, turns, given.answers)
         if found is None:
             raise Unprocessable(
-                "There is nothing to answer: the list ends with neither a user's message nor results, and none"
-                " of its calls still waits for a result. To answer a message again, end the list with it."
+                "There is nothing to answer: the list ends with neither a user's message nor results, and"
+                " none of its calls waits for a result. To answer a message again, end the list with it."
             )
         return found
 

@@ -93,7 +93,8 @@ def expired(given: AnswerQuestions) -> Expired:
     """Return the refusal of answers that nothing waits for."""
     ids = _listed([answer.question for answer in given.answers])
     return Expired(
-        f"Not all of {ids} wait for an answer: it was answered, has expired, or was never asked."
+        "This was already answered, perhaps in another tab, or has expired. Reload the conversation to see"
+        f" it. (Not all of {ids} wait for an answer.)"
     )
 
 

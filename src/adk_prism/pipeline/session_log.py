@@ -94,7 +94,8 @@ class SessionLog:
             session = await self._apps.sessions(origin.app).get(origin)
         except (NotFound, RemoteFailed):  # A remote that cannot be used: the log is what is known.
             return []
-        if {event.invocation_id for event in session.events} <= begun:
+        names = {event.invocation_id for event in session.events}
+        if names - {""} <= begun and names != {""}:
             return []  # the usual case, and cheap
         found = []
         for invocation, events in stored_invocations(session).items():

@@ -35,6 +35,7 @@ from adk_prism.errors import Unprocessable
 from adk_prism.runlog.entry import BroughtTool, to_raw
 from adk_prism.source.agents import walk_agents
 from adk_prism.source.client_tool import client_tool
+from adk_prism.source.unanswered_calls import with_interim_results
 
 MOST_TOOLS = 64
 """In one request: models choose badly among more, and a page has a dozen."""
@@ -72,6 +73,7 @@ class ClientTools(BasePlugin):
         """Add the invocation's tools to a request, those apart whose names are taken."""
         tools = self._brought.get(callback_context.invocation_id, ())
         llm_request.append_tools([t for t in tools if t.name not in llm_request.tools_dict])
+        llm_request.contents = with_interim_results(llm_request.contents, llm_request.tools_dict)
 
 
 def client_tools(source: Literal["request"]) -> BasePlugin:

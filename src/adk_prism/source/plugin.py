@@ -65,6 +65,9 @@ class NodePlugin(NodeCallbacks):
     async def on_event_callback(
         self, *, invocation_context: InvocationContext, event: Event
     ) -> None:
+        if not event.invocation_id:
+            # An agent may leave it out, and ADK stores the event so: then nobody knows whose turn it is.
+            event.invocation_id = invocation_context.invocation_id
         if not event.partial:
             await still_owned()  # ADK stores it next; only the owner of the run may.
             make_storable(event)
@@ -110,7 +113,9 @@ class NodePlugin(NodeCallbacks):
             if answer is not None:
                 return answer
         if scope is not None:
-            llm_request.contents = with_interim_results(llm_request.contents)
+            llm_request.contents = with_interim_results(
+                llm_request.contents, llm_request.tools_dict
+            )
         await super().before_model_callback(
             callback_context=callback_context, llm_request=llm_request
         )

@@ -71,12 +71,15 @@ class SessionRunId(Struct, frozen=True, array_like=True):
 def stored_invocations(session: Session) -> dict[str, StoredEvents]:
     """Return the session's events by invocation, oldest first, without what a rewind took back.
 
-    Only invocations with content, output or an error: a change of state is not a run.
+    Only invocations with content, output or an error: a change of state is not a run. An event without an
+    invocation, as ADK stores those of agents that do not name it, belongs to the one before it.
     """
     found: dict[str, list[Event]] = {}
+    last = ""
     for event in live_events(session):
         if event.actions.compaction is None:
-            found.setdefault(event.invocation_id, []).append(event)
+            last = event.invocation_id or last
+            found.setdefault(last, []).append(event)
     return {name: events for name, events in found.items() if any(map(_is_said, events))}
 
 

@@ -1,14 +1,16 @@
-"""Calls without a result in what a model is sent: each gets an interim one.
+"""Calls of long-running tools without a result in what a model is sent: each gets an interim one.
 
-A tool of the client's, or a long-running one, may still have no result when the user sends another message.
-Models refuse a request in which a call has no result (Gemini and OpenAI answer 400), and ADK sends it so. The
-session is left as it is: a result that comes late is the call's only one.
+A tool of the client's, which is long-running for ADK, may have no result yet when the user sends another
+message. Models refuse a request in which a call has no result (Gemini and OpenAI answer 400), and ADK sends
+it so. The session is left as it is: a result that comes late is the call's only one.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Mapping
 
+from google.adk.tools.base_tool import BaseTool
 from google.genai import types
 
 PENDING = {
@@ -17,22 +19,33 @@ PENDING = {
 }
 
 
-def with_interim_results(contents: list[types.Content]) -> list[types.Content]:
-    """Return contents in which each call before the last content has a result; the same list if all have."""
+def with_interim_results(
+    contents: list[types.Content], tools: Mapping[str, BaseTool]
+) -> list[types.Content]:
+    """Return contents in which each call of a long-running tool before the last content has a result.
+
+    Return the same list if all have.
+    """
+    late = {name for name, tool in tools.items() if tool.is_long_running}
+    if not late:
+        return contents
     answered: list[types.Content] = []
     is_changed = False
     for at, content in enumerate(contents):
         answered.append(content)
-        missing = _missing(contents, at) if at + 1 < len(contents) else []
+        missing = _missing(contents, at, late) if at + 1 < len(contents) else []
         if missing:
             is_changed = True
             answered.append(types.Content(role="user", parts=[_pending(call) for call in missing]))
     return _joined(answered) if is_changed else contents
 
 
-def _missing(contents: list[types.Content], at: int) -> list[types.FunctionCall]:
-    """Return the calls of a content that no result right after it is for."""
-    calls = [part.function_call for part in contents[at].parts or () if part.function_call]
+def _missing(
+    contents: list[types.Content], at: int, late: Collection[str]
+) -> list[types.FunctionCall]:
+    """Return the calls of these tools in a content that no result right after it is for."""
+    made = (part.function_call for part in contents[at].parts or ())
+    calls = [call for call in made if call is not None and call.name in late]
     if not calls:
         return []
     results: Counter[str] = Counter()

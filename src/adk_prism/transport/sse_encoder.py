@@ -28,6 +28,8 @@ _E2, _C2 = b"\xe2\xc2"
 _LS, _PS, _NEL = "\u2028".encode(), "\u2029".encode(), "\u0085".encode()
 _ESCAPES = {_LS: rb"\u2028", _PS: rb"\u2029", _NEL: rb"\u0085"}
 _SEPARATOR = re.compile(b"|".join(_ESCAPES))
+_BEGINNINGS = (b"\xe2", b"\xe2\x80", b"\xc2")
+"""What a separator may begin with, at the end of a piece."""
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _RUNS_AT_A_TIME = 1024
 """Prefixes kept: more runs than one process streams at once, in some hundred kilobytes."""
@@ -93,6 +95,23 @@ def _without_separators(data: bytes) -> bytes:
     if _is_json(data):
         return _SEPARATOR.sub(lambda match: _ESCAPES[match[0]], data)
     return _SEPARATOR.sub(b"\n", data)
+
+
+class JsonStreamEscaper:
+    """Escapes the separators in a stream of JSON events that something else has encoded, piece by piece."""
+
+    def __init__(self) -> None:
+        self._held = b""
+        """The end of the last piece, where it may be the beginning of a separator."""
+
+    def feed(self, data: bytes, *, last: bool) -> bytes:
+        """Return a piece with its separators escaped; but for the last, its end may come with the next."""
+        data = self._held + data
+        self._held = b""
+        if not last and data.endswith(_BEGINNINGS):
+            at = max(data.rfind(b"\xe2", -2), data.rfind(b"\xc2", -1))
+            data, self._held = data[:at], data[at:]
+        return _SEPARATOR.sub(lambda match: _ESCAPES[match[0]], data)
 
 
 def _is_json(data: bytes) -> bool:

@@ -26,3 +26,20 @@ test('a reload in the middle of an answer goes on with it', async () => {
   assert.equal(await page.locator('[data-role=assistant]').count(), 1);
   quiet(page);
 });
+
+test('Enter while an answer is written sends nothing, and loses nothing', async () => {
+  const page = await open(address);
+  await say(page, 'slow 3');
+  await page.getByText('keep_silent').waitFor();
+  const field = page.getByLabel('Message', { exact: true });
+  await field.fill('text');
+  await field.press('Enter');
+  await page.getByText('The silence is over.').waitFor();
+  await settled(page);
+  assert.equal(await page.locator('[data-role=user]').count(), 1);
+  assert.equal(await field.inputValue(), 'text');
+  await field.press('Enter');
+  await page.getByText('streamed word by word').waitFor();
+  assert.equal(await page.locator('[data-role=user]').count(), 2);
+  quiet(page);
+});

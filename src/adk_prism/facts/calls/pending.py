@@ -77,6 +77,8 @@ class Pending:
         self.approvals: dict[str, PendingApproval] = {}
         self._asked: dict[str, list[str]] = {}
         """Approvals by the call they are about."""
+        self.approvals_asked: set[str] = set()
+        """Ids of all approvals that the message ever asked for."""
         self.requests: dict[str, PendingRequest] = {}
         self.held_decisions: dict[str, Decision] = {}
         """By approval id."""
@@ -99,6 +101,7 @@ class Pending:
                     call = self._seen[fact.call]
                     asked = PendingApproval(fact.approval, call, fact.payload)
                     self.approvals[fact.approval] = asked
+                    self.approvals_asked.add(fact.approval)
                     self._asked.setdefault(fact.call, []).append(fact.approval)
                 case ApprovalDecided():
                     self.approvals.pop(fact.approval, None)

@@ -29,8 +29,8 @@ class _Timed(_Frame, kw_only=True):
 
 class _Owned(_Timed, kw_only=True):
     subagent_run_id: str | UnsetType = UNSET
-    """The sub-agent that this belongs to; absent for the run's own agent. Every event has it that belongs to one:
-    clients that show sub-agents apart sort each event by it, also the pieces of what was begun with it."""
+    """The sub-agent that this belongs to; absent for the run's own agent. The pieces of a text have it, too:
+    clients that show sub-agents apart sort each event by it."""
 
 
 # ------------------------------------------------------------------ runs and steps

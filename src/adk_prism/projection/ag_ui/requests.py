@@ -5,7 +5,7 @@ The end of the posted list says what is new:
     `resume`                    answers to interrupts
     ends with a user's message  a new message; one whose id is known replaces the old one (edit, regenerate)
     ends with tool messages     results of the client's own tools
-    ends otherwise              a result beside a call further up that has none yet: the user had gone on without
+    ends otherwise              a result beside a call further up that has none yet
 
 Of everything before that only ids are read: the server's session is the history. An assistant's turn is many
 AG-UI messages, so the user's messages alone say where in the conversation the client is. Unknown keys and

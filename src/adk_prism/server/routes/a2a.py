@@ -19,7 +19,7 @@ from fastapi import APIRouter, Response
 from google.adk.events.event import Event
 from msgspec import Raw
 from starlette.applications import Starlette
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from adk_prism.commands import ClientRequest, RunAgent
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
@@ -33,6 +33,7 @@ from adk_prism.server.identity.caller import DEFAULT_USER, Anyone, Caller, spoke
 from adk_prism.server.identity.parameters import CallerOf
 from adk_prism.server.run_starter import Sent
 from adk_prism.source.adk.a2a_server import A2aMessage, a2a_app, check_card
+from adk_prism.transport.sse_encoder import JsonStreamEscaper
 
 CARD = "agent.json"
 """The file with an app's card, as ADK names it."""
@@ -157,7 +158,29 @@ class _Forwarded(Response):
         """Let the other application answer."""
         kept = {key: value for key, value in scope.items() if key not in _ROUTED}
         there = kept | {"path": self._path, "raw_path": self._path.encode(), "root_path": ""}
-        await self._app(there, receive, send)
+        await self._app(there, receive, _escaped(send))
+
+
+def _escaped(send: Send) -> Send:
+    """Return a `send` that escapes U+2028, U+2029 and U+0085 in event streams.
+
+    The SDK sends them as they are; clients that split with `str.splitlines`, as httpx does, take them for
+    the end of a line.
+    """
+    escaper: JsonStreamEscaper | None = None
+
+    async def sent(message: Message) -> None:
+        nonlocal escaper
+        if message["type"] == "http.response.start":
+            kinds = [value for name, value in message["headers"] if name.lower() == b"content-type"]
+            if any(kind.startswith(b"text/event-stream") for kind in kinds):
+                escaper = JsonStreamEscaper()
+        elif message["type"] == "http.response.body" and escaper is not None:
+            last = not message.get("more_body", False)
+            message = {**message, "body": escaper.feed(message.get("body", b""), last=last)}
+        await send(message)
+
+    return sent
 
 
 _ROUTED = ("app", "router", "route", "endpoint", "path_params", "user", "auth")

@@ -34,6 +34,7 @@ from adk_prism.source.prefix.contents import PrefixContents
 from adk_prism.source.prefix.placeholder import find_mark, prefix_of, put_back, restore
 from adk_prism.source.prefix.session_prefix import Prefix
 from adk_prism.source.session_cache import AfterPrefix
+from adk_prism.source.unanswered_calls import with_interim_results
 
 _NAME = "adk_prism_put_back"
 _CHAT = (None, "chat")
@@ -128,7 +129,7 @@ class _PutBack(BasePlugin):
             and not _is_observed(context, agent)
             and rewrite_requests(agent.canonical_model, _whole)
         ):
-            llm_request.contents = put_back(llm_request.contents)
+            llm_request.contents = _put_back(llm_request)
 
     async def after_agent_callback(
         self, *, agent: BaseAgent, callback_context: CallbackContext
@@ -205,13 +206,18 @@ def _is_observed(context: InvocationContext, agent: LlmAgent) -> bool:
     )
 
 
+def _put_back(request: LlmRequest) -> list[types.Content]:
+    """Return a request's contents with those of its prefix, as our other plugin leaves them without one."""
+    return with_interim_results(put_back(request.contents), request.tools_dict)
+
+
 def _whole(request: LlmRequest) -> LlmRequest:
     """Return a request with the contents of its prefix, if it has a placeholder for one."""
     mark = find_mark(request.contents)
     if mark is None:
         return request
     # A copy: ADK's spans read the request once more when the model has answered.
-    contents: dict[str, Any] = {"contents": put_back(request.contents)}
+    contents: dict[str, Any] = {"contents": _put_back(request)}
     whole = request.model_copy(update=contents)
     mark.note_sent(whole)
     return whole

@@ -1,0 +1,81 @@
+"""Events without an invocation, as agents yield them that do not name it: they belong to the run that they are of."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+from google.adk.agents import BaseAgent
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.events.event import Event
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
+from google.genai import types
+from tests.server.ag_ui.thread import Thread
+from tests.server.staged import APP, SESSION, USER, Stage, staging, texts
+from tests.server.test_lineage import post, user
+
+Json = dict[str, Any]
+
+
+class Terse(BaseAgent):
+    """Yields events that say who speaks, and nothing else."""
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        said = (ctx.user_content.parts or [types.Part(text="")])[0].text if ctx.user_content else ""
+        for text in (f"Heard {said}.", "Done."):
+            yield Event(author=self.name, content=types.ModelContent(text))
+
+
+async def talked(stage: Stage) -> list[str]:
+    """Say two things; return the runs."""
+    runs = []
+    for name in ("one", "two"):
+        answer = await post(stage, user(name))
+        assert answer.status_code == 200
+        runs.append(answer.headers["x-prism-run"])
+    return runs
+
+
+async def test_messages_have_each_event_once() -> None:
+    """In the chat, in an AG-UI thread, and in the session."""
+    async with staging(Terse(name="terse")) as stage:
+        await talked(stage)
+        said = [texts(message) for message in await stage.messages()]
+        assert said == ["one", "Heard one. Done.", "two", "Heard two. Done."]
+        thread = await Thread(stage).history()
+        assert [m["content"] for m in thread if m["role"] == "user"] == ["one", "two"]
+        spoken = [m["content"] for m in thread if m["role"] == "assistant"]
+        assert spoken == ["Heard one.", "Done.", "Heard two.", "Done."]
+        assert all(event["invocationId"] for event in (await stage.session())["events"])
+
+
+async def test_a_fork_has_each_event_once() -> None:
+    async with staging(Terse(name="terse")) as stage:
+        *_, last = await talked(stage)
+        message = types.UserContent("three").model_dump(exclude_none=True)
+        forked = await stage.fork(last, len(await stage.entries(last)), newMessage=message)
+        await stage.entries(forked["run"])
+        said = [texts(m) for m in await stage.messages(forked["session"])]
+        assert said[:4] == ["one", "Heard one. Done.", "two", "Heard two. Done."]
+        assert said[4:] == ["three", "Heard three. Done."]
+
+
+@pytest.mark.parametrize(
+    "known", [False, True], ids=["of another server", "beside runs of this one"]
+)
+async def test_events_that_were_stored_so_before(known: bool) -> None:
+    """They belong to the invocation before them."""
+    service = InMemorySessionService()
+    session = await service.create_session(app_name=APP, user_id=USER, session_id=SESSION)
+    for name in ("one", "two"):
+        asked = Event(invocation_id=f"e-{name}", author="user", content=types.UserContent(name))
+        said = Event(author="terse", content=types.ModelContent(f"Heard {name}."))
+        for event in (asked, said):
+            await service.append_event(session, event)
+    async with staging(Terse(name="terse"), service=service) as stage:
+        if known:
+            await post(stage, user("three"))
+        said_there = [texts(message) for message in await stage.messages()]
+        assert said_there[:4] == ["one", "Heard one.", "two", "Heard two."]
+        assert said_there[4:] == (["three", "Heard three. Done."] if known else [])
