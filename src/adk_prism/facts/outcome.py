@@ -140,13 +140,21 @@ UNANSWERED = "The run stopped before this tool returned."
 """The result of a call that was open when its run ended."""
 
 
+_ENDINGS = {
+    "owner_lost": "The server or connection that ran this was lost before it had finished",
+    "server_stopped": "The server was stopped before this had finished",
+    "log_unavailable": "The server could not store what happened, so this was stopped",
+}
+"""Sentences for codes of our own that say nothing to whoever reads them."""
+
+
 def ending_text(over: RunOver) -> str:
     """Return why a run did not finish, for people: the same in every protocol and screen."""
     if over.outcome == "incomplete":
         return INCOMPLETE
     if over.message:
         return f"{over.code}: {over.message}"
-    return f"The run failed ({over.code or 'error'})."
+    return f"{_ENDINGS.get(over.code, 'The run failed')} ({over.code or 'error'})."
 
 
 def with_reference(over: RunOver) -> str:

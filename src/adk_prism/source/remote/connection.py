@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from adk_prism.errors import NotFound, NotSupported, PrismError
+from adk_prism.errors import Conflict, NotFound, NotSupported, PrismError, RemoteFailed
 from adk_prism.source.remote.app_options import Remote
 from adk_prism.source.remote.client import NONE, Method, RemoteClient, path_of
 from adk_prism.source.remote.dialect import AUTO, DIALECTS, Dialect, Refusals
@@ -143,15 +143,24 @@ class Connection:
 
     async def _probe(self) -> Dialect:
         """Tell servers apart that have no `/version`: by where their apps are, and by FastAPI's document."""
-        if await self._has("/api/list-apps"):
-            return DIALECTS["go"]
-        return DIALECTS["python-1" if await self._has("/openapi.json") else "java"]
+        try:
+            if await self._has("/api/list-apps"):
+                return DIALECTS["go"]
+            return DIALECTS["python-1" if await self._has("/openapi.json") else "java"]
+        except RemoteFailed as error:
+            raise self.client.failed(
+                f"it could not be told which kind of ADK server it is ({error.detail.rstrip('.')}); set"
+                f" --remote-dialect to one of {', '.join(DIALECTS)}"
+            ) from error
 
     async def _has(self, path: str) -> bool:
+        """Return whether there is such a route; one that fails is there."""
         try:
-            await self.client.ask("GET", path)
+            await self.client.ask("GET", path, refusals={500: Conflict})
         except NotFound:
             return False
+        except Conflict:
+            return True
         return True
 
     async def _check_app(self, dialect: Dialect) -> None:

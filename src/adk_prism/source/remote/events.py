@@ -44,7 +44,7 @@ class Received(Struct, frozen=True):
 
 def read_frame(frame: Frame) -> Received:
     """Read a frame. Raise `SourceError` for one that is not an ADK event."""
-    data = spelled(frame.data)
+    data = spelled(_quoted_error(frame.data))
     try:
         event = read_event(data)
         is_failure = not event.author and (frame.name == "error" or bool(event.error_code))
@@ -53,6 +53,21 @@ def read_frame(frame: Frame) -> Received:
     except (msgspec.MsgspecError, RecursionError):
         raise SourceError("The remote sent something that is not an ADK event.") from None
     return Received(data, event, is_failure)
+
+
+_RAW_ERROR = re.compile(rb'\s*\{\s*"error"\s*:\s*"(.*)"\s*\}\s*', re.S)
+
+
+def _quoted_error(data: bytes) -> bytes:
+    """Return an error as JSON: google-adk up to 1.16 wrote its text as it is, quotation marks and all."""
+    found = _RAW_ERROR.fullmatch(data)
+    if found is None:
+        return data
+    try:
+        _read_fields(data)
+    except (msgspec.MsgspecError, RecursionError):
+        return msgspec.json.encode({"error": found[1].decode(errors="replace")})
+    return data
 
 
 def spelled(data: bytes) -> bytes:

@@ -26,6 +26,7 @@ from adk_prism.source.remote.connection import Connection
 from adk_prism.source.remote.events import MILLISECONDS, stored_event
 from adk_prism.source.remote.request_session_cache import ReadOnce
 from adk_prism.source.remote.session_routes import SessionRoutes, session_routes
+from adk_prism.source.remote.sign_in import requests_of
 
 
 class _Stored(Struct, rename="camel"):
@@ -123,6 +124,13 @@ class RemoteSessions(BaseSessionService):
             ) from None
         stored = _read(data)
         return stored.state or {}, len(stored.events or ())
+
+    async def requested_credentials(self, origin: Origin) -> dict[str, Any]:
+        """Return the credentials that a session's events request, by call, with their secrets."""
+        session = await self.get_session(
+            app_name=origin.app, user_id=origin.user, session_id=origin.session
+        )
+        return requests_of(session.events) if session is not None else {}
 
     async def list_sessions(
         self, *, app_name: str, user_id: str | None = None

@@ -23,6 +23,7 @@ from google.genai import types
 
 from adk_prism.diagnostics import Report
 from adk_prism.errors import SourceError
+from adk_prism.facts.adk_event import CREDENTIAL
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.runlog.entry import NOTHING, Agent, AgentEvent, Entry, Record, RunEnded, RunStarted
 from adk_prism.source.contract import Emit
@@ -42,11 +43,17 @@ from adk_prism.source.remote.http_exchange import Exchange, HttpFailed
 from adk_prism.source.remote.retry import until_back
 from adk_prism.source.remote.run_opening import messages_of, open_run
 from adk_prism.source.remote.sessions import RemoteSessions
+from adk_prism.source.remote.sign_in import with_secrets
 from adk_prism.source.remote.stream_timeout import Watch
 from adk_prism.source.request import RunRequest
 from adk_prism.version import VERSION
 
 OWNER_LOST = "owner_lost"
+
+
+def _answers_sign_in(message: types.Content) -> bool:
+    answers = (part.function_response for part in message.parts or ())
+    return any(each is not None and each.name == CREDENTIAL for each in answers)
 
 
 class _Lost(Exception):
@@ -104,6 +111,9 @@ class RemoteSource:
         """
         messages = messages_of(self._request)
         started = await self._started()
+        if any(_answers_sign_in(message) for message in messages):
+            stored = await self._sessions.requested_credentials(self._request.origin)
+            messages = [with_secrets(message, stored) for message in messages]
         self._ends = asyncio.get_running_loop().time() + self._connection.remote.total
         for number, message in enumerate(messages):
             events = self._run(message, emit, is_first=number == 0)
