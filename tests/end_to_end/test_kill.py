@@ -186,7 +186,10 @@ async def test_a_continuation_survives_a_kill(killed: Life, http: httpx.AsyncCli
     last = frames(seen)[-1]
     assert whole.startswith(seen[: last.end])
     assert await read(http, run, f"as=ai-sdk&after={last.id}") == whole[last.end :]
-    assert b'"errorText":"The run failed (owner_lost)."' in whole
+    assert (
+        b'"errorText":"The server or connection that ran this was lost before it had finished (owner_lost)."'
+        in whole
+    )
     about = (await http.get(f"/api/runs/{run}")).json()
     asked = told["approval"]["messages"][0]
     assert (about["outcome"], about["message"]) == ("failed", asked["id"])
@@ -194,7 +197,10 @@ async def test_a_continuation_survives_a_kill(killed: Life, http: httpx.AsyncCli
     _, message = (await http.get(messages_of(chat))).json()
     [call] = [part for part in message["parts"] if "toolCallId" in part]
     assert (message["id"], call["state"]) == (asked["id"], "output-available")
-    assert message["metadata"]["failure"] == "The run failed (owner_lost)."
+    assert (
+        message["metadata"]["failure"]
+        == "The server or connection that ran this was lost before it had finished (owner_lost)."
+    )
     again = await http.post("/api/chat/diary", json=told["approval"])
     assert again.status_code == 409
     after = await http.post("/api/chat/diary", json=chat_body(chat, "hello"))

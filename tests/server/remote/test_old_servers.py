@@ -41,7 +41,7 @@ async def test_a_document_that_fails(fronted: Fronted, status: int, is_served: b
 async def test_an_error_that_is_not_escaped(
     far: Loopback, fronted: Fronted, reports: list[Diagnostic]
 ) -> None:
-    """google-adk 1.16 writes the text of an exception into its JSON as it is; the operator reads all of it."""
+    """google-adk 1.16 writes an exception into its JSON as it is; the operator reads all of it."""
 
     async def fail(wire: Wire) -> None:
         await wire.send(b'data: {"error": "Tool \'look\' said "no", \\path\\to"}\n\n')
