@@ -20,6 +20,7 @@
     │   ├── AppFailed         … an agent folder that does not import
     │   ├── RemoteFailed      … another ADK server that does not answer, or not as one (502)
     │   └── CallNotRecorded   … a run that is run again made a call that its recording has no answer to
+    │       └── FailedAsRecorded  … or a call that failed in the recording: the run fails with it again
     ├── LogError              the run log could not keep or give its entries
     │   ├── LogUnavailable    … for too long; what it was given is stored once it is back
     │   └── Fenced            … another owner has taken the run over
@@ -154,6 +155,19 @@ class RemoteFailed(SourceError):
 
 class CallNotRecorded(SourceError):
     title = "Call not recorded"
+
+
+class FailedAsRecorded(CallNotRecorded):
+    title = "Failed as recorded"
+
+    def __init__(self, detail: str, code: str) -> None:
+        super().__init__(detail)
+        self._code = code
+
+    @property
+    def kind(self) -> str:
+        """The code that the call failed with."""
+        return self._code
 
 
 class LogError(PrismError):

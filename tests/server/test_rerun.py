@@ -553,3 +553,63 @@ async def test_the_same_key_is_one_rerun() -> None:
         path = f"/api/runs/{run}/rerun"
         found = [(await stage.client.post(path, json={}, headers=key)).json() for _ in range(2)]
         assert found[0]["runs"] == found[1]["runs"]
+
+
+@pytest.mark.parametrize("is_beside", [False, True])
+async def test_a_tool_that_failed_fails_again(*, is_beside: bool) -> None:
+    """The run that failed in a tool ends as it did, and nothing is called, also beside another call."""
+    called: list[str] = []
+
+    def broken(text: str) -> Json:
+        """Fail."""
+        called.append(text)
+        raise LookupError("synthetic")
+
+    asked = [call("broken", "b1", text="x"), *([call("count", "n1")] if is_beside else [])]
+    model = Scripted.saying(asked, asked)
+    async with staging(agent(model, tools=[broken])) as stage:
+        run = await stage.say("go")
+        before = await ending(stage, run)
+        found = await rerun(stage, run)
+        again = await ending(stage, found["run"])
+        assert (before.outcome, before.code) == ("failed", "LookupError")
+        assert (again.outcome, again.code) == ("failed", "LookupError")
+        assert called == ["x"]
+        assert len(await answers(stage, found["run"])) == len(await answers(stage, run))
+
+
+async def test_a_tool_that_asks_and_goes_on_does_not_stop_the_rerun() -> None:
+    """It gave a result beside its question, and the agent went on with that."""
+
+    def ask(tool_context: ToolContext) -> Json:
+        """Ask."""
+        tool_context.request_confirmation(hint="Later?")
+        return {"status": "asked"}
+
+    turns = (call("ask", "a1"), "I have asked, and go on.")
+    async with staging(agent(Scripted.saying(*turns, *turns), tools=[ask])) as stage:
+        run = await stage.say("go")
+        found = await rerun(stage, run)
+        assert await said(stage, found["run"]) == await said(stage, run)
+        assert await answers(stage, found["run"]) == await answers(stage, run)
+
+
+async def test_equal_ids_of_agents_side_by_side() -> None:
+    """Models that count their calls use the same ids: each agent gets its own answers again."""
+
+    async def look(place: str) -> Json:
+        """Look."""
+        return {"seen": f"something {place}"}
+
+    def worker(name: str) -> LlmAgent:
+        turns = (call("look", "c1", place=name), f"{name} is done.")
+        return LlmAgent(name=name, model=Scripted.saying(*turns, *turns), tools=[look])
+
+    root = ParallelAgent(name="both", sub_agents=[worker("left"), worker("right")])
+    async with staging(root) as stage:
+        run = await stage.say("go")
+        found = await rerun(stage, run)
+        assert (await ending(stage, found["run"])).outcome == "finished"
+        seen = [sorted(str(a) for a in await answers(stage, each)) for each in (run, found["run"])]
+        assert seen[0] == seen[1]
+        assert len(seen[0]) == 2

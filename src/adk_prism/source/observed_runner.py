@@ -15,6 +15,7 @@ from contextlib import aclosing
 
 from google.adk.events.event import Event
 
+from adk_prism.errors import FailedAsRecorded
 from adk_prism.runlog.entry import AgentEvent
 from adk_prism.source.appended_events import APPENDED
 from adk_prism.source.redaction import Serialiser
@@ -44,6 +45,8 @@ async def observed(
                     _check(observer)
                 yield record
                 continue
+            if isinstance(observer.unanswered, FailedAsRecorded) and event.get_function_responses():
+                raise observer.unanswered  # In the recording the run ended here, without an answer.
             observer.expect(event)
             await observer.flush()
             _check(observer)

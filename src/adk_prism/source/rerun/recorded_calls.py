@@ -51,6 +51,8 @@ class RecordedAnswer(Struct):
     """The approval that the tool asked for, with `hint` and `payload`."""
     signs_in: Mapping[str, Any] | None = None
     """The credential that the tool asked for, as ADK's `AuthConfig`."""
+    failure: str = ""
+    """Code of the exception that the tool raised instead, which ended its run."""
 
     def take_effects(self) -> list[Effects]:
         """Return what is to be done now: what is shared with other calls is done once."""
@@ -72,6 +74,10 @@ class RecordedCall(Struct):
     """How many of the answers were given."""
 
 
+Made = tuple[str, str, str]
+"""Invocation, branch and id of a call that is made again: agents side by side may use the same ids."""
+
+
 class RecordedCalls:
     """The calls of one message, to be answered again."""
 
@@ -80,8 +86,7 @@ class RecordedCalls:
         self._unused: dict[tuple[str, bytes], list[RecordedCall]] = {}
         self._counts: dict[str, int] = {}
         """By name of the tool."""
-        self._bound: dict[tuple[str, str], RecordedCall] = {}
-        """By the invocation and id of the call that it answers."""
+        self._bound: dict[Made, RecordedCall] = {}
         self._outputs: dict[str, list[RecordedAnswer]] = {}
         """Of nodes, by their paths."""
         self.missing: list[str] = []
@@ -90,6 +95,7 @@ class RecordedCalls:
         for entries in runs:
             for entry in entries:
                 reader.feed(entry)
+        reader.finish()
 
     def add(self, call: RecordedCall) -> None:
         """Add a call that was recorded after the others."""
@@ -101,9 +107,9 @@ class RecordedCalls:
         self._outputs.setdefault(path, []).append(answer)
 
     def answer(
-        self, made: tuple[str, str], name: str, arguments: Any, agent: str, *, is_again: bool
+        self, made: Made, name: str, arguments: Any, agent: str, *, is_again: bool
     ) -> RecordedAnswer:
-        """Return the answer to a call, by its invocation and id. Raise `CallNotRecorded`.
+        """Return the answer to a call. Raise `CallNotRecorded`.
 
         `is_again`: ADK makes the call again, after a person has answered what it asked.
         """
@@ -172,8 +178,10 @@ class _Reader:
 
     def __init__(self, calls: RecordedCalls) -> None:
         self._calls = calls
-        self._open: dict[tuple[str, str], RecordedCall] = {}
-        """By the call inside which they were made, and their id. Ids of models may come again."""
+        self._open: dict[tuple[str, str], dict[_Place, RecordedCall]] = {}
+        """By the call inside which they were made and their id, which may come again; then by the caller."""
+        self._failed: list[tuple[RecordedCall, str]] = []
+        """Calls whose tool raised something, each with the code."""
         self._nodes: dict[str, str] = {}
         """Tools that run: node → call."""
         self._changed: dict[str, set[str]] = {}
@@ -187,12 +195,27 @@ class _Reader:
                 self._read(read_event(bytes(event)), call)
             case NodeStarted(kind="tool", node=node, call=call):
                 self._nodes[node] = call
-            case NodeEnded(node=node, state=state):
+            case NodeEnded(node=node, state=state, status=status, error=error):
                 call = self._nodes.pop(node, "")
                 if call:
                     self._changed.setdefault(call, set()).update(state)
+                if call and status == "failed":
+                    made = self._made(call)
+                    self._failed += [(each, error) for each in made if not each.answers]
             case _:
                 pass  # says nothing of calls
+
+    def finish(self) -> None:
+        """Answer calls that raised something, and were not answered after that, with their failure."""
+        for call, code in self._failed:
+            if not call.answers:
+                call.answers.append(RecordedAnswer(response={}, failure=code or "error"))
+
+    def _made(self, name: str) -> list[RecordedCall]:
+        """Return the calls with an id, wherever they were made."""
+        return [
+            call for (_, id_), made in self._open.items() if id_ == name for call in made.values()
+        ]
 
     def _read(self, event: AdkEvent, inside: str) -> None:
         if event.partial:
@@ -206,7 +229,7 @@ class _Reader:
         shared = self._shared(actions, [response.id or "" for response in responses])
         for response in responses:
             name = response.id or ""
-            call = self._open.get((inside, name))
+            call = self._asked_by(event, inside, name)
             if call is not None:
                 own = Effects(state=self._own(actions, name))
                 call.answers.append(
@@ -220,6 +243,13 @@ class _Reader:
         if event.node_info is not None and not inside and not parts:
             self._read_output(event, actions, event.node_info.path)
 
+    def _asked_by(self, event: AdkEvent, inside: str, name: str) -> RecordedCall | None:
+        """Return the call that an event answers: that of its own agent, if several have the id."""
+        made = self._open.get((inside, name), {})
+        own = made.get(_place_of(event))
+        unanswered = (call for call in made.values() if not call.answers)
+        return own or next(unanswered, None) or next(reversed(made.values()), None)
+
     def _request(self, event: AdkEvent, asked: FunctionCall, inside: str) -> None:
         name = asked.name or ""
         if name in REQUESTS:
@@ -230,7 +260,7 @@ class _Reader:
             agent=event.author,
             is_long_running=asked.id in (event.long_running_tool_ids or ()),
         )
-        self._open[inside, asked.id or ""] = call
+        self._open.setdefault((inside, asked.id or ""), {})[_place_of(event)] = call
         self._calls.add(call)
 
     def _read_output(self, event: AdkEvent, actions: Actions, path: str) -> None:
@@ -245,6 +275,14 @@ class _Reader:
     def _shared(self, actions: Actions, calls: list[str]) -> Effects:
         owned = {key for call in calls for key in self._changed.get(call, ())}
         return _effects(actions, {k: v for k, v in actions.state_delta.items() if k not in owned})
+
+
+_Place = tuple[str, str]
+"""Agent and branch."""
+
+
+def _place_of(event: AdkEvent) -> _Place:
+    return event.author, event.branch or ""
 
 
 def _effects(actions: Actions, state: Mapping[str, Raw]) -> Effects:

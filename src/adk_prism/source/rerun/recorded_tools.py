@@ -23,7 +23,7 @@ from google.adk.workflow import Workflow
 from google.genai import types
 from msgspec import Raw
 
-from adk_prism.errors import CallNotRecorded
+from adk_prism.errors import CallNotRecorded, FailedAsRecorded
 from adk_prism.facts.adk_event import REQUESTS
 from adk_prism.facts.json_value import read_value
 from adk_prism.runlog.entry import Origin
@@ -94,15 +94,20 @@ class RecordedTools:
         try:
             found = self._find(tool, arguments, context)
         except CallNotRecorded as error:
-            self.unanswered = error
+            # Calls beside one that failed have no answer either: the failure ended their run.
+            self.unanswered = self.unanswered or error
             return {"error": error.detail}
+        if found.failure:
+            detail = f"{tool.name} failed in the recording ({found.failure}), and so it does again."
+            self.unanswered = FailedAsRecorded(detail, found.failure)
+            return {"error": detail}
         for effects in found.take_effects():
             await self._apply(effects, context)
         if found.asks is not None:
+            # Whether the agent goes on after it has asked is one of the effects.
             context.request_confirmation(
                 hint=found.asks.get("hint"), payload=found.asks.get("payload")
             )
-            context.actions.skip_summarization = True
         if found.signs_in is not None:
             wanted = AuthConfig.model_validate(found.signs_in)
             context.actions.requested_auth_configs[context.function_call_id or ""] = wanted
@@ -115,7 +120,7 @@ class RecordedTools:
         if getattr(context.node, "tool", None) is tool:
             return self._calls.answer_of_node(context.node_path, tool.name, arguments)
         return self._calls.answer(
-            (context.invocation_id, context.function_call_id or ""),
+            (context.invocation_id, context.branch or "", context.function_call_id or ""),
             tool.name,
             arguments,
             context.agent_name,
