@@ -201,7 +201,11 @@ class Evaluation:
             ) as error:  # A metric that does not answer for each message, above all.
                 raise SourceError(f"ADK could not evaluate: {_words(error)}") from error
         errors = {each.case: each.error or each.note for each in inferences}
-        return [_score(found[n], reasons, errors[n]) for n in self._chosen if n in found]
+        return [
+            _score(found[n], reasons, errors[n] or note_on_order(found[n]))
+            for n in self._chosen
+            if n in found
+        ]
 
     def _result(self, inference: Inference) -> InferenceResult:
         from google.adk.evaluation.base_eval_service import InferenceResult, InferenceStatus
@@ -216,6 +220,33 @@ class Evaluation:
             status=InferenceStatus.FAILURE if failed else InferenceStatus.SUCCESS,
             error_message=inference.error or None,
         )
+
+
+OTHER_ORDER = (
+    "The expected calls were all made, in another order, as agents side by side do. To allow any order, set"
+    ' {"criteria": {"tool_trajectory_avg_score": {"threshold": 1.0, "match_type": "ANY_ORDER"}}}.'
+)
+
+
+def note_on_order(result: EvalCaseResult) -> str:
+    """Return that a case failed by the order of its calls alone; empty if it did not."""
+    from google.adk.evaluation.eval_case import get_all_tool_calls
+
+    found = False
+    for each in result.eval_metric_result_per_invocation:
+        if each.expected_invocation is None:
+            continue
+        made, wanted = (
+            [(call.name, repr(sorted((call.args or {}).items()))) for call in calls]
+            for calls in (
+                get_all_tool_calls(each.actual_invocation.intermediate_data),
+                get_all_tool_calls(each.expected_invocation.intermediate_data),
+            )
+        )
+        if sorted(made, key=str) != sorted(wanted, key=str):
+            return ""
+        found = found or made != wanted
+    return OTHER_ORDER if found else ""
 
 
 class _Sessions:
