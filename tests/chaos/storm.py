@@ -143,15 +143,25 @@ class Storm:
         message = {"role": "user", "parts": [{"type": "text", "text": said}]}
         chat = f"chat-{uuid.uuid4()}"
         body = {"id": chat, "messages": [message]}
-        async with http.stream("POST", f"{owner.url}/api/chat/{app}", json=body) as answer:
-            assert answer.status_code == 200, await answer.aread()
-            run = answer.headers["x-prism-run"]
+        run = await self._post(http, f"{owner.url}/api/chat/{app}", body)
         histories = [
             History(f"viewer {n + 1}", protocol=PROTOCOLS[n % len(PROTOCOLS)])
             for n in range(self._viewers)
         ]
         watching = [asyncio.create_task(self._watch(h, run)) for h in histories]
         return Watched(run, chat, histories, watching)
+
+    async def _post(self, http: httpx.AsyncClient, url: str, body: dict[str, Any]) -> str:
+        """Start a run; a server whose store has just come back may say that it is not ready yet."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            async with http.stream("POST", url, json=body) as answer:
+                if answer.status_code == 200:
+                    return answer.headers["x-prism-run"]
+                said = await answer.aread()
+            assert answer.status_code == 503, said
+            assert time.monotonic() < until, said
+            await asyncio.sleep(0.5)
 
     async def _stop(self, http: httpx.AsyncClient, watched: Watched) -> None:
         """Ask for the end of a run until it has one; who owns it may just have died."""

@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from tests.chaos.history import History, anomalies, log_anomalies
+from tests.chaos.history import (
+    History,
+    anomalies,
+    answer_anomalies,
+    call_anomalies,
+    log_anomalies,
+    outcome_anomalies,
+)
 from tests.chaos.replicas import Replica, Replicas
 from tests.chaos.storm import AGENTS, ALIKE, HOSTILE, Storm
 from tests.patience import PATIENCE
@@ -44,6 +51,38 @@ def test_the_checker_finds(case: Case) -> None:
     assert case.says in "; ".join(anomalies(history, WHOLE))
 
 
+UNTRUE = [
+    ("kill", "failed", "owner_lost"),
+    ("locked", "failed", "no-sessions"),
+    ("full", "cancelled", ""),
+    ("none", "incomplete", ""),
+]
+
+
+@pytest.mark.parametrize(("fault", "outcome", "code"), UNTRUE)
+def test_the_checker_finds_an_untrue_end(fault: str, outcome: str, code: str) -> None:
+    """A failure has a cause that happened, and only a person cancels."""
+    assert list(outcome_anomalies(fault, outcome, code))
+
+
+def test_the_checker_finds_what_was_done_twice() -> None:
+    """An answer, a call that was not in doubt, a call that had been answered."""
+    assert list(answer_anomalies(["word1 ", "word1 "], "finished", 1))
+    assert list(answer_anomalies(["word1 word1 "], "finished", 1))
+    assert list(answer_anomalies([], "finished", 1))
+    assert list(call_anomalies({"c": 2}, {}, []))
+    assert list(call_anomalies({"c": 3}, {"c": 1}, ["c"]))
+
+
+def test_the_checker_lets_what_is_true_pass() -> None:
+    """And what a takeover had to repeat."""
+    assert not list(outcome_anomalies("kill", "finished", ""))
+    assert not list(outcome_anomalies("full", "failed", "log_unavailable"))
+    assert not list(answer_anomalies(["word1 "], "finished", 1))
+    assert not list(answer_anomalies([], "failed", 1))
+    assert not list(call_anomalies({"c": 2}, {"c": 1}, ["c"]))
+
+
 def test_the_checker_lets_the_stream_itself_pass() -> None:
     """And a log that is one."""
     assert not list(anomalies(History("viewer", list(WHOLE), has_ended=True), WHOLE))
@@ -78,6 +117,7 @@ class Fault:
 FAULTS = [
     Fault("none", viewers=50),
     Fault("redis"),
+    Fault("full"),
     Fault("postgres", may_fail=True),  # with a code, if it writes to its session just then
     Fault("pause", is_taken_over=True),
     Fault("kill", is_taken_over=True),
@@ -117,6 +157,32 @@ def test_a_run_beside_one_that_misbehaves(
 ) -> None:
     """Both end truly, each viewer sees the whole of its run, and no process dies of it."""
     storm = Storm(hostile_replicas, LEASE, SEED, viewers=3, slack=PATIENCE)
+    report = asyncio.run(storm.play(fault, app="hostile", hostile=hostile))
+    assert not report.wrong, f"seed {SEED}: {report}"
+    assert report.outcome == "finished"
+
+
+@pytest.fixture(scope="module")
+def single(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicas]:
+    """One process, with its log in a file."""
+    folder = tmp_path_factory.mktemp("single")
+    made = Replicas(folder, lease=LEASE, agents=AGENTS, words=ALIKE, in_file=True, after="0.5")
+    try:
+        made.start()
+        yield made
+    finally:
+        made.close()
+
+
+ALONE = [("locked", "block"), ("disk", "leave"), ("kill", "hang"), ("kill", "block")]
+
+
+@pytest.mark.parametrize(("fault", "hostile"), ALONE, ids=lambda value: value)
+def test_a_single_process_with_its_log_in_a_file(
+    single: Replicas, fault: str, hostile: str
+) -> None:
+    """Its file is locked, or cannot grow, or the process is killed and started again."""
+    storm = Storm(single, LEASE, SEED, viewers=3, slack=PATIENCE, outage=7.0)
     report = asyncio.run(storm.play(fault, app="hostile", hostile=hostile))
     assert not report.wrong, f"seed {SEED}: {report}"
     assert report.outcome == "finished"

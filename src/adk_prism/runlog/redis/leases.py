@@ -29,7 +29,7 @@ from adk_prism.runlog.redis.client import STORE_ERRORS, asking, listening
 from adk_prism.runlog.redis.keys import DEFAULT_PREFIX, Keys
 from adk_prism.runlog.redis.lease_renewal import AT_A_TIME, RENEWALS, RETRY, Renewal
 from adk_prism.runlog.redis.scripts import CLAIM, RELEASE, Script
-from adk_prism.runlog.redis.writer import describe, log_errors
+from adk_prism.runlog.redis.writer import describe, insist, log_errors
 
 _LOOKED = 200
 """Milliseconds for which no process looks again after one has found nothing: the cost of looking does not
@@ -189,12 +189,16 @@ class RedisLeases:
         return Lease(name, token=token, is_of_a_run=is_of_a_run, until=until)
 
     async def _set(self, key: str, lease: Lease) -> bool:
-        taken = await self._ask(
-            lambda: self._redis.set(key, lease.token, px=self._milliseconds, nx=True)
-        )
+        async def take() -> bool:
+            if await self._redis.set(key, lease.token, px=self._milliseconds, nx=True):
+                return True
+            # The answer to an earlier attempt may have been lost.
+            return await self._redis.get(key) == lease.token.encode()
+
+        taken = await self._ask(take)
         if taken:
             self._leases[lease.token] = lease
-        return bool(taken)
+        return taken
 
     def _key(self, lease: Lease) -> str:
         if lease.is_of_a_run:
@@ -207,7 +211,7 @@ class RedisLeases:
 
     async def _ask(self, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
         with log_errors("Leases cannot be renewed"):
-            return await ask()
+            return await insist(ask)
 
     # ----------------------------------------------------------------------- renewing
 

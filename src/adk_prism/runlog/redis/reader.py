@@ -22,12 +22,8 @@ from adk_prism.runlog.recent_entries import BufferedRun
 from adk_prism.runlog.redis.client import STORE_ERRORS
 from adk_prism.runlog.redis.encoding import read_rows, read_run
 from adk_prism.runlog.redis.keys import Keys
-from adk_prism.runlog.redis.writer import PASSING, RETRY, describe
+from adk_prism.runlog.redis.writer import MOMENT, PASSING, RETRY, describe
 from adk_prism.runlog.run_state import READ_BATCH, trimmed, unknown
-
-MOMENT = 1.0
-"""Seconds for which any query is tried again: after a restart, each pooled connection turns out to be closed
-when it is used."""
 
 _AT_A_TIME = 500
 """Runs fetched in one round trip."""

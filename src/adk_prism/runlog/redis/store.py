@@ -26,7 +26,7 @@ from adk_prism.runlog.redis.run_search import RedisDigests
 from adk_prism.runlog.redis.scripts import APPEND, REMOVE, Script
 from adk_prism.runlog.redis.server_check import check_server
 from adk_prism.runlog.redis.subscriptions import RunSubscriptions
-from adk_prism.runlog.redis.writer import RedisWriter, log_errors
+from adk_prism.runlog.redis.writer import RedisWriter, insist, log_errors
 from adk_prism.runlog.retention import EndedRun
 from adk_prism.runlog.run_digest import RunDigest
 from adk_prism.runlog.run_query import RunQuery
@@ -84,13 +84,17 @@ class RedisStore:
 
     async def register(self, summary: RunSummary) -> int:
         """Put a run into the indexes before it is stored: what is stored is then always found."""
-        with log_errors("The run cannot be started"):
+
+        async def register() -> int:
             number = int(await self.redis.incr(self.keys.number))
             async with self.redis.pipeline(transaction=False) as pipeline:
                 for index in self._indexes(summary.origin):
                     pipeline.zadd(index, {summary.run: number})
                 await pipeline.execute()
-        return number
+            return number
+
+        with log_errors("The run cannot be started"):
+            return await insist(register)
 
     def _indexes(self, origin: Origin) -> Sequence[str]:
         return self.keys.runs, self.keys.unended, self.keys.session(origin)

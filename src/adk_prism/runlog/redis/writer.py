@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from redis import exceptions
 from redis.asyncio import Redis
@@ -29,6 +29,10 @@ from adk_prism.runlog.redis.scripts import Script
 LAST_PATIENCE = 5.0
 """Seconds for which a Redis that cannot be written is tried while the log closes: a process that should end
 does not wait for a failover."""
+
+MOMENT = 1.0
+"""Seconds for which any question is asked again: after a restart, each pooled connection turns out to be
+closed when it is used."""
 
 RETRY = (0.05, 1.0)
 """Seconds between attempts: the first, and the longest."""
@@ -52,6 +56,9 @@ PASSING = (
 _PASSING_WORDS = ("-READONLY", "-OOM", "MISCONF", "NOREPLICAS", "-LOADING", "-MASTERDOWN")
 """The same inside a script, and those that redis-py has no class for: a Redis that cannot save to its disk,
 or misses its replicas."""
+
+
+_Answer = TypeVar("_Answer")
 
 
 class RedisWriter:
@@ -174,6 +181,19 @@ def _passes(answer: Any) -> bool:
         isinstance(answer, exceptions.ResponseError)
         and any(word in str(answer) for word in _PASSING_WORDS)
     )
+
+
+async def insist(ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
+    """Ask something that may be asked twice, again for a moment. Raise what Redis raises."""
+    until, wait = time.monotonic() + MOMENT, RETRY[0]
+    while True:
+        try:
+            return await ask()
+        except PASSING:
+            if time.monotonic() + wait > until:
+                raise
+        await asyncio.sleep(wait)
+        wait *= 2
 
 
 @contextmanager
