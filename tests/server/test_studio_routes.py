@@ -173,6 +173,10 @@ async def test_every_run_can_be_streamed_as_studio(tour: httpx.AsyncClient) -> N
 
 # --------------------------------------------------------------------------- who may ask
 
+BROWSER: Json = {
+    "user-agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0.0.0"
+}
+
 SITES: tuple[tuple[Json, int], ...] = (
     ({}, 200),
     ({"sec-fetch-site": "same-origin"}, 200),
@@ -182,6 +186,14 @@ SITES: tuple[tuple[Json, int], ...] = (
     ({"sec-fetch-site": "same-origin", "origin": OPEN}, 200),
     ({"sec-fetch-site": "cross-site", "origin": "https://evil.example"}, 403),
     ({"sec-fetch-site": "cross-site", "origin": "https://good.example"}, 200),
+    # Over plain http to a named host, browsers send no Sec-Fetch-Site.
+    (BROWSER | {"accept": "image/avif,image/webp,*/*;q=0.8"}, 403),
+    (BROWSER | {"accept": "*/*", "referer": "http://evil.example/"}, 403),
+    (BROWSER | {"accept": "text/event-stream", "cache-control": "no-cache"}, 403),
+    (BROWSER | {"accept": "text/html", "referer": "https://evil.example/a?http://localhost/"}, 403),
+    (BROWSER | {"accept": "text/event-stream", "referer": f"{OPEN}/page"}, 200),
+    (BROWSER | {"accept": "text/event-stream", "referer": "https://good.example/x"}, 200),
+    ({"user-agent": "curl/8.5.0", "accept": "*/*"}, 200),
 )
 
 

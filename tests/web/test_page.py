@@ -85,7 +85,7 @@ def test_the_page_comes_with_a_strict_policy(server: Server, page: Path) -> None
     answer = server.http.get("/")
     assert answer.headers["cache-control"] == "no-cache"
     assert answer.headers["x-content-type-options"] == "nosniff"
-    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert answer.headers["referrer-policy"] == "same-origin"
     policy = answer.headers["content-security-policy"]
     assert "default-src 'self'" in policy
     assert "frame-ancestors 'none'" in policy

@@ -20,7 +20,7 @@ from typing import NoReturn, Protocol, cast
 from adk_prism.cli import words
 from adk_prism.cli.server_output import keep_printing
 from adk_prism.cli.terminal import CLEAR, has_colour, is_screen, painted
-from adk_prism.console.rows import Style
+from adk_prism.console.rows import Style, clean
 from adk_prism.errors import NotBuilt, PrismError, UsageError
 
 USAGE, FAILURE, INTERRUPTED = 2, 1, 130
@@ -87,7 +87,8 @@ def _say(line: str, style: Style) -> None:
     prefix = painted("adk-prism:", style, colour=has_colour(stream))
     # The line may hold the progress of a command that is still at work.
     start = CLEAR if is_screen(stream) else ""
-    print(f"{start}{prefix} {line}", file=stream)
+    # What is said may quote what others wrote.
+    print(f"{start}{prefix} {clean(line)}", file=stream)
 
 
 def _run(given: list[str]) -> int:

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 from pathlib import Path
-
-import msgspec
 
 from adk_prism.cli import FAILURE, USAGE, fail, words
 from adk_prism.cli.junit import write_suite
+from adk_prism.cli.terminal import write_json, write_text
 from adk_prism.conform.conformance import DRIVERS, checks_of, judge
 from adk_prism.conform.exchange import CannotTry
 from adk_prism.conform.npm_client import find_client
@@ -65,7 +63,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Judge the server and print the report."""
     if args.list:
-        sys.stdout.write(list_text(checks_of(args.protocol)))
+        write_text(list_text(checks_of(args.protocol)))
         return 0
     options = _options(args)
     client = find_client(args.protocol, Path(args.client or "."), required=args.client is not None)
@@ -76,10 +74,9 @@ def execute(args: argparse.Namespace) -> int:
     if args.junit:
         write_suite(Path(args.junit), as_junit(report))
     if args.json:
-        text = msgspec.json.format(msgspec.json.encode(as_json(report)), indent=2).decode() + "\n"
+        write_json(as_json(report))
     else:
-        text = as_text(report)
-    sys.stdout.write(text)
+        write_text(as_text(report))
     return 0 if report.conforms else FAILURE
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from adk_prism.cli import words
 from adk_prism.cli.log_access import add_arguments, opened
 from adk_prism.cli.run_arguments import is_file, read_stored
+from adk_prism.cli.terminal import write_text
 from adk_prism.console.client import Client
 from adk_prism.errors import PrismError, SourceError
 from adk_prism.pipeline.chats import Chats
@@ -41,7 +42,7 @@ def execute(args: argparse.Namespace) -> int:
     known = [case["eval_id"] for case in written if case["eval_id"] not in added]
     print(words.CASES_ADDED.format(file=args.output, count=len(added)))
     for each in known:
-        print(words.CASE_KEPT.format(case=each))
+        write_text(words.CASE_KEPT.format(case=each) + "\n")
     return 0
 
 

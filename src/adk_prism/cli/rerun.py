@@ -10,7 +10,6 @@ import argparse
 import asyncio
 import os
 import secrets
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from adk_prism.cli.log_access import add_arguments
 from adk_prism.cli.prices import add_prices, cost_text, given_prices
 from adk_prism.cli.rerun_place import Gathered, gather, own_place
 from adk_prism.cli.run_arguments import is_file
-from adk_prism.cli.terminal import printable, progress, write_json
+from adk_prism.cli.terminal import printable, progress, write_json, write_text
 from adk_prism.console.client import Client, connect
 from adk_prism.console.token import find_token
 from adk_prism.errors import PrismError, UsageError
@@ -239,8 +238,8 @@ def _print(results: Sequence[Result], *, as_json: bool) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        sys.stdout.write(f"{'  '.join(cells).rstrip()}\n")
-    sys.stdout.write("".join(f"{line}\n" for line in _notes(results)))
+        write_text(f"{printable('  '.join(cells).rstrip())}\n")
+    write_text("".join(f"{line}\n" for line in _notes(results)))
 
 
 _HEAD = words.RERUN_HEAD

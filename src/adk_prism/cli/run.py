@@ -25,7 +25,7 @@ from adk_prism.cli import FAILURE, fail, words
 from adk_prism.cli.readable import Readable
 from adk_prism.cli.terminal import has_colour, printable, progress
 from adk_prism.commands import RunAgent
-from adk_prism.console.rows import one_line
+from adk_prism.console.rows import clean, one_line
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.errors import UsageError
 from adk_prism.facts.hold_until_stored import StoredFacts
@@ -223,7 +223,7 @@ class DiagnosticPrinter:
 
     def __call__(self, diagnostic: Diagnostic) -> None:
         if self._traces and (place := place_in(diagnostic.cause)) is not None:
-            print(diagnostic.cause, file=sys.stderr)
+            print(clean(diagnostic.cause), file=sys.stderr)
             self._say(": ".join(place))
         if diagnostic.correlation in self._printed:
             return

@@ -7,6 +7,7 @@ progress either, since it cannot clear a line. A colour only repeats what the te
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterable, Iterator
@@ -15,7 +16,7 @@ from typing import TextIO
 
 import msgspec
 
-from adk_prism.console.rows import Row, Style
+from adk_prism.console.rows import Row, Style, clean
 
 PATIENCE = 1.0
 """Seconds after which a command says what it is doing: before that a reader has not begun to wonder."""
@@ -24,6 +25,7 @@ STEP = 0.5
 
 CLEAR = "\r\x1b[K"
 """Goes to the start of the line and empties it."""
+_CONTROLS = re.compile("[\x7f-\x9f]")
 _PLAIN = "\x1b[0m"
 _CODES: dict[Style, str] = {
     "": "",
@@ -58,7 +60,7 @@ def write_rows(rows: Iterable[Row]) -> None:
     """Print rows on stdout, in their styles if it has colour; what its encoding lacks becomes `?`."""
     out = sys.stdout
     colour = has_colour(out)
-    text = "".join(f"{painted(row.text, row.style, colour=colour)}\n" for row in rows)
+    text = "".join(f"{painted(printable(row.text), row.style, colour=colour)}\n" for row in rows)
     out.flush()
     out.buffer.write(text.encode(out.encoding, "replace"))
     out.buffer.flush()
@@ -67,7 +69,13 @@ def write_rows(rows: Iterable[Row]) -> None:
 def write_json(value: object) -> None:
     """Print a value as JSON on stdout."""
     text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-    sys.stdout.write(f"{text}\n")
+    # JSON escapes control characters, but not those that some terminals obey as well.
+    sys.stdout.write(_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+
+
+def write_text(text: str) -> None:
+    """Print a text of some lines on stdout, without control characters: it may quote what others wrote."""
+    sys.stdout.write(clean(text))
 
 
 def printable(text: str) -> str:

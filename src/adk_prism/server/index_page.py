@@ -36,7 +36,7 @@ HEADERS = {
     "content-security-policy": f"default-src 'none'; style-src 'sha256-{_HASH}';"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",
 }
 
 

@@ -29,7 +29,7 @@ PERMISSIONS = "microphone=(self), geolocation=(self), camera=(), display-capture
 
 _HEADERS = {
     "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "vary": "accept-encoding",
 }

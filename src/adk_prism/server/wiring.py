@@ -91,7 +91,7 @@ def make_context(
     report = observability.report
     tickets = _tickets(settings, lifecycle)
     links = ShareLinks(file_of(settings.log, Path(settings.data_dir).absolute()))
-    identity = build_identity(settings, tickets, links, authenticate)
+    identity = build_identity(settings, tickets, links, authenticate, observability.report)
     recording = _recording(settings, apps, lifecycle, observability, log, known=identity.required)
     _keep_house(settings, apps, recording, lifecycle, report)
     readable, leases = recording.readable, recording.leases

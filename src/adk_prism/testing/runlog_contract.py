@@ -629,7 +629,7 @@ async def what_is_too_much_goes_from_who_has_most(store: Store) -> None:
         sizes = [("ann", 1000), ("bob", 3000), ("bob", 3000), ("cy", 500), ("bob", 3000)]
         for number, (user, size) in enumerate(sizes):
             run, origin = RunId(f"run-{number}"), Origin(app="app", user=user, session="s")
-            records = [start(run, origin), AgentEvent(b"x" * size), END]
+            records: list[Record] = [start(run, origin), AgentEvent(b"x" * size), END]
             # From elsewhere, with a date that has not come yet.
             await log.append(run, records, times=[4e9] * 3 if user == "bob" else None)
             await log.commit(run)

@@ -2,9 +2,10 @@
 
 `identity` authenticates callers later. Before that, and without authentication, the danger is a malicious
 web page in a user's browser. DNS rebinding is prevented by the Host: a request over loopback must name this
-machine or a configured host, on every method. Cross-origin requests are refused by their Origin, on HTTP
-and on WebSocket handshakes, before anything is read. Callers that send no Origin are not scripts in a
-browser, and pass.
+machine or a configured host, on every method; to a server that is open to all (`--insecure`) it must name an
+address, a configured host, or a name that nobody can register. Cross-origin requests are refused by their
+Origin, on HTTP and on WebSocket handshakes, before anything is read. Callers that send no Origin are not
+scripts in a browser, and pass; a route that starts something for a GET asks for more (`FROM_PAGE_KEY`).
 
 Cross-origin callers that are listed get CORS headers for themselves, never `*`. With `--dev` pages of this
 machine are listed, whatever their port, for requests that come in over loopback.
@@ -13,6 +14,7 @@ machine are listed, whatever their port, for requests that come in over loopback
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -23,6 +25,7 @@ from adk_prism.server.guards.host_parsing import (
     DEFAULT_PORTS,
     WebOrigin,
     is_loopback,
+    is_private_name,
     origin_of_url,
     parse_authority,
     parse_origin,
@@ -39,6 +42,13 @@ EXPOSED = (
     b" content-disposition"
 )
 """Response headers that a script of an allowed origin may read."""
+
+FROM_PAGE_KEY = "adk_prism.from_allowed_page"
+"""In a scope: a function that tells whether a request comes from a page that may call us, or from none."""
+_OWN_SITES = (b"same-origin", b"none")
+"""From a page of this server, or typed by the user."""
+_BROWSER = b"Mozilla/"
+"""How the `User-Agent` of every browser begins; a script cannot change it in a request without an Origin."""
 
 METHODS = b"GET, POST, PATCH, DELETE, OPTIONS"
 
@@ -65,11 +75,14 @@ class Guard:
         hosts = [parse_authority(text) for text in settings.allow_host]
         self._hosts = frozenset(host.host for host in (*hosts, public) if host)
         self._hosts_listed = bool(settings.allow_host)
+        self._is_open = settings.insecure and not settings.has_identity
+        """Everybody who reaches the server may call it: so must no page whose name was rebound to it."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
+        scope[FROM_PAGE_KEY] = partial(self._is_from_allowed_page, scope)
         refusal = self._check_host(scope) or self._check_origin(scope)
         if refusal is not None:
             await refuse(refusal, scope, receive, send)
@@ -83,13 +96,16 @@ class Guard:
             await self._app(scope, receive, _with_cors(origin, send))
 
     def _check_host(self, scope: Scope) -> PrismError | None:
-        if not (self._hosts_listed or _over_loopback(scope)):
+        is_strict = self._hosts_listed or _over_loopback(scope)
+        if not (is_strict or self._is_open):
             return None
         values = _values(scope["headers"], b"host")
         if not values:
             return None  # HTTP/1.0: no browser.
         authority = parse_authority(values[0]) if len(values) == 1 else None
         if authority and (is_loopback(authority.host) or authority.host in self._hosts):
+            return None
+        if authority and not is_strict and is_private_name(authority.host):
             return None
         return self._refusals.of_host(_shown(values))
 
@@ -101,6 +117,24 @@ class Guard:
         if origin and self._is_allowed(origin, scope):
             return None
         return self._refusals.of_origin(_shown(values), origin, scope)
+
+    def _is_from_allowed_page(self, scope: Scope) -> bool:
+        """Return whether a GET comes from a page that may call the server, or from no page.
+
+        A GET has no Origin. Browsers send `Sec-Fetch-Site`, but not over plain http to a named host. There a
+        page of another site can choose all headers but two: `User-Agent`, by which a browser is known, and
+        `Referer`, which is absent or true.
+        """
+        headers = scope["headers"]
+        if _only(headers, b"origin") is not None:
+            return True  # It was checked.
+        site = _only(headers, b"sec-fetch-site")
+        if site is not None:
+            return site in _OWN_SITES
+        if not (_only(headers, b"user-agent") or b"").startswith(_BROWSER):
+            return True
+        page = origin_of_url((_only(headers, b"referer") or b"").decode("latin-1"))
+        return page is not None and self._is_allowed(page, scope)
 
     def _is_allowed(self, origin: WebOrigin, scope: Scope) -> bool:
         return (

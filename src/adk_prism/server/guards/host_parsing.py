@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import socket
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -89,6 +90,16 @@ def parse_network(text: str) -> Network | None:
         return None
 
 
+_WIDEST = {4: 8, 6: 7}
+"""Bits of the largest private networks, 10.0.0.0/8 and fc00::/7."""
+
+
+def is_too_wide(text: str) -> bool:
+    """Return whether a network is larger than any private one: nobody's proxies alone."""
+    network = parse_network(text)
+    return network is not None and network.prefixlen < _WIDEST[network.version]
+
+
 @lru_cache(maxsize=128)  # asked six times for a request, nearly always about the same few
 def is_loopback(host: str) -> bool:
     """Return whether a host name or address, without a port, is this machine's own."""
@@ -98,3 +109,26 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+_PRIVATE_ENDINGS = (".local", ".internal", ".localhost", ".home.arpa", ".lan")
+"""Domains that are not in the public DNS (RFC 6762, RFC 8375; ICANN reserved `internal`)."""
+
+
+def is_private_name(host: str) -> bool:
+    """Return whether a host is an address, this machine's name, or a name that nobody can register.
+
+    A page can only be rebound to a server under a name that its author owns.
+    """
+    if "." not in host or host.endswith(_PRIVATE_ENDINGS) or host in _own_names():
+        return True
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=1)
+def _own_names() -> frozenset[str]:
+    return frozenset({socket.gethostname().lower(), socket.getfqdn().lower()})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from adk_prism.diagnostics import Diagnostic, Report, ignore
 from adk_prism.errors import UsageError
 from adk_prism.server.guards.forwarded_headers import TrustedProxies
 from adk_prism.server.identity.callback import Authenticate, Callback, load
@@ -12,7 +13,7 @@ from adk_prism.server.identity.identity import Identity
 from adk_prism.server.identity.proxy_header import ProxyHeader
 from adk_prism.server.identity.share_links import ShareLinks
 from adk_prism.server.identity.tickets import TicketOffice
-from adk_prism.server.identity.token_file import TokenFile
+from adk_prism.server.identity.token_file import SHORT, TokenFile
 from adk_prism.server.settings import Settings
 
 THIS_MACHINE = ("127.0.0.1", "::1")
@@ -20,7 +21,11 @@ THIS_MACHINE = ("127.0.0.1", "::1")
 
 
 def build_identity(
-    settings: Settings, tickets: TicketOffice, links: ShareLinks, authenticate: Authenticate | None
+    settings: Settings,
+    tickets: TicketOffice,
+    links: ShareLinks,
+    authenticate: Authenticate | None,
+    report: Report = ignore,
 ) -> Identity:
     """Return the configured identity. Raise `UsageError` for a file or function that cannot be used."""
     methods: list[Method] = []
@@ -32,10 +37,21 @@ def build_identity(
         trusted = TrustedProxies(settings.trusted_proxy or THIS_MACHINE)
         methods.append(ProxyHeader(settings.proxy_user_header, trusted))
     if settings.tokens:
-        methods.append(TokenFile(Path(settings.tokens).absolute()))
+        methods.append(_tokens(Path(settings.tokens).absolute(), report))
     if settings.oidc_issuer:
         methods.append(_web_tokens(settings))
     return Identity(methods, tickets, links, settings.admin)
+
+
+def _tokens(path: Path, report: Report) -> TokenFile:
+    file = TokenFile(path)
+    if file.is_readable_by_others:
+        detail = f"Every user of this machine can read the tokens in {str(path)!r}: chmod 600 it."
+        report(Diagnostic(kind="tokens readable by others", detail=detail))
+    if file.short:
+        detail = f"{file.short} tokens in {str(path)!r} have fewer than {SHORT} characters: easy to guess."
+        report(Diagnostic(kind="short tokens", detail=detail))
+    return file
 
 
 def _web_tokens(settings: Settings) -> Method:

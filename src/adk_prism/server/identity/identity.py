@@ -26,6 +26,7 @@ from adk_prism.server.identity.open_connections import OpenConnections, StillAll
 from adk_prism.server.identity.share_links import ShareLinks
 from adk_prism.server.identity.tickets import TicketOffice, place_of
 from adk_prism.server.identity.token_file import OF_FILE, TokenFile
+from adk_prism.server.identity.wrong_tokens import WrongTokens
 
 TICKET, SHARE = "ticket", "share"
 """Query parameters; removed before anything else sees the URL."""
@@ -57,6 +58,7 @@ class Identity:
         self._tickets = tickets
         self._links = links
         self._admins = frozenset(admins)
+        self._wrong = WrongTokens()
         self._asked: dict[str, tuple[int, Scope]] = {}
         """The last requests that operators' functions let in: which function, and the request."""
 
@@ -77,13 +79,19 @@ class Identity:
             return await self._by_link(link, path, scope)
         connection = HTTPConnection(scope)
         for number, method in enumerate(self._methods):
-            principal = await method(connection)
+            try:
+                principal = await method(connection)
+            except Unauthorized:
+                await self._wrong.delay(_address(scope))
+                raise
             if principal is not None:
                 if isinstance(method, Callback):
                     principal = self._remember(number, principal, scope)
                 return self._with_rights(principal)
         if path in OPEN_PATHS or path.startswith(OPEN_FOLDERS):
             return Anyone(_address(scope))
+        if "authorization" in connection.headers:
+            await self._wrong.delay(_address(scope))
         raise Unauthorized(
             "This server requires authentication: send Authorization: Bearer TOKEN.",
             BASIC if connection.headers.get("sec-fetch-mode") == "navigate" else "",

@@ -9,6 +9,8 @@ file cannot be read, all requests fail with an error that says so.
 
 from __future__ import annotations
 
+import os
+import stat
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,6 +31,10 @@ OF_FILE = "token "
 LOOK_EVERY = 0.5
 """Seconds between two checks of the file's time."""
 
+SHORTEST, SHORT = 3, 12
+"""Characters of a token. A shorter one than the first is refused: it is soon found, though wrong ones are
+slowed down (`wrong_tokens.py`). One that is shorter than the second is reported."""
+
 SCOPES = frozenset({"admin", "record"})
 
 _Stamp = tuple[int, int, int]
@@ -42,6 +48,7 @@ class TokenFile:
         self._path = path
         self._stamp = _stamp(path)
         self._owners = _read(path)
+        self._short = sum(len(token) < SHORT for token in msgspec.json.decode(path.read_bytes()))
         self._looked = time.monotonic()
 
     async def __call__(self, connection: HTTPConnection) -> Principal | None:
@@ -56,6 +63,16 @@ class TokenFile:
         self._refresh()
         found = self._owners.get(bytes.fromhex(name))
         return structs.replace(found, credential=f"{OF_FILE}{name}") if found is not None else None
+
+    @property
+    def short(self) -> int:
+        """How many tokens are so short that they can be guessed."""
+        return self._short
+
+    @property
+    def is_readable_by_others(self) -> bool:
+        """Whether other users of this machine can read the file."""
+        return os.name == "posix" and bool(self._path.stat().st_mode & stat.S_IROTH)
 
     def _refresh(self) -> None:
         now = time.monotonic()
@@ -97,6 +114,11 @@ def _read(path: Path) -> dict[bytes, Principal]:
 
 
 def _token(token: str, place: int) -> str:
+    if 0 < len(token) < SHORTEST:
+        raise UsageError(
+            f"Token {place} of the tokens file has fewer than {SHORTEST} characters, and can be guessed;"
+            " make one with python -c 'import secrets; print(secrets.token_urlsafe(32))'."
+        )
     if not token or len(token) > LONGEST or not token.isascii() or " " in token:
         # Its number, not its text: the message ends up in logs.
         raise UsageError(f"Token {place} of the tokens file is empty, too long, or not ASCII text.")

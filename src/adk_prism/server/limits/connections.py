@@ -81,7 +81,7 @@ class Connections:
         """Count a connection that was accepted. Others of its address may be closed for it."""
         if peer is None or self._trusted.has(peer[0]):
             return
-        address = _address(peer[0])
+        address = counted_address(peer[0])
         counted = self._by_address.setdefault(address, _Address())
         counted.idle[peer] = (connection, _now())
         if len(counted) > MOST_AT_ONCE:
@@ -112,7 +112,7 @@ class Connections:
         counted.idle.pop(peer, None)
         counted.answering.pop(peer, None)
         if not counted:
-            del self._by_address[_address(peer[0])]
+            del self._by_address[counted_address(peer[0])]
 
     def lingers(self, peer: Peer | None, connection: Connection) -> None:
         """Note a connection whose request was answered before its body had come; the oldest may be closed.
@@ -121,7 +121,7 @@ class Connections:
         """
         if peer is None:
             return
-        waiting = self._lingering.setdefault(_address(peer[0]), {})
+        waiting = self._lingering.setdefault(counted_address(peer[0]), {})
         waiting[peer] = connection
         while len(waiting) > MOST_LINGERING:
             oldest = next(iter(waiting))
@@ -130,7 +130,7 @@ class Connections:
 
     def lingers_no_more(self, peer: Peer | None) -> None:
         """Note that a body has come to its end, or its connection."""
-        address = _address(peer[0]) if peer is not None else ""
+        address = counted_address(peer[0]) if peer is not None else ""
         waiting = self._lingering.get(address)
         if peer is not None and waiting is not None:
             waiting.pop(peer, None)
@@ -139,10 +139,10 @@ class Connections:
 
     def count(self, host: str) -> int:
         """Return how many connections of an address count."""
-        return len(self._by_address.get(_address(host), ()))
+        return len(self._by_address.get(counted_address(host), ()))
 
     def _of(self, peer: Peer) -> _Address | None:
-        return self._by_address.get(_address(peer[0]))
+        return self._by_address.get(counted_address(peer[0]))
 
     def _sweep_soon(self, address: str) -> None:
         if address not in self._sweeps:
@@ -169,7 +169,7 @@ class Connections:
 
 
 @lru_cache(maxsize=1024)
-def _address(host: str) -> str:
+def counted_address(host: str) -> str:
     """Return the address or network under which a host is counted."""
     try:
         address = ipaddress.ip_address(host)

@@ -20,6 +20,7 @@ from adk_prism.errors import Forbidden, UsageError
 from adk_prism.projection.studio import SPEC
 from adk_prism.projection.studio.requests import read_request
 from adk_prism.runlog.contract import RunLog
+from adk_prism.server.guards.host_and_origin import FROM_PAGE_KEY
 from adk_prism.server.guards.name_rules import AppName
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.caller import caller_of
@@ -60,7 +61,8 @@ class StudioRoutes:
         last_event_id: LastSeen = "",
     ) -> Response:
         """Send a message and stream the run, or resume one after `Last-Event-ID`."""
-        _refuse_cross_site(request)
+        if not last_event_id:
+            _refuse_cross_site(request)
         if "\0" in input:
             raise UsageError("`input` contains a NUL character, which cannot be stored.")
         body = {"input": input, "session_id": session_id, "user_id": user_id}
@@ -96,17 +98,14 @@ class StudioRoutes:
         return await self.streams.start(run, format)
 
 
-_OWN = ("same-origin", "none")
-"""From a page of this server, or typed by the user."""
-
-
 def _refuse_cross_site(request: Request) -> None:
     """Raise `Forbidden` for a request that another site's page makes, unless its origin was allowed.
 
     A page of another site can make a browser send a GET, as an image, a link or a frame. Such a request has
-    no `Origin`, so the guard accepts it like a program's. Browsers send `Sec-Fetch-Site`; programs do not.
+    no `Origin`, so the guard accepts it like a program's.
     """
-    site = request.headers.get("sec-fetch-site", _OWN[0])
-    # A script's request has an Origin, which the guard has checked.
-    if site not in _OWN and "origin" not in request.headers:
-        raise Forbidden("A page of another site may not start a run with GET; use POST.")
+    if not request.scope[FROM_PAGE_KEY]():
+        raise Forbidden(
+            "A page of another site may not start a run with GET; use POST. A page of this server has to"
+            " send a Referer, unless the server is reached over https or as localhost."
+        )

@@ -19,6 +19,7 @@ from adk_prism.runlog.from_url import SHARED_LOGS
 from adk_prism.server.files.gcs_locations import AllowedLocations
 from adk_prism.server.guards.host_parsing import (
     is_loopback,
+    is_too_wide,
     origin_of_url,
     parse_authority,
     parse_network,
@@ -179,6 +180,11 @@ class Settings(
             return f"--oidc-algorithm must be one of {', '.join(ALGORITHMS)}, got {unknown[0]!r}."
         if unknown := [text for text in self.trusted_proxy if parse_network(text) is None]:
             return f"--trusted-proxy must be an address or network such as 10.0.0.0/8, got {unknown[0]!r}."
+        if wide := [text for text in self.trusted_proxy if is_too_wide(text)]:
+            return (
+                f"--trusted-proxy {wide[0]} trusts the headers of nearly everybody, who could then say who"
+                " they are; name the addresses of your proxies, such as 10.0.0.0/8."
+            )
         return ""
 
     def _process_rule(self) -> str:
