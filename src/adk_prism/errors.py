@@ -26,6 +26,7 @@
     │   └── Fenced            … another owner has taken the run over
     ├── NoSessions            the sessions cannot be read or written now (503)
     ├── NoIdentity            who the caller is cannot be found out now (503)
+    ├── AppLoading            an app that is still being imported; ask again later (503)
     ├── Busy                  the server has too much to do; ask again in a moment (503)
     ├── ServerCancelled       agent code has cancelled the server's own tasks: it has to be started again
     ├── Draining              the server is going down; ask again elsewhere (503)
@@ -191,6 +192,16 @@ class NoSessions(PrismError):
 class NoIdentity(PrismError):
     status = 503
     title = "Identity provider unavailable"
+
+
+class AppLoading(PrismError):
+    status = 503
+    title = "The app is being loaded"
+
+    def __init__(self, detail: str, retry_after: float = 1.0) -> None:
+        super().__init__(detail)
+        self.retry_after = retry_after
+        """Seconds after which it is worth asking again."""
 
 
 class Busy(PrismError):

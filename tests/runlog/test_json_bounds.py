@@ -58,8 +58,8 @@ def test_of_a_large_event_the_largest_values_are_cut() -> None:
     """What says who, when and what it was stays whole."""
     event = {
         "author": "agent",
-        "content": {"parts": [{"functionResponse": {"id": "c1", "response": {"text": "é" * 9000, "ok": True}}}]},
-        "actions": {"stateDelta": {"rows": [{"n": n} for n in range(9000)]}},
+        "content": {"parts": [{"functionResponse": {"id": "c1", "response": {"text": "é" * 9000, "ok":
+        True}}}]}, "actions": {"stateDelta": {"rows": [{"n": n} for n in range(9000)]}},
         "timestamp": 1.5,
     }  # fmt: skip
     bounded = bound_json(json.dumps(event).encode(), 8000)

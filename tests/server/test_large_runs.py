@@ -1,4 +1,4 @@
-"""Large runs: what is computed of them grows with them and no faster, beside everything else, a few at a time."""
+"""Large runs: what is computed of them grows with them and no faster, beside everything else."""
 
 from __future__ import annotations
 

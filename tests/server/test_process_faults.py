@@ -1,4 +1,4 @@
-"""What agent code does to its process: it moves, forks, cancels, takes signals. The server goes on, or says why not."""
+"""What agent code and disks do to a server process: it goes on, or it ends in order and says why."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -42,7 +44,7 @@ def say(server: Server, text: str, chat: str) -> str:
 
 
 def test_a_tool_may_change_the_working_directory(folder: Path) -> None:
-    """Every path was resolved at the start, those that were given as relative ones too."""
+    """Every path was resolved at the start, relative ones too."""
     words = ("--log", "sqlite:///data/runs.db", "--sessions", "sqlite:///data/sessions.db")
     words += ("--audit", "data/audit.jsonl")
     (folder / "data").mkdir()
@@ -59,7 +61,7 @@ def test_a_tool_may_change_the_working_directory(folder: Path) -> None:
 
 @pytest.mark.parametrize("how", ["work fork", "block fork", "work process"])
 def test_a_forked_child_keeps_neither_port_nor_log(how: str, folder: Path) -> None:
-    """A server that was killed can be started again while a child of its tool lives on; its clients notice."""
+    """A killed server can be started again while a child of its tool lives on; its clients notice."""
     with serving(folder, agents=AGENTS) as server:
         with socket.create_connection(("127.0.0.1", server.port)) as idle:
             assert "Done." in say(server, how, "a")
@@ -98,7 +100,8 @@ def test_a_tool_that_cancels_everything_ends_the_process_in_order(how: str, fold
         assert server.wait() == 1
     said = "".join(server.lines)
     assert "Agent code cancelled the tasks of the server" in said
-    with serving(folder, agents=AGENTS) as again:
+    # The tool would do it again.
+    with serving(folder, "--in-doubt-tool", "work=fail", agents=AGENTS) as again:
         for chat, count in (("a", 2), ("b", 1)):
             answer = again.http.get(f"/api/chat/hostile/{chat}/messages")
             assert answer.status_code == 200, (answer.text, again.lines)
@@ -139,3 +142,104 @@ def ask(
         elif each["name"] == name:
             query[name] = value
     return server.http.request(method.upper(), path, params=query).status_code
+
+
+# ------------------------------------------------------------------ apps that do not load
+
+
+def test_a_hanging_import_holds_up_its_own_app_alone(folder: Path) -> None:
+    """Others are loaded and served; who asks for the app is told to come back, and the operator is told."""
+    apps = folder / "apps"
+    source = (AGENTS / "hostile" / "agent.py").read_text()
+    for name, text in (("hangs", "import time\ntime.sleep(3600)\n"), ("hostile", source)):
+        (apps / name).mkdir(parents=True)
+        (apps / name / "agent.py").write_text(text)
+    short = folder / "short"
+    short.mkdir()
+    (short / "sitecustomize.py").write_text(
+        "import adk_prism.source.app_imports as a\na.LONGEST_TURN, a.LONGEST_WAIT = 0.5, 2.0\n"
+    )
+    with serving(folder, agents=apps, packages=short) as server:
+        session = "/apps/hangs/users/u/sessions/s"
+        server.http.post(session)
+        where = {"appName": "hangs", "userId": "u", "sessionId": "s"}
+        body = where | {"newMessage": {"role": "user", "parts": [{"text": "hello"}]}}
+        answer = server.http.post("/run", json=body)
+        assert answer.status_code == 503, answer.text
+        assert int(answer.headers["retry-after"]) > 0
+        assert "still being loaded" in answer.text
+        assert set(server.http.get("/list-apps").json()) == {"hangs", "hostile"}
+        assert "Done." in say(server, "work leak task", "a")
+        assert any("app loading" in line and "app=hangs" in line for line in server.lines), (
+            server.lines
+        )
+
+
+# ------------------------------------------------------------------ damaged files
+
+
+def damage(file: Path, at: float) -> None:
+    """Write over a page of a file."""
+    data = bytearray(file.read_bytes())
+    place = int(len(data) * at) // 4096 * 4096
+    data[place : place + 4096] = b"\xa5" * 4096
+    file.write_bytes(bytes(data))
+
+
+def test_a_damaged_page_of_the_log_is_told_at_the_start(folder: Path) -> None:
+    """With the file and what to do; the server goes on with what can be read."""
+    with serving(folder, agents=AGENTS) as server:
+        for number in range(8):
+            say(server, "work leak task", f"chat-{number}")
+        server.terminate()
+        server.wait()
+    damage(folder / ".adk-prism" / "runs.db", 0.6)
+    with serving(folder, agents=AGENTS) as again:
+        assert any("is damaged" in line and "runs.db" in line for line in again.lines), again.lines
+        assert again.http.get("/health").status_code == 200
+
+
+def test_what_a_damaged_journal_lost_is_counted(folder: Path) -> None:
+    """A server that was killed leaves a journal; SQLite drops what comes after the damage without a word."""
+    with serving(folder, agents=AGENTS) as server:
+        for number in range(4):
+            say(server, "work leak task", f"chat-{number}")
+        server.kill()
+    damage(folder / ".adk-prism" / "runs.db-wal", 0.5)
+    with serving(folder, agents=AGENTS) as again:
+        told = [line for line in again.lines if "The journal of the run log" in line]
+        assert told, again.lines
+        assert "pages that were written last are lost" in told[0]
+
+
+def test_a_sound_file_is_not_suspected(folder: Path) -> None:
+    """After a kill, whose journal is whole, nothing is told."""
+    for number in range(2):
+        with serving(folder, agents=AGENTS) as server:
+            assert not any("damaged" in line for line in server.lines), server.lines
+            say(server, "work leak task", f"chat-{number}")
+            server.kill()
+
+
+def test_damaged_sessions_are_one_line(folder: Path) -> None:
+    """What, where and what to do, and no traceback."""
+    with serving(folder, agents=AGENTS) as server:
+        for number in range(8):
+            say(server, "work leak task", f"chat-{number}")
+        server.terminate()
+        server.wait()
+    for page in (0.3, 0.6):
+        damage(folder / ".adk-prism" / "sessions.db", page)
+    done = subprocess.run(
+        [sys.executable, "-m", "adk_prism.cli", "serve", str(AGENTS), "--port", "0"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    (line,) = done.stderr.splitlines()
+    assert "sessions.db" in line
+    assert "is damaged" in line
+    assert "move it away" in line
+    assert done.returncode != 0

@@ -1,4 +1,4 @@
-"""A server whose stdout and stderr cannot be written: it starts, runs end as they would, and it stops in order."""
+"""A server whose stdout and stderr cannot be written: it starts, runs and stops as ever."""
 
 from __future__ import annotations
 

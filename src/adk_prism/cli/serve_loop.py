@@ -18,10 +18,9 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from adk_prism.cli import words
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import ServerCancelled
-
-_CANCELLED = "Agent code cancelled the server while it was stopping. Start it again."
 
 LEFT_OVER = 5.0
 """Seconds for agent code and telemetry exporters; everything else is closed by then."""
@@ -32,7 +31,7 @@ def run_server(
     report: Report,
     loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
 ) -> None:
-    """Run until the server has finished. Raise what the server raises, `ServerCancelled` if it was cancelled."""
+    """Run until the server has finished. Raise what it raises, or `ServerCancelled`."""
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         loop = runner.get_loop()
         task = loop.create_task(serve, name="adk-prism server")
@@ -48,7 +47,7 @@ def _run_to_end(loop: asyncio.AbstractEventLoop, task: asyncio.Task[None], repor
             loop.run_until_complete(task)
         except BaseException as error:
             if task.cancelled():
-                raise ServerCancelled(_CANCELLED) from None
+                raise ServerCancelled(words.CANCELLED_WHILE_STOPPING) from None
             if task.done() or (isinstance(error, KeyboardInterrupt) and _is_operators()):
                 raise
             report(

@@ -1,8 +1,8 @@
 """What a command prints where nothing may be able to take it: a pipe whose reader is gone, a full disk.
 
-A line that cannot be written must neither end a run nor keep a server from starting. So stderr, and a server's
-stdout, to which agent code prints, drop what cannot be written, and say how much that was once they can be
-written again. A stream that was closed before the process began takes everything and keeps nothing.
+A line that cannot be written must neither end a run nor keep a server from starting. So stderr, and a
+server's stdout, to which agent code prints, drop what cannot be written, and say how much that was once they
+can be written again. A stream that was closed before the process began takes everything and keeps nothing.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ import io
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, TextIO
+from typing import Any, TextIO
 
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
+from adk_prism.cli import words
 
 
 class _Lossy(io.RawIOBase):
@@ -37,12 +36,12 @@ class _Lossy(io.RawIOBase):
         """Return whether it is a terminal."""
         return os.isatty(self._descriptor)
 
-    def write(self, data: ReadableBuffer) -> int:
+    def write(self, data: Any) -> int:
         """Write bytes, or drop them. Return how many there were."""
         given = bytes(data)
         try:
             if self._lost:
-                note = f"adk-prism: {self._lost} bytes could not be written ({self._why}).\n"
+                note = words.OUTPUT_LOST.format(count=self._lost, why=self._why)
                 os.write(self._descriptor, note.encode())
                 self._lost = 0
             written = os.write(self._descriptor, given)

@@ -402,6 +402,8 @@ DIR_NEEDS_APP = "--dir needs an APP: adk-prism types APP --dir AGENTS_DIR"
 
 # ---------------------------------------------------------------------- workers
 
+OUTPUT_LOST = "adk-prism: {count} bytes could not be written ({why}).\n"
+CANCELLED_WHILE_STOPPING = "Agent code cancelled the server while it was stopping. Start it again."
 WORKER_DIED = "adk-prism: worker {number} died (exit code {code}); restarting it."
 
 # ---------------------------------------------------------------------- conform

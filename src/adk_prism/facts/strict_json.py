@@ -9,7 +9,8 @@ Decides what is repaired, and how:
 - the key `constructor` of a null becomes `(constructor)`: that parser falls over it in ai 6.0.0;
 - what is nested too deep, and a number with too many digits, is cut (`runlog.json_bounds`). What enters a log
   is cut there; here it is what an older log or a file holds.
-It rewrites tokens and builds no values, so the depth of its input costs no stack. What is not JSON at all is returned unchanged.
+It rewrites tokens and builds no values, so the depth of its input costs no stack. What is not JSON at all is
+returned unchanged.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a process that agent code forks must not keep: the server's port, its connections, the lock of its log.
+"""What a child that agent code forks must not keep: the port, the connections and the lock of the server.
 
 A descriptor stays open as long as any process has it. A child of `os.fork` or `multiprocessing` would keep
-the port and the log of a server that was killed from the next one, and its clients waiting. So each child closes
-them at once. (A child that executes another program has never had them: Python marks descriptors so.)
+the port and the log of a server that was killed from the next one, and its clients waiting. So each child
+closes them at once. (A child that executes another program has never had them: Python marks descriptors so.)
 """
 
 from __future__ import annotations

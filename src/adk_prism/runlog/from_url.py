@@ -67,7 +67,6 @@ def _memory(rest: str, warn: Warn) -> RunLog:
 
 
 def _sqlite(rest: str, warn: Warn) -> RunLog:
-    del warn
     path, _, query = rest.partition("?")
     if not path.startswith("///") or not path.strip("/") or path.endswith("/"):
         raise UsageError(f"The URL of the run log has no file name; {_EXPECTED}.")
@@ -78,7 +77,7 @@ def _sqlite(rest: str, warn: Warn) -> RunLog:
             "The URL of the run log has an unknown option; expected synchronous=normal or "
             "synchronous=full."
         )
-    return SqliteLog(path.removeprefix("///"), synchronous=chosen)
+    return SqliteLog(path.removeprefix("///"), synchronous=chosen, warn=warn)
 
 
 def _redis(rest: str, warn: Warn, scheme: str) -> RunLog:

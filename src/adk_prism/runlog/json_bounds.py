@@ -6,8 +6,10 @@ would make everything that holds it unreadable, so it is cut where it enters, an
 
 - `"[cut: nested too deep]"` for what lies below the last level;
 - `"[cut: a number of 6001 digits]"`;
-- in an event that is too large, the longest texts end with `[cut: 52428800 characters]`, the longest lists with
-  `"[cut: 90000 more]"`, the largest objects with a key `[cut]`, and a file is named `[cut: a file of … bytes]`.
+- in an event that is too large, the longest texts end with `[cut: 52428800 characters]`, the longest lists
+  with
+  `"[cut: 90000 more]"`, the largest objects with a key `[cut]`, and a file is named `[cut: a file of …
+  bytes]`.
 
 Bytes in, bytes out: the same object if nothing is cut. Depth costs no stack. Pure.
 """
@@ -20,7 +22,8 @@ from typing import Any
 import msgspec
 
 MAX_DEPTH = 128
-"""Levels of a record. Of the readers pydantic's takes the fewest, 200; some wrap the value ten levels deep."""
+"""Levels of a record. Of the readers pydantic's takes the fewest, 200; some wrap the value ten levels
+deep."""
 
 MAX_VALUE_DEPTH = 100
 """Levels of a value that agent code or a client makes: an event around it stays below `MAX_DEPTH`."""
@@ -29,8 +32,8 @@ MAX_DIGITS = 4_000
 """Digits of a number: Python reads and writes 4,300."""
 
 MAX_BYTES = 32 * 1024**2
-"""Of one record, the start of a run apart, whose message the server limits (`--history-limit`). No model reads
-as much: two million tokens are eight MiB."""
+"""Of one record, the start of a run apart, whose message the server limits (`--history-limit`). No model
+reads as much: two million tokens are eight MiB."""
 
 TOO_DEEP = "[cut: nested too deep]"
 
@@ -160,7 +163,7 @@ def shrink(value: Json, most: int) -> Json:
 
 
 def size_of(value: Json) -> int:
-    """Return about how many bytes a value has as JSON. One that occurs often counts as often, and costs once."""
+    """Return about how many bytes a value has as JSON. What occurs often is counted as often."""
     return _measure(value, {})
 
 

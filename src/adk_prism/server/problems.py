@@ -28,7 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
-from adk_prism.errors import Draining, NotBuilt, PrismError, TooMany, Unauthorized
+from adk_prism.errors import AppLoading, Draining, NotBuilt, PrismError, TooMany, Unauthorized
 from adk_prism.server.error_text_store import ErrorTexts
 from adk_prism.server.observability.request_tracking import CURRENT_REQUEST
 from adk_prism.server.problem_format import MEDIA_TYPE, TEXT_TYPE, wants_text
@@ -230,7 +230,7 @@ def headers_of(error: Exception) -> Mapping[str, str] | None:
         return error.headers
     if isinstance(error, Unauthorized):
         return {"www-authenticate": error.challenge or CHALLENGE}
-    if isinstance(error, TooMany):
+    if isinstance(error, TooMany | AppLoading):
         return {"retry-after": str(max(1, ceil(error.retry_after)))}
     return None
 

@@ -5,8 +5,9 @@ work is refused, the drain hooks finish or hand over what runs, within the grace
 stops listening and closes. A second SIGTERM or SIGINT stops it at once. A second SIGHUP does not: a terminal
 that closes sends one to every process, and the parent of workers passes it on as well.
 
-Agent code runs in the same process. Signal handlers that it installs are replaced by ours again. If it cancels
-the tasks of the server, which includes those that write the log, the server drains, stops and says why.
+Agent code runs in the same process. Signal handlers that it installs are replaced by ours again. If it
+cancels the tasks of the server, which includes those that write the log, the server drains, stops and says
+why.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ HANGUP: int | None = getattr(signal, "SIGHUP", None)
 """There is none on Windows."""
 
 CANCELLED = (
-    "Agent code cancelled the tasks of the server, those that write the log among them, so the server stopped."
+    "Agent code cancelled the tasks of the server, those that write the log among them, so it stopped."
     " Start it again: what ran is taken up or ended then."
 )
 MOST_CANCELLATIONS = 100
@@ -157,7 +158,9 @@ class _DrainingServer(uvicorn.Server):
             if signal.getsignal(number) != self.handle_exit:
                 signal.signal(number, self.handle_exit)
                 name = signal.Signals(number).name
-                detail = f"Agent code replaced the handler of {name}; the server's is in place again."
+                detail = (
+                    f"Agent code replaced the handler of {name}; the server's is in place again."
+                )
                 self._report(Diagnostic(kind="signal handler replaced", detail=detail))
 
     async def main_loop(self) -> None:

@@ -129,7 +129,9 @@ def make_context(
         recorded=_recorded_runs(settings, recording, lifecycle, report),
         idempotency=idempotency,
         starter=RunStarter(lifecycle, apps, talk, idempotency, resent, client_state, settings),
-        evaluator=Evaluator(apps, talk, readable, chats, Path(settings.data_dir).absolute(), report),
+        evaluator=Evaluator(
+            apps, talk, readable, chats, Path(settings.data_dir).absolute(), report
+        ),
         files=files,
         observability=observability,
         lifecycle=lifecycle,

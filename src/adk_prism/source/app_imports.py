@@ -2,7 +2,9 @@
 
 An app's module runs whatever its author wrote: it may sleep, use the network or load a model. So it is
 imported in its own thread, and streams continue meanwhile. Imports of one process run one after the other:
-they share `sys.modules` and the environment.
+they share `sys.modules` and the environment. One that takes longer than `LONGEST_TURN` does not keep the
+others waiting, and is reported; whoever asks for its app is told to come back (`AppLoading`) after
+`LONGEST_WAIT`.
 
 An app that failed is tried again when its files have changed. With `reloads` so is one that was imported:
 when it is used next, and its code has changed, it is imported again. Runs in progress keep the Runner that
@@ -19,17 +21,56 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from google.adk.runners import Runner
 
-from adk_prism.errors import AppFailed
+from adk_prism.errors import AppFailed, AppLoading
 from adk_prism.source.app_folder import Stamp, code_of, stamp_of_import
 from adk_prism.source.served_folders import ServedFolders
 
-_ONE_AT_A_TIME = threading.Lock()
+LONGEST_TURN = 10.0
+"""Seconds after which other apps are imported beside one that is still being imported."""
+
+LATER = 10.0
+"""Seconds after which it is worth asking for such an app again."""
+
+LONGEST_WAIT = 30.0
+"""Seconds for which a request waits for its app. Below what proxies wait for an answer."""
+
+
+class _Turns:
+    """Lets one import run at a time, unless it takes too long."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._holder: object = None
+        self._since = 0.0
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for the turn, and hold it."""
+        own = object()
+        with self._changed:
+            while self._holder is not None:
+                left = self._since + LONGEST_TURN - time.monotonic()
+                if left <= 0:
+                    break
+                self._changed.wait(left)
+            self._holder, self._since = own, time.monotonic()
+        try:
+            yield
+        finally:
+            with self._changed:
+                if self._holder is own:
+                    self._holder = None
+                    self._changed.notify_all()
+
+
+_TURNS = _Turns()
 """One for the process, as `sys.modules` and `os.environ` are."""
 
 _NEEDS_LOOP = ("no running event loop", "no current event loop")
@@ -58,9 +99,15 @@ class Imports:
     """The apps that were imported, those that failed, and those that are being imported."""
 
     def __init__(
-        self, apps: ServedFolders, report_failure: ReportFailure, replaced: Replaced | None = None
+        self,
+        apps: ServedFolders,
+        report_failure: ReportFailure,
+        replaced: Replaced | None = None,
+        report_slow: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """With `replaced`, apps are imported again when their code changes."""
+        """With `replaced`, apps are imported again when their code changes. `report_slow` is called with the
+        name of an app that takes very long."""
+        self._report_slow = report_slow
         self._apps = apps
         self._report_failure = report_failure
         self._replaced = replaced
@@ -79,12 +126,20 @@ class Imports:
         return self._loaded
 
     async def load(self, name: str) -> Runner:
-        """Return an app's Runner; import the app the first time. Raise `AppFailed`."""
+        """Return an app's Runner; import the app the first time. Raise `AppFailed` or `AppLoading`."""
         runner = self._loaded.get(name)
         if runner is not None and not await self._has_changed(name):
             return runner
+        loading = asyncio.wrap_future(self._begun(name, asyncio.get_running_loop()))
         try:
-            return await asyncio.wrap_future(self._begun(name, asyncio.get_running_loop()))
+            return await asyncio.wait_for(asyncio.shield(loading), LONGEST_WAIT)
+        except TimeoutError:
+            if loading.done():
+                raise  # raised by the app itself
+            self._report_slow(name)
+            raise AppLoading(
+                f"The app {name!r} is still being loaded; try again later.", LATER
+            ) from None
         except AppFailed as error:
             raise _again(error) from None
 
@@ -133,7 +188,7 @@ class Imports:
 
     def _run(self, name: str, future: Future[Runner], loop: asyncio.AbstractEventLoop) -> None:
         try:
-            with _ONE_AT_A_TIME:
+            with _TURNS.turn():
                 runner = self._current(name) or self._import(name, loop)
         except BaseException as error:  # Every waiting caller must get it.
             self._end(name)

@@ -89,7 +89,9 @@ class Apps:
         self._given = runners
         replaced = self._retire if reloads else None
         self._imports = (
-            Imports(folder, self._report_failure, replaced) if folder is not None else None
+            Imports(folder, self._report_failure, replaced, self._report_slow)
+            if folder is not None
+            else None
         )
         self._report = report
         self._local: dict[str, tuple[Runner, LocalApp]] = {}
@@ -340,6 +342,12 @@ class Apps:
             f"Reference: {correlation}.",
             correlation=correlation,
         )
+
+    def _report_slow(self, name: str) -> None:
+        detail = (
+            "The app is still being imported; others are served. What does its module wait for?"
+        )
+        self._report(Diagnostic(kind="app loading", detail=detail, app=name))
 
     def _retire(self, name: str, old: Runner) -> None:
         """Keep a Runner that was replaced, for the runs that began with it."""

@@ -1,9 +1,9 @@
 """JSON that every reader accepts, from values that agents make.
 
 Decides what becomes of a value that JSON cannot hold: a lone surrogate is replaced, NaN and the
-infinities are null, a cycle, too deep a nest or too long a number is cut and marked (`runlog.json_bounds`), an
-object of a type that Pydantic does not know is its `repr`, as ADK does for state. Nothing is raised: an event with one bad value is
-better than no event. This is the slow path; ordinary events do not take it.
+infinities are null, a cycle, too deep a nest or too long a number is cut and marked (`runlog.json_bounds`),
+an object of a type that Pydantic does not know is its `repr`, as ADK does for state. Nothing is raised: an
+event with one bad value is better than no event. This is the slow path; ordinary events do not take it.
 """
 
 from __future__ import annotations

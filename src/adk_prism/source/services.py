@@ -41,6 +41,7 @@ from google.adk.sessions.base_session_service import BaseSessionService
 
 from adk_prism.errors import UsageError
 from adk_prism.runlog.private_files import below, make_file, make_folder, tighten
+from adk_prism.runlog.sqlite.damage import damage_of
 from adk_prism.source.app_folder import AppFolder
 from adk_prism.source.session_cache import SessionCache, cached_sessions
 
@@ -243,7 +244,10 @@ def _sqlite_problem(file: Path) -> str:
         return ""
     with file.open("rb") as opened:
         begin = opened.read(len(_SQLITE_BEGIN))
-    return "" if begin in (b"", _SQLITE_BEGIN) else "is not a SQLite database"
+    if begin not in (b"", _SQLITE_BEGIN):
+        return "is not a SQLite database"
+    damage = damage_of(file)
+    return f"is damaged ({damage}); restore a copy of it, or move it away" if damage else ""
 
 
 # ---------------------------------------------------------------------- default storage

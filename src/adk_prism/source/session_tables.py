@@ -114,10 +114,10 @@ async def _remove_in_database(
 async def mend_events(service: BaseSessionService, key: SessionKey) -> int:
     """Rewrite the stored events of a session that ADK cannot read back; return how many there were.
 
-    ADK's SQLite service writes events that it then refuses to read: nested up to 255 levels, of which it reads
-    200, or with a number of more digits than Python reads. One of them makes the whole session unreadable. What
-    is beyond the bounds is cut, and says so; of an event that is no event only who, when and a note remain.
-    The other services keep what they can read.
+    ADK's SQLite service writes events that it then refuses to read: nested up to 255 levels, of which it
+    reads 200, or with a number of more digits than Python reads. One of them makes the whole session
+    unreadable. What is beyond the bounds is cut, and says so; of an event that is no event only who, when and
+    a note remain. The other services keep what they can read.
     """
     connection = sqlite_connection(service)
     if connection is None:

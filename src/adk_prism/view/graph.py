@@ -26,10 +26,11 @@ EdgeKind = Literal["sequence", "transfer", "delegation", "tool"]
 _CARRYING: frozenset[EdgeKind] = frozenset(("sequence", "transfer"))
 
 MOST_SOURCES = 100
-"""Nodes that lead to one other, at most, the last of them: each node of a wide wave leads to each of the next,
-and the passages of two waves of 5,000 would be 25 million."""
+"""Nodes that lead to one other, at most, the last of them: each node of a wide wave leads to each of the
+next, and the passages of two waves of 5,000 would be 25 million."""
 MOST_KEYS = 50
-"""Keys that an edge shows; `moreKeys` counts the others. Each of a thousand nodes passes the whole state on."""
+"""Keys that an edge shows; `moreKeys` counts the others. Each of a thousand nodes passes the whole state
+on."""
 
 
 class Edge(Struct, frozen=True):

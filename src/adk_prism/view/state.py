@@ -158,7 +158,7 @@ class StateFilm:
         return changes
 
     def _written_between(self, before: int, after: int) -> list[str]:
-        """Return the keys that were written after a cursor and up to another, in order of first appearance."""
+        """Return the keys written after a cursor and up to another, in order of first appearance."""
         since = bisect_right(self._writes, before, key=lambda write: write[0])
         until = bisect_right(self._writes, after, key=lambda write: write[0])
         return sorted({key for _, key in self._writes[since:until]}, key=self._places.__getitem__)

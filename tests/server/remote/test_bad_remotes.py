@@ -123,6 +123,33 @@ async def _garbage(wire: Wire) -> None:
     await wire.send(b"data: {nonsense\n\n")
 
 
+async def _page(wire: Wire) -> None:
+    await wire.send(b"<html>\n<body>Sign in</body>\n</html>\n")
+    await wire.end()
+
+
+async def _other_lines(wire: Wire) -> None:
+    await wire.send(b"<html>\r\n<body>Sign in</body>\r\n\r\n</html>")
+    await wire.end()
+
+
+async def _any_bytes(wire: Wire) -> None:
+    await wire.send(bytes(range(256)) * 40)
+    await wire.end()
+
+
+async def _half_an_event(wire: Wire) -> None:
+    await wire.send(b'data: {"author":"root","content":{"par')
+    await wire.end()
+
+
+async def _comments(wire: Wire) -> None:
+    await wire.event(event("Hello", partial=True))
+    while not wire.writer.is_closing():
+        await wire.send(b": keep-alive\n\n")
+        await asyncio.sleep(0.01)  # a proxy that keeps the connection of a dead agent open
+
+
 async def _other_json(wire: Wire) -> None:
     await wire.send(b'data: {"weather":"fine"}\n\n')
 
@@ -134,6 +161,17 @@ async def _deep(wire: Wire) -> None:
 async def _deep_value(wire: Wire) -> None:
     nest = b"[" * 20_000 + b"]" * 20_000
     await wire.send(b'data: {"author":"root","actions":{"stateDelta":{"a":' + nest + b"}}}\n\n")
+    await wire.event(event("Done.", id="e2", finishReason="STOP"))
+    await wire.end()
+
+
+async def test_a_deep_value_is_cut(far: Loopback, fronted: Fronted) -> None:
+    """The rest of the run is as the remote sent it."""
+    far.run = _deep_value
+    async with fronted(far.url) as chat:
+        run = (await chat.say()).headers["x-prism-run"]
+        assert await chat.outcome() == ("finished", "")
+        assert "[cut: nested too deep]" in (await chat.http.get(f"/api/runs/{run}/recording")).text
 
 
 @pytest.mark.parametrize(
@@ -144,9 +182,13 @@ async def _deep_value(wire: Wire) -> None:
         (_slow_drip, "within 0.5 seconds"),
         (_silence, "within 0.5 seconds"),
         (_garbage, "not an ADK event"),
+        (_page, "no stream of events"),
+        (_other_lines, "no stream of events"),
+        (_any_bytes, "no stream of events"),
+        (_half_an_event, "no stream of events"),
+        (_comments, "within 0.5 seconds"),
         (_other_json, "not an ADK event"),
         (_deep, "not an ADK event"),
-        (_deep_value, "not an ADK event"),
     ],
 )
 async def test_hostile_streams(
@@ -165,6 +207,24 @@ async def test_hostile_streams(
         assert await chat.outcome() == ("failed", "remote-failed")
         assert any(says in each.detail for each in reports if each.kind == "remote failed")
         await _keeps_serving(chat)
+
+
+@pytest.mark.parametrize("rest", [b'data: {"author":"root","con', b"<html>502</html>\n\n"])
+async def test_a_stream_that_is_cut_off_is_not_finished(
+    far: Loopback, fronted: Fronted, rest: bytes
+) -> None:
+    """An answer of a tool was whole; what came after it was not, and the session has no more of the run."""
+
+    async def cut(wire: Wire) -> None:
+        response = {"functionResponse": {"id": "c", "name": "f", "response": {}}}
+        await wire.event(event(content={"role": "user", "parts": [response]}))
+        await wire.send(rest)
+        await wire.end()
+
+    far.run = cut
+    async with fronted(far.url) as chat:
+        assert '"type":"error"' in (await chat.say()).text
+        assert (await chat.outcome())[0] == "failed"
 
 
 async def test_ten_megabytes(far: Loopback, fronted: Fronted) -> None:

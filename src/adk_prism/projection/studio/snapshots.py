@@ -31,11 +31,11 @@ class Snapshot(Struct, frozen=True, gc=False):
 
 
 LARGEST = 256 * 1024
-"""Bytes of a state that is shown whole. Of a larger one a snapshot has what was written last, and says under the
-key `[cut]` how many keys are missing."""
+"""Bytes of a state that is shown whole. Of a larger one a snapshot has what was written last, and says under
+the key `[cut]` how many keys are missing."""
 BUDGET = 8 * 1024**2
-"""Bytes of all snapshots of a run, after which each has `SMALL`: every frame has one, so the frames of a run with
-thousands of keys would be a thousand times its size."""
+"""Bytes of all snapshots of a run, after which each has `SMALL`: every frame has one, so the frames of a run
+with thousands of keys would be a thousand times its size."""
 SMALL = 4 * 1024
 _CUT = "[cut]"
 

@@ -37,6 +37,7 @@ from adk_prism.runlog.run_digest import RunDigest
 from adk_prism.runlog.run_query import RunQuery
 from adk_prism.runlog.run_state import not_open, trimmed
 from adk_prism.runlog.sqlite import notes, pieces, queries, run_search
+from adk_prism.runlog.sqlite.damage import damage_of, lost_in_journal
 from adk_prism.runlog.sqlite.file import DatabaseFile, FileLock, Synchronous, prepare
 from adk_prism.runlog.sqlite.reader import SqliteReader
 from adk_prism.runlog.sqlite.writer import STORE_ERRORS, UNAVAILABLE, SqliteWriter, reason_of
@@ -83,8 +84,9 @@ class SqliteStore:
 
     is_shared = False
 
-    def __init__(self, path: Path, synchronous: Synchronous) -> None:
+    def __init__(self, path: Path, synchronous: Synchronous, warn: Callable[[str], None]) -> None:
         self.path = path
+        self._warn = warn
         self.synchronous: Synchronous = synchronous
         self._opened: _Opened | None = None
         self._number = 0
@@ -100,7 +102,7 @@ class SqliteStore:
 
     async def open(self) -> Sequence[StoredRun]:
         try:
-            opened = await asyncio.to_thread(_open, self.path.absolute(), self.synchronous)
+            opened = await asyncio.to_thread(_open, self.path, self.synchronous, self._warn)
         except STORE_ERRORS as error:
             raise LogError(f"The run log cannot be opened: {reason_of(error)}.") from error
         self._opened = opened
@@ -315,13 +317,28 @@ def _checkpoint(connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
 
-def _open(path: Path, synchronous: Synchronous) -> _Opened:
-    """Open the file for this process alone, and read what is in it."""
+def _warn_of_damage(path: Path, warn: Callable[[str], None]) -> None:
+    """Say what of a file cannot be read, before SQLite meets it."""
+    if lost := lost_in_journal(path):
+        warn(
+            f"The journal of the run log {path} is damaged: up to {lost} pages that were written last are"
+            " lost, and the newest entries of runs with them. Such runs end as failed."
+        )
+    if damage := damage_of(path):
+        warn(
+            f"The run log {path} is damaged ({damage}): some runs cannot be read. Stop it, keep a copy,"
+            f" and write what can be read into a new file: sqlite3 {path} .recover | sqlite3 NEW."
+        )
+
+
+def _open(path: Path, synchronous: Synchronous, warn: Callable[[str], None]) -> _Opened:
+    """Open the file for this process alone, and read what is in it; `warn` of damage."""
     file = DatabaseFile(path, synchronous)
     file.create()
     with ExitStack() as undo:
         lock = FileLock(f"{path}.lock")
         undo.callback(lock.release)
+        _warn_of_damage(path, warn)
         writing = file.connect()
         undo.callback(writing.close)
         prepare(writing)
@@ -354,7 +371,9 @@ class SqliteLog(BufferedLog):
         synchronous: Synchronous = "normal",
         tail_bytes: int = TAIL_BYTES,
         clock: Callable[[], float] = time.time,
+        warn: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """`warn` is told of damage that is found when the file is opened."""
         self.path = Path(path).absolute()  # agent code may change the working directory
-        store = SqliteStore(self.path, synchronous)
+        store = SqliteStore(self.path, synchronous, warn)
         super().__init__(store, tail_bytes=tail_bytes, clock=clock)

@@ -60,7 +60,8 @@ QueryUser = Annotated[str, Depends(_query_user)]
 
 
 LARGEST_NUMBER = 10**15 - 1
-"""Of a cursor or any other number of a request: exact in every JSON reader, and no store holds a larger one."""
+"""Of a cursor or any other number of a request: exact in every JSON reader, and no store holds a larger
+one."""
 
 Cursor = Annotated[int, Path(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)]
 """`{cursor}` of a path."""

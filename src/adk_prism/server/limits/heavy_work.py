@@ -1,9 +1,9 @@
 """How many large runs are computed at a time: views, films, shared files, messages, comparisons, eval cases.
 
-What is computed of a run takes time and memory in proportion to it, and one caller, perhaps with a share link,
-could ask for a large one a hundred times. So of large runs each caller has one at a time and the process two;
-a few requests wait, and any more are refused: 429 to a caller who asks for too much, 503 if it is the server
-that has too much to do, both with `Retry-After`. Small runs, nearly all, are not counted.
+What is computed of a run takes time and memory in proportion to it, and one caller, perhaps with a share
+link, could ask for a large one a hundred times. So of large runs each caller has one at a time and the
+process two; a few requests wait, and any more are refused: 429 to a caller who asks for too much, 503 if it
+is the server that has too much to do, both with `Retry-After`. Small runs, nearly all, are not counted.
 """
 
 from __future__ import annotations

@@ -117,7 +117,9 @@ class ArtifactRoutes:
         return await self._load(place, version)
 
     async def load_artifact(
-        self, place: PathPlace, version: int | None = Query(None, gt=-_HIGHEST_VERSION, lt=_HIGHEST_VERSION)
+        self,
+        place: PathPlace,
+        version: int | None = Query(None, gt=-_HIGHEST_VERSION, lt=_HIGHEST_VERSION),
     ) -> types.Part | None:
         """Return the content of an artifact: its last version, or the one asked for."""
         return await self._load(place, version)

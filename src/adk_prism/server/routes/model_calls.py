@@ -30,7 +30,10 @@ def routes(calls: ModelCalls, log: RunLog) -> APIRouter:
 
     @router.get("/{run}/model-calls", response_class=Response)
     async def model_calls(
-        caller: CallerOf, run: Run, cursor: int = Query(0, ge=0, le=LARGEST_NUMBER), previous: bool = False
+        caller: CallerOf,
+        run: Run,
+        cursor: int = Query(0, ge=0, le=LARGEST_NUMBER),
+        previous: bool = False,
     ) -> Response:
         """Return the model calls of a run in order, or the one at a cursor.
 

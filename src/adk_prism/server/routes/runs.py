@@ -153,7 +153,11 @@ class RunsRoutes:
                 yield line
 
     async def file(
-        self, run: Run, cursor: Cursor, part: str, range_: Annotated[str, Header(alias="Range")] = ""
+        self,
+        run: Run,
+        cursor: Cursor,
+        part: str,
+        range_: Annotated[str, Header(alias="Range")] = "",
     ) -> Response:
         """Return a file that an event of the run holds or refers to."""
         return await self.files.answer(run, cursor, part, range_)
