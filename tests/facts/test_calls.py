@@ -462,8 +462,16 @@ CASES = [
         [
             whole(call("helper", "c1")),
             event(author="deep", path="agent@1/helper@c1/deep@1", output=1),
+            event({"text": "Hi."}),
         ],
-        ["call c1 helper {}", "delegated c1", "output 1"],
+        [
+            "call c1 helper {}",
+            "delegated c1",
+            "output 1",
+            "begin text-4.0 by=agent",
+            "grow text-4.0 'Hi.'",
+            "end text-4.0",
+        ],
     ),
     Case(
         "with the answer of an agent all that its agents asked is over",

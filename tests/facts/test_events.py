@@ -14,7 +14,7 @@ from tests.recordings.library import CAPTURES, RECORDINGS, load
 from adk_prism.facts import model as fact
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.unknown_fields import MOST, unknown_fields
-from adk_prism.runlog.entry import AgentEvent, Entry, RunStarted
+from adk_prism.runlog.entry import AgentEvent, Entry, Outcome, RunStarted
 
 IMAGE = {"inlineData": {"mimeType": "image/png", "data": "AAAA", "displayName": "a.png"}}
 CODE = {"executableCode": {"language": "PYTHON", "code": "1"}}
@@ -115,11 +115,25 @@ BESIDE = [
         ["artifact a.txt 0", "artifact b.txt 2"],
     ),
     Case("a transfer", [event(actions={"transferToAgent": "billing"})], ["transfer billing"]),
-    Case("a node's output", [event(output={"n": 1})], ['output {"n": 1}']),
+    Case(
+        "a node's output, which is the answer of a run that says nothing",
+        [event(output={"n": 0}), event(output={"n": 1})],
+        ['output {"n": 0}', 'output {"n": 1}', *said('{\n "n": 1\n}', at="text-output")],
+    ),
+    Case(
+        "an output that is text",
+        [event(output="Done.")],
+        ['output "Done."', *said("Done.", at="text-output")],
+    ),
+    Case(
+        "a node's output beside text",
+        [event({"text": "Hi."}), event(output={"n": 1})],
+        [*said("Hi."), 'output {"n": 1}'],
+    ),
     Case(
         "false is an output, null is none",
         [event(output=False), event() | {"output": None}],
-        ["output false"],
+        ["output false", *said("false", at="text-output")],
     ),
     Case("the app's own metadata", [event(customMetadata={"k": 1})], ['custom {"k": 1}']),
     Case(
@@ -286,7 +300,11 @@ ODD = [
     Case("an event that is no object", [b"[1]"], ["unknown event [1]"]),
     Case("an event that is no JSON", [b"{oops"], ['unknown event "{oops"']),
     Case("an event of another shape", [b'{"content":5}'], ['unknown event {"content":5}']),
-    Case("NaN", [b'{"author":"agent","output":{"a":NaN}}'], ['output {"a":null}']),
+    Case(
+        "NaN",
+        [b'{"author":"agent","output":{"a":NaN}}'],
+        ['output {"a":null}', *said('{\n "a": null\n}', at="text-output")],
+    ),
     Case(
         "half a surrogate pair",
         [b'{"author":"agent","content":{"parts":[{"text":"\\ud800"}]}}'],
@@ -306,8 +324,11 @@ ODD = [
     ),
     Case(
         "too deep for any reader",
-        [b'{"author":"agent","output":' + b"[" * 3000 + b"]" * 3000 + b"}"],
-        ["output " + "[" * 127 + '"[cut: nested too deep]"' + "]" * 127],
+        [
+            event({"text": "Hi."}),
+            b'{"author":"agent","output":' + b"[" * 3000 + b"]" * 3000 + b"}",
+        ],
+        [*said("Hi."), "output " + "[" * 127 + '"[cut: nested too deep]"' + "]" * 127],
     ),
     Case(
         "a number that no double holds, in an error",
@@ -463,3 +484,8 @@ def test_an_answer_can_be_a_mixture() -> None:
         "answer c1 1",
         *said("Done.", at="text-2.3"),
     ]
+
+
+@pytest.mark.parametrize("outcome", ["waiting", "failed", "cancelled"])
+def test_an_output_is_no_answer_of_a_run_that_did_not_finish(outcome: Outcome) -> None:
+    assert told(event(output="Done."), outcome=outcome) == ['output "Done."']

@@ -1,4 +1,4 @@
-"""Events without an invocation, as agents yield them that do not name it: they belong to the run that they are of."""
+"""Events without an invocation, as agents yield them that do not name it, belong to the run they are of."""
 
 from __future__ import annotations
 

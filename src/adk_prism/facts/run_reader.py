@@ -34,6 +34,7 @@ from adk_prism.facts.model import (
     TakenOver,
 )
 from adk_prism.facts.open_nodes import OpenNodes
+from adk_prism.facts.output_text import OutputText
 from adk_prism.facts.resume_repeats import Retries
 from adk_prism.facts.text_delta import TextDeltas
 from adk_prism.runlog.entry import (
@@ -71,6 +72,7 @@ class Reader:
         """By the node or call that runs them."""
         self._nodes: DerivedNodes | OpenNodes = DerivedNodes()
         self._retries = Retries()
+        self._output = OutputText()
         self._turns: Turns | None = None
         """For a live run; any other run is one message."""
 
@@ -115,6 +117,7 @@ class Reader:
 
     def _read(self, cursor: int, event: bytes) -> list[Fact]:
         facts = self._retries.feed(_read_event(self._events, cursor, event))
+        self._output.feed(facts)
         added = self._annotate(cursor, facts, self._events.text)
         facts = self._nodes.feed(facts)
         if added:
@@ -209,6 +212,8 @@ class Reader:
             for fact in annotator.end(cursor, out, cut_off, answered=answered)
         ]
         out = [*self._nodes.feed(out), *self._nodes.end(record.outcome), *added]
+        if answered and self._turns is None:
+            out.extend(self._output.end())
         if self._turns is not None:
             out = self._turns.end(out)
         else:

@@ -749,7 +749,7 @@ CASES = [
             data("artifact", {"filename": "f", "version": 2}),
             data("transfer", {"to": "b", "reason": "c"}),
             data("output", {"author": "agent", "path": "", "output": {"n": 1}}),
-            *stepped(),
+            *stepped(*text('{\n  "n": 1\n}', "text-output")),
             *finish(),
         ],
     ),

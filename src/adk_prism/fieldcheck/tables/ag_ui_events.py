@@ -60,16 +60,16 @@ TEXTS: dict[str, Chunk] = {
         (fact.BlockBegan, *_USER), "messageId role name subagentRunId metadata"
     ),
     "TEXT_MESSAGE_CONTENT": _event(
-        (fact.BlockGrew, *_USER), "messageId delta", subagentRunId=_OPENED, metadata=_OPENED
+        (fact.BlockGrew, *_USER), "messageId delta subagentRunId", metadata=_OPENED
     ),
-    "TEXT_MESSAGE_END": _event((*_ENDED, *_USER), "messageId metadata", subagentRunId=_OPENED),
+    "TEXT_MESSAGE_END": _event((*_ENDED, *_USER), "messageId subagentRunId metadata"),
     "REASONING_START": _event((fact.BlockBegan,), "messageId subagentRunId", metadata=_NOBODY),
     "REASONING_MESSAGE_START": _event((fact.BlockBegan,), "messageId role subagentRunId metadata"),
     "REASONING_MESSAGE_CONTENT": _event(
-        (fact.BlockGrew,), "messageId delta", subagentRunId=_OPENED, metadata=_OPENED
+        (fact.BlockGrew,), "messageId delta subagentRunId", metadata=_OPENED
     ),
-    "REASONING_MESSAGE_END": _event(_ENDED, "messageId metadata", subagentRunId=_OPENED),
-    "REASONING_END": _event(_ENDED, "messageId", subagentRunId=_OPENED, metadata=_NOBODY),
+    "REASONING_MESSAGE_END": _event(_ENDED, "messageId subagentRunId metadata"),
+    "REASONING_END": _event(_ENDED, "messageId subagentRunId", metadata=_NOBODY),
     "REASONING_ENCRYPTED_VALUE": _event(
         (fact.BlockBegan, fact.BlockEnded, fact.CallRequested),
         "subtype entityId encryptedValue subagentRunId",
@@ -98,14 +98,12 @@ CALLS: dict[str, Chunk] = {
     ),
     "TOOL_CALL_ARGS": _event(
         (fact.CallInputGrew, fact.CallRequested, *_CODE),
-        "toolCallId delta",
-        subagentRunId=_OPENED,
+        "toolCallId delta subagentRunId",
         metadata=_OPENED,
     ),
     "TOOL_CALL_END": _event(
         (fact.CallRequested, fact.CallAbandoned, fact.RunOver, *_CODE),
-        "toolCallId metadata",
-        subagentRunId=_OPENED,
+        "toolCallId subagentRunId metadata",
     ),
     "TOOL_CALL_RESULT": _event(
         (*_ANSWERS, fact.CodeResultShown, fact.RunOver),
