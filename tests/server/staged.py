@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from google.adk.agents import LlmAgent
 from google.adk.apps.app import App, ResumabilityConfig
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
+from google.adk.memory.base_memory_service import BaseMemoryService
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import BaseSessionService
@@ -150,6 +151,7 @@ async def staging(
     log: RunLog | None = None,
     authenticate: Authenticate | None = None,
     plugins: Sequence[BasePlugin] = (),
+    memory: BaseMemoryService | None = None,
     **settings: Any,
 ) -> AsyncIterator[Stage]:
     """Serve one app."""
@@ -163,6 +165,7 @@ async def staging(
         app=app,
         session_service=service or InMemorySessionService(),
         artifact_service=InMemoryArtifactService(),
+        memory_service=memory,
     )
     reports: list[Diagnostic] = []
     prism = Prism(

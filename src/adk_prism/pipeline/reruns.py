@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from adk_prism.diagnostics import Diagnostic, Report
@@ -18,6 +20,7 @@ from adk_prism.errors import Conflict, Gone, PrismError, Unprocessable
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.conversation import Conversations, Start
 from adk_prism.pipeline.forks import ForkRequest, Forks
+from adk_prism.pipeline.model_calls import ModelCalls
 from adk_prism.pipeline.recorded_answers import RecordedAnswers
 from adk_prism.pipeline.runs import Runs, new_run
 from adk_prism.pipeline.turns import ChatRun, Turn
@@ -36,6 +39,7 @@ from adk_prism.source.apps import Apps
 from adk_prism.source.request import Variant
 from adk_prism.source.rerun.changed_app import Changes, changed_runner
 from adk_prism.source.rerun.recorded_calls import RecordedCalls
+from adk_prism.source.rerun.recorded_memory import RecordedMemory, recorded_memory
 from adk_prism.source.rerun.recorded_tools import RecordedTools, stored_artifacts
 
 MOST_WARNED = 100
@@ -146,11 +150,19 @@ class Reruns:
             tools=changes.tools,
         )
         is_recorded = changes.tools == "recorded"
+        if is_recorded and (memory := await self._memory(turn)) is not None:
+            runner.memory_service = memory
         artifacts = stored_artifacts(self._apps.artifact_service(origin.app), origin)
         state = await self._chats.state_before(turn.first.summary.run)
         tools = RecordedTools(RecordedCalls(runs), artifacts, state)
         variant = Variant(runner=runner, repeats=repeats, tools=tools if is_recorded else None)
         return _Plan(turn, variant, RecordedAnswers(runs))
+
+    async def _memory(self, turn: Turn) -> RecordedMemory | None:
+        calls = ModelCalls(self._log)
+        found = [await calls.of_run(each.summary.run) for each in turn.runs]
+        runs: list[list[dict[str, Any]]] = msgspec.json.decode(msgspec.json.encode(found))
+        return recorded_memory(call for each in runs for call in each)
 
     async def _turn(self, run: RunId) -> Turn:
         """Return the message that a run belongs to, also one that was taken back."""
