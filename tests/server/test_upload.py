@@ -282,7 +282,7 @@ BAD = [
     Bad("goes on after the end", b"".join([*lines("tool"), lines("tool")[-1]]), says="end"),
     Bad("no events", b'{"a": 1}\n{"b": 2}\n', says="Line 1"),
     Bad("cut list", as_list(events_of("text"))[:-50], says="truncated", kind="application/json"),
-    Bad("too deep", b'{"author":"a","x":"authType","y":' + b"[" * 400 + b"]" * 400 + b"}\n"),
+    Bad("too deep", b'{"author":"a","x":"authType","y":' + b"[" * 5000 + b"]" * 5000 + b"}\n"),
     Bad("text", b"{}", 415, kind="text/plain"),
     Bad("form", b"{}", 415, kind="application/x-www-form-urlencoded"),
     Bad("no type", b"{}", 415, kind=""),

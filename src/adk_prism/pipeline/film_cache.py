@@ -70,18 +70,22 @@ class Films:
         """
         try:
             summary = await self._log.summary(run)
-            kept = self._kept.setdefault(run, _Kept(self._prices))
-            self._kept.move_to_end(run)
-            async with kept.lock:
-                await feed_run(self._log, run, kept.film.feed, kept.film.last)
-                kept.bytes = summary.bytes
-                self._forget()
-                self._expire(run, kept)
-                yield kept.film
-        except BaseException:
-            # Gone from the log, not readable, or left halfway: nothing half folded is kept.
-            self._kept.pop(run, None)
+        except Exception:
+            self._kept.pop(run, None)  # gone from the log
             raise
+        kept = self._kept.setdefault(run, _Kept(self._prices))
+        self._kept.move_to_end(run)
+        async with kept.lock:
+            try:
+                await feed_run(self._log, run, kept.film.feed, kept.film.last)
+            except BaseException:
+                # Not readable, or left halfway: nothing half folded is kept.
+                self._kept.pop(run, None)
+                raise
+            kept.bytes = summary.bytes
+            self._forget()
+            self._expire(run, kept)
+            yield kept.film
 
     def _expire(self, run: RunId, kept: _Kept) -> None:
         """Forget a film some time from now, unless somebody looks at it before."""

@@ -348,4 +348,7 @@ def test_links_of_a_log_in_memory_are_in_memory(tmp_path: Path) -> None:
     """Nothing is left behind."""
     assert file_of("memory:", tmp_path) is None
     assert file_of("redis://host", tmp_path) == tmp_path / "links.db"
-    assert file_of("sqlite:///a/runs.db?synchronous=full", tmp_path) == Path("a/runs-links.db")
+    assert (
+        file_of("sqlite:///a/runs.db?synchronous=full", tmp_path)
+        == Path("a/runs-links.db").absolute()
+    )

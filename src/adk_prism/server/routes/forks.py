@@ -24,7 +24,7 @@ from adk_prism.server.client_state import ClientState
 from adk_prism.server.guards.name_rules import AppName, SessionId
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.idempotency import Idempotency
-from adk_prism.server.identity.parameters import LARGEST_NUMBER, Run
+from adk_prism.server.identity.parameters import Run
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.observability.audit.audit_log import AuditLog
 from adk_prism.server.routes.adk_run import Key
@@ -42,7 +42,7 @@ class ForkRun(BaseModel):
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
-    at: Annotated[int, Field(strict=True, le=LARGEST_NUMBER, description="A cursor of the run.")]
+    at: Annotated[int, Field(strict=True, description="A cursor of the run.")]
     app_name: AppName | None = Field(
         default=None, description="The app that continues an uploaded run; else the run's own."
     )
