@@ -299,7 +299,8 @@ async def test_a_process_that_dies_during_an_outage(
     again = Scripted.saying("Said again.")
     async with on_sqlite(again, tool, tmp_path) as stage:
         outcome, code = await end_of(stage, run)
-        assert (outcome, code) == ("finished", "")
+        # It had finished, or was stopped with the server: in no case did a person cancel it.
+        assert (outcome, code) in {("finished", ""), ("failed", "owner_lost")}
         assert not again.requests
         assert tool.begun == 1
         texts = [str(event) for event in (await stage.session())["events"]]
