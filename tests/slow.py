@@ -58,6 +58,7 @@ SLOW_PATHS: dict[str, str] = {
     "tests/server/limits/test_limits.py": "limits that are reached and run out",
     "tests/server/remote/test_bad_remotes.py": "remotes that misbehave, over TLS too",
     "tests/server/test_died_while_changing.py": "processes that die",
+    "tests/server/test_results_cut_off.py": "processes that die",
     "tests/server/test_process.py": "signals and grace periods of real processes",
     "tests/server/test_proxies.py": "a real server behind a real proxy",
     "tests/server/test_ready.py": "stores that stop, fill up and come back",
