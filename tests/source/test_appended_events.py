@@ -67,7 +67,8 @@ def texts(events: list[Json]) -> list[str]:
 async def logged(stage: Stage, run: str) -> list[Json]:
     """Return the events of a run as the log has them."""
     records = [entry.record for entry in await stage.entries(run)]
-    return [json.loads(each.event) for each in records if isinstance(each, AgentEvent)]
+    events = [json.loads(each.event) for each in records if isinstance(each, AgentEvent)]
+    return [event for event in events if not event.get("partial")]
 
 
 @pytest.mark.parametrize("resumable", [False, True])
