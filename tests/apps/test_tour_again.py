@@ -10,7 +10,7 @@ from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
 
 DIFFER = {
-    "exception": ["tools", "results", "nodes", "outcome"],  # it has no answer to be given again
+    "exception": ["nodes"],  # the tool is not called, so that it cannot raise
     "progress": ["answer", "nodes"],  # what the tool itself says is not said again
 }
 SLOW = ("slow", "long", "broken stream")

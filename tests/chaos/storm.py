@@ -189,6 +189,9 @@ class Storm:
             httpx.AsyncClient(timeout=timeout) as http,
             http.stream("GET", path, headers=headers) as answer,
         ):
+            if answer.status_code == 204:  # The run is over, and all of it was seen.
+                history.has_ended = True
+                return
             if answer.status_code != 200:
                 await asyncio.sleep(0.2)
                 return

@@ -35,7 +35,7 @@ def test_sqlite(url: str, path: str) -> None:
     log = open_log(url)
     assert isinstance(log, SqliteLog)
     assert isinstance(log.store, SqliteStore)
-    assert log.store.path == Path(path)
+    assert log.store.path == Path(path).absolute()
     assert log.store.synchronous == ("full" if "full" in url else "normal")
 
 

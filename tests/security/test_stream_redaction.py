@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import uuid
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -28,7 +29,7 @@ from adk_prism.runlog.entry import AgentEvent
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
 from adk_prism.source.secrets import REDACTED, Secrets
-from adk_prism.source.stream_redaction import RunRedaction
+from adk_prism.source.stream_redaction import FEWEST_HELD, RunRedaction
 
 Json = dict[str, Any]
 KNOWN = "s3cr3t-of-the-app"
@@ -62,6 +63,13 @@ def texts(out: Sequence[tuple[str, bytes]], author: str = "a") -> list[str]:
     ]
 
 
+def is_redacted(text: str, expected: str, secrets: Secrets) -> bool:
+    """Return whether a text is the expected one, but for the first characters of values."""
+    begun = {value[:size] for value in secrets.values for size in range(FEWEST_HELD)}
+    between = f"(?:{'|'.join(map(re.escape, begun))}){re.escape(REDACTED)}"
+    return re.fullmatch(between.join(map(re.escape, expected.split(REDACTED))), text) is not None
+
+
 def streamed(secrets: Secrets, pieces: Sequence[bytes]) -> list[tuple[str, bytes]]:
     """Give deltas, as the log does, and the end of the run; return what is stored."""
     redaction, out = RunRedaction(secrets), []
@@ -79,7 +87,7 @@ def test_a_value_is_found_across_any_border(at: int) -> None:
     secrets = Secrets([KNOWN, LONGER])
     out = streamed(secrets, [delta("Now, "), delta(TEXT[:at]), delta(TEXT[at:])])
     joined = "".join(texts(out))
-    assert joined == "Now, " + secrets.text(TEXT)
+    assert is_redacted(joined, "Now, " + secrets.text(TEXT), secrets)
     assert KNOWN not in joined
 
 
@@ -94,7 +102,7 @@ def test_a_value_in_many_pieces_of_parallel_agents(size: int) -> None:
     mixed = [data for row in zip_longest(*lanes) for data in row if data is not None]
     out = streamed(secrets, mixed)
     for name in "abc":
-        assert "".join(texts(out, name)) == secrets.text(TEXT)
+        assert is_redacted("".join(texts(out, name)), secrets.text(TEXT), secrets)
         assert all(KNOWN not in piece for piece in texts(out, name))
 
 
@@ -105,7 +113,7 @@ def test_the_whole_text_comes_after_what_was_held() -> None:
     given = [
         delta("ends "),
         delta("with s3cr3t"),
-        delta("b: s3c", "b"),
+        delta("b: s3cr3", "b"),
         delta(whole, partial=False),
     ]
     out = [each for data in given for each in redaction.feed("AgentEvent", data)]
@@ -113,7 +121,7 @@ def test_the_whole_text_comes_after_what_was_held() -> None:
     assert json.loads(out[-1][1])["content"]["parts"][0]["text"] == whole
     assert texts(out, "b") == ["b: "]
     out += redaction.feed("RunEnded", b"{}")
-    assert texts(out, "b") == ["b: ", "s3c"]
+    assert texts(out, "b") == ["b: ", "s3cr3"]
     ids = [json.loads(data)["id"] for kind, data in out if kind == "AgentEvent"]
     assert ids[1] == ids[3], "the rest of a delta has its id"
 
@@ -206,7 +214,7 @@ def test_deltas_joined_equal_the_text_redacted_at_once(
     secrets = Secrets(values)
     plain = [sign for sign, _ in pieces]
     out = streamed(secrets, [delta(piece) for piece in plain])
-    assert "".join(texts(out)) == secrets.without_values("".join(plain))
+    assert is_redacted("".join(texts(out)), secrets.without_values("".join(plain)), secrets)
 
 
 @settings(max_examples=500, deadline=None)
@@ -289,10 +297,11 @@ async def test_parallel_agents_of_a_server(monkeypatch: pytest.MonkeyPatch) -> N
         for name, text in (await leaving(stage, run)).items():
             assert KNOWN not in text, name
         expected = Secrets([KNOWN]).text(TEXT)
-        for name in ("one", "two"):
-            assert "".join(await _partials(stage, run, name)) == expected
         messages = json.dumps(await stage.messages())
-        assert messages.count(json.dumps(expected)[1:-1]) >= 2
+        for name in ("one", "two"):
+            streamed = "".join(await _partials(stage, run, name))
+            assert is_redacted(streamed, expected, Secrets([KNOWN]))
+            assert messages.count(json.dumps(streamed)[1:-1]) >= 1, "the whole text is the streamed one"
 
 
 async def _partials(stage: Stage, run: str, author: str) -> list[str]:

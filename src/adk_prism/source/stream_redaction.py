@@ -2,8 +2,9 @@
 
 A delta whose text ends with the beginning of a known value is stored without that beginning, which comes
 with the next delta of the same block, or before the end of the block: nothing is lost, and nothing waits that
-could not become a known value. Blocks are kept apart (agent, branch, node, kind of part), so that agents that
-stream at the same time do not mix.
+could not become a known value. The first characters do not wait (`FEWEST_HELD`): too many words begin like
+some value. If the value does come, they stay, in the whole text too, and the rest of it is redacted. Blocks
+are kept apart (agent, branch, node, kind of part), so that agents that stream at the same time do not mix.
 
 Nearly every event of a run is a delta, and differs from the one before in its text, its id and numbers. So
 the *frame* of a delta, which is all the rest, is remembered once the whole rule has found nothing in it; of
@@ -24,11 +25,14 @@ import pydantic_core
 
 from adk_prism.runlog.entry import EVENT
 from adk_prism.source.plain_json import encode_strictly
-from adk_prism.source.secret_forms import crossing_form, may_hold_forms
+from adk_prism.source.secret_forms import REDACTED, crossing_form, may_hold_forms
 from adk_prism.source.secrets import Secrets
 
 _CHILD, _END = "ChildEvent", "RunEnded"
 _PARTIAL = b'"partial":true'
+FEWEST_HELD = 4
+"""Characters of a known value's beginning that wait for the rest. Fewer tell nothing, and are common."""
+
 MOST_FRAMES = 32
 """Frames that are remembered of a run: more than agents stream at the same time."""
 
@@ -59,6 +63,9 @@ class _Frame(NamedTuple):
 
 class _Held(NamedTuple):
     text: str
+    """The beginning of a known value."""
+    shown: int
+    """Characters of it that are stored already."""
     rebuilt: Callable[[str], bytes]
     """Returns the last delta of the block with another text."""
 
@@ -71,6 +78,8 @@ class RunRedaction:
         self._frames: dict[tuple[bytes, bytes], Lane] = {}
         self._held: dict[Lane, dict[str, _Held]] = {}
         """By speaker, and then by block."""
+        self._redacted: dict[Lane, dict[str, list[str]]] = {}
+        """What stands before each redaction in a block's stream and is part of it; by speaker and block."""
         self._starts: re.Pattern[str] | None = None
         """Finds the first character of a known value; None: there are no known values."""
         self._longest = self._shortest = 0
@@ -155,6 +164,8 @@ class RunRedaction:
             if event.get("content"):
                 before = list(self._flushed(speaker, kind))
         clean = self._secrets.value(value)
+        if event.get("partial") is not True and event.get("content"):
+            _begin_redactions(clean, self._redacted.pop(speaker, {}))
         if clean is not value or not is_same:
             return [*before, (kind, encode_strictly(clean))]
         if frame is not None and len(slots) == 1:
@@ -211,13 +222,29 @@ class RunRedaction:
         """Return what to store of a delta's text, and hold back the rest."""
         speaker, block = lane[:-1], lane[-1]
         held = self._held.get(speaker, {}).pop(block, None)
-        whole = held.text + text if held is not None else text
+        before, shown = (held.text, held.shown) if held is not None else ("", 0)
+        whole = before + text
         at = self._undecided(whole)
-        if at < len(whole):
-            # What has the form of a secret is not cut in two.
-            at = crossing_form(whole, at)
-            self._held.setdefault(speaker, {})[block] = _Held(whole[at:], rebuilt)
-        return self._secrets.text(whole[:at])
+        if at == len(whole):
+            return self._not_shown(lane, whole, shown)
+        # What has the form of a secret is not cut in two.
+        at = crossing_form(whole, at)
+        said, waits = self._not_shown(lane, whole[:at], shown), whole[at:]
+        known = max(0, shown - at)
+        if len(waits) < FEWEST_HELD:
+            said, known = said + waits[known:], len(waits)
+        self._held.setdefault(speaker, {})[block] = _Held(waits, known, rebuilt)
+        return said
+
+    def _not_shown(self, lane: Lane, text: str, shown: int) -> str:
+        """Return a text without secrets, and without its first characters, which are stored already."""
+        clean = self._secrets.text(text)
+        is_same = clean.startswith(text[:shown])
+        if count := clean.count(REDACTED):
+            blocks = self._redacted.setdefault(lane[:-1], {})
+            begun = "" if is_same else text[:shown]
+            blocks.setdefault(lane[-1], []).extend([begun, *[""] * (count - 1)])
+        return clean[shown:] if is_same else clean
 
     def _undecided(self, text: str) -> int:
         """Return where a text's end begins that is the beginning of a known value; its length if nowhere."""
@@ -265,7 +292,8 @@ class RunRedaction:
         """Yield what was held back of a speaker, or of all, as deltas."""
         for each in list(self._held) if speaker is None else [speaker]:
             for held in self._held.pop(each, {}).values():
-                yield _CHILD if each[0] else kind, held.rebuilt(self._secrets.text(held.text))
+                if left := held.text[held.shown :]:
+                    yield _CHILD if each[0] else kind, held.rebuilt(self._secrets.text(left))
 
 
 # --------------------------------------------------------------------------- the shape of deltas
@@ -343,6 +371,20 @@ def _argument_slots(call: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any],
             if isinstance(piece, dict) and isinstance(piece.get(key), str):
                 place = piece.get("jsonPath") or piece.get("json_path")
                 yield f"{call.get('id')} {place}", piece, key
+
+
+def _begin_redactions(value: dict[str, Any], begun: dict[str, list[str]]) -> None:
+    """Put what was streamed of redacted values before their redactions in the whole text, too."""
+    event = value["event"] if isinstance(value.get("event"), dict) else value
+    for block, beginnings in begun.items():
+        holders = [(holder, key) for name, holder, key in _slots(event) if name == block]
+        count = sum(holder[key].count(REDACTED) for holder, key in holders)
+        if not any(beginnings) or count != len(beginnings):
+            continue
+        left = iter(beginnings)
+        for holder, key in holders:
+            first, *rest = holder[key].split(REDACTED)
+            holder[key] = first + "".join(f"{next(left)}{REDACTED}{each}" for each in rest)
 
 
 _OF_EVERY_DELTA = (
