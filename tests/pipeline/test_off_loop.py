@@ -13,7 +13,8 @@ from tests.pipeline.sources import HERE
 from adk_prism.pipeline import off_loop
 from adk_prism.pipeline.broadcast import Broadcaster
 from adk_prism.pipeline.chats import Chats
-from adk_prism.pipeline.off_loop import LARGE, feed_one, feed_run
+from adk_prism.pipeline.model_call_writer import append_foreign
+from adk_prism.pipeline.off_loop import LARGE, feed_one, feed_run, small_batches
 from adk_prism.pipeline.positioned_frames import positioned_frames
 from adk_prism.pipeline.protocols import protocol
 from adk_prism.runlog.entry import AgentEvent, Entry, Position, RunEnded, RunId, RunStarted
@@ -80,9 +81,17 @@ async def _feed(log: MemoryLog) -> None:
     assert len(fed) == EVENTS + 2
 
 
+async def _upload(log: MemoryLog) -> None:
+    large = AgentEvent(b'{"id":"%b"}' % (b"x" * LARGE))
+    records = [RunStarted(run="new", origin=HERE), *[large] * EVENTS]
+    entries = [Entry(cursor, 0.0, record) for cursor, record in enumerate(records, 1)]
+    receipt = await append_foreign(log, None, RunId("new"), HERE, entries)
+    assert receipt.cursor == EVENTS + 1
+
+
 @pytest.mark.parametrize(
     "read",
-    [_replay, _resume_at_the_end, _join_late, _one_by_one, _entries, _feed],
+    [_replay, _resume_at_the_end, _join_late, _one_by_one, _entries, _feed, _upload],
     ids=lambda read: read.__name__.strip("_"),
 )
 async def test_others_have_their_turns(
@@ -107,3 +116,10 @@ async def test_a_large_entry_is_read_in_a_thread() -> None:
     here = threading.get_ident()
     assert await feed_one(small, lambda _: threading.get_ident()) == here
     assert await feed_one(large, lambda _: threading.get_ident()) != here
+
+
+def test_batches_are_small_and_in_order() -> None:
+    sizes = (10, LARGE, 10, LARGE // 2, LARGE // 2, LARGE * 3, 10)
+    entries = [Entry(n, 0.0, AgentEvent(b"x" * size)) for n, size in enumerate(sizes, 1)]
+    found = [[entry.cursor for entry in batch] for batch in small_batches(entries)]
+    assert found == [[1], [2], [3, 4], [5], [6], [7]]

@@ -7,7 +7,7 @@ in a thread, where Python lets the loop have its turn every few milliseconds.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from time import monotonic
 from typing import ParamSpec, TypeVar
@@ -78,6 +78,21 @@ async def call_sized(
     if size < LARGE:
         return function(*args, **kwargs)
     return await asyncio.to_thread(function, *args, **kwargs)
+
+
+def small_batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
+    """Yield entries in batches of some milliseconds of work; one that is larger comes alone."""
+    batch: list[Entry] = []
+    left = LARGE
+    for entry in entries:
+        size = _size(entry)
+        if batch and size > left:
+            yield batch
+            batch, left = [], LARGE
+        batch.append(entry)
+        left -= size
+    if batch:
+        yield batch
 
 
 def is_large(batch: Sequence[Entry]) -> bool:
