@@ -61,6 +61,7 @@ SLOW_PATHS: dict[str, str] = {
     "tests/server/test_odd_values.py": "every odd value on every session service, and Hypothesis",
     "tests/server/test_process_faults.py": "servers that are killed, damaged and started again",
     "tests/server/test_unwritable_output.py": "a server process for each stream",
+    "tests/server/test_results_cut_off.py": "processes that die",
     "tests/server/test_process.py": "signals and grace periods of real processes",
     "tests/server/test_proxies.py": "a real server behind a real proxy",
     "tests/server/test_ready.py": "stores that stop, fill up and come back",

@@ -19,6 +19,7 @@
     ├── SourceError           what came from upstream cannot be read
     │   ├── AppFailed         … an agent folder that does not import
     │   ├── RemoteFailed      … another ADK server that does not answer, or not as one (502)
+    │   ├── NotAnEvent        … an agent that yields something else than events
     │   └── CallNotRecorded   … a run that is run again made a call that its recording has no answer to
     │       └── FailedAsRecorded  … or a call that failed in the recording: the run fails with it again
     ├── LogError              the run log could not keep or give its entries
@@ -152,6 +153,10 @@ class AppFailed(SourceError):
 
 class RemoteFailed(SourceError):
     title = "The remote app failed"
+
+
+class NotAnEvent(SourceError):
+    title = "Not an event"
 
 
 class CallNotRecorded(SourceError):

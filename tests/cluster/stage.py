@@ -65,7 +65,7 @@ async def replica(
             transport=transport, base_url="http://127.0.0.1:8000", timeout=PATIENCE
         ) as client,
     ):
-        yield Stage(client, prism.context, runner, reports)
+        yield Stage(client, prism.context, runner, reports, prism.asgi())
 
 
 async def vanish(stage: Stage) -> None:

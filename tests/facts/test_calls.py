@@ -458,6 +458,22 @@ CASES = [
         ],
     ),
     Case(
+        "of two answers to one call in an event the last counts",
+        [
+            whole(call("f", "c1")),
+            event(answer("f", "c1", {"a": 1}), answer("f", "c1", {"a": 2})),
+        ],
+        ["call c1 f {}", 'answer c1 {"a": 2}'],
+    ),
+    Case(
+        "two calls of one id have an answer each",
+        [
+            whole(call("f", "c1"), call("f", "c1")),
+            event(answer("f", "c1", {"a": 1}), answer("f", "c1", {"a": 2})),
+        ],
+        ["call c1 f {}", "call c1~2 f {} adk=c1", 'answer c1 {"a": 1}', 'answer c1~2 {"a": 2}'],
+    ),
+    Case(
         "or a step of the path",
         [
             whole(call("helper", "c1")),

@@ -151,7 +151,7 @@ async def test_few_wait_for_being_wrong() -> None:
     assert wrong.note("192.0.2.1") == 0
     for number in range(2 * MOST_ADDRESSES):
         wrong.note(str(number))
-    assert len(wrong._by_address) == MOST_ADDRESSES
+    assert len(wrong) == MOST_ADDRESSES
 
 
 # ------------------------------------------------------------------------------ terminals

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from tests.laws.events import entries, event, text
 from tests.patience import PATIENCE
 from tests.recordings.library import RECORDINGS, load
 from tests.server.staged import APP, Stage, agent, staging
@@ -136,9 +137,9 @@ async def test_a_run_that_cannot_be_read_is_passed_over() -> None:
     """An event of nonsense does not keep other runs from being found, and is not tried for ever."""
     log = MemoryLog()
     await log.open()
-    for run, event in (("a", b"["), ("b", b'{"content":{"parts":[{"text":7}]}}')):
+    for run, odd in (("a", b"["), ("b", b'{"content":{"parts":[{"text":7}]}}')):
         start, end = _run(run, f"owl {run}")
-        await log.append(RunId(run), [start, AgentEvent(event), end])
+        await log.append(RunId(run), [start, AgentEvent(odd), end])
     index = RunIndex(log, lambda _: None)
     index.ended(RunId("gone"))
     async with index.indexing():
@@ -220,3 +221,19 @@ async def test_what_comes_in_large_pieces_is_read_in_small_steps(
     assert log.reads == 1
     assert (await log.search(RunQuery(text="owl"), limit=1)).found
     await log.close()
+
+
+def test_texts_of_parallel_agents_are_joined_by_block() -> None:
+    """Their pieces come in turns; what each says is found as it was said."""
+    fold = DigestFold()
+    said = {"a": ["a ", "look", "s"], "b": ["b ", "wait", "s"]}
+    events = [
+        event(text(said[name][at]), author=name, branch=name, partial=True)
+        for at in range(3)
+        for name in said
+    ]
+    for entry in entries(events):
+        fold.feed(entry)
+    found = fold.digest().agent
+    assert "a looks" in found
+    assert "b waits" in found

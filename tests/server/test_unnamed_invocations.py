@@ -15,6 +15,8 @@ from tests.server.ag_ui.thread import Thread
 from tests.server.staged import APP, SESSION, USER, Stage, staging, texts
 from tests.server.test_lineage import post, user
 
+from adk_prism.runlog.entry import RunId
+
 Json = dict[str, Any]
 
 
@@ -79,3 +81,22 @@ async def test_events_that_were_stored_so_before(known: bool) -> None:
         said_there = [texts(message) for message in await stage.messages()]
         assert said_there[:4] == ["one", "Heard one.", "two", "Heard two."]
         assert said_there[4:] == (["three", "Heard three. Done."] if known else [])
+
+
+class Odd(BaseAgent):
+    """Yields something that is no event."""
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Any, None]:
+        del ctx
+        yield {"not": "an event"}
+
+
+async def test_an_agent_that_yields_no_event_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    """The error is the agent's, not our plugin's."""
+    async with staging(Odd(name="odd")) as stage:
+        run = (await post(stage, user("one"))).headers["x-prism-run"]
+        assert (await stage.context.log.summary(RunId(run))).outcome == "failed"
+        (report,) = [each for each in stage.reports if each.kind == "run failed"]
+        assert report.detail == "not-an-event"
+        assert "The agent 'odd' yielded an object of type 'dict'" in (report.cause or "")
+        assert "Error in plugin" not in caplog.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.tools import ToolContext
 from google.genai import types
-from tests.server.staged import agent, staging
+from tests.server.staged import Stage, agent, staging
 from tests.source.scripted import Scripted, call
+
+from adk_prism.runlog.entry import AgentEvent
 
 Json = dict[str, Any]
 
@@ -61,6 +64,13 @@ def texts(events: list[Json]) -> list[str]:
     return [part.get("text") or next(iter(part)) for part in parts]
 
 
+async def logged(stage: Stage, run: str) -> list[Json]:
+    """Return the events of a run as the log has them."""
+    records = [entry.record for entry in await stage.entries(run)]
+    events = [json.loads(each.event) for each in records if isinstance(each, AgentEvent)]
+    return [event for event in events if not event.get("partial")]
+
+
 @pytest.mark.parametrize("resumable", [False, True])
 async def test_it_is_in_the_log(service: BaseSessionService, resumable: bool) -> None:
     """Before the event that the Runner yields next; and what the session has, the log has."""
@@ -68,7 +78,7 @@ async def test_it_is_in_the_log(service: BaseSessionService, resumable: bool) ->
     root = agent(model, tools=[whisper], after_agent_callback=at_the_end)
     async with staging(root, service=service, resumable=resumable) as stage:
         run = await stage.say("go")
-        recorded = await stage.events(run)
+        recorded = await logged(stage, run)
         expected = ["functionCall", "Whispered.", "functionResponse", "Done.", "Added."]
         assert texts(recorded) == expected
         ids = {event["id"] for event in recorded}
@@ -78,7 +88,10 @@ async def test_it_is_in_the_log(service: BaseSessionService, resumable: bool) ->
         said = [part["text"] for part in answer["parts"] if part["type"] == "text"]
         assert "Whispered." in said
         assert (await stage.session())["state"]["said"] == "Added."
-        again = await stage.events(await stage.say("and?"))
+        shown = await stage.client.get(f"/api/runs/{run}/stream", params={"as": "adk"})
+        assert "Done." in shown.text
+        assert "Whispered." not in shown.text, "ADK's own server does not stream it"
+        again = await logged(stage, await stage.say("and?"))
         assert texts(again) == ["Well.", "Added."], "nothing of before comes twice"
 
 
@@ -86,7 +99,7 @@ async def test_a_run_that_fails_has_it_too(service: BaseSessionService) -> None:
     model = Scripted.saying(call("fail", "c1"))
     async with staging(agent(model, tools=[fail]), service=service) as stage:
         run = await stage.say("go")
-        assert texts(await stage.events(run))[:2] == ["functionCall", "Whispered."]
+        assert texts(await logged(stage, run))[:2] == ["functionCall", "Whispered."]
 
 
 async def test_agents_that_append_nothing_are_recorded_as_they_were() -> None:

@@ -75,19 +75,25 @@ test('what an earlier version asked is not asked any more', async () => {
   await answers().nth(1).locator('.message-foot').waitFor();
 });
 
-test('a tab that was left open goes on from what it shows; nothing is lost', async () => {
+test('a tab that was left open is told so, and reloads; nothing is lost', async () => {
   await ask(page, 'text');
   const other = await open(browser, `#${page.url().split('#')[1]}`, { width: 1280 });
   await settled(other);
-  const first = await idOf(answers(other).first());
   await regenerate();
+  const second = await idOf(answers().first());
   await say(other, 'tool');
+  await other.getByText('This conversation has continued elsewhere').waitFor();
+  await checkAccess(other);
+  await other.getByRole('button', { name: 'Reload the conversation' }).click();
+  await other.locator(`[data-message="${second}"]`).waitFor();
+  await other.getByText('Your message was not sent yet.').waitFor();
+  await other.getByRole('button', { name: 'Try again' }).click();
   await answers(other).nth(1).locator('.message-foot').waitFor();
-  await version('1/2', other).waitFor();
   await page.reload();
-  await version('1/2').waitFor();
-  assert.equal(await idOf(answers().first()), first);
-  assert.equal(await answers().count(), 2);
+  await answers().nth(1).waitFor();
+  assert.equal(await idOf(answers().first()), second);
+  await version('2/2').waitFor();
+  assert.ok(other.troubles.splice(0).every((trouble) => trouble.includes('409')));
   await close(other);
 });
 

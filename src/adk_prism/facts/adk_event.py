@@ -15,6 +15,8 @@ from msgspec import Raw, Struct, field
 
 from adk_prism.runlog.entry import NOTHING
 
+APPENDED = "adk_prism_appended"
+"""Custom metadata of an event that agent code stored in its session itself: the Runner never yielded it."""
 CONFIRMATION = "adk_request_confirmation"
 CREDENTIAL = "adk_request_credential"
 INPUT = "adk_request_input"

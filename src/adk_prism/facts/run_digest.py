@@ -52,7 +52,11 @@ class _Text:
         self._pieces = [piece for piece in self._pieces if piece[0] not in gone]
 
     def __str__(self) -> str:
-        return "".join(text for _, text in self._pieces).strip()
+        """Return the text: the pieces of a block together, where parallel agents send theirs in turns."""
+        blocks: dict[str | int, list[str]] = {}
+        for at, (of, text) in enumerate(self._pieces):
+            blocks.setdefault(of or at, []).append(text)
+        return "".join(text for texts in blocks.values() for text in texts).strip()
 
 
 class DigestFold:

@@ -375,7 +375,8 @@ class _Rest:
         if self._left.ended is not None:
             return self._left.ended
         if outcome == "cancelled" and not self._takeovers.stops_when_left(head):
-            return RunEnded(outcome="cancelled")
+            # Only the session says that it was stopped: by a person, or by a server that went down.
+            return RunEnded(outcome="failed", code=OWNER_LOST)
         if reader.is_paused or _asks_nobody(head):
             return RunEnded(outcome=outcome, code=code)
         can_go_on = await self._takeovers.will_go_on(head)

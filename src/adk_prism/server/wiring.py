@@ -55,6 +55,7 @@ from adk_prism.server.idempotency import Idempotency
 from adk_prism.server.identity.build import build_identity
 from adk_prism.server.identity.callback import Authenticate
 from adk_prism.server.identity.share_links import ShareLinks, file_of
+from adk_prism.server.identity.shared_links import SharedLinks
 from adk_prism.server.identity.tickets import SharedTickets, TicketOffice, Tickets
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.limits.heavy_work import HeavyWork
@@ -90,7 +91,9 @@ def make_context(
     """Return the parts of a server; its lifecycle opens and closes them."""
     report = observability.report
     tickets = _tickets(settings, lifecycle)
-    links = ShareLinks(file_of(settings.log, Path(settings.data_dir).absolute()))
+    log = log or open_log(settings.log, partial(_warn, report))
+    file = file_of(settings.log, Path(settings.data_dir).absolute())
+    links = SharedLinks(log, file) if settings.has_shared_log else ShareLinks(file)
     identity = build_identity(settings, tickets, links, authenticate, observability.report)
     recording = _recording(settings, apps, lifecycle, observability, log, known=identity.required)
     _keep_house(settings, apps, recording, lifecycle, report)
@@ -167,13 +170,12 @@ def _recording(
     apps: Apps,
     lifecycle: Lifecycle,
     observability: Observability,
-    given: RunLog | None,
+    log: RunLog,
     *,
     known: bool,
 ) -> _Recording:
     """Return what records and stores runs; `known` says whether callers are known."""
     report, metrics = observability.report, observability.metrics
-    log = given or open_log(settings.log, partial(_warn, report))
     leases = open_leases(settings.log, settings.lease)
     locks = SessionLocks(leases, settle=lambda origin, claim: takeovers.settle(origin, claim))
     quota, shared = _quota(settings, lifecycle, observability, known=known)

@@ -17,6 +17,7 @@ from contextvars import ContextVar
 from google.adk.events.event import Event
 from google.adk.sessions.session import Session
 
+from adk_prism.facts.adk_event import APPENDED as MARK
 from adk_prism.runlog.entry import Origin
 
 
@@ -43,17 +44,25 @@ class AppendedEvents:
             self._pending[event.id] = event
 
     def take(self, yielded: Event | None) -> list[Event]:
-        """Return what was stored before an event that the Runner yields, or its end, and never yielded."""
+        """Return what was stored before an event that the Runner yields, or its end, and never yielded.
+
+        It is marked: ADK's own protocol does not have such events.
+        """
         if yielded is not None:
             self._pending.pop(yielded.id, None)
         found = list(self._pending.values())
         self._pending.clear()
         self._recorded.update(event.id for event in found)
-        return found
+        return [_marked(event) for event in found]
 
     def is_recorded(self, event: Event) -> bool:
         """Return whether an event that is yielded has been recorded before."""
         return event.id in self._recorded
+
+
+def _marked(event: Event) -> Event:
+    metadata = {**(event.custom_metadata or {}), MARK: True}
+    return event.model_copy(update={"custom_metadata": metadata})
 
 
 APPENDED: ContextVar[AppendedEvents | None] = ContextVar("adk_prism_appended", default=None)

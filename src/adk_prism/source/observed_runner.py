@@ -88,10 +88,16 @@ class _Driven:
         while not self._waiting:
             if self._failure is not None:
                 raise self._failure
+            event = None
+            token, noting = SCOPE.set(self._scope), APPENDED.set(self._appended)
             try:
-                event = await self._next()
+                event = await anext(self._events, None)
             except Exception as error:
-                event, self._failure = None, error
+                self._failure = error
+            finally:
+                APPENDED.reset(noting)
+                self._scope = SCOPE.get() or self._scope
+                SCOPE.reset(token)
             if event is not None and event.partial:
                 return event
             self._waiting.extend(self._appended.take(event))
@@ -100,16 +106,6 @@ class _Driven:
             elif event is None and not self._waiting and self._failure is None:
                 return None
         return self._waiting.popleft()
-
-    async def _next(self) -> Event | None:
-        token = SCOPE.set(self._scope)
-        noting = APPENDED.set(self._scope.observer.appended)
-        try:
-            return await anext(self._events, None)
-        finally:
-            APPENDED.reset(noting)
-            self._scope = SCOPE.get() or self._scope
-            SCOPE.reset(token)
 
     async def close(self) -> None:
         """Stop the Runner, if it still runs."""

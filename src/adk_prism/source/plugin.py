@@ -19,6 +19,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import BaseNode
 
+from adk_prism.errors import NotAnEvent
 from adk_prism.runlog.leases import still_owned
 from adk_prism.source.calls_in_doubt import answer_denied, answer_in_doubt
 from adk_prism.source.completed_calls import CompletedCalls
@@ -65,6 +66,10 @@ class NodePlugin(NodeCallbacks):
     async def on_event_callback(
         self, *, invocation_context: InvocationContext, event: Event
     ) -> None:
+        yielded: object = event  # whatever the agent yielded
+        if not isinstance(yielded, Event):
+            _note_not_an_event(invocation_context, yielded)
+            return  # ADK fails on it next; an error here would be blamed on this plugin.
         if not event.invocation_id:
             # An agent may leave it out, and ADK stores the event so: then nobody knows whose turn it is.
             event.invocation_id = invocation_context.invocation_id
@@ -133,6 +138,18 @@ class NodePlugin(NodeCallbacks):
         await super().on_tool_error_callback(
             tool=tool, tool_args=tool_args, tool_context=tool_context, error=error
         )
+
+
+def _note_not_an_event(context: InvocationContext, yielded: object) -> None:
+    scope, agent = SCOPE.get(), context.agent
+    if scope is None:
+        return
+    name = agent.name if agent is not None else context.app_name
+    others = ", or an agent inside it," if getattr(agent, "sub_agents", None) else ""
+    kind = type(yielded).__name__
+    scope.observer.not_an_event = NotAnEvent(
+        f"The agent {name!r}{others} yielded an object of type {kind!r}; ADK expects an Event."
+    )
 
 
 def _end_work(context: ToolContext) -> None:

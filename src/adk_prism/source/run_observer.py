@@ -27,7 +27,7 @@ from google.adk.events.event import Event
 from msgspec import Raw, Struct
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
-from adk_prism.errors import CallNotRecorded, Fenced
+from adk_prism.errors import CallNotRecorded, Fenced, NotAnEvent
 from adk_prism.facts.outcome import is_finish
 from adk_prism.facts.state import Difference, StateFold
 from adk_prism.runlog.entry import ChildEvent, Entry, NodeEnded, NodeStatus, Record, RunStarted
@@ -124,6 +124,8 @@ class RunObserver:
         self.is_closed = False
         self.error: Exception | None = None
         """Why the log cannot be written any more."""
+        self.not_an_event: NotAnEvent | None = None
+        """What an agent yielded that is no event: ADK fails on it, without saying whose it is."""
 
     @property
     def is_inactive(self) -> bool:

@@ -146,9 +146,10 @@ class RunnerSource:
             service = self._runner.session_service
             await call.answers.store_early(service, session, again=self._attempt > 0)
         running = self._run(call, config)
+        observer = self._observer(emit, started) if emit is not None and self._nodes else None
         events = (
-            observed(running, self._observer(emit, started), self._serialiser)
-            if emit is not None and self._nodes
+            observed(running, observer, self._serialiser)
+            if observer is not None
             else serialised(running, self._serialiser)
         )
         try:
@@ -158,6 +159,10 @@ class RunnerSource:
                         yield event
         except BaseExceptionGroup as group:
             raise first_cause(group) from group
+        except Exception as error:
+            if observer is not None and observer.not_an_event is not None:
+                raise observer.not_an_event from error
+            raise
 
     def _client_tools(self, invocation: str) -> AbstractContextManager[None]:
         """Give the client's tools to the agents, if the app allows it."""

