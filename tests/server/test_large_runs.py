@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.end_to_end.server import Server, serving
+from tests.patience import PATIENCE
 from tests.server.staged import Stage, agent, staging
 from tests.source.scripted import Scripted
 
@@ -149,13 +152,63 @@ def memory(server: Server) -> int:
     return int(Path(f"/proc/{server.process.pid}/statm").read_text().split()[1]) * 4096
 
 
-def test_memory_is_in_proportion(tmp_path: Path) -> None:
-    """A real server that shows a large run many times keeps a few times its size, not more each time."""
-    body = capture(5000)
-    with serving(tmp_path, agents=None) as server:
+class Health:
+    """Asks a server again and again whether it is there, and notes the longest time that took."""
+
+    def __init__(self, server: Server) -> None:
+        self._url = server.url
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._ask)
+        self.slowest = 0.0
+
+    def _ask(self) -> None:
+        with httpx.Client(base_url=self._url, timeout=PATIENCE) as client:
+            while not self._over.wait(0.1):
+                began = time.monotonic()
+                assert client.get("/health").status_code == 200
+                self.slowest = max(self.slowest, time.monotonic() - began)
+
+    def __enter__(self) -> Health:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+@pytest.mark.parametrize("log", ["memory:", "sqlite:///runs.db"])
+def test_a_server_stays_there_for_others(tmp_path: Path, log: str) -> None:
+    """A real server that shows a large run in every way, to its owner and to a guest with a share link.
+
+    It answers others meanwhile; no answer is many times the run, and neither is what stays in memory.
+    """
+    body, token = capture(3500), "t0ken-" * 8
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text(json.dumps({token: "anna"}))
+    tokens.chmod(0o600)
+    words = ("--log", log, "--tokens", str(tokens), "--limit-bytes", "1GiB")
+    with serving(tmp_path, *words, agents=None) as server, Health(server) as health:
+        server.http.headers["authorization"] = f"Bearer {token}"
         answer = server.http.post("/api/recordings", content=body, headers=JSONL)
         assert answer.status_code == 201, answer.text
         run, before = answer.headers["x-prism-run"], memory(server)
-        for reader in ("view", "view?panel=nodes", "film") * 3:
-            assert server.http.get(f"/api/runs/{run}/{reader}").status_code == 200
+        link = server.http.post(f"/api/runs/{run}/links").json()["token"]
+        where = f"/api/runs/{run}"
+        own = [f"{where}/{reader}" for reader in READERS] + [
+            where,
+            f"{where}/stream?as=adk",
+            f"/api/compare?a={run}&b={run}",
+            f"/api/chat/recording/recording-{run}/messages",
+            "/api/runs?q=yyy&limit=5",
+        ]
+        for path in own * 2:
+            answer = server.http.get(path)
+            assert answer.status_code == 200, (path, answer.text[:300])
+            assert len(answer.content) < 20 * len(body), path
+        with httpx.Client(base_url=server.url, timeout=PATIENCE) as guest:
+            for reader in READERS:
+                answer = guest.get(f"{where}/{reader}", params={"share": link})
+                assert answer.status_code == 200, (reader, answer.text[:300])
         assert memory(server) - before < 40 * len(body)
+    assert health.slowest < 3.0

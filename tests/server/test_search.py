@@ -17,6 +17,7 @@ from tests.server.staged import APP, Stage, agent, staging
 from tests.source.scripted import Scripted, call
 
 from adk_prism.facts.run_digest import DigestFold
+from adk_prism.pipeline.off_loop import LARGE
 from adk_prism.pipeline.run_index import MOST_AT_ONCE, RunIndex
 from adk_prism.runlog.contract import LogObserver, RunLog
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunEnded, RunId, RunStarted, to_raw
@@ -200,7 +201,12 @@ async def test_a_run_is_read_while_it_goes_on(tmp_path: Path) -> None:
     await log.close()
 
 
-async def test_what_comes_in_large_pieces_is_read_in_small_steps(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "events", [[AgentEvent(b"{}")] * MOST_AT_ONCE, [AgentEvent(b'{"id":"%b"}' % (b"x" * LARGE))]]
+)
+async def test_what_comes_in_large_pieces_is_read_in_small_steps(
+    tmp_path: Path, events: list[AgentEvent]
+) -> None:
     """An upload must not hold up the streams of others."""
     log = _CountingLog(tmp_path / "runs.db")
     index = RunIndex(log, lambda _: None)
@@ -209,7 +215,7 @@ async def test_what_comes_in_large_pieces_is_read_in_small_steps(tmp_path: Path)
     start, end = _run("big", "owl")
     async with index.indexing():
         await log.first_look()
-        await log.append(RunId("big"), [start, *[AgentEvent(b"{}")] * MOST_AT_ONCE, end])
+        await log.append(RunId("big"), [start, *events, end])
         await log.commit(RunId("big"))
         await index.settled(PATIENCE)
     assert log.reads == 1

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from adk_prism.errors import BadPosition
+from adk_prism.pipeline.off_loop import Turns, feed_one, read_in_turns
 from adk_prism.pipeline.replay import seen_part
 from adk_prism.projection.contract import Format, Payload
 from adk_prism.runlog.contract import RunLog
@@ -86,11 +87,13 @@ class _Broadcast:
 
     async def _pump(self) -> None:
         try:
-            reader = self._stream.format.reader()
+            reader, turns = self._stream.format.reader(), Turns()
             async with aclosing(self._log.read(self._stream.run, follow=True)) as batches:
                 async for batch in batches:
                     for entry in batch:
                         self._add(entry.cursor, reader.feed(entry))
+                        if turns.is_over:  # A long run that is joined late.
+                            await turns.next()
                     self._wake()
                     await self._let_the_run_get_ahead()
         except Exception as error:  # told to every viewer, which ends its stream with it
@@ -160,49 +163,48 @@ class _OwnReader:
 
     async def skip_to(self, after: Position) -> None:
         """Read up to a position inside an entry. Raise `BadPosition` where that entry has no such frame."""
-        async with aclosing(self._log.read(self._stream.run)) as batches:
-            async for batch in batches:
-                for entry in batch:
-                    payloads = self._reader.feed(entry)
-                    self._fed = entry.cursor
-                    if entry.cursor == after.cursor:
-                        seen = seen_part(len(payloads), after)
-                        prefix = self._stream.prefix
-                        self.rest = encode(prefix, entry.cursor, payloads[seen:], seen + 1)
-                        return
+        async with aclosing(self._frames()) as frames:
+            async for cursor, payloads in frames:
+                if cursor == after.cursor:
+                    seen = seen_part(len(payloads), after)
+                    self.rest = encode(self._stream.prefix, cursor, payloads[seen:], seen + 1)
+                    return
 
     async def read_ahead(self, cursor: int) -> bool:
         """Read on to the first entry after `cursor` that has frames; return whether there is one."""
         if self.rest:
             return True
-        async with aclosing(self._log.read(self._stream.run, self._fed)) as batches:
-            async for batch in batches:
-                for entry in batch:
-                    payloads = self._reader.feed(entry)
-                    self._fed = entry.cursor
-                    if entry.cursor > cursor and payloads:
-                        self.rest = encode(self._stream.prefix, entry.cursor, payloads)
-                        return True
+        async with aclosing(self._frames()) as frames:
+            async for reached, payloads in frames:
+                if reached > cursor and payloads:
+                    self.rest = encode(self._stream.prefix, reached, payloads)
+                    return True
         return False
 
     async def advance(self, cursor: int) -> AsyncGenerator[tuple[int, bytes], None]:
         """Yield the bytes of all committed entries after `cursor`, with the cursor they reach."""
         pieces, size = [self.rest], len(self.rest)
         self.rest = b""
-        async with aclosing(self._log.read(self._stream.run, self._fed)) as batches:
-            async for batch in batches:
-                for entry in batch:
-                    payloads = self._reader.feed(entry)
-                    self._fed = entry.cursor
-                    if entry.cursor <= cursor:
-                        continue
-                    cursor = entry.cursor
-                    pieces.append(encode(self._stream.prefix, cursor, payloads))
-                    size += len(pieces[-1])
-                    if size >= BATCH:
-                        yield cursor, b"".join(pieces)
-                        pieces, size = [], 0
+        async with aclosing(self._frames()) as frames:
+            async for reached, payloads in frames:
+                if reached <= cursor:
+                    continue
+                cursor = reached
+                pieces.append(encode(self._stream.prefix, cursor, payloads))
+                size += len(pieces[-1])
+                if size >= BATCH:
+                    yield cursor, b"".join(pieces)
+                    pieces, size = [], 0
         yield cursor, b"".join(pieces)
+
+    async def _frames(self) -> AsyncGenerator[tuple[int, list[Payload]], None]:
+        """Yield the frames of the committed entries that were not read yet, with their cursors."""
+        reading = read_in_turns(self._log, self._stream.run, self._fed)
+        async with aclosing(reading) as entries:
+            async for entry in entries:
+                payloads = await feed_one(entry, self._reader.feed)
+                self._fed = entry.cursor
+                yield entry.cursor, payloads
 
 
 class Broadcaster:

@@ -15,7 +15,7 @@ from msgspec import Raw, structs
 from adk_prism.errors import NotFound
 from adk_prism.facts.calls.pending import Pending
 from adk_prism.facts.run_reader import Reader
-from adk_prism.pipeline.off_loop import feed_run
+from adk_prism.pipeline.off_loop import feed_run, read_in_turns
 from adk_prism.pipeline.turns import (
     ChatHistory,
     ChatRun,
@@ -140,9 +140,6 @@ class Chats:
         """Feed a run's committed entries, in a thread where they are large."""
         await feed_run(self._log, run, feed)
 
-    async def entries(self, run: RunId) -> AsyncGenerator[Entry, None]:
+    def entries(self, run: RunId) -> AsyncGenerator[Entry, None]:
         """Yield a run's committed entries."""
-        async with aclosing(self._log.read(run)) as batches:
-            async for batch in batches:
-                for entry in batch:
-                    yield entry
+        return read_in_turns(self._log, run)

@@ -13,7 +13,14 @@ from msgspec import Struct, structs
 
 from adk_prism.pipeline.broadcast import Broadcaster, Viewer
 from adk_prism.pipeline.chats import Chats
-from adk_prism.pipeline.turns import Turn, answered_by, answered_later, decided_later
+from adk_prism.pipeline.off_loop import call_sized
+from adk_prism.pipeline.turns import (
+    Turn,
+    answered_by,
+    answered_later,
+    decided_later,
+    stored_bytes,
+)
 from adk_prism.projection.contract import Format, History
 from adk_prism.projection.message_scope import Scope
 from adk_prism.runlog.entry import Response
@@ -98,15 +105,19 @@ async def build_history(
     chats: Chats, turns: Sequence[Turn], history: History, *, is_left: bool = False
 ) -> None:
     """Give a conversation to a builder of messages, without the message that is still streaming."""
+    size = 0
     for place in shown(turns, is_left=is_left):
         first = place.turn.first
+        # What comes next ends the message before it, which takes long if that is large.
         if first.head.live:
-            history.begin_live_run(first.summary.run)
+            await call_sized(size, history.begin_live_run, first.summary.run)
             await chats.feed(first.summary.run, history.feed)
-            continue
-        history.user_message(place.turn.user_message, first.head, first.summary.started)
-        if not place.turn.live:
-            await _build_answer(chats, without_held_runs(place), history)
+        else:
+            sent = place.turn.user_message, first.head, first.summary.started
+            await call_sized(size, history.user_message, *sent)
+            if not place.turn.live:
+                await _build_answer(chats, without_held_runs(place), history)
+        size = stored_bytes([place.turn])
 
 
 async def _build_answer(chats: Chats, place: Shown, history: History) -> None:

@@ -13,6 +13,7 @@ from msgspec import json, structs
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import Fenced, LogError
+from adk_prism.pipeline.off_loop import Turns, small_batches
 from adk_prism.runlog.contract import Receipt, RunLog
 from adk_prism.runlog.entry import CallPieces, Entry, ModelCalled, Origin, Record, RunId
 from adk_prism.source.model_calls.recorded_call import between_calls, from_file
@@ -118,10 +119,13 @@ async def append_foreign(
 
     Raise what `RunLog.append` raises, and `SourceError` for a model call that is not valid.
     """
-    receipt = Receipt(0)
+    receipt, turns = Receipt(0), Turns()
     for some in between_calls(entries):
-        records = [await _foreign(calls, run, origin, entry.record) for entry in some]
-        receipt = await log.append(run, records, times=[entry.time for entry in some])
+        for part in small_batches(some):  # The log redacts what it is given, without a pause.
+            records = [await _foreign(calls, run, origin, entry.record) for entry in part]
+            receipt = await log.append(run, records, times=[entry.time for entry in part])
+            if turns.is_over:
+                await turns.next()
     return receipt
 
 

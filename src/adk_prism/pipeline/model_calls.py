@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from adk_prism.facts.pricing import Prices, run_usage
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.token_usage import token_usage
 from adk_prism.pipeline.model_call_writer import LONGEST_CHAIN
+from adk_prism.pipeline.off_loop import feed_run, read_in_turns
 from adk_prism.runlog.contract import LogReader, RunSummary
 from adk_prism.runlog.entry import CallPieces, Entry, ModelCalled, RunId, is_absent
 from adk_prism.view.outline import ModelRequest
@@ -47,9 +47,9 @@ class ModelCalls:
         known = self._sums.get(summary.run)
         if known is not None:
             return known
-        entries = [entry async for batch in self._log.read(summary.run) for entry in batch]
-        calls = [measured(e.record) for e in entries if isinstance(e.record, ModelCalled)]
-        shown = run_usage(calls or await asyncio.to_thread(_told, entries), self.prices)
+        sums = _Sums()
+        await feed_run(self._log, summary.run, sums.feed)
+        shown = run_usage(sums.calls or sums.told.calls, self.prices)
         if summary.outcome is not None:
             self._sums[summary.run] = shown
             if len(self._sums) > MOST_SUMS:
@@ -82,8 +82,7 @@ class ModelCalls:
     async def _calls(self, run: RunId) -> list[tuple[int, ModelCalled]]:
         return [
             (entry.cursor, entry.record)
-            async for batch in self._log.read(run)
-            for entry in batch
+            async for entry in read_in_turns(self._log, run)
             if isinstance(entry.record, ModelCalled)
         ]
 
@@ -145,13 +144,21 @@ class ModelCalls:
         return shown
 
 
-def _told(entries: Iterable[Entry]) -> list[ModelUse]:
-    """Return the model calls of which the events of a run tell."""
-    reader, fold = Reader(), UseFold()
-    for entry in entries:
-        for item in reader.feed(entry):
-            fold.feed(item)
-    return fold.calls
+class _Sums:
+    """The model calls of a run: those that were recorded, or else of which its events tell."""
+
+    def __init__(self) -> None:
+        self.calls: list[ModelUse] = []
+        self.told = UseFold()
+        self._reader = Reader()
+
+    def feed(self, entry: Entry) -> None:
+        """Read the next entry."""
+        if isinstance(entry.record, ModelCalled):
+            self.calls.append(measured(entry.record))
+        elif not self.calls:
+            for item in self._reader.feed(entry):
+                self.told.feed(item)
 
 
 class _Pieces:

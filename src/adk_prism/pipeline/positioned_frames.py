@@ -11,6 +11,7 @@ from contextlib import aclosing
 from typing import NamedTuple
 
 from adk_prism.errors import BadPosition
+from adk_prism.pipeline.off_loop import feed_one, read_in_turns
 from adk_prism.projection.contract import Format, Payload
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import BEGINNING, Position, RunId
@@ -37,12 +38,11 @@ async def positioned_frames(
 ) -> AsyncGenerator[PositionedFrame, None]:
     """Yield the frames of a run after a position, and what comes, until the run is over."""
     reader = format.reader()
-    async with aclosing(log.read(run, follow=True)) as batches:
-        async for batch in batches:
-            for entry in batch:
-                for part, payload in enumerate(reader.feed(entry), 1):
-                    if not _is_seen(entry.cursor, part, after):
-                        yield PositionedFrame(Position(entry.cursor, part), payload)
+    async with aclosing(read_in_turns(log, run, follow=True)) as entries:
+        async for entry in entries:
+            for part, payload in enumerate(await feed_one(entry, reader.feed), 1):
+                if not _is_seen(entry.cursor, part, after):
+                    yield PositionedFrame(Position(entry.cursor, part), payload)
 
 
 def _is_seen(cursor: int, part: int, after: Position) -> bool:

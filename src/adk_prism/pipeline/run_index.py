@@ -12,22 +12,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 
 from msgspec import structs
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import Gone, LogError, NotFound
 from adk_prism.facts.run_digest import DigestFold
+from adk_prism.pipeline.off_loop import feed_run, is_large
 from adk_prism.runlog.cancel_task import cancel_task
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Entry, RunId
 from adk_prism.runlog.feedback_label import FEEDBACK, feedback_labels
 from adk_prism.runlog.notifier import Notifier
 from adk_prism.runlog.run_digest import DIGEST_VERSION, RunDigest
-
-STEP = 64
-"""Entries that are read in one turn of the event loop: about a millisecond."""
 
 BATCH = 20
 """Older runs that are looked up at a time."""
@@ -63,8 +61,8 @@ class RunIndex:
         if fold is None:
             return
         self._folds.pop(run, None)
-        if len(entries) > MOST_AT_ONCE:
-            return
+        if len(entries) > MOST_AT_ONCE or is_large(entries):
+            return  # `_digest` reads it off the loop.
         try:
             for entry in entries:
                 fold.feed(entry)
@@ -161,12 +159,7 @@ class RunIndex:
 
     async def _read(self, run: RunId) -> DigestFold:
         fold = DigestFold()
-        async with aclosing(self._log.read(run)) as batches:
-            async for batch in batches:
-                for start in range(0, len(batch), STEP):
-                    for entry in batch[start : start + STEP]:
-                        fold.feed(entry)
-                    await asyncio.sleep(0)
+        await feed_run(self._log, run, fold.feed)
         return fold
 
     async def _with_feedback(self, run: RunId, digest: RunDigest) -> RunDigest:

@@ -195,6 +195,11 @@ def runs_of(turns: Sequence[Turn]) -> list[RunId]:
     return [run.summary.run for turn in turns for run in turn.runs]
 
 
+def stored_bytes(turns: Sequence[Turn]) -> int:
+    """Return how much is stored of the runs of some turns."""
+    return sum(run.summary.bytes for turn in turns for run in turn.runs)
+
+
 def _copies(turns: Sequence[Turn]) -> list[Turn]:
     """Return turns of their own: a run that continues one of them does not continue it elsewhere."""
     return [Turn(turn.message, list(turn.runs)) for turn in turns]

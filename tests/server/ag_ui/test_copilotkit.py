@@ -12,6 +12,8 @@ from tests.server.ag_ui.thread import Thread, events, of_type, run_input, text_o
 from tests.server.staged import APP, SESSION, Stage, agent, staging
 from tests.source.scripted import Scripted, call
 
+from adk_prism.server.limits import heavy_work
+
 Json = dict[str, Any]
 BASE = "/api/copilotkit"
 
@@ -130,6 +132,29 @@ async def test_threads_are_listed_and_looked_into() -> None:
         for what in ("messages", "events", "state"):
             answer = await stage.client.get(f"{BASE}/threads/none/{what}")
             assert answer.status_code == 404
+
+
+async def test_large_threads_are_read_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A caller's requests for large threads wait for each other, and more of them are refused."""
+    monkeypatch.setattr(heavy_work, "HEAVY", 1)
+    async with staging(agent(Scripted.saying("Hello."))) as stage:
+        await Thread(stage).run(user("Hi"))
+        where = f"{BASE}/threads/{SESSION}"
+        connect = f"/api/ag-ui/{APP}/connect"
+        asked = [
+            each
+            for n in range(4)
+            for each in (
+                stage.client.get(f"{where}/messages"),
+                stage.client.get(f"{where}/events"),
+                stage.client.post(connect, json=run_input(run=f"c{n}")),
+            )
+        ]
+        answers = await asyncio.gather(*asked)
+        assert {answer.status_code for answer in answers} == {200, 429}
+        refused = [answer for answer in answers if answer.status_code == 429]
+        assert {answer.request.url.path for answer in refused} >= {f"{where}/events", connect}
+        assert all(answer.headers["retry-after"] for answer in refused)
 
 
 async def test_a_page_may_name_its_user_in_its_properties() -> None:

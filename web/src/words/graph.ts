@@ -63,6 +63,7 @@ export const openInTheModelPanel = 'Open in the Model panel';
 export const modelWord = 'model';
 export const saidAndCalled = 'Said and called';
 export const firstOfAreShown = (value: Value, count: Value) => `The first ${value} of ${count} are shown; the conversation has all.`;
+export const firstChangesAreShown = (value: Value, count: Value) => `The first ${value} of ${count} are shown; the state panel has all.`;
 export const output = 'Output';
 export const stateBeforeAndAfter = 'State, before and after';
 export const byWriter = (writer: Value) => `by ${writer}`;

@@ -36,7 +36,7 @@ the key `[cut]` how many keys are missing."""
 BUDGET = 8 * 1024**2
 """Bytes of all snapshots of a run, after which each has `SMALL`: every frame has one, so the frames of a run
 with thousands of keys would be a thousand times its size."""
-SMALL = 4 * 1024
+SMALL = 1024
 _CUT = "[cut]"
 
 NOTHING_YET = Snapshot(Raw(b"{}"), Raw(b"[]"))

@@ -23,6 +23,7 @@ from adk_prism.errors import (
 )
 from adk_prism.pipeline.audit_actions import AuditedAction
 from adk_prism.pipeline.cancellation import CancelResult
+from adk_prism.pipeline.turns import stored_bytes
 from adk_prism.projection.ag_ui import SPEC
 from adk_prism.projection.ag_ui.dialects import DEFAULT
 from adk_prism.projection.ag_ui.frames import RunError
@@ -97,7 +98,10 @@ class AgentRuns:
             raise Unprocessable("`threadId` must be a non-empty string.")
         self._context.apps.check(asked.app)
         origin = Origin(app=asked.app, user=_user_of(asked), session=check_session(thread))
-        past = await thread_past(self._context.chats, self._context.apps, origin, format)
+        turns = await self._context.chats.turns(origin)
+        async with self._context.heavy.slot(caller_of(asked.request), stored_bytes(turns)):
+            chats, apps = self._context.chats, self._context.apps
+            past = await thread_past(chats, apps, origin, turns, format)
         view = ThreadStream(self._context.broadcaster, format, past.frames, past.runs)
         return self._context.streams.response(view, format)
 

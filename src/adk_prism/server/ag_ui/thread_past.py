@@ -9,6 +9,7 @@ sent run by run, after an empty snapshot.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, structs
@@ -16,7 +17,8 @@ from msgspec import UNSET, Raw, Struct, structs
 from adk_prism.errors import NotFound
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.message_stream import Shown, build_history, shown, without_held_runs
-from adk_prism.pipeline.turns import ChatRun
+from adk_prism.pipeline.off_loop import call_sized
+from adk_prism.pipeline.turns import ChatRun, Turn, stored_bytes
 from adk_prism.projection.ag_ui import SPEC
 from adk_prism.projection.ag_ui.dialects import dialect
 from adk_prism.projection.ag_ui.frame_size import fits
@@ -31,8 +33,11 @@ from adk_prism.projection.ag_ui.history import ThreadMessages
 from adk_prism.projection.ag_ui.run_input import run_id
 from adk_prism.projection.contract import Format, Payload
 from adk_prism.runlog.entry import Origin, RunId
+from adk_prism.server.json_list import json_list
 from adk_prism.source.apps import Apps
 from adk_prism.source.redaction import state_json
+
+Json = dict[str, Any]
 
 
 class Past(Struct, frozen=True):
@@ -42,9 +47,10 @@ class Past(Struct, frozen=True):
     runs: Sequence[RunId] = ()
 
 
-async def thread_past(chats: Chats, apps: Apps, origin: Origin, format: Format) -> Past:
-    """Return what to send of a thread; nothing of a new one."""
-    turns = await chats.turns(origin)
+async def thread_past(
+    chats: Chats, apps: Apps, origin: Origin, turns: Sequence[Turn], format: Format
+) -> Past:
+    """Return what to send of a thread with these turns; nothing of a new one."""
     places = [without_held_runs(place) for place in shown(turns)]
     if not places:
         return Past()
@@ -53,9 +59,9 @@ async def thread_past(chats: Chats, apps: Apps, origin: Origin, format: Format) 
     on = [place for place in places if place.turn.resumable]
     history = ThreadMessages(format.options, format.complete)
     await build_history(chats, turns, history)
-    messages = history.messages()
+    messages, size = await call_sized(stored_bytes(turns), _written, history)
     state = await _state(apps, origin)
-    if not fits(len(msgspec.json.encode(messages))) or not fits(len(bytes(state))):
+    if not fits(size) or not fits(len(bytes(state))):
         return Past(_as_run(begin, MessagesSnapshot([])), _runs(places))
     over = [run for place in places for run in place.turn.runs if run.summary.outcome is not None]
     snapshots: list[Frame] = [StateSnapshot(state), MessagesSnapshot(messages)]
@@ -66,6 +72,12 @@ async def thread_past(chats: Chats, apps: Apps, origin: Origin, format: Format) 
         return Past(_as_run(begin, *snapshots))  # no error to be told again
     end = await _end_of(chats, over[-1], format)
     return Past([SPEC.payload(begin), *map(SPEC.payload, snapshots), *end])
+
+
+def _written(history: ThreadMessages) -> tuple[list[Json], int]:
+    """Return the messages of a thread and the bytes of their JSON."""
+    messages = history.messages()
+    return messages, len(json_list(messages))
 
 
 def _runs(places: Sequence[Shown]) -> list[RunId]:

@@ -17,12 +17,17 @@ from msgspec import Raw
 from adk_prism.errors import Gone, NotFound
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.message_stream import build_history
+from adk_prism.pipeline.off_loop import call_sized
+from adk_prism.pipeline.turns import runs_of, stored_bytes
 from adk_prism.projection.ag_ui.history import ThreadMessages
 from adk_prism.projection.ag_ui.run_input import user_message
 from adk_prism.projection.contract import Format, FrameReader
 from adk_prism.projection.file_links import FileLinks
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import Entry, Origin
+from adk_prism.server.identity.caller import Caller
+from adk_prism.server.json_list import json_list
+from adk_prism.server.limits.heavy_work import HeavyWork
 from adk_prism.source.apps import Apps
 from adk_prism.source.redaction import state_json
 
@@ -36,17 +41,18 @@ LONGEST_NAME = 120
 """Characters of a thread's name: two lines of a narrow list."""
 
 
-def _add(found: deque[Raw], reader: FrameReader, entry: Entry) -> None:
-    found.extend(Raw(payload.data) for payload in reader.feed(entry))
+def _add(found: deque[bytes], reader: FrameReader, entry: Entry) -> None:
+    found.extend(payload.data for payload in reader.feed(entry))
 
 
 class Threads:
     """The threads of one server."""
 
-    def __init__(self, log: RunLog, chats: Chats, apps: Apps) -> None:
+    def __init__(self, log: RunLog, chats: Chats, apps: Apps, heavy: HeavyWork) -> None:
         self._log = log
         self._apps = apps
         self._chats = chats
+        self._heavy = heavy
 
     async def listed(self, app: str, user: str, limit: int) -> list[Json]:
         """Return threads, the one that was active last first; an empty app or user stands for all."""
@@ -95,19 +101,29 @@ class Threads:
         found = await self._log.list(app=app, user=user, session=thread)
         return found[-1].origin if found else None
 
-    async def messages(self, origin: Origin, format: Format) -> list[Json]:
-        """Return the messages of a thread in the form of CopilotKit's runtime."""
-        history = ThreadMessages(format.options, format.complete)
-        await build_history(self._chats, await self._chats.turns(origin), history)
-        return [_flat(message) for message in history.messages()]
+    async def messages(self, caller: Caller, origin: Origin, format: Format) -> bytes:
+        """Return the messages of a thread in the form of CopilotKit's runtime, as a JSON list.
 
-    async def events(self, origin: Origin, format: Format) -> list[Raw]:
-        """Return the events of a thread's runs, those of the one that is on as far as they are there."""
-        found: deque[Raw] = deque(maxlen=MOST_EVENTS)
-        for turn in await self._chats.turns(origin):
-            for run in turn.runs:
-                await self._chats.feed(run.summary.run, partial(_add, found, format.reader()))
-        return list(found)
+        Raise `TooMany` or `Busy`.
+        """
+        history = ThreadMessages(format.options, format.complete)
+        turns = await self._chats.turns(origin)
+        size = stored_bytes(turns)
+        async with self._heavy.slot(caller, size):
+            await build_history(self._chats, turns, history)
+            return await call_sized(size, lambda: json_list(map(_flat, history.messages())))
+
+    async def events(self, caller: Caller, origin: Origin, format: Format) -> bytes:
+        """Return the events of a thread's runs, as a JSON list: of the one that is on what is there.
+
+        Raise `TooMany` or `Busy`.
+        """
+        found: deque[bytes] = deque(maxlen=MOST_EVENTS)
+        turns = await self._chats.turns(origin)
+        async with self._heavy.slot(caller, stored_bytes(turns)):
+            for run in runs_of(turns):
+                await self._chats.feed(run, partial(_add, found, format.reader()))
+        return b"[%b]" % b",".join(found)
 
     async def state(self, origin: Origin) -> Mapping[str, Raw]:
         """Return the state of a thread, as clients see it. Raise `NotFound`."""

@@ -1,4 +1,5 @@
-"""How many large runs are computed at a time: views, films, shared files, messages, comparisons, eval cases.
+"""How many large runs are computed at a time: views, films, shared files, messages, threads, comparisons,
+eval cases.
 
 What is computed of a run takes time and memory in proportion to it, and one caller, perhaps with a share
 link, could ask for a large one a hundred times. So of large runs each caller has one at a time and the

@@ -10,14 +10,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
 from adk_prism.pipeline.audit_actions import AuditedAction
 from adk_prism.pipeline.cancellation import Canceller
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.message_stream import build_history, open_message, running
-from adk_prism.pipeline.turns import Turn
+from adk_prism.pipeline.turns import Turn, stored_bytes
 from adk_prism.projection.ai_sdk import SPEC
 from adk_prism.projection.ai_sdk.history import UiMessages
 from adk_prism.projection.ai_sdk.requests import read_request
@@ -26,6 +25,7 @@ from adk_prism.server.guards.name_rules import AppName
 from adk_prism.server.guards.session_path import Chat
 from adk_prism.server.guards.strict_body import StrictRequest, StrictRoute
 from adk_prism.server.identity.caller import caller_of
+from adk_prism.server.json_list import json_list
 from adk_prism.server.limits.heavy_work import HeavyWork
 from adk_prism.server.observability.audit.audit_log import AuditLog
 from adk_prism.server.problem_format import CHAT_PATH, TEXT_RESPONSES
@@ -114,10 +114,9 @@ class ChatRoutes:
         if not turns:
             self.apps.check(chat.app)  # What was recorded elsewhere needs no app here.
         history = UiMessages(format.options, format.complete)
-        size = sum(run.summary.bytes for turn in turns for run in turn.runs)
-        async with self.heavy.slot(caller_of(request), size):
+        async with self.heavy.slot(caller_of(request), stored_bytes(turns)):
             await build_history(self.chats, turns, history, is_left=not is_live)
-            body = await asyncio.to_thread(lambda: msgspec.json.encode(history.messages()))
+            body = await asyncio.to_thread(lambda: json_list(history.messages()))
         return Response(body, media_type="application/json")
 
     async def versions(self, chat: Chat) -> list[list[dict[str, Any]]]:

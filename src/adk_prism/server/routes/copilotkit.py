@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Body, Query, Request, Response
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from adk_prism.errors import UsageError
 from adk_prism.pipeline.cancellation import CancelResult
@@ -65,7 +65,7 @@ class _Runtime:
     def __init__(self, context: Context) -> None:
         self._runs = AgentRuns(context)
         self._agents = RuntimeAgents(context.apps)
-        self._threads = Threads(context.log, context.chats, context.apps)
+        self._threads = Threads(context.log, context.chats, context.apps, context.heavy)
 
     # -------------------------------------------------------------- agents
 
@@ -125,16 +125,18 @@ class _Runtime:
     ) -> Response:
         """Return the messages of a thread, without those that are still being said."""
         origin = await self._origin(request, thread_id, agent_id, user)
-        found = await self._threads.messages(origin, self._runs.format(request, ""))
-        return _json({"messages": found})
+        format = self._runs.format(request, "")
+        found = await self._threads.messages(caller_of(request), origin, format)
+        return _json({"messages": Raw(found)})
 
     async def events(
         self, request: Request, thread_id: SessionId, agent_id: AgentId = "", user: NamedUser = ""
     ) -> Response:
         """Return the events of a thread's runs."""
         origin = await self._origin(request, thread_id, agent_id, user)
-        found = await self._threads.events(origin, self._runs.format(request, ""))
-        return _json({"events": found})
+        format = self._runs.format(request, "")
+        found = await self._threads.events(caller_of(request), origin, format)
+        return _json({"events": Raw(found)})
 
     async def state(
         self, request: Request, thread_id: SessionId, agent_id: AgentId = "", user: NamedUser = ""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
 
-from fastapi import APIRouter
+import msgspec
+from fastapi import APIRouter, Response
 
 from adk_prism.errors import NotFound
 from adk_prism.pipeline.eval_cases import EvalCases
@@ -18,8 +19,8 @@ def routes(log: RunLog, cases: EvalCases, heavy: HeavyWork) -> APIRouter:
     """Return the router of eval cases."""
     router = APIRouter(prefix="/api/runs", tags=["runs"])
 
-    @router.get("/{run}/evalcase")
-    async def evalcase(caller: CallerOf, run: Run) -> dict[str, Any]:
+    @router.get("/{run}/evalcase", response_class=Response)
+    async def evalcase(caller: CallerOf, run: Run) -> Response:
         """Return the conversation up to this run as `EvalCase` of ADK, without messages that were replaced.
 
         A run that failed, waits, or has not ended is refused: it has no answer to expect.
@@ -27,6 +28,8 @@ def routes(log: RunLog, cases: EvalCases, heavy: HeavyWork) -> APIRouter:
         if isinstance(caller, Guest):
             raise NotFound("A share link shows one run, not its conversation.")
         async with heavy.slot(caller, (await log.summary(run)).bytes):
-            return await cases.of(run)
+            case = await cases.of(run)
+            body = await asyncio.to_thread(msgspec.json.encode, case)
+        return Response(body, media_type="application/json")
 
     return router

@@ -98,20 +98,21 @@ function Inside({ film, at, run, seek, inspect }: InsideProps) {
       )}
       {changes.length > 0 && (
         <Part title={words.stateBeforeAndAfter}>
-          {changes.map(({ key, kind, before, after, writer }) => (
+          {changes.slice(0, SHOWN).map(({ key, kind, before, after, writer }) => (
             <div key={key} className="state-change">
               <b>{key}</b> <span className="muted">{`${kind}${writer && writer !== run.name ? ` ${words.byWriter(writer)}` : ''}`}</span>
               {kind !== 'added' && <Json name="before" value={before} open={0} />}
               {kind !== 'removed' && <Json name="after" value={after} open={0} />}
             </div>
           ))}
+          {changes.length > SHOWN && <p className="muted">{words.firstChangesAreShown(SHOWN, changes.length)}</p>}
         </Part>
       )}
     </>
   );
 }
 
-const SHOWN = 60; // Texts and calls of one run of a node.
+const SHOWN = 60; // Texts and calls of one run of a node, and changes that it made.
 
 function Part({ title, children }: { title: string; children: ReactNode }) {
   return (
