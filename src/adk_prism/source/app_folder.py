@@ -18,6 +18,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,12 +79,8 @@ class AppFolder:
     def elsewhere(self) -> list[Path]:
         """Return the folders below this one that hold apps; for a folder that holds none itself."""
         found: dict[Path, None] = {}
-        looked = 0
-        for parent, folders, _ in os.walk(self.path):
+        for parent, folders, _ in islice(os.walk(self.path), MOST_FOLDERS):
             depth = len(Path(parent).relative_to(self.path).parts)
-            looked += 1
-            if looked > MOST_FOLDERS:
-                break
             folders[:] = sorted(f for f in folders if f not in _NOT_CODE and not f.startswith("."))
             if depth and is_agent_folder(Path(parent)):
                 found[Path(parent).parent] = None

@@ -40,6 +40,11 @@ _PHRASES: dict[Answer, tuple[str, ...]] = {
         "never mind",
         "nevermind",
         "forget it",
+        "start over",
+        "start again",
+        "reset",
+        "no thanks",
+        "no thank you",
         "do not search",
         "don't search",
         "dont search",
@@ -57,6 +62,7 @@ _PHRASES: dict[Answer, tuple[str, ...]] = {
         "yeah",
         "sure",
         "agreed",
+        "i agree",
         "approve",
         "approved",
         "i approve",
@@ -83,7 +89,7 @@ _PHRASES: dict[Answer, tuple[str, ...]] = {
 }
 _EMPTY = frozenset(
     "a all alright and first for full go i it just let's lets me now or please run search that the then "
-    "thanks thank this to try uh um we well with you would like plan that's is".split()
+    "thanks thank this to try uh um we well with you would like plan that's is whatever".split()
 )
 _WORD = re.compile(r"[^\W_]+(?:['’_-][^\W_]+)*")
 
