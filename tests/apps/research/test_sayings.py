@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.apps.research.talk import Talk
 from tests.apps.research.test_turns import ResearchChat
 
 from adk_prism_apps.research.databases.query import Query
@@ -34,6 +35,12 @@ CHANGES: dict[str, dict[str, Any]] = {
     "instead of AI let's say machine learning": {"drop": ["AI"], "add": ["machine learning"]},
     "also include contrastive explanations": {"add": ["contrastive explanations"]},
     "i asked about music": {"topic": "music"},
+    "only the studies with humans": {"only": ["humans"]},
+    "screening only": {"only": ["screening"]},
+    "only the good ones": {},
+    "just curious": {},
+    "the same but for nurses": {"add": ["nurses"]},
+    "before 2015 or after 2020": {"cannot": ["before 2015 or after 2020"]},
     "rather something on fairness instead": {"topic": "fairness"},
     "could we restrict it to conference papers published after 2018?": {
         "since": 2019,
@@ -61,7 +68,44 @@ def test_a_group_of_names_goes_as_a_whole() -> None:
     assert changed.text == "deep learning pathology"
 
 
+@pytest.mark.parametrize(
+    ("query", "said", "text"),
+    [
+        ("SHAP credit scoring", "too narrow, just SHAP", "SHAP"),
+        ("cancer", "screening only", "cancer screening"),
+    ],
+)
+def test_what_a_query_is_narrowed_to(query: str, said: str, text: str) -> None:
+    """A part of it stays alone; another word is added, and never replaces the subject."""
+    assert changed_query(Query(query), read_changes(said, YEAR, NAMES)).text == text
+
+
+async def test_words_after_an_edit_in_the_panel_keep_the_edit(talk: Talk) -> None:
+    """Both are in the plan, which says what was edited."""
+    await talk.say("explainable AI")
+    await talk.write(research_question="saliency maps", current_filters={"year": ">=2015"})
+    turn = await talk.say("thx, but no preprints")
+    plan = (await talk.grounding()).box().pending_search_plan
+    assert plan is not None
+    assert (plan.query, plan.filters["year"]) == ("saliency maps", ">=2015")
+    assert "preprint" not in plan.filters["kinds"]
+    assert "edited in the panel" in turn.text
+
+
+@pytest.mark.parametrize("said", ["hmm wait", "hold on", "wait a sec", "not yet please"])
+async def test_who_says_wait_is_waited_for(talk: Talk, said: str) -> None:
+    """Words are newer than an approval in the panel: nothing is searched, and the plan waits on."""
+    await talk.say("explainable AI")
+    await talk.run(
+        {"role": "user", "parts": [{"text": said}]}, stateDelta={"grounding:user_approval": "ok"}
+    )
+    box = (await talk.grounding()).box()
+    assert box.search_history == []
+    assert box.pending_search_plan is not None
+
+
 QUERIES = {
+    "I want to know whether explanations help doctors": "explanations help doctors",
     "find papers on inequality": "inequality",
     "papers on ontology learning": "ontology learning",
     "show usability studies of maps": "usability maps",

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from ..databases.kinds import KIND_NAMES, KINDS, kind_named
 from ..databases.query import Query
 from ..databases.syntax import stem
+from ..planning.question import is_remark
 
 _BORDER = " ; "
 
@@ -37,6 +38,8 @@ class Changes:
     cannot: list[str] = field(default_factory=list)
     """Wishes that no filter here can hold, as they were written: "most cited", "open access"."""
     add: list[str] = field(default_factory=list)
+    only: list[str] = field(default_factory=list)
+    """Words that the papers are to be narrowed to: a part of the query, or a word more."""
     drop: list[str] = field(default_factory=list)
     limit: int | None = None
     query: str = ""
@@ -144,6 +147,10 @@ def _add(changes: Changes, groups: Sequence[str], year: int) -> None:
     changes.add += _listed(groups[0])
 
 
+def _only(changes: Changes, groups: Sequence[str], year: int) -> None:
+    changes.only += [each for each in _listed(groups[0]) if not is_remark(each)]
+
+
 def _drop(changes: Changes, groups: Sequence[str], year: int) -> None:
     changes.drop += _listed(groups[0])
 
@@ -197,6 +204,10 @@ _NOT = rf"(?:no|not|nor|neither|{_EXCLUDE})"
 _THE = r"(?:(?:the|any|all|a|of|my|it|this|that|search|plan|query)\s+)*"
 
 _FILTERS: tuple[tuple[str, Take], ...] = (
+    (
+        rf"\b((?:before|until|up\s+to|older\s+than)\s+{_YEAR}\s+or\s+(?:after|since|from|newer\s+than)\s+{_YEAR})\b",
+        _cannot,
+    ),
     # Years: what excludes comes before what includes, ranges before single years.
     (
         rf"\b{_NOT}\s+{_THE}(?:years?|dates?)(?:\s+(?:filter|limit|restriction|range)s?)?\b",
@@ -379,6 +390,16 @@ _WORDS: tuple[tuple[str, Take], ...] = (
         rf"\b(?:{_EXCLUDE}|not\s+about|minus)\s+{_TERMS}",
         _drop,
     ),
+    (
+        rf"{_START}(?:only|just)\s+(?:the\s+|those\s+)?(?:(?:{_PAPERS}|ones)\s+)?(?:(?:with|about|on|in|of|using|for)\s+)?"
+        rf"{_TERMS}",
+        _only,
+    ),
+    (rf"{_START}{_TERMS}\s+only{_CLAUSE_END}", _only),
+    (
+        rf"\b(?:the\s+)?same(?:\s+(?:thing|search|query|plan))?[\s,;]*(?:again\s+)?(?:for|with|in|on|about)\s+{_TERMS}",
+        _add,
+    ),
     (rf"{_START}(?:no|not)\s+([\w-]+(?:\s+(?:and|or)\s+[\w-]+|\s+[\w-]+)?)\s*(?=$|[,;.:!?])", _drop),
 )  # fmt: skip
 _Patterns = tuple[tuple[re.Pattern[str], Take], ...]
@@ -507,9 +528,15 @@ def _changed_words(text: str, changes: Changes) -> str:
     """Return the words with those added, and without those dropped: these are excluded if not there."""
     units = [(unit, {*map(_stemmed, unit.split())} - {"or"}) for unit in _UNIT.findall(text)]
     present = {word for _, words in units for word in words}
+    if changes.only and present.issuperset(
+        _stemmed(w) for each in changes.only for w in each.split()
+    ):
+        return " ".join(changes.only)
     dropped = {_stemmed(word) for phrase in changes.drop for word in phrase.split()}
     words = [unit for unit, own in units if not _is_dropped(unit, own, dropped)]
-    added = [each for each in changes.add if _stemmed(each) not in present - dropped]
+    added = [
+        each for each in (*changes.add, *changes.only) if _stemmed(each) not in present - dropped
+    ]
     excluded = [each for each in changes.drop if present.isdisjoint(map(_stemmed, each.split()))]
     return " ".join([*words, *map(_quoted, added), *(f"NOT {_quoted(each)}" for each in excluded)])
 

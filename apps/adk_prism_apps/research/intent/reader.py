@@ -198,18 +198,24 @@ class IntentReader:
 
     def _replanned(self, plan: SearchPlan) -> Intent:
         """Make the pending plan anew from what the panel has edited; it has to be approved again."""
+        return self._proposes(*self._edited_query(plan))
+
+    def _edited_query(self, plan: SearchPlan) -> tuple[Query, dict[str, Any]]:
+        """Return a plan's query with the panel's edits and what to say of them; no words if they changed."""
         query, odd = query_of_plan(plan), list[str]()
         if "filters" in self.edited:
             bare = Query(plan.query, limit=plan.limit or FULL_RUN)
             query, odd = with_filters(bare, self.box.current_filters)
         if "question" in self.edited or "assumptions" in self.edited:
             query = replace(query, text="")
-        about: dict[str, Any] = {"edited": list(self.edited)}
-        return self._proposes(query, about | ({"odd": odd} if odd else {}))
+        about: dict[str, Any] = {"edited": list(self.edited)} if self.edited else {}
+        return query, about | ({"odd": odd} if odd else {})
 
     def _changed(self, plan: SearchPlan, changes: Changes, *, unread: str = "") -> Intent:
-        query = changed_query(query_of_plan(plan), changes)
-        return self._proposes(query, _said_besides(changes, unread))
+        query, about = self._edited_query(plan)
+        if not query.text:
+            query = replace(query, text=query_of(self.box.research_question) or plan.query)
+        return self._proposes(changed_query(query, changes), _said_besides(changes, unread) | about)
 
     def _restated(
         self, plan: SearchPlan, changes: Changes, topic: str, *, unread: str = ""
