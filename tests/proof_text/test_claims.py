@@ -9,6 +9,7 @@ from msgspec import Raw
 
 from adk_prism.proof_text.prose.citation_text import read_citations
 from adk_prism.proof_text.prose.claims import Evidence
+from adk_prism.proof_text.prose.inline_citation import read_inline
 from adk_prism.proof_text.step_text import asked, found
 
 SAID = Evidence(
@@ -19,10 +20,12 @@ CLAIMS = {
     True: "Infrastructure Damage: 2 bridges out, 1 trail lost|"
     "Fire Severity (synthetic): 127,311 acres burned|"
     "About 127,000 acres burned|36% of the burned acres are severe|Close T01, T02|Closed since 2022-10-25|"
-    "U1 holds 8,412 MBF|It is worth $1,250,000.00",
+    "U1 holds 8,412 MBF|It is worth $1,250,000.00|127k acres burned|It is worth $1.25M|"
+    "worth 1.25 million",
     False: "5 bridges are out|Close T03|2 houses in 1 town|Closed since 2022-10-26|"
     "37% of the acres are severe|"
-    "128,000 acres burned|8,412 people were evacuated from villages nearby",
+    "128,000 acres burned|128k acres burned|It is worth $1.35 million|"
+    "8,412 people were evacuated from villages nearby",
 }
 
 
@@ -43,6 +46,11 @@ def test_a_claim_is_matched_by_its_figures(claim: str, expected: bool) -> None:
         ("36 CFR 220.6(e)(13), FSM 2523", "36 CFR 220.6(e)(13)|FSM 2523"),
         ("16 U.S.C. 528 & 36 CFR 220", "16 U.S.C. 528|36 CFR 220"),
         ("7 CFR 1b.4(d)(36)", "7 CFR 1b.4(d)(36)"),
+        ("§ 543 Abs. 2 Nr. 3 BGB and § 569 Abs. 3 BGB", "§ 543 Abs. 2 Nr. 3 BGB|§ 569 Abs. 3 BGB"),
+        (
+            "Article 6(1)(b) GDPR and Article 9(2)(h) GDPR",
+            "Article 6(1)(b) GDPR|Article 9(2)(h) GDPR",
+        ),
         ("Parry, Filip, Willits & Parks 1996", "Parry, Filip, Willits & Parks 1996"),
         ("Smith and Jones 2001", "Smith and Jones 2001"),
     ],
@@ -81,3 +89,47 @@ def test_a_step_says_what_was_found(output: dict[str, object], text: str) -> Non
     """The first statement of an answer, not its heading or its confidence; without a text, its values."""
     line = found("Answered", Raw(json.dumps(output).encode()))
     assert line == (f"Answered: {text}" if text else "Answered")
+
+
+@pytest.mark.parametrize(
+    ("claim", "expected"),
+    [
+        ("Returns rose by 2.7 points, from 4.1 to 6.8 percent", True),
+        ("Returns went up by 2.7 percentage points, from 4.1 to 6.8 percent.", True),
+        ("Sales of garden furniture went from 4.1 to 6.8 million there", False),
+        ("Returns rose by 3.7 points, from 4.1 to 6.8 percent", False),
+        ("Returns of 2.7 in stores, 4.1 and 6.8 percent online", False),
+    ],
+)
+def test_a_difference_of_two_figures(claim: str, expected: bool) -> None:
+    """It is worked out in the claim itself, if the claim says so."""
+    said = Evidence("Returns rose from 4.1% in the first quarter to 6.8% in the second.")
+    assert said.supports(claim) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        (
+            "Under § 543 Abs. 2 Nr. 3 BGB he may. So he does.",
+            "Under § 543 Abs. 2 Nr. 3 BGB he may.",
+        ),
+        ("Ask Dr. Roe about room 5. Then go.", "Ask Dr. Roe about room 5."),
+        ("The short answer is No. We go on.", "The short answer is No."),
+        ("See Fig. 3 and No. 7 below. Then go.", "See Fig. 3 and No. 7 below."),
+    ],
+)
+def test_a_step_is_a_whole_sentence(text: str, first: str) -> None:
+    """An abbreviation does not end it."""
+    assert (
+        found("It answered", Raw(json.dumps({"result": text}).encode())) == f"It answered: {first}"
+    )
+
+
+def test_a_law_named_after_the_beginning_of_a_sentence() -> None:
+    """The word that begins the sentence is not a part of the law."""
+    named = [
+        each.source
+        for each in read_inline("Under § 543 Abs. 2 BGB and Civ. Code § 1671(b) he may.")
+    ]
+    assert sorted(named) == ["Civ. Code § 1671(b)", "§ 543 Abs. 2 BGB"]

@@ -236,3 +236,19 @@ def test_a_claim_in_a_specialists_own_words_is_cited_by_its_sources() -> None:
     assert uncited(said, "3 bridges are out.\nSource: survey", "4 trails slid.") == [
         "4 trails slid."
     ]
+
+
+def test_figures_of_a_tool_that_returns_data() -> None:
+    """Numbers that are no text count, and so do those it was asked about; what it did not give does not."""
+    said = "SKU 8812 costs 19.99 EUR; 140 are in stock. Delivery takes 3 to 5 days."
+    data = {"price": 19.99, "currency": "EUR", "stock": 140, "citations": ["ERP list"]}
+    events = (
+        event(call("pricing", "c1", {"request": "sku 8812"}), path="r@1"),
+        event(answer("pricing", "c1", data), path="r@1"),
+        event(text(said), path="r@1"),
+    )
+    proof = last(entries(events))["proof"]
+    assert [claim.text for claim in proof.uncited] == ["Delivery takes 3 to 5 days."]
+    assert any(
+        "price: 19.99, currency: EUR, stock: 140" in step.text for step in proof.reasoning_chain
+    )

@@ -125,6 +125,11 @@ def _remarks(intent: dict[str, Any]) -> tuple[Say, ...]:
             f'I did not understand "{unread}" and left it out. Say **add:** or **query:** and the '
             "words, if they are to be searched for."
         )
+    if cannot := intent.get("cannot"):
+        said.append(
+            f'No search here can be limited by "{", ".join(cannot)}", so the plan is without it; years, '
+            "kinds, fields, the database and the number of papers can be said."
+        )
     if unsupported := intent.get("unsupported"):
         said.append(
             f"{unsupported} cannot be asked from here: it has no tool in this app. These have one: "

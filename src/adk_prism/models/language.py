@@ -74,6 +74,8 @@ def foreign_language(text: str) -> str:
         foreign = [sign for sign in letters if unicodedata.name(sign, "").startswith(script)]
         if letters and len(foreign) >= _FOREIGN_SHARE * len(letters):
             return language
+    if "¿" in text or "¡" in text:
+        return "Spanish"
     words = [word.casefold().replace("’", "'") for word in _WORD.findall(text)]
     english = len(_ENGLISH.intersection(words))
     counts = {name: len(own.intersection(words)) for name, own in _FUNCTION_WORDS.items()}

@@ -246,7 +246,7 @@ class ProofAnnotator:
         if text.strip() != streamed.strip() or fields:
             pieces, _ = read_answer(text, fields, item.name, cursor)
             specialist.add_text(pieces, item.call)
-            self._answer.keep_result(specialist, item.output)
+            self._answer.keep_result(specialist, item.output, call.input)
         self._schedule(specialist)
 
     def _add_agent_layer(
@@ -273,7 +273,7 @@ class ProofAnnotator:
         subject = subject or SubjectProof("tool", item.name)
         asked = call.input.hex() if call is not None else item.call
         subject.add(_key(layer, item.name, asked), pieces, call.within if call is not None else "")
-        self._answer.keep_result(subject, item.output)
+        self._answer.keep_result(subject, item.output, call.input if call is not None else b"")
         if alone:
             subject.add_call(item.call)
             self._undecided[f"{item.name}-{item.call}"] = subject, pieces

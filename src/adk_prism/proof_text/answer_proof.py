@@ -15,8 +15,9 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from adk_prism.facts.agent_text import AgentText
+from adk_prism.facts.json_value import read_value
 from adk_prism.facts.proof_model import Brief, Citation, Claim, Proof, ProofOrigin, Reading
-from adk_prism.proof_text.answer_reader import answer_text, read_answer, split_text
+from adk_prism.proof_text.answer_reader import read_answer, split_text, value_texts
 from adk_prism.proof_text.overall_confidence import Confidence, disagreements
 from adk_prism.proof_text.prose.answer_reader import may_hold_proof
 from adk_prism.proof_text.prose.claims import Evidence, uncited
@@ -40,7 +41,7 @@ class AnswerProof:
         """What the root and its own tools gave."""
         self._sources_of_proof: dict[str, SubjectProof] = {}
         self._provider_sources: list[Citation] = []
-        self._kept: list[str | Raw] = []
+        self._kept: list[str | tuple[Raw, bytes]] = []
         self._kept_size = 0
         self._text: tuple[int, AgentText] | None = None
 
@@ -59,11 +60,11 @@ class AnswerProof:
             self._kept.append(text)
             self._kept_size += len(text)
 
-    def keep_result(self, subject: SubjectProof, output: Raw) -> None:
-        """Keep a call's result; its text is extracted only if it is needed."""
-        size = len(bytes(output))
+    def keep_result(self, subject: SubjectProof, output: Raw, arguments: bytes) -> None:
+        """Keep a call's result and arguments; their text is extracted only if it is needed."""
+        size = len(bytes(output)) + len(arguments)
         if subject.citations and self._kept_size + size <= _KEPT:
-            self._kept.append(output.copy())
+            self._kept.append((output.copy(), arguments))
             self._kept_size += size
 
     def set_text(self, cursor: int, text: AgentText) -> None:
@@ -146,9 +147,14 @@ class AnswerProof:
         return [claim for claim in left if not any(each.supports(claim.text) for each in kept)]
 
 
-def _plain_text(said: str | Raw) -> str:
-    """Return a text without Markdown emphasis, like the claims."""
-    text = said if isinstance(said, str) else answer_text(said)[0]
+def _plain_text(said: str | tuple[Raw, bytes]) -> str:
+    """Return a text, or all that a call was given and returned, without Markdown emphasis like the claims."""
+    if isinstance(said, str):
+        text = said
+    else:
+        output, arguments = said
+        given = read_value(arguments) if arguments else None
+        text = "\n".join((*value_texts(read_value(output)), *value_texts(given)))
     return text.replace("*", "").replace("`", "")
 
 

@@ -7,6 +7,7 @@ strings are read as prose.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Raw
@@ -122,6 +123,20 @@ class _Found:
             for item in held:
                 if isinstance(item, dict):
                     self.search(item, _name_of(item, key), depth)
+
+
+def value_texts(value: Any, depth: int = _DEEPEST) -> Iterator[str]:
+    """Yield the names and plain values of data, without confidences, as deep as an answer is searched."""
+    if isinstance(value, dict):
+        for key, held in value.items():
+            if _FIELD_OF.get(key.lower().replace("_", "")) != "confidence" and depth:
+                yield key
+                yield from value_texts(held, depth - 1)
+    elif isinstance(value, list):
+        for item in value if depth else ():
+            yield from value_texts(item, depth - 1)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
 
 
 def _name_of(value: dict[str, Any], key: str) -> str:

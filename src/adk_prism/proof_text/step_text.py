@@ -14,6 +14,7 @@ from msgspec import Raw
 
 from adk_prism.facts.json_value import read_value
 from adk_prism.proof_text.answer_reader import answer_text
+from adk_prism.proof_text.prose.sentence_end import NOT_ABBREVIATED
 
 _LONGEST = 160
 """Characters of a line: what fits beside a step."""
@@ -28,7 +29,7 @@ _MARKS = re.compile(r"[*_`#>|]+|\[(?=[^\]]*\]\()|\]\([^)]*\)")
 _ABOUT_ITSELF = re.compile(
     r"\s*(?:overall\s+)?(?:confidence|certainty|sources?|references?|factors)\b", re.I
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
+_SENTENCE_END = re.compile(rf"{NOT_ABBREVIATED}[.!?](?=\s)")
 _FEWEST_WORDS = 3
 """A shorter line is a heading."""
 
@@ -46,7 +47,7 @@ def asked(verb: str, arguments: bytes | Raw) -> str:
 def found(verb: str, output: Raw) -> str:
     """Return what was found, after a verb: `search answered: 45 papers`."""
     text, _ = answer_text(output)
-    line = _first_statement(text) or _one_line(_MARKS.sub("", text))
+    line = _first_statement(text)
     if not line:
         value = read_value(output)
         line = _listed(value) if isinstance(value, dict) else ""
@@ -58,7 +59,8 @@ def _first_statement(text: str) -> str:
     for raw in text.splitlines():
         line = _MARKS.sub("", raw).strip(" -–—•\t")
         if len(line.split()) >= _FEWEST_WORDS and not _ABOUT_ITSELF.match(line):
-            return _one_line(_SENTENCE_END.split(line, maxsplit=1)[0])
+            end = _SENTENCE_END.search(line)
+            return _one_line(line[: end.end()] if end else line)
     return ""
 
 

@@ -19,7 +19,11 @@ UNANSWERED = (
     "How long until the forest recovers?|Will it burn again?|How sure are you?|Can I trust this?|"
     "Is this real data?|Are these numbers made up?|Where does the data come from?|How many animals died?|"
     "How many people died in the Cedar Creek Fire?|Who started it?|What will the weather be like?|"
-    "What is the capital of France?"
+    "What is the capital of France?|Would you let your kids hike there?|How confident should I be in this?|"
+    "Did you make this up?|Are you guessing?|What's your opinion on salvage logging?|"
+    "Is salvage morally right?|"
+    "Is it safe to reopen the road to the lake?|How long will that take?|Will the forest grow back?|"
+    "Are these figures correct?|¿Cuántos acres se quemaron?"
 ).split("|")
 
 
@@ -40,12 +44,50 @@ def test_what_a_specialist_answers_is_not_turned_away(question: str) -> None:
     assert unanswered(question, FIRE) == ""
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which trail would you repair first?",
+        "Do you think T01 should be closed?",
+        "Which trails north of the lake are open?",
+        "Is the bridge on the road side passable?",
+        "How sure is the timber volume estimate?",
+        "How confident should I be in the cruise?",
+        "How accurate is the severity map?",
+        "How long until the wood rots?",
+        "How much timber will we recover?",
+        "Is half a mile of temporary road allowed with salvage of 100 acres?",
+    ],
+)
+def test_what_only_looks_unanswerable(question: str) -> None:
+    """A tool has the answer, so it is asked."""
+    assert unanswered(question, FIRE) == ""
+
+
+async def test_a_day_by_its_distance_from_none() -> None:
+    """Nobody has named a day that "last year" could count from: it is asked for, and nothing is answered."""
+    take = await talk("Which trails are shut?|and last year?")
+    assert not {call.name for call in take.calls} & set(SPECIALISTS)
+    assert "Which day" in take.text
+    assert "%" not in take.text
+
+
 FOLLOW_UPS: dict[str, tuple[str, str, dict[str, object]]] = {
     # words, and the tool with the arguments that the last question has to come to
     "another number": (
         "Can we salvage 180 acres under a categorical exclusion as of November 2026?|and 300 acres?",
         "screen_nepa",
         {"acres": 300.0, "activity": "salvage", "as_of": "2026-11-01"},
+    ),
+    "another number without its unit": (
+        "Can we salvage 180 acres under a categorical exclusion as of November 2026?|and 300?",
+        "screen_nepa",
+        {"acres": 300.0, "activity": "salvage", "as_of": "2026-11-01"},
+    ),
+    "a year later": (
+        "Which trails are shut as of November 2022?|and a year later?",
+        "evaluate_closures",
+        {"as_of": "2023-11-01"},
     ),
     "another subject, the same day": (
         "Can we salvage 180 acres under a categorical exclusion as of November 2026?|Which trails are shut?",

@@ -25,7 +25,7 @@ from adk_prism.models import (
 
 from ..agent_names import SPECIALISTS
 from ..skills.incident import not_covered
-from .dates import day_asked
+from .dates import day_asked, is_shift, shifted_day
 from .places import OWNERS, places_in
 from .request import Request
 from .routing import is_small_talk, route
@@ -51,6 +51,13 @@ _FOLLOWS_ON = re.compile(
 )
 """How a question begins that takes up the one before: "and 300 acres?", "what replaced it?"."""
 
+_BARE_NUMBER = re.compile(r"\D*\d[\d,]*\W*")
+_ACRES = re.compile(r"\d\s*acres?\b", re.I)
+_WHICH_DAY = (
+    "Which day is that? The answers here speak of {day}; name the day that is meant, for example "
+    '"as of November 2023". Until then I give no answer and no number.'
+)
+
 Answer = Mapping[str, Any]
 
 
@@ -70,6 +77,8 @@ def coordinator_script(request: LlmRequest) -> Turn:
         return say(str(fire.get("result") or fire.get("error")))
     if honest := unanswered(question, data):
         return say(honest)
+    if is_shift(question) and not _day(conversation, question):
+        return say(_WHICH_DAY.format(day=data["as_of"]))
     question, specialists = _subject(conversation, question, data)
     if not specialists:
         return say(NO_TOOL + _HELP if specialists is None else str(fire["result"]))
@@ -87,6 +96,8 @@ def _subject(
         asked = _specialists(before, fire)
         if asked and not unanswered(before, fire):
             # What is said now comes first: "and 300 acres?" is about 300.
+            if _BARE_NUMBER.fullmatch(question) and _ACRES.search(before):
+                question = f"{question.rstrip(' ?.!')} acres?"
             return f"{question} {before}"[:_MOST_CHARACTERS], asked
     return question, specialists
 
@@ -116,9 +127,17 @@ def _next(
 
 def _find(conversation: Conversation, question: str) -> Call:
     """Return the call for the fire, and for the day that was last asked about."""
-    asked = (question, *conversation.earlier[:_MOST_EARLIER])
-    day = next((day for each in asked if (day := day_asked(each[:_MOST_CHARACTERS]))), "")
+    day = _day(conversation, question)
     return Call(FIND, {"question": question} | ({"as_of": day} if day else {}))
+
+
+def _day(conversation: Conversation, question: str) -> str:
+    """Return the day that a question is about: its own, an earlier one's, or one so far from that."""
+    day = ""
+    for each in reversed((question, *conversation.earlier[:_MOST_EARLIER])):
+        text = each[:_MOST_CHARACTERS]
+        day = day_asked(text) or (shifted_day(text, day) if is_shift(text) else day)
+    return day
 
 
 def _specialists(question: str, fire: Answer) -> tuple[str, ...] | None:

@@ -44,6 +44,40 @@ def day_asked(question: str) -> str:
     return "today" if _TODAY.search(question) else ""
 
 
+_COUNTS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "ten": 10, "the": 1, "": 1}
+_SHIFTED = re.compile(
+    r"\b(?:(?P<count>an?|one|two|three|four|five|ten|the|\d{1,2})\s+(?P<unit>year|month)s?\s+"
+    r"(?P<way>later|after(?:wards?)?|on|earlier|before(?:hand)?|ago)\b(?!\s+the\s+fire)"
+    r"|(?P<which>last|previous|next|following)\s+(?P<period>year|month))\b",
+    re.I,
+)
+_BACK = frozenset({"earlier", "before", "beforehand", "ago", "last", "previous"})
+_MONTHS_A_YEAR = 12
+
+
+def is_shift(question: str) -> bool:
+    """Return whether a question asks about a day by its distance from another: "a year later"."""
+    return not day_asked(question) and _SHIFTED.search(question) is not None
+
+
+def shifted_day(question: str, base: str) -> str:
+    """Return the day that lies as far from `base` as the question says, as a month and its year."""
+    found = _SHIFTED.search(question)
+    if found is None or not re.match(r"\d{4}-\d{2}", base):
+        return ""
+    said = (found["count"] or "").lower()
+    count = (
+        int(said) if said.isdecimal() else _COUNTS[said.removesuffix("n") if said == "an" else said]
+    )
+    unit = (found["unit"] or found["period"]).lower()
+    way = (found["way"] or found["which"]).lower()
+    months = count * (_MONTHS_A_YEAR if unit == "year" else 1) * (-1 if way in _BACK else 1)
+    year, month = divmod(
+        int(base[:4]) * _MONTHS_A_YEAR + int(base[5:7]) - 1 + months, _MONTHS_A_YEAR
+    )
+    return f"{year:04}-{month + 1:02}"
+
+
 def _iso(found: re.Match[str]) -> str:
     return found.group(1)
 

@@ -15,7 +15,27 @@ _DOES = (
     r"|ski|fly)"
 )
 
+_GOES = rf"(?:{_DOES}|hike|walk|go|ride|run|climb|visit|travel|take|let|allow|send|trust|feel)"
+
 _RULES: tuple[tuple[str, str], ...] = (
+    (
+        rf"\bwould\s+you\s+(?:(?:yourself|personally|really|ever)\s+)*{_GOES}\b"
+        r"|\b(?:your|a personal)\s+(?:(?:personal|honest|own|professional)\s+)*"
+        r"(?:opinion|view|feeling|gut|instinct|taste|favou?rite)\b"
+        r"|\bhow do you feel\b|\bdo you (?:personally|like|love|hate|believe in|feel)\b|\bwould you bet\b"
+        r"|\bdo you think\b[^?.]*\b(?:right|wrong|good|bad|fair|ethical|moral|worth it)\b"
+        r"|\b(?:un)?(?:ethical|moral|justifiable|morally)\b",
+        "That asks for a judgement of my own, and I have none to give: no tool here makes it, so there is no "
+        "number either. What there is: what was found about severity, trails, timber and the rules. Ask for "
+        "one of them, and judge by that.",
+    ),
+    (
+        r"^(?!.*\b(?:trails?|bridges?|loop|T\d{1,3}|acres?|salvage|harvest)\b)(?=.*\b(?:roads?|highways?|interstates?|cabins?)\b)"
+        r".*\b(?:open|closed|safe|passable|reopen\w*|drivable)\b",
+        "Roads and buildings are not in this data, and no tool here judges whether they are safe or "
+        "open, so I give no answer and no number. What there is: the trails that were surveyed, and which of "
+        "them the project's own rules would close.",
+    ),
     (
         rf"\b(?:safe|dangerous|risky|ok|okay|fine|allowed|permitted|possible|advisable)\b[^?.]*\bto"
         rf"\s+{_DOES}\b"
@@ -33,6 +53,12 @@ _RULES: tuple[tuple[str, str], ...] = (
         r"be (?:over|finished|done|safe|rebuilt|repaired|lifted|back)|back to normal)\b"
         r"|\bhow long\b[^?.]*\b(?:re-?open\w*|closed|recover\w*|regrow\w*|grow back|back to normal|stay "
         r"shut)\b"
+        r"|\bhow (?:long|soon|quickly|many (?:days|weeks|months|years))\b[^?.]*"
+        r"\b(?:(?:it|that|this|they|those|repairs?|"
+        r"rebuilding|work|cleanup|recovery|job)\s+(?:\w+\s+)?takes?|(?:take|taken?)\s+to\s+(?:fix|repair|rebuild|clear|reopen|"
+        r"finish|restore)|be\s+(?:fixed|repaired|rebuilt|cleared|restored|finished))\b"
+        r"|\bwill\s+(?:the\s+|this\s+)?(?:\w+\s+)?(?:forests?|trees|vegetation|nature|area|it|land|landscape|woods|meadows?)\s+(?:\w+\s+)?"
+        r"(?:grow back|regrow|recover|come back)\b"
         r"|\bwill\b[^?.]*\b(?:burn again|happen again|re-?ignite|be another fire)\b",
         "No date for that is in this data, and no tool here predicts one. What there is: what keeps "
         "each trail "
@@ -41,6 +67,10 @@ _RULES: tuple[tuple[str, str], ...] = (
     (
         r"\b(?:is|are|was|were)\b[^?.]*\b(?:real|made[- ]up|fake|synthetic|invented|fictional|simulated"
         r"|genuine)\b"
+        r"|\b(?:did|do|are|were|have)\s+you\s+(?:just\s+)?(?:mak(?:e|ing)|made|invent\w*|hallucinat\w*|fabricat\w*|imagin\w*"
+        r"|guess\w*)\b|\bmad?(?:e|king)\s+(?:it|this|that|these|those|things|stuff|all of this"
+        r"|numbers)\s+(?:all\s+)?up\b"
+        r"|\bhallucinat\w*|\bfabricated\b"
         r"|\b(?:real|actual|synthetic|fake)\s+(?:data|numbers|figures)\b"
         r"|\bwhere\b[^?.]*\b(?:data|numbers|figures|facts)\b[^?.]*\b(?:come|from|taken|got)\b"
         r"|\b(?:source|origin)s?\s+of\s+(?:the|this|your|these)\s+(?:data|numbers|figures)\b",
@@ -50,6 +80,10 @@ _RULES: tuple[tuple[str, str], ...] = (
         r"\bhow\s+(?:sure|certain|confident|reliable|accurate|trustworthy)\s+(?:are|is|were|was)"
         r"\s+(?:you|it|that|this|"
         r"these|your\s+\w+|the\s+answer)\b\s*(?:about (?:it|that|this))?\s*\??\s*$"
+        r"|\bhow\s+(?:sure|certain|confident)\s+(?:should|can|could|may|must)\s+(?:i|we|one)\s+be\b(?!\s+(?:of|about|in)\s+the\b)"
+        r"|\bhow\s+(?:much|far)\s+(?:should|can|could|do)\s+(?:i|we|you)\s+(?:trust|rely|believe)\b"
+        r"|\b(?:is|are)\s+(?:that|this|it|these|those)(?:\s+(?:numbers?|figures?|answers?|all))?\s+(?:really\s+|actually\s+)?(?:right|"
+        r"correct|true|accurate|reliable|trustworthy|certain)\s*\??\s*$|\bwhat(?:'s| is) your confidence\b"
         r"|\b(?:can|should|may)\s+(?:i|we|one)\s+(?:trust|rely on|believe)\b|\bhow do you know\b|\bare "
         r"you (?:sure|certain)\b",
         "That depends on the answer: each finding has a confidence of its own, computed from its data "

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from ..databases.kinds import KIND_NAMES, KINDS, kind_named
 from ..databases.query import Query
 from ..databases.syntax import stem
+from ..planning.question import is_remark
 
 _BORDER = " ; "
 
@@ -34,7 +35,11 @@ class Changes:
     database: str = ""
     unsupported: str = ""
     """A database that was named and that no tool asks."""
+    cannot: list[str] = field(default_factory=list)
+    """Wishes that no filter here can hold, as they were written: "most cited", "open access"."""
     add: list[str] = field(default_factory=list)
+    only: list[str] = field(default_factory=list)
+    """Words that the papers are to be narrowed to: a part of the query, or a word more."""
     drop: list[str] = field(default_factory=list)
     limit: int | None = None
     query: str = ""
@@ -48,6 +53,11 @@ class Changes:
     def any(self) -> bool:
         """Whether anything is to change."""
         return self != Changes(rest=self.rest)
+
+    @property
+    def is_wish_alone(self) -> bool:
+        """Whether all that was read are wishes that no filter can hold."""
+        return self == Changes(rest=self.rest, cannot=self.cannot)
 
 
 Take = Callable[[Changes, Sequence[str], int], None]
@@ -75,6 +85,18 @@ def _decade(changes: Changes, groups: Sequence[str], year: int) -> None:
 
 def _last_years(changes: Changes, groups: Sequence[str], year: int) -> None:
     changes.since = year - (_number(groups[0]) - 1)
+
+
+def _years_old(changes: Changes, groups: Sequence[str], year: int) -> None:
+    changes.since = year - _number(groups[0])
+
+
+def _recent(changes: Changes, groups: Sequence[str], year: int) -> None:
+    changes.since = year - (RECENT_YEARS - 1)
+
+
+def _cannot(changes: Changes, groups: Sequence[str], year: int) -> None:
+    changes.cannot.append(groups[0].strip())
 
 
 def _last_decade(changes: Changes, groups: Sequence[str], year: int) -> None:
@@ -125,6 +147,10 @@ def _add(changes: Changes, groups: Sequence[str], year: int) -> None:
     changes.add += _listed(groups[0])
 
 
+def _only(changes: Changes, groups: Sequence[str], year: int) -> None:
+    changes.only += [each for each in _listed(groups[0]) if not is_remark(each)]
+
+
 def _drop(changes: Changes, groups: Sequence[str], year: int) -> None:
     changes.drop += _listed(groups[0])
 
@@ -146,6 +172,8 @@ def _topic(changes: Changes, groups: Sequence[str], year: int) -> None:
     changes.topic = _plain(groups[0])
 
 
+RECENT_YEARS = 5
+"""Years that "keep it recent" means; the plan shows the filter."""
 PEER_REVIEWED = ("article", "conference", "review")
 """Kinds of publications that are usually reviewed by peers."""
 
@@ -159,14 +187,27 @@ _YEAR = r"((?:1[5-9]|20)\d\d)"
 _KIND = "(?:" + "|".join(_kind_pattern(n) for n in sorted(KIND_NAMES, key=len, reverse=True)) + ")"
 _KIND_LIST = rf"({_KIND}(?:\s*(?:,|/|&|\band\b|\bor\b|,\s*and\b|,\s*or\b)\s*{_KIND})*)\b"
 _PAPERS = r"(?:papers?|articles?|results?|publications?|studies|hits|anything|work)"
+_THEM = (
+    rf"(?:(?:{_PAPERS}|everything|all|any|those|these|the|ones|things?|stuff|from|of|published|that|which|"
+    r"is|are|was|were)\s+)*"
+)
 _TO = r"(?:and|to|until|till|through|-|–|—|&)"
 _WISH = (
     r"(?:rather|prefer|want|like|need|have|see|read|get|give|show|make|switch|change|use|try|just)"
 )
-_NOT = r"(?:no|not|without|exclud(?:e|ing)|except(?:\s+for)?|drop|remove|skip|leave\s+out|ignore)"
+_EXCLUDE = (
+    r"(?:without|exclud(?:e|ing)|except(?:\s+for)?|drop|remove|delete|skip|leave\s+out|ignore|avoid"
+    r"|get\s+rid\s+of|throw\s+out|cut(?:\s+out)?|(?:do(?:n't|\s+not)|(?:would|did)(?:n't|\s+not))\s+(?:want|need|like|"
+    r"include|show(?:\s+me)?|use|give\s+me|care\s+(?:for|about))(?:\s+to\s+(?:see|have|read|get))?)"
+)
+_NOT = rf"(?:no|not|nor|neither|{_EXCLUDE})"
 _THE = r"(?:(?:the|any|all|a|of|my|it|this|that|search|plan|query)\s+)*"
 
 _FILTERS: tuple[tuple[str, Take], ...] = (
+    (
+        rf"\b((?:before|until|up\s+to|older\s+than)\s+{_YEAR}\s+or\s+(?:after|since|from|newer\s+than)\s+{_YEAR})\b",
+        _cannot,
+    ),
     # Years: what excludes comes before what includes, ranges before single years.
     (
         rf"\b{_NOT}\s+{_THE}(?:years?|dates?)(?:\s+(?:filter|limit|restriction|range)s?)?\b",
@@ -182,14 +223,19 @@ _FILTERS: tuple[tuple[str, Take], ...] = (
     (rf"\b(?:from\s+)?{_YEAR}\s*(?:-|–|—|to|until|till)\s*(?:present|now|today|date)\b", _years(0)),
     (r"\b(?:in|from|of|during)?\s*(?:the\s+)?((?:19|20)\d)0s\b", _decade),
     (
-        rf"\b(?:{_NOT}|nothing|none)\s+(?:{_PAPERS}\s+)?(?:from\s+)?(?:before|older\s+than|earlier"
+        rf"\b(?:{_NOT}|nothing|none)\s+{_THEM}(?:before|older\s+than|earlier"
         rf"\s+than|prior\s+to)\s+{_YEAR}\b",
         _years(0),
     ),
     (
-        rf"\b(?:{_NOT}|nothing|none)\s+(?:{_PAPERS}\s+)?(?:from\s+)?(?:after|newer\s+than|later"
+        rf"\b(?:{_NOT}|nothing|none)\s+{_THEM}(?:after|newer\s+than|later"
         rf"\s+than)\s+{_YEAR}\b",
         _years(None, 0),
+    ),
+    (
+        rf"\b(?:(?:{_NOT}|nothing|none)\s+{_THEM}(?:older|more)\s+than|newer\s+than|younger\s+than|less\s+than|at\s+most"
+        r"|max(?:imum)?)\s+(\d+|\w+)\s+years?(?:\s+(?:old|ago))?\b",
+        _years_old,
     ),
     (rf"(?:\byears?\s*)?(?:>=|≥)\s*{_YEAR}\b", _years(0)),
     (rf"(?:\byears?\s*)?(?:<=|≤)\s*{_YEAR}\b", _years(None, 0)),
@@ -227,12 +273,40 @@ _FILTERS: tuple[tuple[str, Take], ...] = (
     ),
     (r"\b(?:since\s+|from\s+|of\s+)?(?:the\s+)?(?:last|past|previous)\s+year\b", _last_year),
     (r"\b(?:from\s+|of\s+|in\s+)?this\s+year\b", _this_year),
+    # Wishes that the databases here have no filter for: said, not searched for.
+    (
+        r"\b((?:the\s+)?(?:most|highly|best|top)[- ]cited"
+        r"|(?:with\s+)?(?:at\s+least|more\s+than|over|min(?:imum)?)\s+\d+"
+        r"\s+citations?|(?:sort(?:ed)?|ranked?|order(?:ed)?)\s+by\s+\w+(?:\s+count)?|by\s+impact\s+factor"
+        r"|high\s+impact\s+factor)\b",
+        _cannot,
+    ),
+    (
+        rf"\b((?:only\s+|just\s+)?open[- ]access"
+        rf"(?=\s+(?:only|{_PAPERS}|ones|please)|\s*(?:$|[,;.])))(?:\s+only\b)?",
+        _cannot,
+    ),
+    (
+        r"\b((?:only\s+(?:in\s+)?|written\s+in\s+)(?-i:English|German|French|Spanish|Chinese)"
+        r"|(?-i:English|German|French|Spanish|Chinese)(?:\s+language)?\s+only)\b",
+        _cannot,
+    ),
+    (
+        r"\b(with\s+(?:open\s+|public\s+)?(?:code|data|source code)\s+available|with\s+available\s+code)\b",
+        _cannot,
+    ),
     # How many.
     (
-        rf"\b(?:limit(?:\s+to)?|at\s+most|max(?:imum)?(?:\s+of)?|top|first|no\s+more\s+than"
-        rf"|only)\s*[:=]?\s*(\d{{1,3}})\b(?!\s*years?)(?:\s+{_PAPERS}\b)?",
+        rf"\b(?:limit(?:\s+(?:it|this|them))?(?:\s+to)?|at\s+most|max(?:imum)?(?:\s+of)?|top|first|no\s+more\s+than"
+        rf"|only|(?:fewer|less|more)(?:\s+(?:{_PAPERS}|ones|of\s+them))?\s*,?\s*(?:say|like|maybe|about|around|perhaps|just))"
+        rf"\s*[:=]?\s*(?:the\s+)?(?:top\s+|first\s+|best\s+)?(\d{{1,3}})\b(?!\s*years?)(?:\s+(?:{_PAPERS}|ones)\b)?",
         _limit,
     ),
+    (
+        rf"\b(\d{{1,3}})\s+(?:{_PAPERS}\s+|ones\s+)?(?:is|are|would\s+be|will\s+be)\s+(?:enough|plenty|fine)\b",
+        _limit,
+    ),
+    (rf"\b(\d{{1,3}})\s+(?={_PAPERS}\s+(?:on|about)\b)", _limit),
     (rf"\b(?:read|get|fetch|show|give\s+me)\s+(\d{{1,3}})\s+{_PAPERS}\b", _limit),
     # Kinds of publications.
     (
@@ -255,14 +329,33 @@ _FILTERS: tuple[tuple[str, Take], ...] = (
     (rf"\bkinds?\s*[:=]\s*{_KIND_LIST}", _kinds),
     (
         rf"\b{_WISH}\s+(?:(?:to|me|us|it|some|have|see|read|get|only|just|rather|be|into)"
-        rf"\s+)*{_KIND_LIST}(?!\s+(?:protocol|process))",
+        rf"\s+)*(?!articles?\s+(?:that|which|on|about|for|in|of)\b){_KIND_LIST}(?!\s+(?:protocol|process))",
         _kinds,
     ),
     (r"\bfields?\s*[:=]\s*([^,;.\n]+)", _fields),
 )
 _TERMS = r"([^,;.:!?\n]+)"
 _START = r"(?:^|(?<=[,;.:!?\n])|(?<=\band\s)|(?<=\bbut\s)|(?<=\bplease\s)|(?<=\bplan\s))\s*"
+_CLAUSE_END = r"\s*(?=$|[,;.:!?\n])"
 _WORDS: tuple[tuple[str, Take], ...] = (
+    # A clause of nothing but a year or a kind; "recent", which only a change may mean as a filter.
+    (rf"{_START}(?:(?:make|set)\s+(?:it|that|this)\s+)?{_YEAR}{_CLAUSE_END}", _years(0, 0)),
+    (rf"{_START}(?:(?:make|set)\s+(?:it|that|this)\s+)?{_KIND_LIST}{_CLAUSE_END}", _kinds),
+    (
+        rf"\b(?:(?:keep|make)\s+(?:it|them|this|that)\s+(?:more\s+)?(?:recent|newer)|(?:only|just|more|something|some|the)\s+"
+        rf"(?:more\s+)?(?:recent|newer|newest|latest)(?:\s+(?:ones?|stuff|{_PAPERS}))?|(?:recent|newer)\s+(?:ones?|stuff|{_PAPERS})"
+        rf"(?:\s+only)?){_CLAUSE_END}",
+        _recent,
+    ),
+    (r"\b(by\s+(?-i:[A-Z]\w+(?:\s+[A-Z]\w*\.?)*))" + _CLAUSE_END, _cannot),
+    (r"\b((?:published|appeared)\s+in\s+(?:the\s+)?(?-i:[A-Z]\w+(?:\s+[A-Z]\w+)*))" + _CLAUSE_END, _cannot),
+    (
+        rf"\b(?:instead\s+of|rather\s+than|in\s+place\s+of)\s+([^,;.:!?\n]+?)\s*(?:,|\b(?:let'?s\s+(?:say|use|do|take)|use|take"
+        rf"|say|try)\b)\s*{_TERMS}",
+        _swap,
+    ),
+    (rf"\b(?:{_PAPERS}|something|stuff|ones?)\s+(?:on|about)\s+{_TERMS}", _topic),
+    (rf"{_TERMS}\s+(?:is\s+what\s+)?i\s+mea?nt?{_CLAUSE_END}", _topic),
     (rf"\b(?:replace|swap)\s+{_TERMS}?\s+(?:with|by|for)\s+{_TERMS}", _swap),
     (
         rf"{_START}(?:(?:use|search(?:\s+for)?|take|say|with)\s+)?{_TERMS}?\s+(?:instead\s+of|rather"
@@ -275,7 +368,8 @@ _WORDS: tuple[tuple[str, Take], ...] = (
         _topic,
     ),
     (
-        rf"\b(?:i\s+(?:really\s+)?(?:meant?|was\s+(?:looking\s+for|thinking\s+of))|make\s+(?:it|that"
+        rf"\b(?:i\s+(?:really\s+|actually\s+)?(?:meant?(?!\s+it)|said|asked\s+(?:for|about)|was\s+(?:looking\s+for|thinking\s+of|asking\s+"
+        rf"(?:for|about)))|(?:go\s+)?back\s+to(?!\s+(?:work|business|that|it)\b)|make\s+(?:it|that"
         rf"|this)\s+about|let'?s\s+(?:do|look\s+at)|(?:my|the)\s+(?:question|topic|subject|query)"
         rf"\s+(?:is|should\s+be)(?:\s+about)?)\s+{_TERMS}",
         _topic,
@@ -287,15 +381,24 @@ _WORDS: tuple[tuple[str, Take], ...] = (
         _topic,
     ),
     (
-        rf"\b(?:add:?|also|plus|includ(?:e|ing)|focus(?:ing|ed)?(?:\s+it)?\s+on|concentrate\s+on"
+        rf"\b(?:(?:also|and|please)\s+)*(?:add:?|also|plus|includ(?:e|ing)|focus(?:ing|ed)?(?:\s+it)?\s+on|concentrate\s+on"
         rf"|narrow(?:ed)?\s+(?:it\s+|this\s+)?(?:down\s+)?to|(?:limit|restrict)(?:ed)?\s+(?:it\s+"
         rf"|this\s+)?to|especially|specifically)\s+{_TERMS}",
         _add,
     ),
     (
-        rf"\b(?:without|drop|remove|exclud(?:e|ing)|not\s+about|leave\s+out|ignore|skip|except(?:"
-        rf"\s+for)?|minus)\s+{_TERMS}",
+        rf"\b(?:{_EXCLUDE}|not\s+about|minus)\s+{_TERMS}",
         _drop,
+    ),
+    (
+        rf"{_START}(?:only|just)\s+(?:the\s+|those\s+)?(?:(?:{_PAPERS}|ones)\s+)?(?:(?:with|about|on|in|of|using|for)\s+)?"
+        rf"{_TERMS}",
+        _only,
+    ),
+    (rf"{_START}{_TERMS}\s+only{_CLAUSE_END}", _only),
+    (
+        rf"\b(?:the\s+)?same(?:\s+(?:thing|search|query|plan))?[\s,;]*(?:again\s+)?(?:for|with|in|on|about)\s+{_TERMS}",
+        _add,
     ),
     (rf"{_START}(?:no|not)\s+([\w-]+(?:\s+(?:and|or)\s+[\w-]+|\s+[\w-]+)?)\s*(?=$|[,;.:!?])", _drop),
 )  # fmt: skip
@@ -312,6 +415,22 @@ _CLAUSES = re.compile(
     re.I,
 )
 """Where one change ends and the next one begins, besides punctuation."""
+_META = re.compile(
+    r"\b(?:(?:i(?:'ve|\s+have)?\s+)?changed\s+my\s+mind|on\s+second\s+thoughts?|come\s+to\s+think\s+of\s+it|hold\s+on|wait"
+    r"|too\s+(?:narrow|broad|many|few|old|much|long|wide|vague)|(?:it\s+|that\s+|they\s+)?should\s+be"
+    r"|(?:the\s+|your\s+)?(?:years?|dates?|filters?|kinds?|database|query|plan|limit)\s+(?:is|are)\s+(?:all\s+)?(?:wrong|bad|off)"
+    r"|(?:that|this|it)(?:'s|\s+is|\s+was)\s+(?:(?:really|so|just|not)\s+)*(?:shit|crap|bad|wrong|terrible|useless|rubbish|nonsense"
+    r"|stupid|good|what\s+i\s+(?:asked|meant|wanted|said)(?:\s+for)?)|forget\s+(?:about\s+)?[^,;.:!?\n]+(?=[,;]))(?![\w'])",
+    re.I,
+)
+"""Talk between changes, which says nothing about them."""
+_NOT_BUT = re.compile(
+    r"\bnot\s+(?!only\b|just\b)([^,;.:!?\n]+?)\s*(?:,\s*(?:but\s+)?|\s+but\s+)(?:rather\s+|on\s+|about\s+)?"
+    r"(?!(?:add|also|drop|remove|without|includ|exclud|focus|search|find|use|make|and|i|i'd|it|no|not|please|thanks|"
+    r"replace|swap|keep|only|just|plus|leave|ignore|skip)\b)([^,;.:!?\n]+)",
+    re.I,
+)
+"""One thing for another: "not medicine but law"."""
 _EXACT = re.compile(r"\bquery\s*[:=]\s*(.+)", re.I | re.S)
 _FILTER_RULES, _WORD_RULES = _compiled(_FILTERS), _compiled(_WORDS)
 _NUMBERS = {
@@ -329,7 +448,7 @@ _UNSUPPORTED_WORDS = (
 )
 """More of them, whose names are also words: only in capitals, and after "in", "use" or the like."""
 _POINTING = (
-    r"(?:(?:search|use|try|ask|query|look|check)\s+)?"
+    r"(?:(?:search|use|try|ask|query|look|check|(?:switch|change|move|go)(?:\s+it)?\s+to)\s+)?"
     r"(?:(?:in|on|at|with|from|via|using|of)\s+)?(?:the\s+)?"
 )
 _TRAILING = r"(?:\s+(?:database|library|instead|too|as\s+well|only|please)\b)*"
@@ -348,6 +467,7 @@ _AROUND = frozenset(
     only or ours paper papers perhaps plan please possible prefer publications query rather read really
     results same search searching see show so some still studies sure take thank thanks that that's the
     them then there these they thing things think this those time to too try uh um update us use want we
+    published stuff everything back keep undo fewer mean meant
     we'd well what will wish with work would yeah yes you adjust can't don't dont""".split()
 )
 """Words around a request, which say nothing about a subject."""
@@ -359,7 +479,9 @@ def read_changes(text: str, year: int, databases: Mapping[str, str]) -> Changes:
     if exact := _EXACT.search(text):
         changes.query = exact.group(1).strip()
         text = text[: exact.start()]
-    text = _CLAUSES.sub(_BORDER, _take_filters(changes, text, year, databases))
+    text = _META.sub(_BORDER, _take_filters(changes, text, year, databases))
+    text = _take(changes, text, year, ((_NOT_BUT, _swap),))
+    text = _CLAUSES.sub(_BORDER, text)
     text = _take(changes, text, year, _WORD_RULES)
     changes.rest = ", ".join(filter(None, (changes.rest, _plain(text))))
     return changes
@@ -398,15 +520,30 @@ def changed_query(query: Query, changes: Changes, *, text: str = "") -> Query:
     )
 
 
+_UNIT = re.compile(r'\([^()]*\)|"[^"]*"|\S+')
+"""What of a query is left out as a whole: a word, a phrase, or a group of names for one thing."""
+
+
 def _changed_words(text: str, changes: Changes) -> str:
-    """Return the words with those added and without those dropped, which are excluded if they are not "
-    "there."""
-    present = {_stemmed(word) for word in text.split()}
+    """Return the words with those added, and without those dropped: these are excluded if not there."""
+    units = [(unit, {*map(_stemmed, unit.split())} - {"or"}) for unit in _UNIT.findall(text)]
+    present = {word for _, words in units for word in words}
+    if changes.only and present.issuperset(
+        _stemmed(w) for each in changes.only for w in each.split()
+    ):
+        return " ".join(changes.only)
     dropped = {_stemmed(word) for phrase in changes.drop for word in phrase.split()}
-    words = [word for word in text.split() if _stemmed(word) not in dropped]
-    added = [each for each in changes.add if _stemmed(each) not in present - dropped]
+    words = [unit for unit, own in units if not _is_dropped(unit, own, dropped)]
+    added = [
+        each for each in (*changes.add, *changes.only) if _stemmed(each) not in present - dropped
+    ]
     excluded = [each for each in changes.drop if present.isdisjoint(map(_stemmed, each.split()))]
     return " ".join([*words, *map(_quoted, added), *(f"NOT {_quoted(each)}" for each in excluded)])
+
+
+def _is_dropped(unit: str, own: set[str], dropped: set[str]) -> bool:
+    """Return whether a unit goes: a phrase with all of its words, a group with any of its names."""
+    return not own.isdisjoint(dropped) if unit.startswith("(") else bool(own) and own <= dropped
 
 
 def _stemmed(word: str) -> str:

@@ -29,6 +29,7 @@ _PHRASES: dict[Answer, tuple[str, ...]] = {
         "small run",
         "s",
     ),
+    "unclear": ("wait", "hold on", "hang on", "not yet", "one moment", "just a moment", "hold it"),
     "modify": ("modify", "adjust", "change", "change it", "edit", "m"),
     "cancel": (
         "cancel",
@@ -40,6 +41,11 @@ _PHRASES: dict[Answer, tuple[str, ...]] = {
         "never mind",
         "nevermind",
         "forget it",
+        "start over",
+        "start again",
+        "reset",
+        "no thanks",
+        "no thank you",
         "do not search",
         "don't search",
         "dont search",
@@ -57,6 +63,7 @@ _PHRASES: dict[Answer, tuple[str, ...]] = {
         "yeah",
         "sure",
         "agreed",
+        "i agree",
         "approve",
         "approved",
         "i approve",
@@ -83,7 +90,8 @@ _PHRASES: dict[Answer, tuple[str, ...]] = {
 }
 _EMPTY = frozenset(
     "a all alright and first for full go i it just let's lets me now or please run search that the then "
-    "thanks thank this to try uh um we well with you would like plan that's is".split()
+    "thanks thank this to try uh um we well with you would like plan that's is whatever hm hmm hmmm oh "
+    "sec second minute".split()
 )
 _WORD = re.compile(r"[^\W_]+(?:['’_-][^\W_]+)*")
 
@@ -95,7 +103,7 @@ def read_answer(text: str) -> Answer | None:
     if not kinds or any(word not in _EMPTY for word in rest):
         return None
     # A question is not a decision, nor are two decisions at once.
-    if "?" in text or ("cancel" in kinds and len(kinds) > 1):
+    if "?" in text or "unclear" in kinds or ("cancel" in kinds and len(kinds) > 1):
         return "unclear"
     return next(kind for kind in _PHRASES if kind in kinds)
 

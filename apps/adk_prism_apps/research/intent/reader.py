@@ -30,8 +30,10 @@ from ..databases.query import Query
 from ..next_actions import approve, modify, next_action
 from ..planning.filters import with_filters
 from ..planning.planner import FULL_RUN, query_of_plan
-from ..planning.question import is_remark, is_subject, query_of
+from ..planning.question import asks_about_search, is_remark, is_subject, query_of
+from ..writing.help import ANYWAY
 from .changes import Changes, changed_query, read_changes, read_filters
+from .chat_words import written_out
 from .decision import read_answer, split_decision
 from .remedy import find_remedy, means_remedy
 from .request import Request, read_request
@@ -81,6 +83,8 @@ class IntentReader:
 
     def read(self) -> Intent:
         """Return what the message means."""
+        if (text := written_out(self.text)) != self.text:
+            return replace(self, text=text).read()
         plan = self.box.pending_search_plan
         if plan is not None:
             return self._about_plan(plan)
@@ -113,8 +117,7 @@ class IntentReader:
         if decision is not None and not wanted:
             return self._modified_by_panel(plan)
         changes = self._changes(wanted)
-        is_talk = decision is None and is_remark(self.text) and not changes.any
-        if is_talk or (decision is None and not changes.any):
+        if decision is None and (not changes.any or asks_about_search(self.text)):
             return None
         return self._combined(plan, decision, changes)
 
@@ -127,7 +130,7 @@ class IntentReader:
             decision is None
             and rest
             and not changes.topic
-            and not _is_mostly_change(self.text, rest)
+            and (changes.is_wish_alone or not _is_mostly_change(self.text, rest))
         ):
             return None  # a new question that has years in it, or the like
         if changes.topic:
@@ -195,18 +198,24 @@ class IntentReader:
 
     def _replanned(self, plan: SearchPlan) -> Intent:
         """Make the pending plan anew from what the panel has edited; it has to be approved again."""
+        return self._proposes(*self._edited_query(plan))
+
+    def _edited_query(self, plan: SearchPlan) -> tuple[Query, dict[str, Any]]:
+        """Return a plan's query with the panel's edits and what to say of them; no words if they changed."""
         query, odd = query_of_plan(plan), list[str]()
         if "filters" in self.edited:
             bare = Query(plan.query, limit=plan.limit or FULL_RUN)
             query, odd = with_filters(bare, self.box.current_filters)
         if "question" in self.edited or "assumptions" in self.edited:
             query = replace(query, text="")
-        about: dict[str, Any] = {"edited": list(self.edited)}
-        return self._proposes(query, about | ({"odd": odd} if odd else {}))
+        about: dict[str, Any] = {"edited": list(self.edited)} if self.edited else {}
+        return query, about | ({"odd": odd} if odd else {})
 
     def _changed(self, plan: SearchPlan, changes: Changes, *, unread: str = "") -> Intent:
-        query = changed_query(query_of_plan(plan), changes)
-        return self._proposes(query, _said_besides(changes, unread))
+        query, about = self._edited_query(plan)
+        if not query.text:
+            query = replace(query, text=query_of(self.box.research_question) or plan.query)
+        return self._proposes(changed_query(query, changes), _said_besides(changes, unread) | about)
 
     def _restated(
         self, plan: SearchPlan, changes: Changes, topic: str, *, unread: str = ""
@@ -224,10 +233,15 @@ class IntentReader:
 
     def _replaced(self) -> Intent | None:
         """Take a message for a new question only if it is one beyond doubt: it says what about."""
-        talk = {word.strip("?.,!").casefold() for word in self.text.split()} & _PLAN_TALK
+        talk = set(_words(self.text)) & _PLAN_TALK
         if talk or is_remark(self.text) or not is_subject(self.text):
             return None
         return self._question()
+
+    def _is_plan_talk(self) -> bool:
+        """Return whether a message is about the search itself, when there has been one."""
+        been = self.box.last_search_failure is not None or bool(self.box.search_history)
+        return been and is_remark(" ".join(w for w in _words(self.text) if w not in _PLAN_TALK))
 
     def _elsewhere(self) -> Intent | None:
         """Return what to say to a message that no search can answer."""
@@ -270,20 +284,50 @@ class IntentReader:
         stale = {"user_approval": None} if self.answers.user_approval is not None else {}
         if read_answer(self.text) is not None or (stale and read_request(self.text) == "continue"):
             return Intent("nothing_pending", writes=stale | _open_step(self.box))
-        intent = (
-            self._elsewhere() or self._request() or self._changed_last_search() or self._question()
-        )
+        intent = self._elsewhere() or self._request() or self._changed_last_search()
+        if intent is None:
+            # "yes, neural rendering" answers no plan; what follows the answer is the question.
+            decision, wanted = split_decision(self.text)
+            bare = replace(self, text=wanted) if decision and wanted else self
+            intent = bare._elsewhere() or bare._question()
         return replace(intent, writes=stale | intent.writes)
 
     def _changed_last_search(self) -> Intent | None:
-        """Read changes alone, such as "without images", as changes of the last search."""
-        last = self.box.search_history[-1] if self.box.search_history else None
+        """Read changes, such as "without images", as changes of the last search that was made or refused."""
+        refused, made = self._refused(), self.box.search_history
+        if refused is not None:
+            return self._changed_from(self._said(refused))
         changes = self._changes(self.text)
-        if last is None or not changes.any or changes.topic or not is_remark(changes.rest):
+        if not made or not changes.any or changes.topic or not is_remark(changes.rest):
             return None
-        query, _ = with_filters(Query(last.query, limit=FULL_RUN), last.filters)
-        proposed = self._proposes(changed_query(query, changes), _said_besides(changes, ""))
-        return replace(proposed, writes={})
+        if asks_about_search(self.text):
+            return None
+        query, _ = with_filters(Query(made[-1].query, limit=FULL_RUN), made[-1].filters)
+        return self._changed_from(
+            self._proposes(changed_query(query, changes), _said_besides(changes, ""))
+        )
+
+    def _changed_from(self, intent: Intent | None) -> Intent | None:
+        """Return a proposal without the decision on a plan: none is pending."""
+        if intent is None or intent.do != "propose":
+            return None
+        writes = {name: each for name, each in intent.writes.items() if name != "user_approval"}
+        return replace(intent, writes=writes)
+
+    def _refused(self) -> SearchPlan | None:
+        """Return the plan that was not put up for approval because it finds nothing."""
+        failure = self.box.last_search_failure
+        for each in failure.actions if failure is not None else ():
+            if each.name == ANYWAY:
+                return SearchPlan(
+                    database=each.database,
+                    query=each.query,
+                    filters=each.filters,
+                    rationale="",
+                    expected_results="",
+                    limit=each.limit,
+                )
+        return None
 
     def _request(self) -> Intent | None:
         plan, request = self.box.pending_search_plan, read_request(self.text)
@@ -302,7 +346,7 @@ class IntentReader:
                 changed_query(Query("", limit=FULL_RUN), exact), {"question": question}
             )
         filters = read_filters(self.text, self.now.year, self.names)
-        is_new = not is_remark(filters.rest)
+        is_new = not (is_remark(filters.rest) or self._is_plan_talk())
         if not is_new and not filters.any:
             return Intent("remark", writes=_open_step(self.box))
         question = filters.rest if is_new else self.box.research_question
@@ -335,8 +379,12 @@ def cancelled(box: GroundingBox, now: datetime) -> Intent:
 
 _PLAN_TALK = frozenset(
     "plan query database filter filters expected results mean means why choose chose chosen sure maybe "
-    "hmm wait cost approve approval".split()
+    "hmm wait cost approve approval wrong shorter longer".split()
 )
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip("?.,!").casefold() for word in text.split()]
 
 
 def _is_mostly_change(text: str, rest: str) -> bool:
@@ -346,7 +394,12 @@ def _is_mostly_change(text: str, rest: str) -> bool:
 
 def _said_besides(changes: Changes, unread: str) -> dict[str, Any]:
     """Return what a proposal has to say of a message besides its query."""
-    about = {"database": changes.database, "unsupported": changes.unsupported, "unread": unread}
+    about = {
+        "database": changes.database,
+        "unsupported": changes.unsupported,
+        "unread": unread,
+        "cannot": changes.cannot,
+    }
     return {name: value for name, value in about.items() if value or name == "database"}
 
 

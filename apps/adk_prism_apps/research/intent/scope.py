@@ -20,12 +20,13 @@ _THING = (
     r"homework|cv|resume|résumé|cover letter|limericks?|novels?|slogans?)"
 )
 _ELSEWHERE = re.compile(
-    rf"\s*(?:(?:please|now|hey|ok|can you|could you|would you|will you|i want you to|i'd like you to"
+    rf"\s*(?:(?:please|and|now|hey|ok|can you|could you|would you|will you|i want you to|i'd like you to"
     rf"|just)[\s,]+)*"
     rf"(?:{_MAKE}\b(?:\s+\w+){{0,4}}?\s+{_THING}\b"
     rf"|(?:what(?:'s| is)|how(?:'s| is)) (?:the )?(?:weather|time|date)\b"
     rf"|what (?:time|day|date) is it\b|who (?:won|is going to win)\b"
-    rf"|(?:order|buy|book|reserve|schedule|remind|call|text|send|play|open|delete|turn (?:on|off))"
+    rf"|(?:order|buy|book|reserve|schedule|remind|call|text|send|e-?mail|mail|print|play|open"
+    rf"|delete|turn (?:on|off))"
     rf"\s+(?:me|us|my|our|a|an|the|some)\b"
     rf"|translate\b|calculate\b|what(?:'s| is) \d+\s*[-+*/x]\s*\d+)",
     re.I,

@@ -27,7 +27,7 @@ from ..failures.thesaurus import spoken
 from . import filters as panel
 from .assumptions import Assumed, assume
 from .available_databases import AvailableDatabases
-from .question import query_of
+from .question import MOST_WORDS, left_out, query_of
 
 SHORT_RUN = 10
 """Papers of a short run."""
@@ -139,6 +139,7 @@ class Planner:
                     _rationale(choice.database),
                     choice.note,
                     assumed.text,
+                    _without(left_out(request.question)) if not request.text else "",
                     self._spelling(choice.database, query),
                 )
                 if part
@@ -234,6 +235,16 @@ def _wider(database: AnyDatabase, query: Query) -> Query | None:
 def _searched_for(text: str, history: Sequence[SearchReceipt]) -> list[str]:
     """Return the databases that have been asked for these words, whole and not as a preview."""
     return [each.database for each in history if each.query == text and not each.preview]
+
+
+def _without(words: Sequence[str]) -> str:
+    """Say which words of a long question are not searched for."""
+    if not words:
+        return ""
+    return (
+        f"All words of a query have to be in a paper, so the first {MOST_WORDS} are asked for; left out: "
+        f"{', '.join(words)}. Say `query:` and the words to choose others."
+    )
 
 
 def _rationale(database: AnyDatabase) -> str:

@@ -203,8 +203,9 @@ def _pieces(tail: str, separators: str) -> Iterator[str]:
 
 
 _LAW = re.compile(
-    r"(?P<base>\d{1,3}\s(?:CFR|C\.F\.R\.|FR|USC|U\.S\.C\.)\s(?:§+\s?|[Pp]art\s)?[\dA-Za-z.\-]*\w|FS[MH]\s[\d.]*\d)"
-    r"(?P<paragraphs>(?:\(\w{1,5}\))*)"
+    r"(?P<base>\d{1,3}\s(?:CFR|C\.F\.R\.|FR|USC|U\.S\.C\.)\s(?:§+\s?|[Pp]art\s)?[\dA-Za-z.\-]*\w|FS[MH]\s[\d.]*\d"
+    r"|§{1,2}\s?\d{1,4}[a-z]?(?:\s(?:Abs\.|Satz|Nr\.|lit\.|Alt\.)\s?\w{1,4}){0,4}|Art(?:\.|icle)\s\d{1,4}[a-z]?)"
+    r"(?P<paragraphs>(?:\(\w{1,5}\))*)(?:\s[A-Z][A-Za-z]*[A-Z]\b(?!\s\d))?"
 )
 _BETWEEN_LAWS = re.compile(r"\s*(?:,|;|/|&|\+|,?\s+and|,?\s+or|,?\s+und)\s+")
 _PARAGRAPHS = re.compile(r"(?:\(\w{1,5}\))+")

@@ -13,11 +13,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from adk_prism.facts.proof_model import Citation, Claim
+from adk_prism.proof_text.prose.sentence_end import NOT_ABBREVIATED
 
-_SENTENCE = re.compile(r"[.!?]+[\"”)]*(?:\s+|$)")
+_SENTENCE = re.compile(rf"{NOT_ABBREVIATED}[.!?]+[\"”)]*(?:\s+|$)")
 _FIGURE = re.compile(r"\d")
 _MARK = re.compile(r"\[\^?\d{1,3}\]")
-_LAW = re.compile(r"\b(?:\d{1,3}\s(?:CFR|FR|USC|U\.S\.C\.)\s|(?:FSM|FSH)\s\d)")
+_LAW = re.compile(r"\b(?:\d{1,3}\s(?:CFR|FR|USC|U\.S\.C\.)\s|(?:FSM|FSH)\s\d)|§\s?\d")
 _SHORTEST = 3
 """Letters of a source's name: shorter ones occur in too many words."""
 
@@ -67,14 +68,16 @@ class Evidence:
         """Return whether the text has every figure of a claim, and speaks of the same things.
 
         The heading that a claim stands behind ("Infrastructure Damage: 2 bridges out") is not part of it, a
-        figure may be rounded, and one that is spelt out counts.
+        figure may be rounded, spelt out, or say by how much two others of the claim differ.
         """
         claim = _HEADING.sub("", claim, count=1)
         ids, numbers = _figures_of(claim)
-        if not ids <= self._ids or not all(map(self._has, numbers)):
+        known = set(filter(self._has, numbers))
+        if not ids <= self._ids or not numbers - known <= _differences(claim, known):
             return False
         words = {_stem(word) for word in _words_of(claim) if word not in _NUMBER_WORDS}
-        return not words or len(words & self._words) >= max(1, _SHARED * len(words))
+        share = 0 if sum(map(_is_telling, known)) > 1 else _SHARED
+        return not words or len(words & self._words) >= max(1, share * len(words))
 
     def _has(self, number: float) -> bool:
         if number in self._numbers:
@@ -86,7 +89,12 @@ class Evidence:
 _HEADING = re.compile(r"^\s*(?:[A-Z][\w&/()\-]*\s+){0,5}[A-Z(][\w&/()\-]*:\s+")
 _ID = re.compile(r"\b(?:[A-Za-z]{1,5}-?\d[\w-]*|\d{4}-\d{2}-\d{2})\b")
 """Names with figures in them (`T01`, `S06-B`) and days: they are looked for as they are."""
-_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_NUMBER = re.compile(
+    r"(\d[\d,]*(?:\.\d+)?)(?:\s?(k|thousand|million|mn|bn|billion)\b|((?-i:M))\b)?", re.I
+)
+_SCALES = {"k": 3, "thousand": 3, "million": 6, "mn": 6, "m": 6, "bn": 9, "billion": 9}
+"""Powers of ten that a word or letter behind a number stands for."""
+_BY = re.compile(r"\bby\s+(?:about\s+|some\s+)?[$€£]?(\d[\d,]*(?:\.\d+)?)", re.I)
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _NUMBER_WORDS = {
     word: number
@@ -99,14 +107,31 @@ _DULL = frozenset(
     "than then they them these those into onto also been being confidence overall synthetic".split()
 )
 _SHARED = 0.3
-"""Of a claim's words: a figure alone may be anybody's."""
+"""Of a claim's words: a figure alone may be anybody's. Two telling ones need one word in common."""
+_SMALL = 12
+_YEARS = range(1900, 2101)
+
+
+def _is_telling(number: float) -> bool:
+    """Return whether a figure is hardly two things' by chance: no small number, and no year."""
+    return number != int(number) or (number > _SMALL and int(number) not in _YEARS)
 
 
 def _figures_of(text: str) -> tuple[set[str], set[float]]:
     """Return the names and days with figures, and the numbers, of a text."""
     ids = {found.group().lower() for found in _ID.finditer(text)}
     numbers = _NUMBER.findall(_ID.sub(" ", text))
-    return ids, {float(number.replace(",", "")) for number in numbers}
+    return ids, {_scaled(number, word or letter) for number, word, letter in numbers}
+
+
+def _scaled(number: str, scale: str) -> float:
+    return round(float(number.replace(",", "")) * 10.0 ** _SCALES.get(scale.lower(), 0), 6)
+
+
+def _differences(claim: str, known: set[float]) -> set[float]:
+    """Return the figures by which a claim says that two of its known ones differ: "up by 2, from 3 to 5"."""
+    stated = {_scaled(number, "") for number in _BY.findall(claim)}
+    return {each for each in stated if any(round(a - b, 6) == each for a in known for b in known)}
 
 
 def _rounded_to(number: float) -> int:

@@ -24,8 +24,13 @@ _LAW = re.compile(
 )
 _ARTICLE = re.compile(r"\bArt(?:\.|icle)\s\d{1,4}[a-z]?(?:\(\w{1,4}\)){0,4}\s[A-Z][A-Za-z]*[A-Z]\b")
 _SECTION = re.compile(
-    r"(?<![\w.])(?:[A-Z][\w.]{1,20}\s(?:&\s)?){1,6}§{1,2}\s?\d[\w.]*(?:\([a-zA-Z0-9]{1,4}\))*"
+    r"(?<![\w.])(?!(?:Under|See|By|In|Per|The|With|Nach|Laut|As|And|Or|If|Both|Pursuant)\s)"
+    r"(?:[A-Z][\w.]{1,20}\s(?:&\s)?){1,6}§{1,2}\s?\d[\w.]*(?:\([a-zA-Z0-9]{1,4}\))*"
 )
+_PARAGRAPH = re.compile(
+    r"§{1,2}\s?\d{1,4}[a-z]?(?:\s(?:Abs\.|Satz|Nr\.|lit\.|Alt\.)\s?\w{1,4}){0,4}\s[A-Z][A-Za-z]*[A-Z]\b"
+)
+"""As German law is cited: `§ 543 Abs. 2 Nr. 3 BGB`."""
 _YEAR = r"(?:1[5-9]|20)\d\d[a-z]?"
 _NAME = r"[^\W\d_a-zß-öø-ÿ][\w'’-]{1,40}"
 _SEVERAL = rf"{_NAME}(?:,?\set\sal\.?|(?:,\s{_NAME}){{0,4}},?\s(?:&|and|und|et|y)\s{_NAME})"
@@ -46,7 +51,7 @@ _DOI = re.compile(
 _MAY_HOLD = re.compile(rf"\({_YEAR}\)|\s{_YEAR}(?:,[^()]{{0,20}})?[);]|doi[:.]", re.I)
 
 
-_LAWS = ((LAWS[:-2], _LAW), (LAWS[-2:-1], _ARTICLE), (LAWS[-1:], _SECTION))
+_LAWS = ((LAWS[:-2], _LAW), (LAWS[-2:-1], _ARTICLE), (LAWS[-1:], _SECTION), (LAWS[-1:], _PARAGRAPH))
 """Each pattern with what any match of it contains."""
 
 
