@@ -77,7 +77,7 @@ async def test_runs_have_costs(
 
 
 BAD = {
-    "no log": (["--log", "sqlite:///none.db"], 1, "There is no run log none.db"),
+    "no log": (["--log", "sqlite:///none.db"], 1, "none.db; pass --log or --url"),
     "memory": (["--log", "memory:"], 2, "pass --url"),
     "outcome": (["--outcome", "won"], 2, "`outcome` must be one of"),
     "text": (["--text", "?!"], 2, "no letter and no digit"),
