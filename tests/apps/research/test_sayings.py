@@ -199,3 +199,18 @@ async def test_a_wish_that_no_filter_holds_is_said() -> None:
     assert plan is not None
     assert (plan.query, plan.filters) == ("explainable AI", {"year": ">=2020"})
     assert 'limited by "open access"' in take.text
+
+
+@pytest.mark.parametrize(
+    "subject", ["algorithmic recourse", "SHAP", "explainable AI medicine", "LIME"]
+)
+async def test_a_plan_promises_what_it_finds(subject: str) -> None:
+    """The lower number is what the query's words find; other names of the subject may add to it."""
+    chat = ResearchChat()
+    await chat.say(subject)
+    plan = (await chat.box()).pending_search_plan
+    assert plan is not None
+    promised = int(plan.expected_results.split()[0].split("-")[0])
+    await chat.say("ok")
+    [receipt] = (await chat.box()).search_history
+    assert receipt.results_count == promised

@@ -60,6 +60,8 @@ class Expectation:
     low: int | None = None
     high: int | None = None
     basis: str = ""
+    by_words: int | None = None
+    """What the very words of the query find, where that was counted: what a search then reports."""
 
     @property
     def range(self) -> tuple[int, int] | None:
@@ -71,7 +73,8 @@ class Expectation:
         """Return it as a plan shows it."""
         if self.low is None:
             return "unknown (nothing counts it for free; a short run finds out)"
-        number = f"{self.low}" if self.low == self.high else f"{self.low}-{self.high}"
+        low = self.low if self.by_words is None else self.by_words
+        number = f"{low}" if low == self.high else f"{low}-{self.high}"
         return f"{number} paper{'' if number == '1' else 's'} ({self.basis})"
 
 
@@ -184,7 +187,8 @@ class Planner:
         if isinstance(database, LocalDatabase):
             there = expected_locally(database, query, thesaurus())
             if there is not None:
-                return Expectation(*there, "counted here under all names of the subject")
+                found = database.count(query)
+                return Expectation(*there, _counted(found, there[1]), found)
             return Expectation(0, 0, "counted here: nothing under any name of the subject")
         return Expectation()
 
@@ -235,6 +239,13 @@ def _wider(database: AnyDatabase, query: Query) -> Query | None:
 def _searched_for(text: str, history: Sequence[SearchReceipt]) -> list[str]:
     """Return the databases that have been asked for these words, whole and not as a preview."""
     return [each.database for each in history if each.query == text and not each.preview]
+
+
+def _counted(found: int, there: int) -> str:
+    """Say what was counted: by the query's words, and under all names of its subject."""
+    if found == there:
+        return "counted here under all names of the subject"
+    return f"counted here: {found} by these words, {there} under all names of the subject"
 
 
 def _without(words: Sequence[str]) -> str:
