@@ -301,7 +301,9 @@ async def test_parallel_agents_of_a_server(monkeypatch: pytest.MonkeyPatch) -> N
         for name in ("one", "two"):
             streamed = "".join(await _partials(stage, run, name))
             assert is_redacted(streamed, expected, Secrets([KNOWN]))
-            assert messages.count(json.dumps(streamed)[1:-1]) >= 1, "the whole text is the streamed one"
+            assert messages.count(json.dumps(streamed)[1:-1]) >= 1, (
+                "the whole text is the streamed one"
+            )
 
 
 async def _partials(stage: Stage, run: str, author: str) -> list[str]:
