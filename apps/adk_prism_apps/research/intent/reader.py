@@ -32,7 +32,8 @@ from ..planning.filters import with_filters
 from ..planning.planner import FULL_RUN, query_of_plan
 from ..planning.question import asks_about_search, is_remark, is_subject, query_of
 from ..writing.help import ANYWAY
-from .changes import Changes, changed_query, read_changes, read_filters
+from .change_rules import Changes
+from .changes import changed_query, read_changes, read_filters
 from .chat_words import written_out
 from .decision import read_answer, split_decision
 from .remedy import find_remedy, means_remedy

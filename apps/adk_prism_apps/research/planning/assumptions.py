@@ -15,7 +15,8 @@ from ..databases.kinds import field_named, kind_named
 from ..databases.query import Query, repaired
 from ..databases.syntax import stem, words_of
 from ..failures import thesaurus
-from ..intent.changes import Changes, read_filters
+from ..intent.change_rules import Changes
+from ..intent.changes import read_filters
 from .question import query_of
 
 MOST_ASSUMPTIONS = 12
