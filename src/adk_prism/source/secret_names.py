@@ -24,8 +24,9 @@ IF_OPAQUE: Verdict = "if opaque"
 NO: Verdict = "no"
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_LONGEST_CACHED = 200
-"""Characters of a name whose verdict is kept: keys of ordinary data; longer ones could fill the memory."""
+_LONGEST_CACHED = 80
+"""Characters of a name whose verdict is kept: an identifier of somebody's data; keys that are ids do not come
+again, and longer ones could fill the memory."""
 
 _SECRET_WORDS = frozenset(
     "password passwords passwd passphrase passphrases passcode passcodes passwort kennwort pwd pw"
@@ -103,7 +104,7 @@ _IN_STATE = frozenset("token cookie authorization".split())
 
 def verdict(name: str, *, in_state: bool = False) -> Verdict:
     """Return what a name says about its value; `in_state`: the name is a key of session state."""
-    if len(name) > _LONGEST_CACHED:
+    if len(name) > _LONGEST_CACHED or not name.isidentifier():
         return _verdict(name, in_state)
     return _cached(name, in_state)
 
@@ -182,7 +183,7 @@ def _of_qualified(words: list[str]) -> Verdict:
     return NO
 
 
-_cached = lru_cache(4096)(_verdict)
+_cached = lru_cache(512)(_verdict)
 
 
 # --------------------------------------------------------------------------- values

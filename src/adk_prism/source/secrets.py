@@ -129,14 +129,14 @@ class Secrets:
         clean = self.json(data)
         if clean is not data and kind in FRAMED and not _can_be_read(kind, clean):
             # A part of the record itself has a key that sounds secret: an id that a client chose.
-            value = _map_texts(pydantic_core.from_json(data), self.text)
+            value = _map_texts(pydantic_core.from_json(data, cache_strings="none"), self.text)
             clean = encode_strictly(value)
         return clean
 
     def json(self, data: bytes) -> bytes:
         """Return a JSON text without secrets: the same one, if there are none."""
         try:
-            value = pydantic_core.from_json(data)
+            value = pydantic_core.from_json(data, cache_strings="none")
         except ValueError:
             # Nested too deeply, or a number that is too long: what can be read of it is its text.
             text = data.decode("utf-8", "replace")
@@ -303,7 +303,7 @@ def _json_in(text: str) -> Any:
     if bare[:1] not in ("{", "[") or bare[-1:] not in ("}", "]"):
         return None
     try:
-        found = pydantic_core.from_json(bare)
+        found = pydantic_core.from_json(bare, cache_strings="none")
     except ValueError:
         return None
     return found if isinstance(found, dict | list) else None

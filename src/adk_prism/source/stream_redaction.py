@@ -141,7 +141,7 @@ class RunRedaction:
     def _feed_parsed(self, kind: str, data: bytes, frame: _Frame | None) -> list[Packed]:
         """Redact an event of any shape."""
         try:
-            value = pydantic_core.from_json(data)
+            value = pydantic_core.from_json(data, cache_strings="none")
         except ValueError:
             return [(kind, self._secrets.payload(kind, data))]
         event = value.get("event") if kind == _CHILD and isinstance(value, dict) else value
