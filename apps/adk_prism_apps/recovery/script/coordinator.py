@@ -69,6 +69,9 @@ def coordinator_script(request: LlmRequest) -> Turn:
         return say(_HELP)
     if language := foreign_language(question):
         return say(OTHER_LANGUAGE.format(language=language) + _HELP)
+    # A look-up has sources, which a question without an answer should not seem to rest on.
+    if honest := unanswered(question):
+        return say(honest)
     fire = conversation.answer(FIND)
     if fire is None:
         return Turn((Think("First I find out which fire is meant."), _find(conversation, question)))

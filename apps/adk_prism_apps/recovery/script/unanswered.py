@@ -109,12 +109,17 @@ NO_TOOL = "I have no tool that answers this, so I give no answer and no number. 
 OTHER_LANGUAGE = "This looks like {language}; I read English only. Please ask again in English. "
 
 
-def unanswered(question: str, fire: Mapping[str, Any]) -> str:
-    """Return what to say to a question that no tool answers; empty if one may."""
+def unanswered(question: str, fire: Mapping[str, Any] | None = None) -> str:
+    """Return what to say to a question that no tool answers; empty if one may, or if it takes the fire."""
     for pattern, text in _COMPILED:
         if pattern.search(question):
+            if fire is None:
+                return "" if _DATA in text else text
             return text.format(data=_about_data(fire))
     return ""
+
+
+_DATA = "{data}"
 
 
 def _about_data(fire: Mapping[str, Any]) -> str:
