@@ -121,7 +121,7 @@ async def test_wrong_tokens_are_slowed_down(
         slept.append(seconds)
 
     async with staging(agent(Scripted()), tokens=token_file(tmp_path)) as stage:
-        monkeypatch.setattr(wrong_tokens.asyncio, "sleep", sleep)
+        monkeypatch.setattr(wrong_tokens, "sleep", sleep)
         for number in range(FREE + 8):
             wrong = {"authorization": f"Bearer wrong-{number}"}
             assert (await stage.client.get("/api/me", headers=wrong)).status_code == 401

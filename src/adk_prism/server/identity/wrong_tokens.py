@@ -6,8 +6,8 @@ delayed at a time; the rest is refused with 429, so that nobody holds connection
 
 from __future__ import annotations
 
-import asyncio
 import time
+from asyncio import sleep
 from collections.abc import Callable
 
 from adk_prism.errors import TooMany
@@ -55,7 +55,7 @@ class WrongTokens:
             raise TooMany("Too many wrong tokens from this address.", LONGEST)
         found.waiting += 1
         try:
-            await asyncio.sleep(seconds)
+            await sleep(seconds)
         finally:
             found.waiting -= 1
 
