@@ -166,14 +166,14 @@ class CallNotRecorded(SourceError):
 class FailedAsRecorded(CallNotRecorded):
     title = "Failed as recorded"
 
-    def __init__(self, detail: str, code: str) -> None:
+    def __init__(self, detail: str, code: str = "") -> None:
         super().__init__(detail)
         self._code = code
 
     @property
     def kind(self) -> str:
-        """The code that the call failed with."""
-        return self._code
+        """The code that the call failed with, if that is known."""
+        return self._code or super().kind
 
 
 class LogError(PrismError):

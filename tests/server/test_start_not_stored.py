@@ -31,7 +31,7 @@ class _FullStore(SqliteStore):
 async def test_a_request_whose_run_was_not_stored_can_be_sent_again(tmp_path: Path) -> None:
     """It gets the error while the disk is full, and its answer afterwards."""
     log = SqliteLog(tmp_path / "runs.db")
-    store = _FullStore(tmp_path / "runs.db", "normal")
+    store = _FullStore(tmp_path / "runs.db", "normal", lambda _: None)
     log.store = store
     message = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}
     body = {"id": "chat", "messages": [message], "trigger": "submit-message"}
