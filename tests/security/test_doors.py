@@ -125,7 +125,7 @@ async def test_wrong_tokens_are_slowed_down(
         for number in range(FREE + 8):
             wrong = {"authorization": f"Bearer wrong-{number}"}
             assert (await stage.client.get("/api/me", headers=wrong)).status_code == 401
-        assert slept == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, LONGEST, LONGEST]
+        assert slept == [0.1, 0.2, 0.4, 0.8, *[LONGEST] * 4]
         assert (await stage.client.get("/api/me", headers=headers(ANN))).status_code == 200
         assert (await stage.client.get("/api/me")).status_code == 401, "no token is no guess"
         assert len(slept) == 8

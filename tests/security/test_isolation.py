@@ -20,6 +20,8 @@ from tests.security.route_table import (
     path_of,
 )
 
+from adk_prism.server.identity import wrong_tokens
+
 OWNED = [name for name, row in ROUTES.items() if isinstance(row, Owned)]
 HTTP = [name for name in ROUTES if not name.startswith("WS ")]
 
@@ -54,8 +56,15 @@ async def test_every_route_is_in_the_table(tmp_path: Path) -> None:
         assert sorted(of_app(made.stage.app)) == sorted(ROUTES)
 
 
-async def test_nobody_gets_in_without_a_credential(tmp_path: Path) -> None:
+async def test_nobody_gets_in_without_a_credential(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """401 with a challenge, on all but the routes that tell nothing."""
+
+    async def at_once(seconds: float) -> None:
+        """Do not slow down whoever sends wrong tokens."""
+
+    monkeypatch.setattr(wrong_tokens, "sleep", at_once)
     async with house(tmp_path) as made:
         for name in HTTP:
             answer = await ask(made, name)

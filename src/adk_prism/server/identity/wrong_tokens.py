@@ -15,7 +15,7 @@ from adk_prism.server.limits.connections import counted_address
 
 FREE = 10
 """Wrong tokens of an address that are answered at once: of a page with an old token, and its retries."""
-FIRST, LONGEST = 0.1, 5.0
+FIRST, LONGEST = 0.1, 1.0
 """Seconds of delay: of the next one, doubled with each, and at most."""
 FORGET = 60.0
 """Seconds after its last wrong token for which an address is remembered."""
