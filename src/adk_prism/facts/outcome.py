@@ -154,7 +154,12 @@ def ending_text(over: RunOver) -> str:
         return INCOMPLETE
     if over.message:
         return f"{over.code}: {over.message}"
-    return f"{_ENDINGS.get(over.code, 'The run failed')} ({over.code or 'error'})."
+    return failure_text(over.code)
+
+
+def failure_text(code: str) -> str:
+    """Return that a run failed, with its code, in a sentence for people."""
+    return f"{_ENDINGS.get(code, 'The run failed')} ({code or 'error'})."
 
 
 def with_reference(over: RunOver) -> str:

@@ -13,6 +13,7 @@ from typing import assert_never
 import msgspec
 
 from adk_prism.facts.adk_event import APPENDED, read_event
+from adk_prism.facts.outcome import failure_text
 from adk_prism.projection.adk.frames import AdkFrame
 from adk_prism.runlog.entry import (
     AgentEvent,
@@ -91,7 +92,7 @@ class AdkProjection:
         reference = f" Reference: {ended.correlation}." if ended.correlation else ""
         event = {
             "errorCode": ended.code or "error",
-            "errorMessage": f"The run failed ({ended.code or 'error'}).{reference}",
+            "errorMessage": failure_text(ended.code) + reference,
             "invocationId": self._invocation,
             "author": self._author,
             "actions": {
