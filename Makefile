@@ -73,9 +73,11 @@ check: $(VENV)/.installed-test $(WEB)/node_modules/.installed $(CLIENT)/node_mod
 	cd $(WEB) && $(NPM) run --silent check
 	cd $(CLIENT) && $(NPM) run --silent check
 
-format: $(VENV)/.installed-test  ## format, and mend what the linter can mend
+format: $(VENV)/.installed-test $(WEB)/node_modules/.installed $(CLIENT)/node_modules/.installed  ## format, and mend what the linter can mend
 	$(BIN)/ruff check --fix --exit-zero --quiet
 	$(BIN)/ruff format
+	cd $(WEB) && $(NPM) run --silent format
+	cd $(CLIENT) && $(NPM) run --silent format
 
 bench: $(BENCH)/.installed $(VENV)/redis-server/.installed $(PAGE) $(BROWSER)/.unpacked  ## measure against peers, in one run
 	$(CLEAN_ENV) $(BENCH)/bin/python -m benchmarks $(ARGS)

@@ -10,7 +10,9 @@ import json
 
 import msgspec
 
-from adk_prism.runlog.entry import (
+from adk_prism.features.compare.comparison import compare
+from adk_prism.features.page.outline import outline
+from adk_prism.log.entry import (
     AgentEvent,
     Entry,
     NodeEnded,
@@ -19,8 +21,6 @@ from adk_prism.runlog.entry import (
     Record,
     RunStarted,
 )
-from adk_prism.view.compare import compare
-from adk_prism.view.outline import outline
 from benchmarks.rounds import cpu_per_item, take_turns
 from benchmarks.table import Row, micros
 

@@ -12,11 +12,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from adk_prism.console import screen
-from adk_prism.console.client import Client, SessionAddress, connect
-from adk_prism.console.run_follower import RunFollower
-from adk_prism.console.screen import FRAME, Console
-from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunStarted
+from adk_prism.features.captures.client import Client, SessionAddress, connect
+from adk_prism.features.console import screen
+from adk_prism.features.console.run_follower import RunFollower
+from adk_prism.features.console.screen import FRAME, Console
+from adk_prism.log.entry import AgentEvent, Entry, Origin, RunStarted
 from benchmarks.table import Row, millis
 
 PACE = 200

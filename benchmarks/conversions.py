@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 from google.adk.events.event import Event
 
-from adk_prism.diagnostics import ignore
-from adk_prism.pipeline.protocols import protocol
-from adk_prism.projection.contract import Format
-from adk_prism.runlog.entry import Entry, NodeStarted, Origin, Record, RunStarted, unpack
-from adk_prism.source.redaction import Serialiser
-from adk_prism.transport.sse_encoder import encode
+from adk_prism.adk.redaction import Serialiser
+from adk_prism.errors import ignore
+from adk_prism.log.entry import Entry, NodeStarted, Origin, Record, RunStarted, unpack
+from adk_prism.protocols.contract import Format
+from adk_prism.protocols.registry import protocol
+from adk_prism.protocols.sse import encode
 from benchmarks import events, minimum
 
 ROW_KIND = "AgentEvent"

@@ -11,7 +11,8 @@ from __future__ import annotations
 import gzip
 import json
 
-from adk_prism.runlog.entry import (
+from adk_prism.features.page.film import encode, fold
+from adk_prism.log.entry import (
     AgentEvent,
     Entry,
     NodeEnded,
@@ -21,8 +22,6 @@ from adk_prism.runlog.entry import (
     RunStarted,
     to_raw,
 )
-from adk_prism.view.document import encode
-from adk_prism.view.film import fold
 from benchmarks.rounds import cpu_per_item, take_turns
 from benchmarks.table import Row, kibibytes, micros
 

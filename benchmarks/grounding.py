@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 import time
 
+from adk_prism.features.page.film import Film, fold
 from adk_prism.grounding import SearchReceipt, value_of
-from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunStarted, to_raw
-from adk_prism.view.film import Film, fold
+from adk_prism.log.entry import AgentEvent, Entry, Origin, RunStarted, to_raw
 from benchmarks.rounds import cpu_per_item, take_turns
 from benchmarks.table import Row, micros
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import msgspec
 
-from adk_prism.facts.calls.pending import Pending
+from adk_prism.facts.pending import Pending
 from adk_prism.facts.run_reader import Reader
-from adk_prism.pipeline.protocols import protocol
-from adk_prism.proof_text.prose.answer_reader import read_proof_text
-from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunStarted
+from adk_prism.features.proof.prose.answer_reader import read_proof_text
+from adk_prism.log.entry import AgentEvent, Entry, Origin, RunStarted
+from adk_prism.protocols.registry import protocol
 from benchmarks.rounds import cpu_per_item, take_turns
 from benchmarks.table import Row, micros
 

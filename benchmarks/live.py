@@ -3,7 +3,7 @@
 The agent answers each chunk of 20 ms with one, so all that is measured is the way: the socket, the queue to
 the model, ADK's live flow, the way back, and with ours the log. It is the server's CPU time, all threads,
 for exchanges one after the other. *binary* is our efficient form, *JSON* that of the AI SDK's chunks, which
-ADK's route has too. *Bypass* is with `--live-shortcut auto`; without it audio goes through ADK's flow.
+ADK's route has too.
 
 The duplex row is about time: sessions that send a piece every 20 ms and have to get one as often. An
 underrun is a piece that comes more than the buffer late.
@@ -47,13 +47,10 @@ def rows(*, quick: bool) -> list[Row]:
     """Measure, and return the comparisons."""
     with ExitStack() as running:
         prism = running.enter_context(child("prism"))
-        bypass = running.enter_context(child("bypass"))
         adk = running.enter_context(child("adk"))
         variants = {
             "binary": _measured(prism, talk_binary),
             "JSON": _measured(prism, talk_json),
-            "binary, bypass": _measured(bypass, talk_binary),
-            "JSON, bypass": _measured(bypass, talk_json),
             "ADK": _measured(adk, talk_adk),
         }
         used = take_turns(variants, 3 if quick else 7)
@@ -149,7 +146,7 @@ def talk_adk(server: Child) -> Iterator[Exchange]:
     found.close()
 
 
-TARGETS = {"binary": 1.2, "JSON": 1.2, "binary, bypass": 0.5, "JSON, bypass": 0.5}
+TARGETS = {"binary": 1.2, "JSON": 1.2}
 """The highest ratio to ADK that is good."""
 
 

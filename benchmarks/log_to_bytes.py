@@ -22,9 +22,9 @@ from google.adk.events.event import Event
 from pydantic_ai.messages import PartDeltaEvent, TextPartDelta
 from pydantic_ai.ui.vercel_ai import VercelAIEventStream
 
-from adk_prism.pipeline.protocols import protocol
-from adk_prism.runlog.entry import AgentEvent, RunId
-from adk_prism.runlog.memory import MemoryLog
+from adk_prism.log.entry import AgentEvent, RunId
+from adk_prism.log.memory import MemoryLog
+from adk_prism.protocols.registry import protocol
 from benchmarks import events
 from benchmarks.conversions import Case, beginning, cases, log_to_bytes
 from benchmarks.instructions import Counts, can_count, count_conversions

@@ -19,12 +19,12 @@ from pathlib import Path
 
 import msgspec
 
-from adk_prism.facts.capture_ending import CaptureEnding
-from adk_prism.pipeline.protocols import protocol
-from adk_prism.pipeline.replay import replay
-from adk_prism.runlog.entry import AgentEvent, Origin, RunEnded, RunId, RunStarted
-from adk_prism.runlog.sqlite.store import SqliteLog
-from adk_prism.source.recording_file import read_run
+from adk_prism.adk.recording_file import read_run
+from adk_prism.facts.run_reader import CaptureEnding
+from adk_prism.log.entry import AgentEvent, Origin, RunEnded, RunId, RunStarted
+from adk_prism.log.sqlite.store import SqliteLog
+from adk_prism.protocols.registry import protocol
+from adk_prism.runs.project import replay
 from benchmarks.rounds import Measured
 from benchmarks.table import Row, kibibytes, millis
 

@@ -29,11 +29,11 @@ from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.genai import types
 
 from adk_prism import cached_prefix
-from adk_prism.runlog.entry import Origin
-from adk_prism.source.request import RunRequest
-from adk_prism.source.runner import RunnerSource
-from adk_prism.source.session_cache import SessionCache
-from adk_prism.source.sessions import Sessions
+from adk_prism.adk.request import RunRequest
+from adk_prism.adk.runner import RunnerSource
+from adk_prism.adk.session_cache import SessionCache
+from adk_prism.adk.sessions import Sessions
+from adk_prism.log.entry import Origin
 from benchmarks.rounds import take_turns
 from benchmarks.table import Row, millis
 

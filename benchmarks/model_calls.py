@@ -16,17 +16,17 @@ from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
 
-from adk_prism.diagnostics import ignore
-from adk_prism.pipeline.model_call_writer import ModelCallWriter
-from adk_prism.pipeline.record import RunRecorder
-from adk_prism.runlog.entry import Origin, RunId
-from adk_prism.runlog.memory import MemoryLog
-from adk_prism.source.live.audio_log import PcmChunk
-from adk_prism.source.live.model_calls import LiveCalls
-from adk_prism.source.model_calls.seen_call import Detail
-from adk_prism.source.request import RunRequest
-from adk_prism.source.runner import RunnerSource
-from adk_prism.source.sessions import Sessions
+from adk_prism.adk.model_calls import Detail
+from adk_prism.adk.request import RunRequest
+from adk_prism.adk.runner import RunnerSource
+from adk_prism.adk.sessions import Sessions
+from adk_prism.errors import ignore
+from adk_prism.log.entry import Origin, RunId
+from adk_prism.log.memory import MemoryLog
+from adk_prism.runs.model_call_writer import ModelCallWriter
+from adk_prism.runs.recorder import RunRecorder
+from adk_prism.voice.conversation import PcmChunk
+from adk_prism.voice.model_calls import LiveCalls
 from benchmarks.agents.speaker.agent import root_agent
 from benchmarks.rounds import cpu_per_item, take_turns
 from benchmarks.table import Row, micros

@@ -18,13 +18,13 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.workflow import BaseNode, FunctionNode, Workflow
 from google.genai import types
 
-from adk_prism.diagnostics import ignore
-from adk_prism.pipeline.record import RunRecorder
-from adk_prism.runlog.entry import Origin, RunId
-from adk_prism.runlog.memory import MemoryLog
-from adk_prism.source.request import RunRequest
-from adk_prism.source.runner import RunnerSource
-from adk_prism.source.sessions import Sessions
+from adk_prism.adk.request import RunRequest
+from adk_prism.adk.runner import RunnerSource
+from adk_prism.adk.sessions import Sessions
+from adk_prism.errors import ignore
+from adk_prism.log.entry import Origin, RunId
+from adk_prism.log.memory import MemoryLog
+from adk_prism.runs.recorder import RunRecorder
 from benchmarks.agents.speaker.agent import root_agent
 from benchmarks.rounds import Measure, Measured, cpu_per_item, take_turns
 from benchmarks.table import Row, micros

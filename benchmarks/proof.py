@@ -14,11 +14,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adk_prism.facts.annotator import Annotator
-from adk_prism.facts.run_reader import Reader
-from adk_prism.proof_text.annotator import ProofAnnotator
-from adk_prism.proof_text.prose.answer_reader import read_proof_text
-from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunEnded, RunStarted
+from adk_prism.facts.run_reader import Annotator, Reader
+from adk_prism.features.proof.annotator import ProofAnnotator
+from adk_prism.features.proof.prose.answer_reader import read_proof_text
+from adk_prism.log.entry import AgentEvent, Entry, Origin, RunEnded, RunStarted
 from benchmarks.rounds import cpu_per_item, take_turns
 from benchmarks.table import Row, micros
 

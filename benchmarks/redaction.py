@@ -18,15 +18,15 @@ from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
 
-from adk_prism.diagnostics import ignore
-from adk_prism.pipeline.record import RunRecorder
-from adk_prism.runlog.entry import AgentEvent, Origin, RunId
-from adk_prism.runlog.from_url import open_log
-from adk_prism.source.request import RunRequest
-from adk_prism.source.runner import RunnerSource
-from adk_prism.source.secrets import Secrets
-from adk_prism.source.sessions import Sessions
-from adk_prism.source.stream_redaction import RunRedaction
+from adk_prism.adk.request import RunRequest
+from adk_prism.adk.runner import RunnerSource
+from adk_prism.adk.secrets import Secrets
+from adk_prism.adk.sessions import Sessions
+from adk_prism.adk.stream_redaction import RunRedaction
+from adk_prism.errors import ignore
+from adk_prism.log.entry import AgentEvent, Origin, RunId
+from adk_prism.log.from_url import open_log
+from adk_prism.runs.recorder import RunRecorder
 from benchmarks.agents.speaker.agent import root_agent
 from benchmarks.rounds import cpu_per_item, take_turns
 from benchmarks.table import Row, micros

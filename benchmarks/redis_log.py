@@ -20,18 +20,17 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
 from tests.redis_server import RedisServer
 
-from adk_prism.diagnostics import ignore
-from adk_prism.pipeline.runs import Runs
-from adk_prism.pipeline.session_locks import SessionLocks
-from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import Origin, RunId
-from adk_prism.runlog.leases import Leases, LocalLeases
-from adk_prism.runlog.memory import MemoryLog
-from adk_prism.runlog.redis.leases import RedisLeases
-from adk_prism.runlog.redis.store import RedisLog
-from adk_prism.source.contract import EventSource
-from adk_prism.source.request import RunRequest
-from adk_prism.source.runner import RunnerSource
+from adk_prism.adk.request import EventSource, RunRequest
+from adk_prism.adk.runner import RunnerSource
+from adk_prism.errors import ignore
+from adk_prism.log.contract import RunLog
+from adk_prism.log.entry import Origin, RunId
+from adk_prism.log.leases import Leases, LocalLeases
+from adk_prism.log.memory import MemoryLog
+from adk_prism.log.redis.leases import RedisLeases
+from adk_prism.log.redis.store import RedisLog
+from adk_prism.runs.runs import Runs
+from adk_prism.runs.session_locks import SessionLocks
 from benchmarks.agents.speaker.agent import root_agent
 from benchmarks.rounds import cpu_per_item, take_turns
 from benchmarks.table import Row, micros

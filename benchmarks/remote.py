@@ -78,7 +78,7 @@ def _cost(name: str, local: Child, remote: Child, rounds: int, asked: tuple[str,
         millis(ours),
         millis(theirs),
         used.ratio("remote", "local"),
-        0.25,
+        0.4,
     )
 
 

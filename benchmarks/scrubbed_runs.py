@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 
-from adk_prism.runlog.entry import (
+from adk_prism.log.entry import (
     AgentEvent,
     Entry,
     NodeEnded,

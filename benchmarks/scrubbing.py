@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 
-from adk_prism.pipeline.share import read_page, shared_file
+from adk_prism.features.share.page_file import read_page, shared_file
 from benchmarks.scrubbed_runs import RUNS
 from benchmarks.table import Row
 

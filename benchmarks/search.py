@@ -13,14 +13,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from adk_prism.facts.run_digest import DigestFold
 from adk_prism.facts.run_reader import Reader
-from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunEnded, RunId, RunStarted
-from adk_prism.runlog.memory import MemoryLog
-from adk_prism.runlog.run_digest import DIGEST_VERSION, NameKind, RunDigest
-from adk_prism.runlog.run_query import RunQuery
-from adk_prism.runlog.sqlite.store import SqliteLog
+from adk_prism.features.search.digest import DIGEST_VERSION, NameKind, RunDigest, RunQuery
+from adk_prism.features.search.index import DigestFold, SearchIndex, index_of
+from adk_prism.log.contract import RunLog
+from adk_prism.log.entry import AgentEvent, Entry, Origin, RunEnded, RunId, RunStarted
+from adk_prism.log.memory import MemoryLog
+from adk_prism.log.sqlite.store import SqliteLog
 from benchmarks.rounds import cpu_per_item, take_turns
 from benchmarks.table import Row, micros
 
@@ -56,14 +55,15 @@ async def _searches(rounds: int) -> list[Row]:
         }
         for where, log in logs.items():
             await log.open()
-            await _fill(log, draw, words)
+            search = index_of(log)
+            await _fill(log, search, draw, words)
             for name, query in queries.items():
-                made.append(await _search(log, f"{name}, {where}", query, rounds))
+                made.append(await _search(search, f"{name}, {where}", query, rounds))
             await log.close()
     return made
 
 
-async def _fill(log: RunLog, draw: random.Random, words: list[str]) -> None:
+async def _fill(log: RunLog, search: SearchIndex, draw: random.Random, words: list[str]) -> None:
     for number in range(RUNS):
         run = RunId(f"run-{number}")
         origin = Origin(app="app", user=f"user-{number % 50}", session=run)
@@ -73,14 +73,14 @@ async def _fill(log: RunLog, draw: random.Random, words: list[str]) -> None:
         said = " ".join(draw.choices(words, k=250))
         names: dict[NameKind, list[str]] = {"tool": [draw.choice(words[:50])], "agent": ["root"]}
         digest = RunDigest(agent=said, names=names, tokens=number, version=DIGEST_VERSION)
-        await log.index(run, digest)
+        await search.index(run, digest)
 
 
-async def _search(log: RunLog, name: str, query: RunQuery, rounds: int) -> Row:
+async def _search(search: SearchIndex, name: str, query: RunQuery, rounds: int) -> Row:
     times = []
     for _ in range(rounds):
         began = time.perf_counter()
-        await log.search(query, limit=50)
+        await search.search(query, limit=50)
         times.append(time.perf_counter() - began)
     worst = max(times)
     limit = f"{LIMIT * 1000:.0f} ms"

@@ -73,11 +73,6 @@ def serve_limited(port: int) -> None:
     serve_prism(port, "--tokens", "tokens.json", "--limit-rate", str(LIMIT_RATE))
 
 
-def serve_bypass(port: int) -> None:
-    """Serve with adk-prism and its audio bypass."""
-    serve_prism(port, "--live-shortcut", "auto")
-
-
 def serve_remote(port: int, upstream: str) -> None:
     """Serve with adk-prism what another server runs."""
     url = f"http://127.0.0.1:{upstream}"
@@ -141,7 +136,7 @@ async def _run_when_told() -> None:
     from google.adk.runners import InMemoryRunner
     from google.genai import types
 
-    from adk_prism.source.adk.telemetry import run_telemetry
+    from adk_prism.adk.app_environment import run_telemetry
     from benchmarks.agents.speaker.agent import root_agent
 
     runner = InMemoryRunner(app_name=APP, agent=root_agent)
@@ -164,7 +159,6 @@ KINDS: dict[str, Callable[..., None]] = {
     "prism": serve_prism,
     "known": serve_known,
     "limited": serve_limited,
-    "bypass": serve_bypass,
     "adk": serve_adk,
     "remote": serve_remote,
     "loopback": serve_quick,

@@ -11,16 +11,8 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from adk_prism.pipeline.protocols import protocol
-from adk_prism.runlog.entry import (
-    Entry,
-    NodeEnded,
-    NodeStarted,
-    Origin,
-    RunEnded,
-    RunStarted,
-    to_raw,
-)
+from adk_prism.log.entry import Entry, NodeEnded, NodeStarted, Origin, RunEnded, RunStarted, to_raw
+from adk_prism.protocols.registry import protocol
 from benchmarks.rounds import cpu_per_item, take_turns
 from benchmarks.table import Row, micros
 

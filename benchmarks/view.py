@@ -18,7 +18,8 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-from adk_prism.runlog.entry import (
+from adk_prism.features.page.film import Film, fold
+from adk_prism.log.entry import (
     AgentEvent,
     Entry,
     NodeEnded,
@@ -28,7 +29,6 @@ from adk_prism.runlog.entry import (
     RunStarted,
     to_raw,
 )
-from adk_prism.view.film import Film, fold
 from benchmarks.rounds import cpu_per_item, take_turns
 from benchmarks.table import Row, kibibytes, micros
 

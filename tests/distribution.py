@@ -42,7 +42,7 @@ _WAY_OUT = re.compile(r"PIP_|SSL_|NODE_EXTRA_CA_CERTS|npm_config_|.*_proxy$", re
 
 EXTRAS = {
     "apps": "adk_prism_apps.recovery, adk_prism_apps.research",
-    "console": "textual, adk_prism.console.screen",
+    "console": "textual, adk_prism.features.console.screen",
     "eval": "google.adk.evaluation.agent_evaluator, pandas, rouge_score",
     "gcs": "google.auth.transport.requests",
     "oidc": "joserfc.jwt",

@@ -22,12 +22,12 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.end_to_end.server import Server, free_port, serving
-from tests.live.served import Client
 from tests.patience import PATIENCE
+from tests.voice.served import Client
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from adk_prism.source.recording_file import read_run
+from adk_prism.adk.recording_file import read_run
 from adk_prism.testing.laws import check_laws
 
 ROOT = Path(__file__).parent.parent

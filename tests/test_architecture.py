@@ -1,4 +1,4 @@
-"""Internals of third parties are used in one package only: `adk_prism.source.adk`.
+"""Internals of third parties are used in one package only: `adk_prism.adk.internals`.
 
 A name with a leading underscore belongs to whoever defines it. This reads the source and fails on
 - an import of a private module or name from outside the package;
@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = (ROOT / "src/adk_prism", ROOT / "apps/adk_prism_apps")
-FENCED = "src/adk_prism/source/adk/"
+FENCED = "src/adk_prism/adk/internals/"
 
 DOCUMENTED = {"_asdict", "_fields", "_make", "_replace", "os._exit", "sys._current_frames"}
 """Public in spite of their names: Python documents them."""
@@ -140,7 +140,7 @@ CASES = {
     "private import": ("from google.adk.runners import _find", True),
     "private module": ("from google.adk.events._rewind_events import apply", True),
     "plain private module": ("import asyncio.tasks, google._auth", True),
-    "our own private name": ("from adk_prism.source.agents import _walk", False),
+    "our own private name": ("from adk_prism.adk.agents import _walk", False),
     "future": ("from __future__ import annotations", False),
     "attribute": ("service._db_path", True),
     "attribute of self": ("self._inner._session", True),

@@ -18,7 +18,13 @@ import adk_prism
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "api.md"
-DOCUMENTS = [*ROOT.glob("*.md"), ROOT / "apps" / "README.md", *(ROOT / "docs").rglob("*.md")]
+CONTRIBUTE = ROOT / "docs" / "contribute"
+"""Features are part of the package: these pages may import what the package itself imports."""
+DOCUMENTS = [
+    *ROOT.glob("*.md"),
+    ROOT / "apps" / "README.md",
+    *(page for page in (ROOT / "docs").rglob("*.md") if page.parent != CONTRIBUTE),
+]
 MODULES = {"extend", "grounding", "models", "proof"}
 
 IMPORT = re.compile(r"^\s*(?:from|import) (adk_prism[\w.]*)(?: import (.+))?$", re.MULTILINE)

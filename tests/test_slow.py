@@ -26,7 +26,7 @@ def test_the_table_names_what_exists() -> None:
         ("tests/fuzz/test_fuzz.py", ["tests/facts", "tests/fuzz/test_fuzz.py"], False),
         ("tests/server/test_schema.py", ["tests/server"], True),
         ("tests/server/test_schema.py", ["tests/server/test_schema.py"], False),
-        ("tests/server/test_fork.py", ["tests"], False),
+        ("tests/features/forks/test_fork.py", ["tests"], False),
     ],
 )
 def test_a_named_path_runs(path: str, named: list[str], left_out: bool) -> None:

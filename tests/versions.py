@@ -20,7 +20,7 @@ from adk_prism.version import ADK_RANGE, OLDEST_ADK
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / ".venv" / "versions"
-TESTS = ("tests/source/adk", "tests/laws", "tests/apps/test_tour.py", "tests/test_adk_version.py")
+TESTS = ("tests/adk/adk", "tests/laws", "tests/apps/test_tour.py", "tests/test_adk_version.py")
 OLDEST_PYTHON = (3, 11)
 LOCK = ROOT / "requirements" / "test.txt"
 _NAME = re.compile(r"python3\.(\d+)")

@@ -3,11 +3,10 @@ import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
 import { bundled } from './bundled.ts';
 import { client } from './client.ts';
-import { diagrams } from './diagrams.ts';
-import { lean, PURE } from './lean.ts';
+import { diagramDocument } from './diagramDocument.ts';
 
 export default defineConfig({
-  plugins: [react(), lean(), diagrams(), bundled()],
+  plugins: [react(), diagramDocument(), bundled()],
   resolve: client,
   // Relative, so that the same build works under any path prefix and from a disk.
   base: './',
@@ -22,11 +21,8 @@ export default defineConfig({
     reportCompressedSize: false,
     chunkSizeWarningLimit: 700,
     rolldownOptions: {
-      treeshake: { manualPureFunctions: PURE },
-      // Words stand where they are used: one that is used once needs no name, and files compress better.
-      optimization: { inlineConst: { mode: 'all', pass: 1 } },
-      // What several places share is one file: many small ones compress worse, each by itself. Words go with what says them.
-      output: { codeSplitting: { groups: [{ name: 'shared', test: /[\\/]src[\\/](?!words[\\/]|chat[\\/]markdown[\\/]draw).*\.tsx?$/, minShareCount: 3 }] } },
+      // What several places share is one file: many small ones compress worse, each by itself.
+      output: { codeSplitting: { groups: [{ name: 'shared', test: /[\\/]src[\\/].*\.tsx?$/, minShareCount: 3 }] } },
     },
   },
 });

@@ -1,11 +1,26 @@
 /** Builds the same page as one script and one style sheet, which `adk-prism share` writes into a file with a run. */
 import react from '@vitejs/plugin-react';
-import { defineConfig } from 'vite';
+import { defineConfig, type Plugin } from 'vite';
 import { client } from './client.ts';
-import { alone, lean, PURE } from './lean.ts';
+
+/** What needs a server has no place in a file that has none: chats, the list of apps, signing in, drawing diagrams. */
+const SERVED =
+  /[\\/]src[\\/](?:(?:app[\\/](?:Account|SignIn)|home[\\/]Home|voice[\\/]VoiceBar|workspace[\\/](?:ChatPage|ShareMenu))|features[\\/](?:captures|compare|conversations|evaluation|feedback|rerun|search|share)[\\/]\w+)\.tsx?$/;
+const DRAWS = /[\\/]src[\\/]chat[\\/]markdown[\\/]drawDiagram\.ts$/;
+
+const withoutServer: Plugin = {
+  name: 'without-server',
+  enforce: 'pre',
+  load: (id) =>
+    SERVED.test(id)
+      ? 'export default () => null;'
+      : DRAWS.test(id)
+        ? 'export const drawDiagram = async () => null;'
+        : null,
+};
 
 export default defineConfig({
-  plugins: [react(), lean(), alone()],
+  plugins: [react(), withoutServer],
   resolve: client,
   publicDir: false,
   build: {
@@ -18,9 +33,6 @@ export default defineConfig({
     reportCompressedSize: false,
     chunkSizeWarningLimit: 2000,
     rolldownOptions: {
-      treeshake: { manualPureFunctions: PURE },
-      // Words stand where they are used: one that is used once needs no name, and files compress better.
-      optimization: { inlineConst: { mode: 'all', pass: 1 } },
       input: 'src/main.tsx',
       output: {
         // A file that is opened from a disk can load nothing: no chunk may stay outside.

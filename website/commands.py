@@ -5,18 +5,20 @@ from __future__ import annotations
 from argparse import Action, ArgumentParser, BooleanOptionalAction
 from importlib import import_module
 
-from adk_prism.cli import VERBS
+from adk_prism.extension import KERNEL_COMMANDS, Command, installed
 from website.markdown import code, plain, table
 
 
 def commands() -> str:
     """Return a section for each command."""
-    return "\n\n".join(_section(name, text) for name, text in VERBS.items())
+    found = KERNEL_COMMANDS | dict(sorted(installed().commands().items()))
+    return "\n\n".join(_section(command) for command in found.values())
 
 
-def _section(name: str, text: str) -> str:
+def _section(command: Command) -> str:
+    name, text = command.name, command.summary
     parser = ArgumentParser(prog=f"adk-prism {name}", add_help=False)
-    import_module(f"adk_prism.cli.{name.replace('-', '_')}").register(parser)
+    import_module(command.module).register(parser)
     given = [action for action in parser._actions if action.help != "==SUPPRESS=="]
     given.sort(key=lambda action: bool(action.option_strings))
     words = [_positional(action) for action in given if not action.option_strings]

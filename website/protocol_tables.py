@@ -15,10 +15,9 @@ from pathlib import Path
 
 from pydantic.alias_generators import to_camel
 
-from adk_prism.fieldcheck.ag_ui_places import ag_ui_place
-from adk_prism.fieldcheck.dispositions import CHUNKS, EVENTS, FIELDS, FINISH_REASONS
-from adk_prism.fieldcheck.inventory import read_inventory
-from adk_prism.fieldcheck.kinds import (
+from adk_prism.features.fields.dispositions import CHUNKS, EVENTS, FIELDS, FINISH_REASONS
+from adk_prism.features.fields.inventory import read_inventory
+from adk_prism.features.fields.kinds import (
     Carried,
     Chunk,
     ChunkDisposition,
@@ -29,10 +28,10 @@ from adk_prism.fieldcheck.kinds import (
     Place,
     Projected,
 )
-from adk_prism.projection.ai_sdk.data_parts import SENT, TAKEN, DataPart
-from adk_prism.projection.ai_sdk.finish import FINISH_REASONS as REASONS
-from adk_prism.projection.ai_sdk.metadata import USAGE
-from adk_prism.projection.ai_sdk.metadata_keys import METADATA_KEYS
+from adk_prism.features.fields.tables.ag_ui_events import ag_ui_place
+from adk_prism.protocols.ai_sdk.data_parts import METADATA_KEYS, SENT, TAKEN, DataPart
+from adk_prism.protocols.ai_sdk.frames import FINISH_REASONS as REASONS
+from adk_prism.protocols.ai_sdk.metadata import USAGE
 from website.notice_kinds import ACTIVITIES, CUSTOM, NoticeKind
 
 _BLOCK = re.compile(r"(<!-- generated: (?P<name>[^>]+) -->\n).*?(<!-- end -->)", re.DOTALL)

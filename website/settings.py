@@ -6,7 +6,7 @@ from dataclasses import fields
 
 from adk_prism import Settings
 from adk_prism.server.settings import options
-from adk_prism.server.settings.option_kinds import Option, flag_name, variable_name
+from adk_prism.server.settings.reading import Option, flag_name, variable_name
 from website.markdown import code, plain, table
 
 HEADS = ("option and variable", "default", "what it is")

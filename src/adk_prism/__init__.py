@@ -17,63 +17,63 @@ if TYPE_CHECKING:
     from adk_prism import grounding as grounding
     from adk_prism import models as models
     from adk_prism import proof as proof
-    from adk_prism.diagnostics import Diagnostic as Diagnostic
-    from adk_prism.diagnostics import Report as Report
+    from adk_prism.adk.cached_prefix import cached_prefix as cached_prefix
+    from adk_prism.adk.client_tools import client_state as client_state
+    from adk_prism.adk.client_tools import client_tool as client_tool
+    from adk_prism.adk.client_tools import client_tools as client_tools
+    from adk_prism.adk.resuming import idempotency_key as idempotency_key
+    from adk_prism.adk.resuming import idempotent as idempotent
+    from adk_prism.adk.resuming import in_doubt as in_doubt
+    from adk_prism.adk.tools import tool_threads as tool_threads
+    from adk_prism.adk.tools import tool_timeout as tool_timeout
+    from adk_prism.errors import Diagnostic as Diagnostic
     from adk_prism.errors import PrismError as PrismError
+    from adk_prism.errors import Report as Report
+    from adk_prism.features.recorder.plugin import Recorder as Recorder
+    from adk_prism.log.contract import RunLog as RunLog
+    from adk_prism.log.from_url import open_log as open_log
     from adk_prism.models import ScriptedModel as ScriptedModel
     from adk_prism.models import WritingModel as WritingModel
     from adk_prism.models import model_from_environment as model_from_environment
-    from adk_prism.pipeline.project import ProjectedFrame as ProjectedFrame
-    from adk_prism.pipeline.project import project as project
-    from adk_prism.runlog.contract import RunLog as RunLog
-    from adk_prism.runlog.from_url import open_log as open_log
+    from adk_prism.runs.project import ProjectedFrame as ProjectedFrame
+    from adk_prism.runs.project import project as project
+    from adk_prism.server.app import Prism as Prism
     from adk_prism.server.app import create_app as create_app
-    from adk_prism.server.identity.callback import Authenticate as Authenticate
     from adk_prism.server.identity.caller import Principal as Principal
-    from adk_prism.server.prism import Prism as Prism
+    from adk_prism.server.identity.methods import Authenticate as Authenticate
     from adk_prism.server.settings import Settings as Settings
-    from adk_prism.source.calls_in_doubt import idempotency_key as idempotency_key
-    from adk_prism.source.calls_in_doubt import idempotent as idempotent
-    from adk_prism.source.calls_in_doubt import in_doubt as in_doubt
-    from adk_prism.source.client_state import client_state as client_state
-    from adk_prism.source.client_tool import client_tool as client_tool
-    from adk_prism.source.client_tools import client_tools as client_tools
-    from adk_prism.source.prefix.cached_prefix import cached_prefix as cached_prefix
-    from adk_prism.source.recorder.plugin import Recorder as Recorder
-    from adk_prism.source.tool_threads import tool_threads as tool_threads
-    from adk_prism.source.tool_timeouts import tool_timeout as tool_timeout
 
 
 _HOMES = {
-    "Authenticate": "adk_prism.server.identity.callback",
+    "Authenticate": "adk_prism.server.identity.methods",
     "Principal": "adk_prism.server.identity.caller",
-    "Prism": "adk_prism.server.prism",
-    "Recorder": "adk_prism.source.recorder.plugin",
+    "Prism": "adk_prism.server.app",
+    "Recorder": "adk_prism.features.recorder.plugin",
     "ScriptedModel": "adk_prism.models",
     "Settings": "adk_prism.server.settings",
     "WritingModel": "adk_prism.models",
-    "cached_prefix": "adk_prism.source.prefix.cached_prefix",
-    "client_state": "adk_prism.source.client_state",
-    "client_tool": "adk_prism.source.client_tool",
-    "client_tools": "adk_prism.source.client_tools",
+    "cached_prefix": "adk_prism.adk.cached_prefix",
+    "client_state": "adk_prism.adk.client_tools",
+    "client_tool": "adk_prism.adk.client_tools",
+    "client_tools": "adk_prism.adk.client_tools",
     "create_app": "adk_prism.server.app",
-    "idempotency_key": "adk_prism.source.calls_in_doubt",
-    "idempotent": "adk_prism.source.calls_in_doubt",
-    "in_doubt": "adk_prism.source.calls_in_doubt",
+    "idempotency_key": "adk_prism.adk.resuming",
+    "idempotent": "adk_prism.adk.resuming",
+    "in_doubt": "adk_prism.adk.resuming",
     "model_from_environment": "adk_prism.models",
-    "tool_threads": "adk_prism.source.tool_threads",
-    "tool_timeout": "adk_prism.source.tool_timeouts",
+    "tool_threads": "adk_prism.adk.tools",
+    "tool_timeout": "adk_prism.adk.tools",
 }
 """Where each name is that needs google-adk or FastAPI."""
 
 _WITHOUT_ADK = {
-    "Diagnostic": "adk_prism.diagnostics",
+    "Diagnostic": "adk_prism.errors",
     "PrismError": "adk_prism.errors",
-    "ProjectedFrame": "adk_prism.pipeline.project",
-    "Report": "adk_prism.diagnostics",
-    "RunLog": "adk_prism.runlog.contract",
-    "open_log": "adk_prism.runlog.from_url",
-    "project": "adk_prism.pipeline.project",
+    "ProjectedFrame": "adk_prism.runs.project",
+    "Report": "adk_prism.errors",
+    "RunLog": "adk_prism.log.contract",
+    "open_log": "adk_prism.log.from_url",
+    "project": "adk_prism.runs.project",
 }
 """Where each other name is."""
 

@@ -1,7 +1,7 @@
 """What a client can ask of a conversation, in no protocol's words.
 
 A protocol reads a request body into a `ClientRequest` (`projection/<protocol>/requests.py`);
-`pipeline.conversation` carries its command out. Whether a command may happen, and which turn it is about,
+`runs.conversations` carries its command out. Whether a command may happen, and which turn it is about,
 is decided there, from the log: nothing that a client says about the history is trusted.
 """
 
@@ -12,7 +12,7 @@ from typing import Any, assert_never
 
 from msgspec import Raw, Struct
 
-from adk_prism.runlog.entry import NOTHING, Decision
+from adk_prism.log.entry import NOTHING, Decision
 
 DEFAULT_USER = "user"
 """The user of a request without one; with authentication, it means the caller."""

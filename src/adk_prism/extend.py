@@ -18,19 +18,19 @@ from adk_prism.commands import (
 from adk_prism.errors import Unprocessable
 from adk_prism.facts import model as facts
 from adk_prism.facts.run_reader import Reader
-from adk_prism.projection.contract import (
+from adk_prism.log.entry import Decision, Entry, RunId, RunStarted, to_raw
+from adk_prism.protocols.contract import (
     Complete,
     Fault,
+    FileLinks,
     Grammar,
     History,
     Options,
     Payload,
     Projection,
     ProtocolSpec,
+    Scope,
 )
-from adk_prism.projection.file_links import FileLinks
-from adk_prism.projection.message_scope import Scope
-from adk_prism.runlog.entry import Decision, Entry, RunId, RunStarted, to_raw
 
 __all__ = [
     "Answer",

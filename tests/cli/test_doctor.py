@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from adk_prism.adk.internals import capabilities, runner
 from adk_prism.cli import FAILURE, main
-from adk_prism.source.adk import capabilities, telemetry
 from adk_prism.version import ADK_RANGE, VERSION
 
 
@@ -25,21 +25,24 @@ def test_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
     for each in capabilities.CAPABILITIES:
         assert each.name in rows
         assert each.summary in out
+    for place, reason in capabilities.PLACES.items():
+        assert rows[place][-1] == reason.split()[-1]
+    assert len(capabilities.PLACES) <= 7
 
 
 def test_a_capability_that_is_off(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is named with the reason and with what happens without it; that is no failure."""
-    monkeypatch.setattr(telemetry, "_IS_KNOWN", False)
+    monkeypatch.setattr(runner, "_find", None)
     capabilities.probe_all.cache_clear()
     try:
         assert main(["doctor"]) == 0
     finally:
         capabilities.probe_all.cache_clear()
     out = capsys.readouterr().out
-    assert "cheap telemetry is off: opentelemetry._logs has no ProxyLoggerProvider." in out
-    assert f"Without it: {telemetry.CAPABILITY.without}." in out
+    assert "paused tasks is off: google.adk.runners has no _find_active_task_scope." in out
+    assert f"Without it: {runner.CAPABILITY.without}." in out
 
 
 def test_an_unsupported_adk(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from adk_prism.adk.recording_file import read_run
 from adk_prism.cli import main
-from adk_prism.runlog.sqlite.store import SqliteLog
-from adk_prism.source.recording_file import read_run
+from adk_prism.log.sqlite.store import SqliteLog
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 Message = dict[int, list[Any]]

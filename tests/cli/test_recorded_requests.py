@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from google.adk.agents import LlmAgent
 from google.genai import types
+from tests.adk.scripted import Scripted, call
 from tests.cli.test_export import Collector, spans
 from tests.cli.test_export import collector as collector
-from tests.pipeline.recorded_calls import conversing
-from tests.source.scripted import Scripted, call
+from tests.runs.recorded_calls import conversing
 
 from adk_prism.cli import main
-from adk_prism.runlog.sqlite.store import SqliteLog
-from adk_prism.view.exported_messages import LONGEST
+from adk_prism.features.otlp.exported_spans import LONGEST
+from adk_prism.log.sqlite.store import SqliteLog
 
 Json = dict[str, Any]
 PICTURE = types.UserContent(

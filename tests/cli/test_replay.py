@@ -17,9 +17,9 @@ from tests.recordings.library import HERE, load
 
 from adk_prism.cli import main
 from adk_prism.errors import BadPosition
-from adk_prism.pipeline.protocols import protocol
-from adk_prism.pipeline.replay import replay
-from adk_prism.runlog.entry import Position
+from adk_prism.log.entry import Position
+from adk_prism.protocols.registry import protocol
+from adk_prism.runs.project import replay
 
 RECORDING = HERE / "tool.jsonl"
 CAPTURE = HERE / "raw" / "tool.jsonl"

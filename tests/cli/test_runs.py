@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from adk_prism.cli import main
-from adk_prism.runlog.entry import RunId
-from adk_prism.runlog.run_digest import DIGEST_VERSION, RunDigest
-from adk_prism.runlog.sqlite.store import SqliteLog
-from adk_prism.testing.runlog_search import fill
+from adk_prism.features.search.digest import DIGEST_VERSION, RunDigest
+from adk_prism.features.search.index import index_of
+from adk_prism.log.entry import RunId
+from adk_prism.log.sqlite.store import SqliteLog
+from adk_prism.testing.search_contract import fill
 
 
 async def run(*words: str) -> int:
@@ -58,7 +59,7 @@ async def test_runs_have_costs(
     used = {"m": {"input": 1_000_000, "output": 100_000, "calls": 2, "ms": 5}}
     for run_id, model in (("weather", "m"), ("invoice", "another")):
         digest = RunDigest(tokens=7, used={model: used["m"]}, version=DIGEST_VERSION)
-        await log.index(RunId(run_id), digest)
+        await index_of(log).index(RunId(run_id), digest)
     await log.close()
     monkeypatch.setenv("ADK_PRISM_PRICES", str(prices))
     assert await run("--log", url) == 0

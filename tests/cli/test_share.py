@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.features.page.making import Log
 from tests.recordings.library import HERE, load
-from tests.view.making import Log
 
+from adk_prism.adk.recording_file import read_run, write_run
 from adk_prism.cli import main
 from adk_prism.errors import NotBuilt
-from adk_prism.pipeline import share
-from adk_prism.pipeline.share import Page, read_page, shared_file
-from adk_prism.source.recording_file import read_run, write_run
+from adk_prism.features.page.film import encode, fold
+from adk_prism.features.share import page_file as share
+from adk_prism.features.share.page_file import Page, read_page, shared_file
 from adk_prism.version import VERSION
-from adk_prism.view.document import encode
-from adk_prism.view.film import fold
 
 PAGE = Page("run()", "body { margin: 0 }")
 Json = dict[str, Any]

@@ -62,6 +62,27 @@ def test_every_recording_is_readable(capsys: pytest.CaptureFixture[str], file: P
         assert all(line.isprintable() for line in text.splitlines())
 
 
+@pytest.mark.parametrize(
+    ("recording", "lines"),
+    [
+        (
+            "agent_tool",
+            ['→ translator {"request":"Good morning"}', '  ← {"result":"Bom dia (synthetic)"}'],
+        ),
+        ("approval", ["  ? needs approval"]),
+    ],
+)
+def test_a_call_and_its_result_are_two_lines(
+    recording: str, lines: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the console writes them; a call that is not over has its status."""
+    file = STATE.with_name(f"{recording}.jsonl")
+    assert main(["view", str(file), "--text", "--panel", "conversation"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert set(lines) <= set(shown)
+    assert not any("null" in line for line in shown)
+
+
 def test_the_text_has_the_history_of_a_key(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["view", str(STATE), "--text", "--from", "1", "--key", "trip"]) == 0
     text = capsys.readouterr().out

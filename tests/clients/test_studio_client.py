@@ -14,18 +14,18 @@ import pytest
 from tests.conformance.worker import Worker, running
 from tests.end_to_end.server import Server, serving
 from tests.patience import PATIENCE
-from tests.projection.studio.logs import begins, ended, ends, event, log, started
-from tests.projection.studio.test_schema_example import RECORDS
+from tests.protocols.studio.logs import begins, ended, ends, event, log, started
+from tests.protocols.studio.test_schema_example import RECORDS
 
-from adk_prism.pipeline.protocols import protocol
-from adk_prism.pipeline.replay import replay
-from adk_prism.runlog.entry import Record
+from adk_prism.log.entry import Record
+from adk_prism.protocols.registry import protocol
+from adk_prism.runs.project import replay
 
 if TYPE_CHECKING:
     from tests.conftest import Node
 
 Json = dict[str, Any]
-CLIENT = Path(__file__).parents[2] / "src" / "adk_prism" / "clients" / "studio-client.ts"
+CLIENT = Path(__file__).parents[2] / "packages" / "client" / "src" / "studio-client.ts"
 
 
 @pytest.fixture(scope="module")

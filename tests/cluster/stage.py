@@ -19,14 +19,13 @@ from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 from tests.server.staged import APP, SESSION, USER, Stage
 
-from adk_prism.diagnostics import Diagnostic
-from adk_prism.runlog.entry import Origin, RunEnded, RunId, RunTakenOver, to_raw
-from adk_prism.runlog.redis.leases import RedisLeases
-from adk_prism.server.prism import Prism
+from adk_prism.adk.answers_to_models import DenialReasonPlugin
+from adk_prism.adk.request import EventSource, RunRequest, read_content
+from adk_prism.errors import Diagnostic
+from adk_prism.log.entry import Origin, RunEnded, RunId, RunTakenOver, to_raw
+from adk_prism.log.redis.leases import RedisLeases
+from adk_prism.server.app import Prism
 from adk_prism.server.settings import Settings
-from adk_prism.source.contract import EventSource
-from adk_prism.source.denial_reason import DenialReasonPlugin
-from adk_prism.source.request import RunRequest, read_content
 
 LEASE = 30.0
 """Seconds: longer than any pause of the process. Who vanishes gives its leases back."""

@@ -14,23 +14,18 @@ from pathlib import Path
 
 import pytest
 from google.adk.sessions.database_session_service import DatabaseSessionService
+from tests.adk.scripted import Scripted, call
 from tests.cluster.stage import begin, ended, replica
 from tests.patience import PATIENCE
 from tests.postgres_server import PostgresServer
 from tests.redis_server import RedisServer
 from tests.server.staged import agent
-from tests.source.scripted import Scripted, call
 
+from adk_prism.adk.services import ServiceUris, check_services, close_services, open_services
+from adk_prism.adk.session_cache import cached_sessions
+from adk_prism.adk.session_store import SessionStore
 from adk_prism.errors import NoSessions
-from adk_prism.runlog.entry import RunEnded
-from adk_prism.source.services import (
-    ServiceUris,
-    check_services,
-    close_services,
-    open_services,
-)
-from adk_prism.source.session_cache import cached_sessions
-from adk_prism.source.session_store import SessionStore
+from adk_prism.log.entry import RunEnded
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,12 @@ from google.adk.agents import LlmAgent, LoopAgent, ParallelAgent, SequentialAgen
 from google.adk.agents.callback_context import CallbackContext
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.workflow import START, BaseNode, Workflow
+from tests.adk.scripted import Scripted, call
 from tests.cluster.stage import begin, ended, replica, vanish
 from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
-from tests.source.scripted import Scripted, call
 
-from adk_prism.runlog.entry import RunEnded
+from adk_prism.log.entry import RunEnded
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*deprecated.*:DeprecationWarning"),

@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from redis.asyncio import Redis
+from tests.adk.scripted import Scripted, call
 from tests.cluster.stage import begin, ended, replica
+from tests.log.test_sqlite import full_disk
 from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
-from tests.runlog.test_sqlite import full_disk
 from tests.server.staged import Stage, agent, staging
-from tests.source.scripted import Scripted, call
 
-from adk_prism.pipeline import record
-from adk_prism.runlog import group_commit
-from adk_prism.runlog.entry import RunEnded, RunId
-from adk_prism.runlog.sqlite.store import SqliteLog
+from adk_prism.log import group_commit
+from adk_prism.log.entry import RunEnded, RunId
+from adk_prism.log.sqlite.store import SqliteLog
+from adk_prism.runs import recorder as record
 
 Outage = Callable[[], AbstractAsyncContextManager[None]]
 Json = dict[str, Any]
@@ -286,8 +286,8 @@ async def test_a_process_that_dies_during_an_outage(
     """Nobody was told an end. The log gets what the session has before the run goes on, and what was said is
     not said again."""
     tool, model = Tool(), Scripted.saying(call("work", "c1"), "Once upon a time.")
-    monkeypatch.setattr("adk_prism.runlog.sqlite.store.LAST_PATIENCE", 0.0)
-    monkeypatch.setattr("adk_prism.pipeline.runs.END_GRACE", 0.1)
+    monkeypatch.setattr("adk_prism.log.sqlite.store.LAST_PATIENCE", 0.0)
+    monkeypatch.setattr("adk_prism.runs.runs.END_GRACE", 0.1)
     tool.goes_on.set()
     async with on_sqlite(model, tool, tmp_path) as stage:
         run = await begin(stage)

@@ -13,13 +13,13 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.database_session_service import DatabaseSessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.tools import ToolContext
+from tests.adk.scripted import Scripted, call
 from tests.cluster.stage import begin, ended, replica, said, vanish
 from tests.postgres_server import PostgresServer
 from tests.redis_server import RedisServer
 from tests.server.staged import Stage, agent, staging
-from tests.source.scripted import Scripted, call
 
-from adk_prism.source.session_cache import cached_sessions
+from adk_prism.adk.session_cache import cached_sessions
 
 STRANGE: dict[str, Any] = {
     "nul": "a\x00b",

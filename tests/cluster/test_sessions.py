@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
+from tests.adk.scripted import Scripted
 from tests.cluster.stage import begin, ended, replica, vanish
 from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 from tests.server import cut_off
 from tests.server.staged import Stage, agent
 from tests.server.test_cut_off_changes import check_next
-from tests.source.scripted import Scripted
 
 OUTCOMES = {
     "interrupt": ["cancelled", "finished"],
@@ -52,7 +52,7 @@ async def test_a_second_message_at_another_replica(
     redis: RedisServer, tmp_path: Path, policy: str
 ) -> None:
     """The policy holds across replicas; never two runs at once, never a failure."""
-    from tests.source.scripted import call
+    from tests.adk.scripted import call
 
     door = Door()
     first = Scripted.saying(call("hold", "c1"), "One.")

@@ -11,18 +11,17 @@ import httpx
 import pytest
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
+from tests.adk.scripted import Scripted
 from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 from tests.security.people import BOB, headers, said, token_file
 from tests.server.staged import agent
-from tests.source.scripted import Scripted
 
 from adk_prism.errors import NotFound, TooMany
-from adk_prism.runlog.entry import Origin, RunId, RunStarted
-from adk_prism.runlog.from_url import open_log
-from adk_prism.server.identity.share_links import ShareLinks
-from adk_prism.server.identity.shared_links import MOST_OF_A_RUN, SharedLinks
-from adk_prism.server.prism import Prism
+from adk_prism.log.entry import Origin, RunId, RunStarted
+from adk_prism.log.from_url import open_log
+from adk_prism.server.app import Prism
+from adk_prism.server.identity.share_links import MOST_NOTES_OF_A_RUN, SharedLinks, ShareLinks
 from adk_prism.server.settings import Settings
 from adk_prism.testing.runlog_steps import END
 
@@ -97,14 +96,14 @@ async def test_links_of_before_stay_valid(redis: RedisServer, tmp_path: Path) ->
             now[0] += 60
             assert await links.guest(old_token, RUN) is None
             assert await links.of_run(RUN) == [new]
-            for _ in range(MOST_OF_A_RUN - 1):
+            for _ in range(MOST_NOTES_OF_A_RUN - 1):
                 await links.create(RUN, "ann", 60)
             with pytest.raises(TooMany):
                 await links.create(RUN, "ann", 60)
             now[0] += 60
             assert await links.guest(token, RUN) is None
             await links.create(RUN, "ann", 60)
-            assert len((await log.notes([RUN]))[RUN]) == 1, "expired ones were removed"
+            assert len((await log.side.list([RUN]))[RUN]) == 1, "expired ones were removed"
             with pytest.raises(NotFound):
                 await links.revoke(RUN, "none")
             with pytest.raises(NotFound):

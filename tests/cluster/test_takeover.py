@@ -12,16 +12,16 @@ from google.adk.agents import LlmAgent
 from google.adk.agents.callback_context import CallbackContext
 from google.adk.tools import FunctionTool, ToolContext
 from redis.asyncio import Redis
+from tests.adk.scripted import Scripted, call
 from tests.cluster.stage import ORIGIN, begin, ended, owns, replica, said, vanish
 from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 from tests.server.staged import agent
-from tests.source.scripted import Scripted, call
 
-from adk_prism.diagnostics import Diagnostic
-from adk_prism.runlog.entry import AgentEvent, RunEnded, RunId, RunTakenOver
-from adk_prism.runlog.redis.keys import Keys
-from adk_prism.source.calls_in_doubt import idempotency_key, idempotent
+from adk_prism.adk.resuming import idempotency_key, idempotent
+from adk_prism.errors import Diagnostic
+from adk_prism.log.entry import AgentEvent, RunEnded, RunId, RunTakenOver
+from adk_prism.log.redis.connection import Keys
 
 Json = dict[str, Any]
 
@@ -259,10 +259,10 @@ async def test_a_run_without_an_owner_that_is_not_to_go_on(
                 await store.set(Keys("prism").look, "nobody looks", px=60_000)
         async with replica(root(), redis, tmp_path) as two:
             if claim == "stop":
-                assert (await two.context.canceller.stop(ORIGIN)).found
+                assert (await two.context.runs.canceller.stop(ORIGIN)).found
             else:
-                await two.context.locks.acquire(ORIGIN, "interrupt", lambda: None)
-                await two.context.locks.release(ORIGIN)
+                await two.context.runs.locks.acquire(ORIGIN, "interrupt", lambda: None)
+                await two.context.runs.locks.release(ORIGIN)
             last = (await two.entries(run))[-1].record
             assert isinstance(last, RunEnded)
             expected = ("cancelled", "") if claim == "stop" else ("failed", "owner_lost")
@@ -282,7 +282,7 @@ async def test_a_run_of_a_newer_version(redis: RedisServer, tmp_path: Path) -> N
         await store.xadd(keys.entries, entry, id=f"{before.cursor + 1}-1")
         await store.hset(keys.head, "cursor", str(before.cursor + 1))
     async with replica(agent(Scripted.saying()), redis, tmp_path) as two:
-        takeovers = two.context.takeovers
+        takeovers = two.context.recording.takeovers
 
         def told() -> list[Diagnostic]:
             return [report for report in two.reports if report.kind == "takeover failed"]
@@ -313,7 +313,7 @@ async def test_a_replica_that_goes_down_alone_serves_to_the_end(
         await one.reaches(run, b"hold")
         watching = asyncio.create_task(one.client.get(f"/api/runs/{run}/stream"))
         async with asyncio.timeout(PATIENCE):
-            while not one.context.broadcaster.viewers():  # noqa: ASYNC110 - nobody tells of it
+            while not one.context.streams.broadcaster.viewers():  # noqa: ASYNC110 - nobody tells of it
                 await asyncio.sleep(0)
         draining = asyncio.create_task(one.context.lifecycle.drain(PATIENCE))
         while not one.context.draining:  # noqa: ASYNC110 - a turn of the loop

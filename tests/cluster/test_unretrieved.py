@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.adk.scripted import Scripted
 from tests.cluster.stage import begin, replica
 from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 from tests.server.staged import Stage, agent, staging
-from tests.source.scripted import Scripted
 
-from adk_prism.runlog import group_commit
-from adk_prism.runlog.from_url import open_log
-from adk_prism.runlog.redis import reader
+from adk_prism.log import group_commit
+from adk_prism.log.from_url import open_log
+from adk_prism.log.redis import store as reader
 
 
 @asynccontextmanager
@@ -71,7 +71,7 @@ async def test_a_redis_that_dies(
             redis.kill()
             await settle(*work(one, run), *work(two, run))
             async with asyncio.timeout(PATIENCE):
-                while two.context.canceller._left:  # noqa: ASYNC110 - what was answered before its end
+                while two.context.runs.canceller._left:  # noqa: ASYNC110 - what was answered before its end
                     await asyncio.sleep(0.05)
 
 

@@ -16,7 +16,7 @@ from tests.conftest import Node
 from tests.documentation.blocks import Block, blocks
 from website.places import ROOT
 
-from adk_prism.projection.ai_sdk.typescript import declarations
+from adk_prism.features.types.typescript import declarations
 
 WEB = ROOT / "web"
 CLIENT = ROOT / "packages" / "client" / "src"

@@ -26,7 +26,8 @@ from tests.patience import PATIENCE
 from tests.recordings.library import HERE
 
 from adk_prism.cli import main
-from adk_prism.cli.serve import settings_of
+from adk_prism.cli.serve_options import settings_of
+from adk_prism.extension import KERNEL_COMMANDS, installed
 
 SHELL = [block for block in blocks("bash") if block.is_run]
 
@@ -41,15 +42,15 @@ OTHERS = {
     "npm": "installs packages: make test-examples",
     "npx": "installs packages: make test-examples",
     "pip": "installs packages: tests/test_packaging.py builds them",
-    "printf": "a pipe into the console: tests/console/test_command.py",
+    "printf": "a pipe into the console: tests/features/console/test_command.py",
 }
 """Programs that are not ours, and where they are run."""
 
 READ_ONLY = {
-    "conform": "tests/conform",
-    "console": "tests/console",
-    "doctor": "tests/conform",
-    "eval": "tests/evaluation",
+    "conform": "tests/features/conform",
+    "console": "tests/features/console",
+    "doctor": "tests/features/conform",
+    "eval": "tests/features/evaluation",
     "export": "tests/cli",
     "rerun": "tests/cli",
     "serve": "tests/server",
@@ -164,7 +165,8 @@ def _curl(words: list[str], place: Place) -> None:
 
 def _prism(words: list[str], into: str) -> None:
     parser = ArgumentParser(prog=words[0])
-    module: Any = import_module(f"adk_prism.cli.{words[0].replace('-', '_')}")
+    commands = KERNEL_COMMANDS | installed().commands()
+    module: Any = import_module(commands[words[0]].module)
     module.register(parser)
     given = parser.parse_args(words[1:])
     if words[0] == "serve":

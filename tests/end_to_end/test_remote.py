@@ -18,11 +18,11 @@ from tests.end_to_end.clients import MESSAGES, Client, Player, chat_body, new_id
 from tests.end_to_end.server import Server, serving
 from tests.end_to_end.test_one_run import ag_ui_body, datas
 from tests.end_to_end.test_use_chat import CASES, PROMPTS, Case, check
-from tests.live.served import Client as LiveClient
+from tests.voice.served import Client as LiveClient
 from websockets.asyncio.client import connect
 
+from adk_prism.adk.recording_file import read_run
 from adk_prism.apps.tour.scenarios import SCENARIOS, Scenario
-from adk_prism.source.recording_file import read_run
 from adk_prism.testing.laws import check_laws
 
 Json = dict[str, Any]

@@ -121,7 +121,7 @@ BROKEN = {
 }
 HALF = """
 from adk_prism.extend import ProtocolSpec
-from adk_prism.projection.adk import SPEC as TAKEN
+from adk_prism.protocols.adk import SPEC as TAKEN
 
 OTHER = {"name": "other"}
 

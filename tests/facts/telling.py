@@ -9,7 +9,7 @@ from tests.laws.events import Json, entries
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.run_reader import Reader
-from adk_prism.runlog.entry import Continues, Entry, Outcome
+from adk_prism.log.entry import Continues, Entry, Outcome
 
 _NOT_TOLD = (
     fact.RunBegan,
@@ -18,7 +18,7 @@ _NOT_TOLD = (
     fact.RunOver,
     fact.NodeBegan,
     fact.NodeFinished,
-    fact.ProofGiven,
+    fact.Annotated,
 )
 
 

@@ -14,9 +14,8 @@ from google.adk.workflow.utils._rehydration_utils import (
 from pydantic import BaseModel, TypeAdapter
 
 from adk_prism.errors import Unprocessable
-from adk_prism.facts.calls.answer_schema import check_payload, fit_response
-from adk_prism.facts.calls.question_schema import payload_schema
-from adk_prism.runlog.entry import NOTHING, to_raw
+from adk_prism.facts.answer_schema import check_payload, fit_response, payload_schema
+from adk_prism.log.entry import NOTHING, to_raw
 
 Json = dict[str, Any]
 

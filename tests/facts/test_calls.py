@@ -12,8 +12,8 @@ from tests.facts.telling import facts_of, told
 from tests.laws.events import Json, answer, call, entries, event, text
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.calls.failure import failure
-from adk_prism.runlog.entry import Outcome
+from adk_prism.facts.calls import failure
+from adk_prism.log.entry import Outcome
 
 
 def streamed(*pieces: Json, **head: object) -> list[Json]:

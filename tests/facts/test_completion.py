@@ -8,9 +8,9 @@ import pytest
 from tests.laws.events import Json, answer, call, entries, event, text
 from tests.recordings.library import CAPTURES, RECORDINGS, load
 
-from adk_prism.facts.completion import Completion
+from adk_prism.facts.outcome import Completion
 from adk_prism.facts.run_reader import Reader
-from adk_prism.runlog.entry import Entry, RunEnded
+from adk_prism.log.entry import Entry, RunEnded
 
 
 def followed(run: list[Entry] | tuple[Entry, ...]) -> tuple[list[int], int | None]:

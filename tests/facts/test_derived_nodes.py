@@ -12,14 +12,14 @@ from google.adk.agents import ParallelAgent, SequentialAgent
 from google.adk.workflow import BaseNode, JoinNode, Workflow
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.adk.runs import new_runner
+from tests.adk.watching import watch
 from tests.recordings.shapes import agent, calling
-from tests.source.runs import new_runner
-from tests.source.watching import watch
 
 from adk_prism.facts.model import BlockBegan, Fact, NodeBegan, NodeFinished
 from adk_prism.facts.run_reader import Reader
-from adk_prism.models import Call, Turn
-from adk_prism.runlog.entry import (
+from adk_prism.log.entry import (
+    DERIVED,
     AgentEvent,
     ChildEvent,
     Entry,
@@ -29,7 +29,9 @@ from adk_prism.runlog.entry import (
     Record,
     RunEnded,
     RunStarted,
+    labels,
 )
+from adk_prism.models import Call, Turn
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*deprecated.*:DeprecationWarning"),
@@ -37,7 +39,9 @@ pytestmark = [
 ]
 
 RAW = Path(__file__).parent.parent / "recordings" / "raw"
-STARTED = RunStarted(run="r", origin=Origin(app="a", user="u", session="s"), derived=True)
+STARTED = RunStarted(
+    run="r", origin=Origin(app="a", user="u", session="s"), labels=labels(DERIVED(True))
+)
 
 
 def read(records: Sequence[Record], ended: RunEnded | None = None) -> list[Fact]:

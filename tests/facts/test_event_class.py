@@ -9,8 +9,8 @@ import pytest
 from tests.laws.events import answer, call, event, text, thought
 from tests.recordings.library import CAPTURES, load
 
-from adk_prism.facts.completion import CLASSES, classify
-from adk_prism.runlog.entry import AgentEvent
+from adk_prism.facts.outcome import CLASSES, classify
+from adk_prism.log.entry import AgentEvent
 
 CASES: dict[str, tuple[Any, str]] = {
     "a call": (event(call("look")), "function call"),

@@ -12,9 +12,9 @@ from tests.laws.events import Json, answer, call, entries, event, text
 from tests.recordings.library import CAPTURES, RECORDINGS, load
 
 from adk_prism.facts import model as fact
+from adk_prism.facts.adk_event import MOST, unknown_fields
 from adk_prism.facts.run_reader import Reader
-from adk_prism.facts.unknown_fields import MOST, unknown_fields
-from adk_prism.runlog.entry import AgentEvent, Entry, Outcome, RunStarted
+from adk_prism.log.entry import AgentEvent, Entry, Outcome, RunStarted
 
 IMAGE = {"inlineData": {"mimeType": "image/png", "data": "AAAA", "displayName": "a.png"}}
 CODE = {"executableCode": {"language": "PYTHON", "code": "1"}}

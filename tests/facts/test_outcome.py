@@ -18,11 +18,11 @@ from tests.laws.events import (
     placeholder,
     text,
 )
-from tests.projection.chunks import chunks
+from tests.protocols.chunks import chunks
 
 from adk_prism.facts.model import CallAbandoned, NodeFinished, RunOver
-from adk_prism.pipeline.protocols import protocol
-from adk_prism.runlog.entry import Outcome, RunEnded
+from adk_prism.log.entry import Outcome, RunEnded
+from adk_prism.protocols.registry import protocol
 
 PAY = call("pay", "c1")
 FAILED = {"errorCode": "Overload", "errorMessage": "busy"}

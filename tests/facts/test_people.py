@@ -20,10 +20,9 @@ from tests.laws.events import (
     text,
 )
 
-from adk_prism.facts.calls.pending import Pending
-from adk_prism.facts.capture_ending import CaptureEnding
-from adk_prism.facts.run_reader import Reader
-from adk_prism.runlog.entry import Continues, Decision, Outcome, to_raw
+from adk_prism.facts.pending import Pending
+from adk_prism.facts.run_reader import CaptureEnding, Reader
+from adk_prism.log.entry import Continues, Decision, Outcome, to_raw
 
 PAY = call("pay", "c1", {"amount": 5})
 GATED = event(PAY, partial=False)

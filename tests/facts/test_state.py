@@ -19,7 +19,7 @@ from adk_prism.facts.model import (
     StateChanged,
 )
 from adk_prism.facts.state import StateFold, cut_value
-from adk_prism.runlog.entry import Origin
+from adk_prism.log.entry import Origin
 
 SPEAKER = Speaker("a", "a@1", "")
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adk_prism.facts.strict_json import repair
-from adk_prism.runlog.json_bounds import MAX_DEPTH, MAX_DIGITS
+from adk_prism.facts.state import repair
+from adk_prism.log.hooks import MAX_DEPTH, MAX_DIGITS
 
 
 class Case(NamedTuple):

@@ -10,10 +10,7 @@ import pytest
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.run_reader import Reader
-from adk_prism.projection.ai_sdk.dialects import dialect
-from adk_prism.projection.ai_sdk.messages import rebuild, settled
-from adk_prism.projection.ai_sdk.projection import AiSdkProjection
-from adk_prism.runlog.entry import (
+from adk_prism.log.entry import (
     AgentEvent,
     Entry,
     Origin,
@@ -22,6 +19,9 @@ from adk_prism.runlog.entry import (
     RunStarted,
     RunTakenOver,
 )
+from adk_prism.protocols.ai_sdk.history import rebuild, settled
+from adk_prism.protocols.ai_sdk.projection import AiSdkProjection
+from adk_prism.protocols.contract import Options
 
 START = RunStarted(run="run-1", origin=Origin(app="a", user="u", session="s"))
 END = RunEnded(outcome="finished")
@@ -221,7 +221,7 @@ def test_a_node_that_is_told_again() -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_what_a_client_holds(case: Case, name: str) -> None:
     """Dialect 7 takes back what was replaced; dialect 6 marks it, and a page that loads later omits it."""
-    projection = AiSdkProjection(dialect(name))
+    projection = AiSdkProjection(Options(dialect=name))
     records = (START, *case.before, TAKEN, *case.after, END)
     entries = [Entry(number, 0.0, record) for number, record in enumerate(records, 1)]
     message = rebuild(frame for entry in entries for frame in projection.feed(entry))

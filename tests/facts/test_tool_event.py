@@ -13,11 +13,11 @@ from tests.recordings.library import CAPTURES, RECORDINGS, load
 from tests.slow import examples
 
 from adk_prism.facts import event_reader
+from adk_prism.facts.deltas import tool_event
 from adk_prism.facts.model import Fact
 from adk_prism.facts.run_reader import Reader
-from adk_prism.facts.tool_event import tool_event
-from adk_prism.proof_text.annotator import ProofAnnotator
-from adk_prism.runlog.entry import AgentEvent, Entry
+from adk_prism.features.proof.annotator import ProofAnnotator
+from adk_prism.log.entry import AgentEvent, Entry
 
 
 def _facts(run: Iterable[Entry]) -> list[object]:

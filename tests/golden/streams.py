@@ -18,14 +18,14 @@ from pathlib import Path
 
 from tests.recordings.library import RECORDINGS, continues, first_of, load
 
-from adk_prism.pipeline.chats import Chats
-from adk_prism.pipeline.message_stream import Shown, scope_of, without_held_runs
-from adk_prism.pipeline.protocols import formats
-from adk_prism.projection.ai_sdk import SPEC
-from adk_prism.projection.ai_sdk.frames import Frame
-from adk_prism.projection.contract import Payload
-from adk_prism.runlog.entry import Entry, Origin, RunId, RunStarted
-from adk_prism.runlog.memory import MemoryLog
+from adk_prism.log.entry import Entry, Origin, RunId, RunStarted
+from adk_prism.log.memory import MemoryLog
+from adk_prism.protocols.ai_sdk import SPEC
+from adk_prism.protocols.ai_sdk.frames import Frame
+from adk_prism.protocols.contract import Payload
+from adk_prism.protocols.registry import formats, protocol
+from adk_prism.runs.chats import Chats
+from adk_prism.runs.message_stream import Shown, scope_of, without_held_runs
 
 HERE = Path(__file__).parent
 
@@ -130,7 +130,7 @@ async def _message_frames(runs: list[tuple[Entry, ...]], dialect: str) -> list[F
     place = without_held_runs(Shown(turn))
     frames: list[Frame] = []
     for index, run in enumerate(place.turn.runs):
-        options = SPEC.format(dialect, scope=scope_of(place, index)).options
+        options = protocol("ai-sdk").format(dialect, scope=scope_of(place, index)).options
         entries = [entry async for entry in chats.entries(run.summary.run)]
         projection = SPEC.make(options, entries[0])
         frames += [frame for entry in entries for frame in projection.feed(entry)]

@@ -11,16 +11,15 @@ from tests.conformance.ag_ui import READERS, AgUiClient
 from tests.recordings.library import CAPTURES, RECORDINGS, continues, ended, first_of, load
 
 from adk_prism.facts.run_reader import Reader
-from adk_prism.facts.state import StateFold
-from adk_prism.facts.strict_json import repair
-from adk_prism.pipeline.replay import replay
-from adk_prism.projection.ag_ui import SPEC
-from adk_prism.projection.ag_ui import frames as frames_of
-from adk_prism.projection.ag_ui.frames import Frame
-from adk_prism.projection.ag_ui.history import ThreadMessages
-from adk_prism.projection.ag_ui.messages import settled
-from adk_prism.projection.message_scope import Scope
-from adk_prism.runlog.entry import Entry, RunStarted, parse_position
+from adk_prism.facts.state import StateFold, repair
+from adk_prism.log.entry import Entry, RunStarted, parse_position
+from adk_prism.protocols.ag_ui import SPEC
+from adk_prism.protocols.ag_ui import frames as frames_of
+from adk_prism.protocols.ag_ui.frames import Frame
+from adk_prism.protocols.ag_ui.history import ThreadMessages, settled
+from adk_prism.protocols.contract import Scope
+from adk_prism.protocols.registry import protocol
+from adk_prism.runs.project import replay
 
 Json = dict[str, Any]
 
@@ -83,7 +82,7 @@ def test_cut_after_any_event_and_resumed_it_is_the_whole(
     name: str, ag_ui_client: AgUiClient
 ) -> None:
     """For a client that goes on with the position that it saw last, in one stream."""
-    format, run = SPEC.format("1.0"), load(name)
+    format, run = protocol("ag-ui").format("1.0"), load(name)
     whole = b"".join(replay(run, format))
     held = ag_ui_client([whole], "ag-ui-client-1")
     frames = whole.removesuffix(b"\n\n").split(b"\n\n")
@@ -137,7 +136,7 @@ def chain(name: str) -> list[Sequence[Entry]]:
 
 
 def body(run: Sequence[Entry], dialect: str, scope: Scope | None = None) -> bytes:
-    return b"".join(replay(run, SPEC.format(dialect, scope=scope or Scope())))
+    return b"".join(replay(run, protocol("ag-ui").format(dialect, scope=scope or Scope())))
 
 
 def state_after(run: Sequence[Entry]) -> Json:
@@ -150,7 +149,7 @@ def state_after(run: Sequence[Entry]) -> Json:
 
 
 def history(runs: list[Sequence[Entry]], dialect: str) -> list[Json]:
-    builder = ThreadMessages(SPEC.format(dialect).options)
+    builder = ThreadMessages(protocol("ag-ui").format(dialect).options)
     for run in runs:
         head = run[0].record
         assert isinstance(head, RunStarted)

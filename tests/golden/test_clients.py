@@ -10,10 +10,11 @@ from tests.conformance.judge import FIVES, READERS, Judge, Sdk
 from tests.golden.streams import MESSAGES, SPANNING, message_of
 from tests.recordings.library import RECORDINGS, continues, ended, first_of, load
 
-from adk_prism.projection.ai_sdk import SPEC
-from adk_prism.projection.ai_sdk.frames import Frame
-from adk_prism.projection.ai_sdk.messages import rebuild
-from adk_prism.runlog.entry import Continues
+from adk_prism.log.entry import Continues
+from adk_prism.protocols.ai_sdk import SPEC
+from adk_prism.protocols.ai_sdk.frames import Frame
+from adk_prism.protocols.ai_sdk.history import rebuild
+from adk_prism.protocols.registry import protocol
 
 Json = dict[str, Any]
 
@@ -65,7 +66,7 @@ def test_every_dialect_is_read() -> None:
 
 def _frames(name: str, dialect: str) -> list[Frame]:
     entries = load(name)
-    projection = SPEC.make(SPEC.format(dialect).options, entries[0])
+    projection = SPEC.make(protocol("ai-sdk").format(dialect).options, entries[0])
     return [frame for entry in entries for frame in projection.feed(entry)]
 
 

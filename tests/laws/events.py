@@ -6,8 +6,10 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from adk_prism.facts.capture_ending import CaptureEnding
-from adk_prism.runlog.entry import (
+from adk_prism.facts.run_reader import CaptureEnding
+from adk_prism.log.entry import (
+    DERIVED,
+    WARNINGS,
     AgentEvent,
     Continues,
     Entry,
@@ -17,6 +19,7 @@ from adk_prism.runlog.entry import (
     RunEnded,
     RunStarted,
     Warned,
+    labels,
 )
 
 Json = dict[str, Any]
@@ -79,6 +82,9 @@ def decision(approval: str, approved: bool) -> Json:
     return event(answer("adk_request_confirmation", approval, response), author="user")
 
 
+IGNORED = [Warned(code="tools-ignored", text="They were ignored.")]
+
+
 def entries(
     events: Iterable[Json | bytes | Record],
     outcome: Outcome | None = None,
@@ -94,9 +100,8 @@ def entries(
         run=RUN,
         origin=ORIGIN,
         continues=continues,
-        derived=captured,
         rewound=["m-1", "run-0"] if said else [],
-        warnings=[Warned(code="tools-ignored", text="They were ignored.")] if said else [],
+        labels=labels(DERIVED(captured), WARNINGS(IGNORED if said else [])),
     )
     run = [Entry(1, 0.0, started)]
     for item in events:

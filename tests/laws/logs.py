@@ -24,7 +24,7 @@ from tests.laws.events import (
     thought,
 )
 
-from adk_prism.runlog.entry import (
+from adk_prism.log.entry import (
     ApprovalAsked,
     ApprovalGiven,
     CallPieces,

@@ -11,11 +11,11 @@ import pytest
 from msgspec import structs
 from tests.laws.events import answer, call, entries, event, text
 
-from adk_prism.pipeline.protocols import protocol
-from adk_prism.projection.adk.frames import AdkFrame
-from adk_prism.projection.ai_sdk import frames as ai
-from adk_prism.projection.contract import Format, Options, Projection
-from adk_prism.runlog.entry import Entry
+from adk_prism.log.entry import Entry
+from adk_prism.protocols.adk.projection import AdkFrame
+from adk_prism.protocols.ai_sdk import frames as ai
+from adk_prism.protocols.contract import Format, Options, Projection
+from adk_prism.protocols.registry import protocol
 from adk_prism.testing.laws import EFFORT, LAWS, Broken, check_laws
 
 RUN = entries(

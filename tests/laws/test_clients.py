@@ -10,13 +10,13 @@ from tests.laws.logs import plausible_runs, wild_runs
 from tests.slow import examples
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.json_value import same_json
 from adk_prism.facts.outcome import BROKEN
 from adk_prism.facts.run_reader import Reader
-from adk_prism.pipeline.protocols import protocol
-from adk_prism.pipeline.replay import replay
-from adk_prism.projection.ag_ui.messages import settled
-from adk_prism.runlog.entry import Entry, RunEnded, to_raw
+from adk_prism.facts.state import same_json
+from adk_prism.log.entry import Entry, RunEnded, to_raw
+from adk_prism.protocols.ag_ui.history import settled
+from adk_prism.protocols.registry import protocol
+from adk_prism.runs.project import replay
 
 sampled = settings(
     max_examples=examples(80),

@@ -15,12 +15,12 @@ from tests.recordings.library import CAPTURES, HERE, RECORDINGS, load
 from tests.slow import examples
 
 from adk_prism.cli.readable import Readable
-from adk_prism.facts.calls.pending import Pending
+from adk_prism.facts.pending import Pending
 from adk_prism.facts.run_reader import Reader
-from adk_prism.pipeline.protocols import formats
-from adk_prism.pipeline.replay import replay
-from adk_prism.projection.contract import Format
-from adk_prism.runlog.entry import Entry
+from adk_prism.log.entry import Entry
+from adk_prism.protocols.contract import Format
+from adk_prism.protocols.registry import formats
+from adk_prism.runs.project import replay
 from adk_prism.testing.laws import check_laws
 
 # The same runs each time: a test that passes by luck proves nothing to the next who runs it.

@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from msgspec import structs
 from tests.laws.logs import plausible_runs, wild_runs
 
-from adk_prism.projection.ag_ui import SPEC as AG_UI
-from adk_prism.projection.ai_sdk import SPEC as AI_SDK
-from adk_prism.runlog.entry import Entry, RunStarted
+from adk_prism.log.entry import Entry, RunStarted
+from adk_prism.protocols.ag_ui import SPEC as AG_UI
+from adk_prism.protocols.ai_sdk import SPEC as AI_SDK
 from adk_prism.testing.laws import check_laws
 
 FORMATS = [AG_UI.format("0.0.59"), AG_UI.format("1.0", raw=True), AI_SDK.format("6")]

@@ -4,7 +4,7 @@
 //   {op: 'play', base, steps, options, cuts} a real server; each response is broken off after so many bytes
 //   {op: 'listen', url}                      a real EventSource, until it is closed
 import { EventSource } from 'undici';
-import { INITIAL, SseParser, StudioClient, listen, reduce } from '../../src/adk_prism/clients/studio-client.ts';
+import { INITIAL, SseParser, StudioClient, listen, reduce } from '../../packages/client/src/studio-client.ts';
 import { serve } from './worker.mjs';
 
 const OPERATIONS = { reduce: reduceAll, play, listen: hear };

@@ -9,7 +9,7 @@ from tests.stage import Take
 
 from adk_prism.apps.tour.agent import tour_app
 from adk_prism.commands import ToolAnswer
-from adk_prism.runlog.entry import NOTHING, Decision, to_raw
+from adk_prism.log.entry import NOTHING, Decision, to_raw
 
 
 class ChatStage(Protocol):

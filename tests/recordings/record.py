@@ -33,20 +33,20 @@ from tests.recordings.shapes import Shape
 from tests.recordings.takeover_shapes import TAKEOVER_SHAPES
 from tests.stage import SESSION, USER, Stage, Take
 
+from adk_prism.adk.apps import Apps
+from adk_prism.adk.recording_file import write_run
 from adk_prism.apps.tour.scenarios import SCENARIOS
 from adk_prism.commands import Answer, RunAgent, ToolAnswer
-from adk_prism.diagnostics import ignore
-from adk_prism.pipeline.chats import Chats
-from adk_prism.pipeline.conversation import Conversations, Start
-from adk_prism.pipeline.runs import Runs
-from adk_prism.pipeline.session_branches import SessionBranches
-from adk_prism.pipeline.session_locks import SessionLocks
-from adk_prism.pipeline.takeover import Takeovers
-from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunId, pack
-from adk_prism.runlog.leases import LocalLeases
-from adk_prism.runlog.memory import MemoryLog
-from adk_prism.source.apps import Apps
-from adk_prism.source.recording_file import write_run
+from adk_prism.errors import ignore
+from adk_prism.log.entry import AgentEvent, Entry, Origin, RunId, pack
+from adk_prism.log.leases import LocalLeases
+from adk_prism.log.memory import MemoryLog
+from adk_prism.runs.branches import SessionBranches
+from adk_prism.runs.chats import Chats
+from adk_prism.runs.conversations import Conversations, Start
+from adk_prism.runs.runs import Runs
+from adk_prism.runs.session_locks import SessionLocks
+from adk_prism.runs.takeover import Takeovers
 
 HERE = Path(__file__).parent
 

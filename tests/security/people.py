@@ -11,8 +11,8 @@ from typing import Any
 
 import httpx
 from google.genai import types
+from tests.adk.scripted import Scripted, call
 from tests.server.staged import APP, Stage, agent, staging
-from tests.source.scripted import Scripted, call
 
 ANN, BOB, ROOT = "ann", "bob", "root"
 TOKENS = {"token-of-ann": ANN, "token-of-bob": BOB}

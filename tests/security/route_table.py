@@ -138,7 +138,7 @@ ROUTES: dict[str, Row] = {
     "POST /api/recordings": Taken("/api/recordings"),
     "POST /api/record": Taken("/api/record"),
     "GET /dev/apps/{app_name}/debug/trace/{event_id}": Owned(f"{_TRACE}/{{event}}"),
-    # 404: this server does not speak A2A. Isolation of one that does is in `tests/a2a`.
+    # 404: this server does not speak A2A. Isolation of one that does is in `tests/features/a2a`.
     "GET /a2a/{app_name}/.well-known/agent-card.json": Owned(
         f"/a2a/{APP}/.well-known/agent-card.json", status=(404,)
     ),

@@ -16,24 +16,19 @@ import pytest
 from hypothesis import strategies as st
 from starlette.requests import HTTPConnection
 
+from adk_prism.adk.secrets import Secrets
 from adk_prism.errors import PrismError, Unauthorized, UsageError
-from adk_prism.projection.ai_sdk.requests import read_request as read_chat
-from adk_prism.projection.studio.requests import read_request as read_studio
-from adk_prism.runlog.entry import parse_position, run_of_position
-from adk_prism.server.chat_socket import frames as chat_frames
-from adk_prism.server.guards.host_parsing import (
-    origin_of_url,
-    parse_authority,
-    parse_network,
-    parse_origin,
-)
-from adk_prism.server.guards.name_rules import check_app, check_artifact, check_session, check_user
-from adk_prism.server.guards.strict_body import parse_body
-from adk_prism.server.identity.credentials import bearer
-from adk_prism.server.identity.tickets import place_of, place_of_url
-from adk_prism.server.live import frames as live_frames
-from adk_prism.source.secrets import Secrets
-from adk_prism.transport.sse_decoder import SseDecoder
+from adk_prism.log.entry import parse_position, run_of_position
+from adk_prism.protocols.ai_sdk import routes as chat_frames
+from adk_prism.protocols.ai_sdk.requests import read_request as read_chat
+from adk_prism.protocols.sse import SseDecoder
+from adk_prism.protocols.studio.requests import read_request as read_studio
+from adk_prism.server.identity.methods import bearer
+from adk_prism.server.identity.share_links import place_of, place_of_url
+from adk_prism.server.proxies import origin_of_url, parse_authority, parse_network, parse_origin
+from adk_prism.server.request_bodies import parse_body
+from adk_prism.server.request_names import check_app, check_artifact, check_session, check_user
+from adk_prism.voice import socket as live_frames
 
 EXAMPLES = 150
 

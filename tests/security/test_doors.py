@@ -10,19 +10,24 @@ from pathlib import Path
 import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
+from tests.adk.scripted import Scripted
 from tests.security.people import ANN, headers, token_file
 from tests.server.staged import agent, staging
-from tests.source.scripted import Scripted
 
 from adk_prism.cli import main
 from adk_prism.errors import TooMany, UsageError
-from adk_prism.runlog.entry import AgentEvent, Origin, RunEnded, RunId, RunStarted
-from adk_prism.runlog.sqlite.store import SqliteLog
-from adk_prism.server.guards.host_and_origin import Guard
-from adk_prism.server.guards.host_parsing import _own_names
-from adk_prism.server.identity import wrong_tokens
-from adk_prism.server.identity.token_file import TokenFile
-from adk_prism.server.identity.wrong_tokens import FREE, LONGEST, MOST_ADDRESSES, WrongTokens
+from adk_prism.log.entry import AgentEvent, Origin, RunEnded, RunId, RunStarted
+from adk_prism.log.sqlite.store import SqliteLog
+from adk_prism.server.host_and_origin import Guard
+from adk_prism.server.identity import methods as tokens
+from adk_prism.server.identity.methods import (
+    FREE,
+    LONGEST_DELAY,
+    MOST_ADDRESSES,
+    TokenFile,
+    WrongTokens,
+)
+from adk_prism.server.proxies import _own_names
 from adk_prism.server.settings import Settings
 
 # ------------------------------------------------------------------------------ names
@@ -121,11 +126,11 @@ async def test_wrong_tokens_are_slowed_down(
         slept.append(seconds)
 
     async with staging(agent(Scripted()), tokens=token_file(tmp_path)) as stage:
-        monkeypatch.setattr(wrong_tokens, "sleep", sleep)
+        monkeypatch.setattr(tokens, "sleep", sleep)
         for number in range(FREE + 8):
             wrong = {"authorization": f"Bearer wrong-{number}"}
             assert (await stage.client.get("/api/me", headers=wrong)).status_code == 401
-        assert slept == [0.1, 0.2, 0.4, 0.8, *[LONGEST] * 4]
+        assert slept == [0.1, 0.2, 0.4, 0.8, *[LONGEST_DELAY] * 4]
         assert (await stage.client.get("/api/me", headers=headers(ANN))).status_code == 200
         assert (await stage.client.get("/api/me")).status_code == 401, "no token is no guess"
         assert len(slept) == 8
@@ -137,9 +142,7 @@ async def test_few_wait_for_being_wrong() -> None:
     wrong = WrongTokens(clock=lambda: now[0])
     for _ in range(FREE):
         await wrong.delay("192.0.2.1")
-    waiting = [
-        asyncio.create_task(wrong.delay("192.0.2.1")) for _ in range(wrong_tokens.MOST_WAITING)
-    ]
+    waiting = [asyncio.create_task(wrong.delay("192.0.2.1")) for _ in range(tokens.MOST_WAITING)]
     await asyncio.sleep(0)
     with pytest.raises(TooMany):
         await wrong.delay("192.0.2.1")
@@ -147,7 +150,7 @@ async def test_few_wait_for_being_wrong() -> None:
     for task in waiting:
         task.cancel()
     await asyncio.gather(*waiting, return_exceptions=True)
-    now[0] += wrong_tokens.FORGET + 1
+    now[0] += tokens.FORGET + 1
     assert wrong.note("192.0.2.1") == 0
     for number in range(2 * MOST_ADDRESSES):
         wrong.note(str(number))

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.adk.scripted import Scripted
 from tests.end_to_end.server import Server, serving
 from tests.server.staged import agent
-from tests.source.scripted import Scripted
 
-from adk_prism.diagnostics import Diagnostic
-from adk_prism.errors import UsageError
+from adk_prism.errors import Diagnostic, UsageError
+from adk_prism.server.app import Prism
 from adk_prism.server.data_folder import open_data_folder
-from adk_prism.server.prism import Prism
 from adk_prism.server.settings import Settings
 
 FOLDER, FILE = 0o700, 0o600
@@ -136,7 +135,7 @@ async def test_a_host_programs_log_is_closed_too(
     folder = tmp_path / ".adk-prism"
     folder.mkdir(mode=0o755)
     folder.chmod(0o755)
-    from tests.live.stage import runner_of
+    from tests.voice.stage import runner_of
 
     prism = Prism({"app": runner_of(agent(Scripted()))}, Settings())
     async with prism.lifespan(None):

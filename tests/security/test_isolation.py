@@ -20,7 +20,7 @@ from tests.security.route_table import (
     path_of,
 )
 
-from adk_prism.server.identity import wrong_tokens
+from adk_prism.server.identity import methods as token_file
 
 OWNED = [name for name, row in ROUTES.items() if isinstance(row, Owned)]
 HTTP = [name for name in ROUTES if not name.startswith("WS ")]
@@ -64,7 +64,7 @@ async def test_nobody_gets_in_without_a_credential(
     async def at_once(seconds: float) -> None:
         """Do not slow down whoever sends wrong tokens."""
 
-    monkeypatch.setattr(wrong_tokens, "sleep", at_once)
+    monkeypatch.setattr(token_file, "sleep", at_once)
     async with house(tmp_path) as made:
         for name in HTTP:
             answer = await ask(made, name)

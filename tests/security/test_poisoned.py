@@ -10,7 +10,7 @@ import pytest
 from tests.security import poisoned
 from tests.server.conftest import AGENTS, OF_ADK, talking
 
-from adk_prism.diagnostics import Diagnostic
+from adk_prism.errors import Diagnostic
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
 

@@ -14,15 +14,14 @@ from google.adk.auth.auth_tool import AuthConfig
 from google.adk.tools import ToolContext
 from msgspec import Raw
 from redis.asyncio import Redis
+from tests.adk.scripted import Scripted, call
 from tests.redis_server import RedisServer
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
-from tests.source.scripted import Scripted, call
 
-from adk_prism.runlog.entry import AgentEvent, Origin, RunId, RunStarted
-from adk_prism.runlog.from_url import open_log
-from adk_prism.server import web_page
-from adk_prism.source.known_secrets import secret_values
-from adk_prism.source.secrets import REDACTED, Secrets
+from adk_prism.adk.secrets import REDACTED, Secrets, secret_values
+from adk_prism.features.page import web_page
+from adk_prism.log.entry import AgentEvent, Origin, RunId, RunStarted
+from adk_prism.log.from_url import open_log
 from adk_prism.testing.runlog_steps import END
 
 CANARY = "canary-7f3a9c51d2e84b60"

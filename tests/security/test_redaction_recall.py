@@ -22,17 +22,18 @@ from tests.security.secret_samples import (
     TEXTS,
 )
 
-from adk_prism.source.known_secrets import secret_values
-from adk_prism.source.secret_forms import (
+from adk_prism.adk.secret_forms import (
     _PREFIXED,
     _REPLACED,
+    NO,
     REDACTED,
+    SECRET,
     may_hold_forms,
+    verdict,
     without_forms,
 )
-from adk_prism.source.secret_names import NO, SECRET, verdict
-from adk_prism.source.secrets import Secrets
-from adk_prism.source.stream_redaction import RunRedaction
+from adk_prism.adk.secrets import Secrets, secret_values
+from adk_prism.adk.stream_redaction import RunRedaction
 
 Json = dict[str, Any]
 RECORDINGS = sorted((Path(__file__).parent.parent / "recordings").rglob("*.jsonl"))

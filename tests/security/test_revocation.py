@@ -15,16 +15,16 @@ from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactServ
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from starlette.requests import HTTPConnection
-from tests.live.served import Served, served
+from tests.adk.scripted import Scripted
 from tests.patience import PATIENCE
 from tests.security.people import ANN, BOB, TOKENS, headers, said, token_file
 from tests.security.test_sockets import address, ticket
 from tests.server.staged import agent
-from tests.source.scripted import Scripted
+from tests.voice.served import Served, served
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from adk_prism.server.identity.open_connections import OpenConnections
+from adk_prism.server.identity.caller import OpenConnections
 
 SOCKETS = ("/api/chat/app/socket", "/api/live/app?session=voice")
 REVOKED = 1008
@@ -188,7 +188,7 @@ async def test_a_link_that_is_revoked_elsewhere(at_once: bool, tmp_path: Path) -
             path, params = f"/api/runs/{run}/stream", {"share": link["token"]}
             async with client.stream("GET", path, params=params) as watched:
                 if not at_once:
-                    server.context.links.on_revoked(lambda _: None)
+                    server.context.identity.links.on_revoked(lambda _: None)
                 one = f"/api/runs/{run}/links/{link['id']}"
                 assert (await client.delete(one, headers=headers(BOB))).status_code == 204
                 with pytest.raises(httpx.RemoteProtocolError):

@@ -14,11 +14,11 @@ import pytest
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
-from tests.live.served import Served, served
+from tests.adk.scripted import Scripted
 from tests.patience import PATIENCE
 from tests.security.people import ANN, BOB, headers, said, token_file
 from tests.server.staged import agent
-from tests.source.scripted import Scripted
+from tests.voice.served import Served, served
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 

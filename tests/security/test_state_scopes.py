@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.adk.scripted import Scripted
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
-from tests.source.scripted import Scripted
 
 RESERVED = ("app:admin", "user:plan", "temp:now", "_adk_x")
 Json = dict[str, Any]

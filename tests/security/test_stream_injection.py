@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.adk.tools import ToolContext
 from google.genai import types
+from tests.adk.scripted import Scripted, call
 from tests.conformance.worker import Worker, running
 from tests.server.staged import APP, SESSION, Stage, agent, staging
-from tests.source.scripted import Scripted, call
 
 if TYPE_CHECKING:
     from tests.conftest import Node

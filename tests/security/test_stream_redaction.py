@@ -21,15 +21,15 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.adk.scripted import Scripted
 from tests.security.test_redaction import leaving
 from tests.server.staged import Stage, agent, staging
-from tests.source.scripted import Scripted
 
-from adk_prism.runlog.entry import AgentEvent
+from adk_prism.adk.secrets import REDACTED, Secrets
+from adk_prism.adk.stream_redaction import FEWEST_HELD, RunRedaction
+from adk_prism.log.entry import AgentEvent
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
-from adk_prism.source.secrets import REDACTED, Secrets
-from adk_prism.source.stream_redaction import FEWEST_HELD, RunRedaction
 
 Json = dict[str, Any]
 KNOWN = "s3cr3t-of-the-app"

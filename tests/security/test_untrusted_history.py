@@ -18,16 +18,25 @@ from google.adk.agents import LlmAgent, SequentialAgent
 from google.adk.tools import FunctionTool, LongRunningFunctionTool
 from google.adk.workflow import START, BaseNode, Workflow
 from msgspec import structs
-from tests.live.agent import script
-from tests.live.served import served
-from tests.live.stage import runner_of, scripted_agent
+from tests.adk.scripted import Scripted, call
 from tests.server.staged import APP, SESSION, USER, Stage, staging
-from tests.source.scripted import Scripted, call
+from tests.voice.agent import script
+from tests.voice.served import served
+from tests.voice.stage import runner_of, scripted_agent
 
 from adk_prism import client_state
-from adk_prism.runlog.contract import Retention
-from adk_prism.runlog.entry import Origin, RunEnded, RunId, RunStarted
-from adk_prism.source.sessions import Sessions
+from adk_prism.adk.sessions import Sessions
+from adk_prism.log.contract import Retention
+from adk_prism.log.entry import (
+    FOREIGN,
+    UPLOADED,
+    Origin,
+    RunEnded,
+    RunId,
+    RunStarted,
+    is_untrusted,
+    relabelled,
+)
 from adk_prism.testing.laws import check_laws
 
 Json = dict[str, Any]
@@ -508,9 +517,9 @@ async def test_a_copy_says_that_it_is_one() -> None:
             [copy, _] = await runs_of(stage, forked["session"])
             head = (await stage.entries(copy.run))[0].record
             assert isinstance(head, RunStarted)
-            assert head.foreign
-            assert head.untrusted
-            assert not head.uploaded
+            assert FOREIGN.read(head)
+            assert is_untrusted(head)
+            assert not UPLOADED.read(head)
             name, at = copy.run, copy.cursor
 
 
@@ -528,7 +537,7 @@ async def test_a_fork_of_an_earlier_version_is_closed_too() -> None:
         session = await Sessions(service).create(old)
         for stored in (await Sessions(service).get(head.origin)).events:
             await service.append_event(session, stored.model_copy(deep=True))
-        copy = structs.replace(head, run="old", origin=old, foreign=True)
+        copy = relabelled(structs.replace(head, run="old", origin=old), FOREIGN(True))
         await stage.context.log.append(RunId("old"), [copy, *rest])
         await stage.context.log.commit(RunId("old"))
         last = (await stage.messages("old"))[-1]

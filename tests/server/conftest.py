@@ -11,8 +11,8 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from adk_prism.diagnostics import Diagnostic
-from adk_prism.server import web_page
+from adk_prism.errors import Diagnostic
+from adk_prism.features.page import web_page
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
 

@@ -17,17 +17,17 @@ from google.adk.events.event import Event
 from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.session import Session
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
+from tests.adk.scripted import Scripted, call
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
 from tests.server.test_lineage import assistant, user
 from tests.server.test_lineage import post_named as post
-from tests.source.scripted import Scripted, call
 
+from adk_prism.adk.session_store import is_copy
 from adk_prism.errors import LogError
-from adk_prism.runlog.contract import Receipt
-from adk_prism.runlog.entry import Record, RunId, RunStarted
-from adk_prism.runlog.memory import MemoryLog
-from adk_prism.runlog.sqlite.store import SqliteLog
-from adk_prism.source.history import is_copy
+from adk_prism.log.contract import Receipt
+from adk_prism.log.entry import Record, RunId, RunStarted
+from adk_prism.log.memory import MemoryLog
+from adk_prism.log.sqlite.store import SqliteLog
 
 KILLED = 86
 Change = Callable[[Stage, "Chat"], Awaitable[httpx.Response]]

@@ -21,17 +21,17 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.tools import ToolContext
 from google.adk.workflow import BaseNode
 from google.genai import types
-from tests.source.scripted import Scripted
+from tests.adk.scripted import Scripted
 
-from adk_prism.diagnostics import Diagnostic
-from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunId
+from adk_prism.adk.answers_to_models import DenialReasonPlugin
+from adk_prism.adk.sessions import Sessions
+from adk_prism.errors import Diagnostic
+from adk_prism.log.contract import RunLog
+from adk_prism.log.entry import AgentEvent, Entry, Origin, RunId
+from adk_prism.server.app import Prism
 from adk_prism.server.context import Context
-from adk_prism.server.identity.callback import Authenticate
-from adk_prism.server.prism import Prism
+from adk_prism.server.identity.methods import Authenticate
 from adk_prism.server.settings import Settings
-from adk_prism.source.denial_reason import DenialReasonPlugin
-from adk_prism.source.sessions import Sessions
 
 APP, USER, SESSION = "app", "user", "chat"
 SETTINGS = Settings(log="memory:", keep_alive=1)

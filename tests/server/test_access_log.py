@@ -10,17 +10,17 @@ from typing import Any
 import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
-from tests.live.served import served
-from tests.live.stage import runner_of, scripted_agent
+from tests.adk.scripted import Scripted
 from tests.patience import PATIENCE
 from tests.security.people import ANN, BOB, ROOT, SECRET, headers, house, token_file
 from tests.server.staged import agent, staging
-from tests.source.scripted import Scripted
+from tests.voice.served import served
+from tests.voice.stage import runner_of, scripted_agent
 from websockets.asyncio.client import connect
 
 from adk_prism.models import say
 from adk_prism.server.identity.caller import SCOPE_KEY, Principal
-from adk_prism.server.observability.access_log import access_log
+from adk_prism.server.observability.observability import access_log
 from adk_prism.server.observability.request_tracking import (
     RequestTracker,
     TrackedRequest,

@@ -14,16 +14,16 @@ import pytest
 from google.adk.agents import LlmAgent
 from google.adk.cli.cli_tools_click import cli_api_server, cli_web
 from google.adk.cli.fast_api import get_fast_api_app
+from tests.adk.app_folders import restored, write_app
 from tests.server.conftest import AGENTS, OPEN, talking
-from tests.source.app_folders import restored, write_app
 
+from adk_prism.adk.app_environment import set_features
 from adk_prism.cli import main
-from adk_prism.cli.adk_options import REFUSED
-from adk_prism.cli.serve import register, settings_of
+from adk_prism.cli.serve import register
+from adk_prism.cli.serve_options import REFUSED, settings_of
 from adk_prism.errors import UsageError
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
-from adk_prism.source.adk_settings import set_features
 
 APP = "prism_test_caller"
 LOOPING = """
@@ -271,7 +271,7 @@ def test_local_storage_excludes_uris_and_needs_apps(settings: Settings) -> None:
 
 
 def test_a2a_without_its_sdk_is_refused(settings: Settings) -> None:
-    """In one line that says what to install. (`tests/a2a` has the SDK.)"""
+    """In one line that says what to install. (`tests/features/a2a` has the SDK.)"""
     with pytest.raises(UsageError, match=r"pip install 'google-adk\[a2a\]'") as refused:
         create_app(AGENTS, replace(settings, a2a=True))
     assert "\n" not in refused.value.detail

@@ -11,9 +11,9 @@ import pytest
 from google.adk.cli.fast_api import get_fast_api_app
 from tests.server.conftest import OPEN, talking
 
+from adk_prism.adk.app_folder import TOUR_FOLDER
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
-from adk_prism.source.bundled_apps import TOUR_FOLDER
 
 Json = Any
 SESSION = "/apps/tour/users/u/sessions/s"

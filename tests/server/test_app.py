@@ -15,13 +15,11 @@ from google.adk.runners import InMemoryRunner
 from starlette.testclient import TestClient
 
 import adk_prism
-from adk_prism.diagnostics import Diagnostic, ignore
-from adk_prism.errors import Draining, LogError, UsageError
-from adk_prism.runlog.memory import MemoryLog
-from adk_prism.server.app import create_app
+from adk_prism.errors import Diagnostic, Draining, LogError, UsageError, ignore
+from adk_prism.log.memory import MemoryLog
+from adk_prism.server.app import Prism, create_app
 from adk_prism.server.context import Context
 from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.prism import Prism
 from adk_prism.server.settings import Settings
 
 

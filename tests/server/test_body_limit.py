@@ -10,9 +10,9 @@ from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope, Send
 from tests.patience import PATIENCE
 
-from adk_prism.errors import PrismError, TooLarge, UsageError
-from adk_prism.server.guards import body_limit
-from adk_prism.server.guards.body_limit import BodyLimit
+from adk_prism.errors import Busy, PrismError, TooLarge, UsageError
+from adk_prism.server import request_bodies as body_limit
+from adk_prism.server.request_bodies import BodyLimit
 
 LIMIT = 10
 
@@ -135,3 +135,37 @@ async def test_who_has_sent_all_may_wait(monkeypatch: pytest.MonkeyPatch) -> Non
         raise AssertionError(message)
 
     await BodyLimit(app, 10)({"type": "http", "headers": []}, receive, send)
+
+
+async def test_all_bodies_together_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that would be too much is refused; what ended, or was refused, does not count any more."""
+    monkeypatch.setattr(body_limit, "MOST_ARRIVING", 15)
+    goes_on = asyncio.Event()
+
+    async def read_all(scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive()).get("more_body"):
+            pass
+
+    async def send(message: Message) -> None:
+        raise AssertionError(message)
+
+    def sending(*pieces: bytes, waits: bool = False) -> Receive:
+        left = list(pieces)
+
+        async def receive() -> Message:
+            if waits and len(left) == 1:
+                await goes_on.wait()
+            return {"type": "http.request", "body": left.pop(0), "more_body": bool(left)}
+
+        return receive
+
+    limit, scope = BodyLimit(read_all, 100), {"type": "http", "headers": []}
+    first = asyncio.create_task(limit(scope, sending(b"0123456789", b"", waits=True), send))
+    await asyncio.sleep(0)
+    for _ in range(2):
+        with pytest.raises(Busy):
+            await limit(scope, sending(b"0123456789"), send)
+    await limit(scope, sending(b"01234"), send)
+    goes_on.set()
+    await first
+    await limit(scope, sending(b"0123456789"), send)

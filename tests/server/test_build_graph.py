@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 from google.adk.cli.fast_api import get_fast_api_app
+from tests.adk.app_folders import restored, write_app
 from tests.server.conftest import AGENTS, OPEN, talking
-from tests.source.app_folders import restored, write_app
 
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings

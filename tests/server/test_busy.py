@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.adk.scripted import Scripted, call
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
-from tests.source.scripted import Scripted, call
 
 Json = dict[str, Any]
 Post = Callable[[Stage, str], Awaitable[httpx.Response]]

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from adk_prism.cli import VERBS, main
-from adk_prism.cli.setting_groups import GROUPS
+from adk_prism.cli import main
+from adk_prism.cli.serve_options import GROUPS
+from adk_prism.extension import KERNEL_COMMANDS, installed
 from adk_prism.server.settings import options
+from adk_prism.server.settings.settings import feature_settings, options_of
 
 HEAVY = ("google", "fastapi", "starlette", "uvicorn", "sqlalchemy", "httpx", "pydantic")
 
@@ -36,17 +38,19 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     """What there is, on stdout, and a success."""
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
-    assert all(verb in shown for verb in VERBS)
+    assert all(name in shown for name in KERNEL_COMMANDS | installed().commands())
 
 
 def test_every_setting_is_explained_in_one_group(capsys: pytest.CaptureFixture[str]) -> None:
     """`serve --help` has no option without a heading, and none without a sentence."""
     known = options()
     grouped = [name for names in GROUPS.values() for name in names]
+    grouped += [name for kind in feature_settings() for name in options_of(kind)]
     assert sorted(grouped) == sorted(name for name in known if not known[name].positional)
     assert main(["serve", "--help"]) == 0
     shown = capsys.readouterr().out
-    assert all(f"\n{title}:\n" in shown for title in GROUPS)
+    titles = [*GROUPS, *(kind.title for kind in feature_settings())]
+    assert all(f"\n{title}:\n" in shown for title in titles)
     assert [name for name in known if len(known[name].help.split()) < 3] == []
 
 
@@ -82,15 +86,6 @@ def test_a_usage_mistake_is_one_line(
     assert err.startswith("adk-prism: ")
     assert says in err
     assert err.count("\n") == 1
-
-
-def test_a_command_of_a_later_version_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    """Named in the help, refused in clear words."""
-    folder = Path(main.__code__.co_filename).parent
-    later = [verb for verb in VERBS if not (folder / f"{verb.replace('-', '_')}.py").is_file()]
-    for verb in later:
-        assert main([verb, "x"]) == 2
-        assert f"`{verb}` is not in this version" in capsys.readouterr().err
 
 
 def test_a_port_in_use_is_a_failure_in_one_line(

@@ -12,11 +12,11 @@ from google.adk.agents import LlmAgent
 from google.adk.apps.app import App
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
+from tests.adk.scripted import Scripted
 from tests.server.staged import SETTINGS
-from tests.source.scripted import Scripted
 
 from adk_prism import client_state
-from adk_prism.server.prism import Prism
+from adk_prism.server.app import Prism
 
 WORDS = {"role": "user", "parts": [{"text": "Hi"}]}
 CHAT = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "Hi"}]}

@@ -20,14 +20,14 @@ from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 from google.adk.tools.function_tool import FunctionTool
+from tests.adk.scripted import Scripted, call
 from tests.server.staged import APP, SESSION, SETTINGS, Stage, agent, count, texts
-from tests.source.scripted import Scripted, call
 
 from adk_prism import client_tools
+from adk_prism.adk.client_tools import LARGEST_ALL, LARGEST_TOOL, MOST_TOOLS, read_tools
 from adk_prism.errors import Unprocessable
-from adk_prism.runlog.entry import RunStarted
-from adk_prism.server.prism import Prism
-from adk_prism.source.client_tools import LARGEST_ALL, LARGEST_TOOL, MOST_TOOLS, read_tools
+from adk_prism.log.entry import RunStarted
+from adk_prism.server.app import Prism
 
 Json = dict[str, Any]
 SCHEMA: Json = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

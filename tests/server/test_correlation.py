@@ -15,17 +15,16 @@ import pytest
 from google.adk.agents import LlmAgent
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
-from tests.live.served import Served, served
-from tests.live.stage import runner_of, scripted_agent
+from tests.adk.scripted import Scripted
 from tests.patience import PATIENCE
-from tests.source.scripted import Scripted
+from tests.voice.served import Served, served
+from tests.voice.stage import runner_of, scripted_agent
 from websockets.asyncio.client import connect
 
-from adk_prism.diagnostics import Diagnostic
-from adk_prism.errors import LogError
+from adk_prism.errors import Diagnostic, LogError
 from adk_prism.models import say
-from adk_prism.server.observability.diagnostics_sink import sink
-from adk_prism.server.prism import Prism
+from adk_prism.server.app import Prism
+from adk_prism.server.observability.observability import sink
 from adk_prism.server.settings import Settings
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]")

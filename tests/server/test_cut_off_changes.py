@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
+from tests.adk.scripted import Scripted, call
 from tests.server.cut_off import CHANGES, Chat, Cut, FullLog, again, begin
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
 from tests.server.test_lineage import assistant, user
 from tests.server.test_lineage import post_named as post
 from tests.server.test_versions import HERE, asked, asking, count, note_of, send, shown
-from tests.source.scripted import Scripted, call
 
-from adk_prism.pipeline.session_branches import KIND
-from adk_prism.runlog.notes import Note
-from adk_prism.runlog.sqlite.store import SqliteLog
+from adk_prism.log.contract import SideValue
+from adk_prism.log.sqlite.store import SqliteLog
+from adk_prism.runs.branches import KIND
 
 PATH = f"/apps/{APP}/users/{USER}/sessions/{SESSION}"
 BRANCHES = pytest.mark.parametrize("version", ["Three.", "Two."], ids=["live", "other"])
@@ -35,9 +35,9 @@ async def check_next(stage: Stage, model: Scripted, chat: Chat, version: str) ->
     assert await count(stage) == 2
 
 
-async def notes(stage: Stage) -> list[Note]:
-    found = (await stage.context.log.notes([HERE])).get(HERE, ())
-    return [note for note in found if note.kind == KIND]
+async def notes(stage: Stage) -> list[SideValue]:
+    found = (await stage.context.log.side.list([HERE])).get(HERE, ())
+    return [note for note in found if note.space == KIND]
 
 
 @BRANCHES
@@ -192,7 +192,7 @@ async def test_the_note_is_for_nobody_else() -> None:
         (note,) = await notes(stage)
         assert note.key == chat.three
         listed = (await stage.client.get("/api/conversations")).json()
-        await stage.context.log.delete_note(HERE, KIND, note.key)
+        await stage.context.log.side.delete(HERE, KIND, note.key)
         assert (await stage.client.get("/api/conversations")).json() == listed
         await again(stage, chat.three)
         assert len(await notes(stage)) == 1

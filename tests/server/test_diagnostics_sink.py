@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from adk_prism.diagnostics import Diagnostic
-from adk_prism.server.observability.diagnostics_sink import QUIET, route_logging, sink
+from adk_prism.errors import Diagnostic
+from adk_prism.server.observability.observability import QUIET, route_logging, sink
 from adk_prism.server.settings import LogLevel
 
 FULL = Diagnostic(

@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
+from tests.adk.scripted import Scripted
 from tests.patience import PATIENCE
 from tests.server.cut_off import KILLED, Chat
 from tests.server.staged import agent, staging
 from tests.server.test_cut_off_changes import check_next
 from tests.server.test_versions import versions
-from tests.source.scripted import Scripted
 
-from adk_prism.runlog.sqlite.store import SqliteLog
+from adk_prism.log.sqlite.store import SqliteLog
 
 ROOT = Path(__file__).parents[2]
 

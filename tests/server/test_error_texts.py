@@ -16,19 +16,19 @@ import pytest
 from google.adk.agents import LlmAgent
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
-from tests.live.served import Served, served
-from tests.live.stage import runner_of, scripted_agent
+from tests.adk.scripted import Scripted
 from tests.patience import PATIENCE
 from tests.security.people import ANN, ROOT, headers, token_file
-from tests.source.scripted import Scripted
+from tests.voice.served import Served, served
+from tests.voice.stage import runner_of, scripted_agent
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from adk_prism.diagnostics import Diagnostic
-from adk_prism.runlog.entry import RunId
-from adk_prism.server.error_text_store import LONGEST_TEXT, LONGEST_TRACE, MOST_TEXTS, ErrorTexts
+from adk_prism.errors import Diagnostic
+from adk_prism.log.entry import RunId
 from adk_prism.server.identity.caller import SCOPE_KEY, Anyone, Caller, Guest, Principal
 from adk_prism.server.observability.observability import error_rule
+from adk_prism.server.problems import LONGEST_TEXT, LONGEST_TRACE, MOST_TEXTS, ErrorTexts
 from adk_prism.server.settings import Settings
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]")
@@ -292,7 +292,7 @@ async def test_two_who_watch_one_run_see_their_own_text() -> None:
         asyncio.TaskGroup() as tasks,
     ):
         started = tasks.create_task(client.post("/api/chat/app", json=CHAT))
-        follower = server.context.broadcaster
+        follower = server.context.streams.broadcaster
         await until(lambda: follower.viewers()["ai-sdk"] == 1)
         [run] = await server.context.log.list()
         path = f"/api/runs/{run.run}/stream?as=ai-sdk"

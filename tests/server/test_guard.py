@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from adk_prism.diagnostics import Diagnostic
-from adk_prism.errors import UsageError
-from adk_prism.server.guards.host_and_origin import Guard
-from adk_prism.server.guards.origin_refusals import MOST_ORIGINS
+from adk_prism.errors import Diagnostic, UsageError
+from adk_prism.server.host_and_origin import MOST_ORIGINS, Guard
 from adk_prism.server.settings import Settings
 
 LOCAL = ("127.0.0.1", 8000)

@@ -15,6 +15,7 @@ from google.adk.tools import LongRunningFunctionTool
 from google.adk.tools._request_input_tool import request_input
 from google.adk.workflow import Workflow
 from pydantic import BaseModel
+from tests.adk.scripted import Scripted, call
 from tests.server.answering import (
     GROUNDS,
     Ground,
@@ -30,7 +31,6 @@ from tests.server.answering import (
     studio,
 )
 from tests.server.staged import Stage, agent, staging
-from tests.source.scripted import Scripted, call
 
 Json = dict[str, Any]
 

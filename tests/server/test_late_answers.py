@@ -13,6 +13,7 @@ import pytest
 from google.adk.agents import LlmAgent
 from google.adk.tools import FunctionTool, LongRunningFunctionTool
 from google.genai import types
+from tests.adk.scripted import Scripted, call
 from tests.server.answering import (
     GROUNDS,
     Ground,
@@ -32,7 +33,6 @@ from tests.server.answering import (
     with_result,
 )
 from tests.server.staged import SESSION, Stage, agent, staging, texts
-from tests.source.scripted import Scripted, call
 
 Json = dict[str, Any]
 UPDATES = ({"status": "in_progress"}, {"status": "still working"}, {"status": "approved"})

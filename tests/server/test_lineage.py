@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 import pytest
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
+from tests.adk.scripted import Scripted
 from tests.server.staged import APP, SESSION, Stage, agent, staging, texts
-from tests.source.scripted import Scripted
 
-from adk_prism.runlog.entry import RunStarted, pack, unpack
-from adk_prism.runlog.sqlite.store import SqliteLog
+from adk_prism.log.entry import RunStarted, pack, unpack
+from adk_prism.log.sqlite.store import SqliteLog
 
 Json = dict[str, Any]
 SYSTEM: Json = {"id": "s", "role": "system", "parts": [{"type": "text", "text": "Be brief."}]}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import httpx
 import pytest
+from tests.adk.scripted import Scripted
 from tests.server.conftest import Client
 from tests.server.staged import APP, USER, agent, staging
-from tests.source.scripted import Scripted
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]")
 PATH = "/apps/helper/users/ann"

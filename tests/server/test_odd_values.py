@@ -17,12 +17,12 @@ from google.adk.tools import ToolContext
 from google.genai import types
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.adk.scripted import Scripted, call
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
-from tests.source.scripted import Scripted, call
 
-from adk_prism.pipeline import uploaded_runs
-from adk_prism.runlog import hooks
-from adk_prism.runlog.sqlite.store import SqliteLog
+from adk_prism.features.captures import uploads as uploaded_runs
+from adk_prism.log import hooks
+from adk_prism.log.sqlite.store import SqliteLog
 
 Json = dict[str, Any]
 

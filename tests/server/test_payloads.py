@@ -11,6 +11,7 @@ import httpx
 import pytest
 from google.adk.agents import LlmAgent
 from google.adk.tools import ToolContext
+from tests.adk.scripted import Scripted, call
 from tests.server.answering import (
     GROUNDS,
     Ground,
@@ -26,7 +27,6 @@ from tests.server.answering import (
     studio,
 )
 from tests.server.staged import Stage, agent, staging, texts
-from tests.source.scripted import Scripted, call
 
 Json = dict[str, Any]
 CALL = call("request_time_off", "c-off", days=5)

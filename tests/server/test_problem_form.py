@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
-from tests.live.stage import runner_of, scripted_agent
+from tests.adk.scripted import Scripted
 from tests.server.staged import Stage, agent, staging
-from tests.source.scripted import Scripted
+from tests.voice.stage import runner_of, scripted_agent
 
 from adk_prism.errors import LogError
 from adk_prism.models import say
-from adk_prism.server.prism import Prism
-from adk_prism.server.problem_format import wants_text
+from adk_prism.server.app import Prism
+from adk_prism.server.problems import wants_text
 from adk_prism.server.settings import Settings
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]")

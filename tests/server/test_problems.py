@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.testclient import TestClient, WebSocketDenialResponse
 
 from adk_prism import errors
-from adk_prism.diagnostics import Diagnostic
+from adk_prism.errors import Diagnostic
 from adk_prism.server.problems import ProblemEdge, add_problems
 
 SECRET = "password=hunter2"

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.adk.app_folders import write_app
 from tests.patience import PATIENCE
-from tests.source.app_folders import write_app
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 

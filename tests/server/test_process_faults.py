@@ -157,7 +157,7 @@ def test_a_hanging_import_holds_up_its_own_app_alone(folder: Path) -> None:
     short = folder / "short"
     short.mkdir()
     (short / "sitecustomize.py").write_text(
-        "import adk_prism.source.app_imports as a\na.LONGEST_TURN, a.LONGEST_WAIT = 0.5, 2.0\n"
+        "import adk_prism.adk.app_imports as a\na.LONGEST_TURN, a.LONGEST_WAIT = 0.5, 2.0\n"
     )
     with serving(folder, agents=apps, packages=short) as server:
         session = "/apps/hangs/users/u/sessions/s"

@@ -14,9 +14,9 @@ from tests.redis_server import RedisServer
 from tests.server.test_process import asked, make_sessions, serving
 
 from adk_prism.errors import LogError
-from adk_prism.runlog.sqlite import store
-from adk_prism.runlog.sqlite.store import SqliteLog
-from adk_prism.server.routes import ready
+from adk_prism.log.sqlite import store
+from adk_prism.log.sqlite.store import SqliteLog
+from adk_prism.server.routes import operating as ready
 
 PERIOD = 10.0
 """Seconds between two of Kubernetes' probes, if nobody says otherwise."""

@@ -10,10 +10,10 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.adk.app_folders import restored, seen, write_app
 from tests.server.conftest import talking
-from tests.source.app_folders import restored, seen, write_app
 
-from adk_prism.diagnostics import Diagnostic
+from adk_prism.errors import Diagnostic
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
 
@@ -45,7 +45,7 @@ root_agent = LlmAgent(name="changing", model=Saying(), description="VERSION")
 
 @pytest.fixture
 def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr("adk_prism.source.app_imports.CHECK_EVERY", 0.0)
+    monkeypatch.setattr("adk_prism.adk.app_imports.CHECK_EVERY", 0.0)
     folder = tmp_path / "agents"
     folder.mkdir()
     write(folder, "the first")

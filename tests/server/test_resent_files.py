@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from tests.adk.scripted import Scripted
 from tests.server.staged import APP, SESSION, Stage, agent, staging, texts
-from tests.source.scripted import Scripted
 
 Json = dict[str, Any]
 PHOTO = bytes(range(256)) * 600

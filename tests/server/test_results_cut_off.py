@@ -16,18 +16,18 @@ import pytest
 from google.adk.events.event import Event
 from google.adk.sessions.session import Session
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
+from tests.adk.scripted import Scripted, call
 from tests.patience import PATIENCE
 from tests.server.ag_ui.test_runs import SHOW
 from tests.server.ag_ui.thread import Thread, result, text_of, user
 from tests.server.staged import agent, staging
-from tests.source.scripted import Scripted, call
 
 from adk_prism import client_tools
-from adk_prism.pipeline.stored_results import KIND
-from adk_prism.runlog.contract import Receipt
-from adk_prism.runlog.entry import Record, RunEnded, RunId, RunStarted
-from adk_prism.runlog.notes import Note
-from adk_prism.runlog.sqlite.store import SqliteLog
+from adk_prism.log.buffered_log import BufferedSide
+from adk_prism.log.contract import Receipt, SideValue
+from adk_prism.log.entry import Record, RunEnded, RunId, RunStarted
+from adk_prism.log.sqlite.store import SqliteLog
+from adk_prism.runs.answers import KIND
 
 ROOT = Path(__file__).parents[2]
 KILLED = 86
@@ -37,14 +37,22 @@ STEPS = ("note", "session", "stored", "start", "end")
 """Before the note, the session's event, the log's start after that, or the run's end."""
 
 
+class _DeadlySide(BufferedSide):
+    step = ""
+
+    async def put(self, owner: Any, space: str, key: str, value: bytes) -> SideValue:
+        if space == KIND and self.step == "note":
+            os._exit(KILLED)
+        return await super().put(owner, space, key, value)
+
+
 class _Deadly(SqliteLog):
     step = ""
     run = ""
 
-    async def put_note(self, owner: Any, kind: str, key: str, value: bytes) -> Note:
-        if kind == KIND and self.step == "note":
-            os._exit(KILLED)
-        return await super().put_note(owner, kind, key, value)
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.side: _DeadlySide = _DeadlySide(self)
 
     async def append(self, run: RunId, records: Sequence[Record], **more: Any) -> Receipt:
         head = records[0]
@@ -77,7 +85,7 @@ async def _die(folder: str, step: str) -> None:
     async with staging(agent(model), service=service, log=log, plugins=plugins) as stage:
         thread = Thread(stage)
         await thread.run(user("weather"), tools=[SHOW])
-        service.step = log.step = step
+        service.step = log.step = log.side.step = step
         await thread.run(result(CALL, GIVEN), user("thanks"), tools=[SHOW])
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.adk.scripted import Scripted
 from tests.server.staged import SESSION, Stage, agent, staging, texts
-from tests.source.scripted import Scripted
 
-from adk_prism.runlog.contract import Retention
-from adk_prism.runlog.from_url import open_log
+from adk_prism.log.contract import Retention
+from adk_prism.log.from_url import open_log
 
 FAR = 1e12
 """A time that every run has ended long before."""

@@ -10,12 +10,12 @@ import pytest
 from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.genai import types
+from tests.adk.scripted import Scripted, call
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging, texts
-from tests.source.scripted import Scripted, call
 
-from adk_prism.runlog.entry import RunStarted
-from adk_prism.runlog.sqlite.store import SqliteLog
-from adk_prism.view.film import fold
+from adk_prism.features.page.film import fold
+from adk_prism.log.entry import RunStarted
+from adk_prism.log.sqlite.store import SqliteLog
 
 PATH = f"/apps/{APP}/users/{USER}/sessions/{SESSION}"
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
+from tests.adk.scripted import Scripted, call
 from tests.patience import PATIENCE
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
-from tests.source.scripted import Scripted, call
 
-from adk_prism.runlog.entry import Origin
-from adk_prism.runlog.from_url import open_log
-from adk_prism.runlog.retention_clock_guard import RetentionGuard
-from adk_prism.server.session_retention import SessionRetention
-from adk_prism.source.services import ServiceUris, check_services, close_services, open_services
-from adk_prism.source.session_cache import cached_sessions
+from adk_prism.adk.services import ServiceUris, check_services, close_services, open_services
+from adk_prism.adk.session_cache import cached_sessions
+from adk_prism.log.entry import Origin
+from adk_prism.log.from_url import open_log
+from adk_prism.log.retention import RetentionGuard
+from adk_prism.server.housekeeping import SessionRetention
 
 DAY = 24 * 3600.0
 ORIGIN = Origin(app=APP, user=USER, session=SESSION)
@@ -34,7 +34,7 @@ class Looks:
         guard = RetentionGuard(max_age, lambda: time.time() + self.steady, lambda: self.steady)
         context = stage.context
         self._look = SessionRetention(
-            context.apps, context.locks, context.log, max_age, context.report, guard
+            context.apps, context.runs.locks, context.log, max_age, context.report, guard
         )
 
     async def after(self, seconds: float) -> None:
@@ -58,7 +58,7 @@ async def test_a_session_that_nobody_uses_goes_with_all_of_it(tmp_path: Path) ->
         await artifacts.save_artifact(**where, filename="user:mine", artifact=part)
         looks = Looks(stage, DAY)
         await looks.after(2 * DAY)
-        async with stage.context.locks.held(ORIGIN):
+        async with stage.context.runs.locks.held(ORIGIN):
             await looks.after(600)
         assert (await stage.client.get(f"/api/runs/{run}")).status_code == 200
         await looks.after(600)

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from adk_prism.runlog.entry import Origin, RunEnded, RunId, RunStarted
+from adk_prism.log.entry import Origin, RunEnded, RunId, RunStarted
 from adk_prism.server.context import Context
 
 ORIGIN = Origin(app="helper", user="ada", session="one")
@@ -33,11 +33,11 @@ async def test_a_state_change_waits_for_the_run(
 ) -> None:
     """ADK fails a run whose session somebody else writes to."""
     await client.post(PATH)
-    await context.locks.acquire(ORIGIN, "wait", lambda: None)
+    await context.runs.locks.acquire(ORIGIN, "wait", lambda: None)
     change = asyncio.create_task(client.patch(PATH, json={"stateDelta": {"a": 1}}))
     assert await stays_pending(change)
     assert (await client.get(PATH)).json()["state"] == {}
-    await context.locks.release(ORIGIN)
+    await context.runs.locks.release(ORIGIN)
     assert (await change).json()["state"] == {"a": 1}
 
 
@@ -45,9 +45,9 @@ async def test_a_state_change_of_no_session_does_not_wait(
     client: httpx.AsyncClient, context: Context
 ) -> None:
     """What cannot be is said at once."""
-    await context.locks.acquire(ORIGIN, "wait", lambda: None)
+    await context.runs.locks.acquire(ORIGIN, "wait", lambda: None)
     assert (await client.patch(PATH, json={"stateDelta": {}})).status_code == 404
-    await context.locks.release(ORIGIN)
+    await context.runs.locks.release(ORIGIN)
 
 
 async def test_deleting_a_session_ends_its_run_and_deletes_its_runs(
@@ -63,11 +63,11 @@ async def test_deleting_a_session_ends_its_run_and_deletes_its_runs(
         nonlocal stopped
         stopped = True
 
-    await context.locks.acquire(ORIGIN, "wait", stop)
+    await context.runs.locks.acquire(ORIGIN, "wait", stop)
     deletion = asyncio.create_task(client.delete(PATH))
     assert await stays_pending(deletion)
     assert stopped
-    await context.locks.release(ORIGIN)
+    await context.runs.locks.release(ORIGIN)
     answer = await deletion
     assert (answer.status_code, answer.json()) == (200, None)
     assert (await client.get(PATH)).status_code == 404

@@ -16,11 +16,11 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.tools import FunctionTool
 from google.genai import types
+from tests.adk.scripted import Scripted, call
 from tests.server.staged import APP, SESSION, USER, Json, Stage, agent, staging, texts
-from tests.source.scripted import Scripted, call
 
-from adk_prism.runlog.contract import Retention
-from adk_prism.source.session_runs import SessionRunId
+from adk_prism.adk.session_runs import SessionRunId
+from adk_prism.log.contract import Retention
 
 Service = Callable[[Any], BaseSessionService]
 SERVICES: dict[str, Service] = {

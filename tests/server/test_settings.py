@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from adk_prism.cli import main
 from adk_prism.errors import UsageError
-from adk_prism.runlog.contract import Retention
+from adk_prism.log.contract import Retention
 from adk_prism.server.settings import Settings, options
-from adk_prism.server.settings.option_kinds import flag_name, toml_name, variable_name
+from adk_prism.server.settings.reading import flag_name, toml_name, variable_name
+from adk_prism.server.settings.settings import feature_settings
 from adk_prism.server.settings.sources import read_settings
 
 
@@ -22,7 +24,9 @@ def project(folder: Path, text: str) -> Path:
 
 def test_every_setting_is_an_option() -> None:
     """The table describes each field of the settings, and nothing else."""
-    assert list(options()) == [field.name for field in fields(Settings)]
+    kinds = (Settings, *feature_settings())
+    known = [each.name for kind in kinds for each in fields(kind) if each.name != "features"]
+    assert list(options()) == known
     assert all(option.help for option in options().values())
 
 
@@ -195,4 +199,20 @@ def test_a_section_that_is_no_table_is_refused(tmp_path: Path) -> None:
     """`tool.adk-prism = 1` is not a section."""
     (tmp_path / "pyproject.toml").write_text("[tool]\nadk-prism = 1\n")
     with pytest.raises(UsageError, match="must be a table"):
+        read_settings({}, {}, tmp_path)
+
+
+def test_a_removed_setting_is_refused_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From each source: none is ignored in silence."""
+    said = "was removed: audio always goes through ADK's flow; leave it out."
+    with pytest.raises(UsageError, match=f"^ADK_PRISM_LIVE_SHORTCUT {said}$"):
+        read_settings({}, {"ADK_PRISM_LIVE_SHORTCUT": "auto"}, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for words in (["--live-shortcut"], ["--live-shortcut", "off"], ["--live-shortcut=auto"]):
+        assert main(["serve", *words]) == 2
+        assert capsys.readouterr().err == f"adk-prism: --live-shortcut {said}\n"
+    project(tmp_path, 'live-shortcut = "off"')
+    with pytest.raises(UsageError, match=r"^\[tool.adk-prism\] live-shortcut was removed: "):
         read_settings({}, {}, tmp_path)

@@ -8,10 +8,10 @@ from importlib.metadata import version
 import pytest
 from tests.server.conftest import talking
 
+from adk_prism.adk.internals.capabilities import CAPABILITIES
 from adk_prism.server.app import create_app
-from adk_prism.server.routes.setup import shown_place
+from adk_prism.server.routes.operating import shown_place
 from adk_prism.server.settings import Settings
-from adk_prism.source.adk.capabilities import CAPABILITIES
 from adk_prism.version import ADK_RANGE
 
 

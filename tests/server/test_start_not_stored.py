@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.adk.scripted import Scripted
 from tests.server.staged import APP, agent, staging
-from tests.source.scripted import Scripted
 
-from adk_prism.runlog.log_store import AppendResult, Group
-from adk_prism.runlog.sqlite.store import SqliteLog, SqliteStore
+from adk_prism.log.group_commit import AppendResult, Group
+from adk_prism.log.sqlite.store import SqliteLog, SqliteStore
 
 HEADERS = {"idempotency-key": "once"}
 

@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 from google.adk.agents.run_config import RunConfig, ToolThreadPoolConfig
 from google.genai import types
+from tests.adk.scripted import Scripted, call
 from tests.patience import PATIENCE
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
-from tests.source.scripted import Scripted, call
 
-from adk_prism.runlog.entry import RunId
-from adk_prism.source.plugin import watch_nodes
-from adk_prism.source.tool_threads import thread_pool
-from adk_prism.source.tool_work import WORK, NotingExecutor, Work
+from adk_prism.adk.plugin import watch_nodes
+from adk_prism.adk.tools import WORK, NotingExecutor, Work, thread_pool
+from adk_prism.log.entry import RunId
 
 Json = dict[str, Any]
 

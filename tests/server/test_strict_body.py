@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from adk_prism.errors import UsageError
-from adk_prism.server.guards.strict_body import DEEPEST, parse_body
+from adk_prism.server.request_bodies import DEEPEST, parse_body
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ import httpx
 import pytest
 from tests.server.conftest import OPEN, talking
 
-from adk_prism.diagnostics import Diagnostic
+from adk_prism.errors import Diagnostic
+from adk_prism.protocols.sse import SseDecoder, SseEvent
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
-from adk_prism.transport.sse_decoder import SseDecoder, SseEvent
 
 Json = dict[str, Any]
 STREAM = "/api/studio/tour/stream"

@@ -15,7 +15,7 @@ from tests.server.ag_ui.thread import Thread
 from tests.server.staged import APP, SESSION, USER, Stage, staging, texts
 from tests.server.test_lineage import post, user
 
-from adk_prism.runlog.entry import RunId
+from adk_prism.log.entry import RunId
 
 Json = dict[str, Any]
 

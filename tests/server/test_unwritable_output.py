@@ -89,7 +89,7 @@ def test_a_line_that_cannot_be_written_ends_nothing(
 def test_what_was_lost_is_counted() -> None:
     """Once the stream can be written again, it says how much is missing."""
     code = (
-        "import os, sys; from adk_prism.cli.server_output import keep_printing\n"
+        "import os, sys; from adk_prism.cli.terminal import keep_printing\n"
         "keep_printing('stdout', 'stderr')\n"
         "good = os.dup(2); full = os.open('/dev/full', os.O_WRONLY)\n"
         "os.dup2(full, 2); print('lost', file=sys.stderr); os.dup2(good, 2)\n"

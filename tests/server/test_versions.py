@@ -19,18 +19,18 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.tools import FunctionTool, LongRunningFunctionTool
 from google.genai import types
+from tests.adk.scripted import Scripted, call
 from tests.server.cut_off import Cut
 from tests.server.cut_off import again as regenerate
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging, texts
 from tests.server.test_lineage import assistant, is_stale, rewound, user
 from tests.server.test_lineage import post as post_list
 from tests.server.test_lineage import post_named as post
-from tests.source.scripted import Scripted, call
 
-from adk_prism.runlog.entry import Origin, RunStarted
-from adk_prism.runlog.sqlite.store import SqliteLog
-from adk_prism.source.sessions import Sessions
-from adk_prism.source.undo_rewind import bring_back, find_version
+from adk_prism.adk.session_changes import bring_back, find_version
+from adk_prism.adk.sessions import Sessions
+from adk_prism.log.entry import Origin, RunStarted
+from adk_prism.log.sqlite.store import SqliteLog
 
 Json = dict[str, Any]
 HERE = Origin(app=APP, user=USER, session=SESSION)

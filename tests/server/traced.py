@@ -15,10 +15,10 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from starlette.types import ASGIApp, Message
+from tests.adk.scripted import Scripted, call
 from tests.server.staged import agent, staging
-from tests.source.scripted import Scripted, call
 
-from adk_prism.pipeline.run_span import is_traced
+from adk_prism.runs.recorder import is_traced
 
 ABOVE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 

@@ -10,10 +10,13 @@ export const DIAGRAMS = {
   gantt: 'gantt\n  title A plan\n  dateFormat YYYY-MM-DD\n  section One\n  First :a, 2026-01-01, 3d\n  Second :after a, 2d',
   timeline: 'timeline\n  title History\n  2001 : one\n  2002 : two : three',
   journey: 'journey\n  title A day\n  section Morning\n    Wake: 3: Me\n    Work: 5: Me, You',
+  pie: 'pie\n  "a" : 1\n  "b" : 2',
+  mindmap: 'mindmap\n  root((Idea))\n    One\n    Two',
+  gitGraph: 'gitGraph\n  commit\n  branch dev\n  commit\n  checkout main\n  merge dev',
 };
 
 /** Each of these is shown as its source. */
-export const BROKEN = ['flowchart TD\n  A -->', 'no diagram at all', 'pie\n  "a" : 1', `flowchart TD\n${'  A --> B\n'.repeat(400)}`, ''];
+export const BROKEN = ['flowchart TD\n  A -->', 'no diagram at all', `flowchart TD\n${'  A --> B\n'.repeat(400)}`, ''];
 
 /** Each of these may be drawn, but does nothing. */
 export const HOSTILE = [

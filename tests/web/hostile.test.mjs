@@ -22,6 +22,7 @@ let folder;
 before(async () => {
   browser = await launch();
   between = await proxy(process.env.PRISM_ODD_URL, '/prism');
+  DIAGRAMS = `${between.url}/assets/diagram-frame-`;
   folder = await mkdtemp(path.join(tmpdir(), 'prism-hostile-'));
   for (let at = 0; at < PAYLOADS.length; at += TITLED) await upload(titled(PAYLOADS.slice(at, at + TITLED).join(' '), at));
 });
@@ -42,6 +43,14 @@ async function upload(body) {
   return run;
 }
 
+/** Where the document that draws diagrams is. It may be in a frame, which has to be sandboxed without an origin. */
+let DIAGRAMS;
+
+async function drawsDiagrams(frame) {
+  const element = await frame.frameElement();
+  return element.evaluate((shown, place) => shown.src.startsWith(place) && shown.getAttribute('sandbox') === 'allow-scripts', DIAGRAMS);
+}
+
 /** Open an address with ears everywhere: whatever an attack could bring about is noted. */
 async function listen(address, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce', acceptDownloads: true, ...options });
@@ -60,8 +69,8 @@ async function listen(address, options = {}) {
   context.on('page', (other) => noted.push(`opened ${other.url()}`));
   page.on('dialog', (dialog) => (noted.push(`said ${dialog.message()}`), dialog.dismiss()));
   page.on('pageerror', (error) => noted.push(`threw ${error.stack}`));
-  page.on('framenavigated', (frame) => frame.url().split('#')[0] !== address.split('#')[0] && noted.push(`went to ${frame.url()}`));
-  page.on('frameattached', () => noted.push('made a frame'));
+  page.on('framenavigated', (frame) => frame.url().split('#')[0] !== address.split('#')[0] && !frame.url().startsWith(DIAGRAMS) && noted.push(`went to ${frame.url()}`));
+  page.on('frameattached', (frame) => drawsDiagrams(frame).then((does) => does || noted.push('made a frame')));
   page.noted = noted;
   page.setDefaultTimeout(PATIENCE);
   await page.goto(address);
@@ -80,7 +89,7 @@ async function unharmed(page, where) {
       polluted: {}.polluted,
       spoilt: globalThis.prototypes().filter((name) => !globalThis.unspoilt.has(name)),
       violations: globalThis.violations,
-      elements: all.filter((element) => element.matches('script, iframe, frame, object, embed, base, meta, link, style, form[action], math, foreignObject, animate, template, marquee, [srcdoc]')).map(({ outerHTML }) => outerHTML.slice(0, 100)),
+      elements: all.filter((element) => element.matches('script, iframe:not([sandbox="allow-scripts"][src*="/assets/diagram-frame-"]), frame, object, embed, base, meta, link, style, form[action], math, foreignObject, animate, template, marquee, [srcdoc]')).map(({ outerHTML }) => outerHTML.slice(0, 100)),
       handlers: all.filter((element) => element.getAttributeNames().some((name) => name.startsWith('on'))).map(({ outerHTML }) => outerHTML.slice(0, 100)),
       links: all.filter((element) => element.matches('a[href]') && !isFine(element)).map(({ href }) => href.slice(0, 100)),
       fetched: all.filter((element) => element.matches('img, audio, video, source') && element.src && !/^(data|blob):/.test(element.src) && new URL(element.src).origin !== location.origin).map(({ src }) => src),

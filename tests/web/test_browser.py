@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from tests.conftest import Node
 from tests.end_to_end.server import AGENTS, Server, free_port, serving
-from tests.evaluation.packages import PACKAGES
-from tests.evaluation.shops import two_shops
+from tests.features.evaluation.packages import PACKAGES
+from tests.features.evaluation.shops import two_shops
 
 VOICE = Path(__file__).parent / "voice.test.mjs"
 REMOTE = Path(__file__).parent / "remote.test.mjs"
-EVALS = Path(__file__).parent / "evals.test.mjs"
+EVALS = Path(__file__).parent / "evaluation.test.mjs"
 COSTS = Path(__file__).parent / "costs.test.mjs"
 FILES = sorted(set(Path(__file__).parent.glob("*.test.mjs")) - {VOICE, REMOTE, EVALS, COSTS})
 

@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 from tests.conftest import Node
+from tests.features.page import films
 from tests.recordings.library import CAPTURES, RECORDINGS
-from tests.view import films
 from tests.web.conftest import WEB
 
 LOOKS = 120

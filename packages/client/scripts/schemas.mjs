@@ -4,11 +4,20 @@
 // literals, index signatures and each other's names. Anything else is an error.
 import { readFileSync } from 'node:fs';
 
-const PLAIN = { string: 'z.string()', number: 'z.number()', boolean: 'z.boolean()', null: 'z.null()', JsonValue: 'z.json()' };
+const PLAIN = {
+  string: 'z.string()',
+  number: 'z.number()',
+  boolean: 'z.boolean()',
+  null: 'z.null()',
+  JsonValue: 'z.json()',
+};
 /** Types that are not of ours alone. */
 const OTHERS = ['JsonValue', 'PrismUIMessage'];
 
-const source = readFileSync(new URL('../src/prism.ts', import.meta.url), 'utf8').replace(/\/\*\*[\s\S]*?\*\/|^\/\/.*$/gm, '');
+const source = readFileSync(new URL('../src/prism.ts', import.meta.url), 'utf8').replace(
+  /\/\*\*[\s\S]*?\*\/|^\/\/.*$/gm,
+  '',
+);
 
 class Reader {
   constructor(text) {
@@ -16,7 +25,9 @@ class Reader {
     this.at = 0;
   }
 
-  get next() { return this.tokens[this.at]; }
+  get next() {
+    return this.tokens[this.at];
+  }
 
   take(expected) {
     const token = this.tokens[this.at++];
@@ -26,7 +37,10 @@ class Reader {
 
   type() {
     const found = [this.array()];
-    while (this.next === '|') { this.take(); found.push(this.array()); }
+    while (this.next === '|') {
+      this.take();
+      found.push(this.array());
+    }
     if (found.length === 1) return found[0];
     const literals = found.map((each) => /^z\.literal\((.*)\)$/.exec(each)?.[1]);
     return literals.includes(undefined) ? `z.union([${found.join(', ')}])` : `z.enum([${literals.join(', ')}])`;
@@ -34,7 +48,11 @@ class Reader {
 
   array() {
     let found = this.next === '{' ? this.object() : this.name();
-    while (this.next === '[') { this.take('['); this.take(']'); found = `z.array(${found})`; }
+    while (this.next === '[') {
+      this.take('[');
+      this.take(']');
+      found = `z.array(${found})`;
+    }
     return found;
   }
 

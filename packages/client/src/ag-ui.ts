@@ -1,5 +1,11 @@
 /** For AG-UI (`@ag-ui/client`): an agent that goes on where its connection broke off. */
-import { HttpAgent, runHttpRequest, transformHttpEventStream, type HttpAgentConfig, type RunAgentInput } from '@ag-ui/client';
+import {
+  HttpAgent,
+  runHttpRequest,
+  transformHttpEventStream,
+  type HttpAgentConfig,
+  type RunAgentInput,
+} from '@ag-ui/client';
 import { address, json, request, requestAgain, type Connection } from './connection.ts';
 import { notWanted } from './errors.ts';
 import { follow, isStream, type ConnectionState, type ServerEvent } from './follow.ts';
@@ -8,14 +14,17 @@ export * from './index.ts';
 
 export type PrismAgentConfig = Omit<HttpAgentConfig, 'url' | 'headers' | 'fetch'> &
   Connection & {
-    /** Be told that the connection was lost, and that it is back. */
+    /** Called when the connection was lost, and when it is back. */
     onConnection?: (state: ConnectionState) => void;
   };
 
 /** How events begin that end a run. */
 const ENDS = /^{"type":"RUN_(FINISHED|ERROR)"/;
 
-/** An `HttpAgent` of an app: it reconnects inside `run()`, opens a thread with `connectAgent()`, and `abortRun()` stops the run on the server. */
+/**
+ * An `HttpAgent` of an app: it reconnects inside `run()`, opens a thread with `connectAgent()`, and `abortRun()` stops
+ * the run on the server.
+ */
 export class PrismAgent extends HttpAgent {
   readonly #config: PrismAgentConfig;
 
@@ -31,12 +40,21 @@ export class PrismAgent extends HttpAgent {
     super.abortRun();
     const { app, userId } = this.#config;
     // Nobody waits for this: where the server cannot be reached, the run has been left all the same.
-    void json(this.#config, address(this.#config, ['api', 'ag-ui', app, this.threadId, 'stop'], { userId }), 'POST').catch(() => {});
+    void json(
+      this.#config,
+      address(this.#config, ['api', 'ag-ui', app, this.threadId, 'stop'], { userId }),
+      'POST',
+    ).catch(() => {});
   }
 
   override clone(): PrismAgent {
     const { threadId, messages, state, agentId, description } = this;
-    return new PrismAgent({ ...this.#config, ...structuredClone({ threadId, initialMessages: messages, initialState: state }), ...(agentId && { agentId }), description });
+    return new PrismAgent({
+      ...this.#config,
+      ...structuredClone({ threadId, initialMessages: messages, initialState: state }),
+      ...(agentId && { agentId }),
+      description,
+    });
   }
 
   /** Return the thread as the server has it: its messages, state and open interrupts, then the run in progress. */
@@ -72,7 +90,8 @@ function bytesOf(events: AsyncGenerator<ServerEvent, void>): ReadableStream<Uint
   return new ReadableStream({
     async pull(controller) {
       const { value } = await events.next();
-      if (value) controller.enqueue(encoder.encode(`id: ${value.id}\ndata: ${value.data.replaceAll('\n', '\ndata: ')}\n\n`));
+      if (value)
+        controller.enqueue(encoder.encode(`id: ${value.id}\ndata: ${value.data.replaceAll('\n', '\ndata: ')}\n\n`));
       else controller.close();
     },
     cancel: () => void events.return(),

@@ -26,7 +26,8 @@ const MOST = 200;
 const LONGEST_TITLE = 120;
 
 /**
- * For `useRemoteThreadListRuntime`: threads are the chats of an app, whose ids the page chooses; the first message makes one.
+ * For `useRemoteThreadListRuntime`: threads are the chats of an app, whose ids the page chooses; the first message
+ * makes one.
  * It brings the history and feedback of each thread along.
  */
 export function prismThreadList(connection: Connection): RemoteThreadListAdapter {
@@ -43,7 +44,11 @@ export function prismThreadList(connection: Connection): RemoteThreadListAdapter
     unstable_useAdapters: function usePrismAdapters() {
       const aui = useAui();
       return useMemo(() => {
-        const history = prismHistory(connection, () => aui.threadListItem.getState().remoteId, () => aui.threadListItem.initialize());
+        const history = prismHistory(
+          connection,
+          () => aui.threadListItem.getState().remoteId,
+          () => aui.threadListItem.initialize(),
+        );
         return { history, feedback: prismFeedback(connection) };
       }, [aui]);
     },
@@ -51,24 +56,41 @@ export function prismThreadList(connection: Connection): RemoteThreadListAdapter
 }
 
 /**
- * The history of a thread, as the server has it. Nothing is written: the server did so when the message came. `onWritten` is
+ * The history of a thread, as the server has it. Nothing is written: the server did so when the message came.
+ * `onWritten` is
  * called instead, for a list that has to know that the thread exists now.
  */
-export function prismHistory(connection: Connection, threadId: () => string | undefined, onWritten?: () => Promise<unknown>): ThreadHistoryAdapter {
+export function prismHistory(
+  connection: Connection,
+  threadId: () => string | undefined,
+  onWritten?: () => Promise<unknown>,
+): ThreadHistoryAdapter {
   const append = async () => void (await onWritten?.());
   const load = async (): Promise<PrismUIMessage[]> => {
     const id = threadId();
     return id === undefined ? [] : loadMessages(connection, id);
   };
   return {
-    load: () => Promise.reject(new Error('Messages of adk-prism are those of the AI SDK: use the history with useAISDKRuntime or useChatRuntime.')),
+    load: () =>
+      Promise.reject(
+        new Error(
+          'Messages of adk-prism are those of the AI SDK: use the history with useAISDKRuntime or useChatRuntime.',
+        ),
+      ),
     append,
-    withFormat: <MESSAGE, STORED extends Record<string, unknown>>(format: MessageFormatAdapter<MESSAGE, STORED>): GenericThreadHistoryAdapter<MESSAGE> => ({
+    withFormat: <MESSAGE, STORED extends Record<string, unknown>>(
+      format: MessageFormatAdapter<MESSAGE, STORED>,
+    ): GenericThreadHistoryAdapter<MESSAGE> => ({
       append,
       async load() {
         const messages = await load();
         const stored = messages.map(({ id, ...content }, at) =>
-          format.decode({ id, parent_id: messages[at - 1]?.id ?? null, format: format.format, content: content as unknown as STORED }),
+          format.decode({
+            id,
+            parent_id: messages[at - 1]?.id ?? null,
+            format: format.format,
+            content: content as unknown as STORED,
+          }),
         );
         return { headId: messages.at(-1)?.id ?? null, messages: stored };
       },
@@ -77,7 +99,10 @@ export function prismHistory(connection: Connection, threadId: () => string | un
 }
 
 /** Thumbs up and down; `onError` is called with the reason if the server refuses one. */
-export function prismFeedback(connection: Connection, onError: (error: unknown) => void = console.error): FeedbackAdapter {
+export function prismFeedback(
+  connection: Connection,
+  onError: (error: unknown) => void = console.error,
+): FeedbackAdapter {
   return {
     submit({ message, type, comment }) {
       const [own] = getExternalStoreMessages<PrismUIMessage>(message);
@@ -94,7 +119,9 @@ function metadataOf({ id, title, updatedAt, pinned }: Chat): Metadata {
 }
 
 function noArchive(): Promise<void> {
-  return Promise.reject(new Error('adk-prism has no archive. Delete the conversation; for a while it can be restored.'));
+  return Promise.reject(
+    new Error('adk-prism has no archive. Delete the conversation; for a while it can be restored.'),
+  );
 }
 
 function titleOf(messages: readonly ThreadMessage[]): string {

@@ -53,13 +53,21 @@ export type Conversation = {
 
 export type ConversationQuery = { app?: string; limit?: number; text?: string };
 
-/** Return the latest conversations of all apps, or of one, as the server tells of them. `listChats` has less to read. */
+/**
+ * Return the latest conversations of all apps, or of one, as the server tells of them. `listChats` has less to read.
+ */
 export function listConversations(server: Server, query: ConversationQuery = {}): Promise<Conversation[]> {
   return json<Conversation[]>(server, address(server, ['api', 'conversations'], query));
 }
 
-/** Return the latest conversations, pinned ones first, then the newest; with `text`, those with these words in the title or first message. */
-export async function listChats(connection: Connection, { limit = 40, text }: { limit?: number; text?: string } = {}): Promise<Chat[]> {
+/**
+ * Return the latest conversations, pinned ones first, then the newest; with `text`, those with these words in the
+ * title or first message.
+ */
+export async function listChats(
+  connection: Connection,
+  { limit = 40, text }: { limit?: number; text?: string } = {},
+): Promise<Chat[]> {
   const { app, userId } = connection;
   const listed = await listConversations(connection, { app, limit, ...(text && { text }) });
   return listed.filter(({ user }) => userId === undefined || user === userId).map(chatOf);
@@ -97,7 +105,10 @@ export type Version = {
   current: boolean;
 };
 
-/** Return each place of a chat that has several versions, with these, oldest first. A message sent after an earlier one goes on from it. */
+/**
+ * Return each place of a chat that has several versions, with these, oldest first. A message sent after an earlier one
+ * goes on from it.
+ */
 export function listVersions(connection: Connection, chatId: string, signal?: AbortSignal): Promise<Version[][]> {
   return json<Version[][]>(connection, chatAddress(connection, chatId, 'versions'), 'GET', undefined, signal);
 }

@@ -39,7 +39,7 @@ export function address({ server }: Pick<Server, 'server'>, segments: readonly s
 export async function request(connection: Server, url: string, init: RequestInit = {}): Promise<Response> {
   const { headers: own, credentials, fetch = globalThis.fetch } = connection;
   const headers = new Headers(typeof own === 'function' ? await own() : own);
-  new Headers(init.headers).forEach((value, name) => headers.set(name, value));
+  for (const [name, value] of new Headers(init.headers)) headers.set(name, value);
   let response: Response;
   try {
     response = await fetch(url, { ...init, headers, ...(credentials && { credentials }) });
@@ -73,8 +73,14 @@ export function isAway(error: unknown): boolean {
 export function delay(milliseconds: number, signal?: AbortSignal | null): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
-    const abort = () => (clearTimeout(timer), reject(signal?.reason as Error));
-    const timer = setTimeout(() => (signal?.removeEventListener('abort', abort), resolve()), milliseconds);
+    const abort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', abort);
+      resolve();
+    }, milliseconds);
     signal?.addEventListener('abort', abort, { once: true });
   });
 }
@@ -82,8 +88,19 @@ export function delay(milliseconds: number, signal?: AbortSignal | null): Promis
 export const JSON_BODY = { accept: 'application/json, application/problem+json', 'content-type': 'application/json' };
 
 /** Send a request whose answer is JSON, and return it; null where there is none. */
-export async function json<Value>(connection: Server, url: string, method = 'GET', body?: unknown, signal?: AbortSignal): Promise<Value> {
-  const init = { method, headers: JSON_BODY, ...(body !== undefined && { body: JSON.stringify(body) }), ...(signal && { signal }) };
+export async function json<Value>(
+  connection: Server,
+  url: string,
+  method = 'GET',
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<Value> {
+  const init = {
+    method,
+    headers: JSON_BODY,
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(signal && { signal }),
+  };
   const response = await (method === 'GET' ? requestAgain : request)(connection, url, init);
   if (response.status === 204) return null as Value;
   if (!response.headers.get('content-type')?.includes('json')) throw notWanted(response, url, 'JSON');
@@ -92,6 +109,7 @@ export async function json<Value>(connection: Server, url: string, method = 'GET
 
 /** Return a text that nobody else has. `crypto.randomUUID` exists on secure pages only. */
 export function uniqueKey(): string {
-  if (!('crypto' in globalThis)) throw new Error('This Node is too old for @adk-prism/client, which needs 20.19 or newer.');
+  if (!('crypto' in globalThis))
+    throw new Error('This Node is too old for @adk-prism/client, which needs 20.19 or newer.');
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

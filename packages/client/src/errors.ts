@@ -19,7 +19,10 @@ export class PrismError extends Error {
   }
 }
 
-/** Nobody answered, or the connection broke and could not be restored. The AI SDK knows it by its class and the word "network". */
+/**
+ * Nobody answered, or the connection broke and could not be restored. The AI SDK knows it by its class and the word
+ * "network".
+ */
 export class ConnectionError extends TypeError {
   override name = 'ConnectionError';
   readonly url: string;
@@ -55,21 +58,39 @@ export async function refusal(response: Response, url = response.url): Promise<P
   const body = await response.text().catch(() => '');
   const { type = '', title = '', detail = '' } = problemIn(body);
   const isPage = /^\s*</.test(body);
-  const reason = detail || title || (isPage ? '' : body.slice(0, LONGEST).trim()) || MEANINGS[status] || `The server answered ${status}.`;
+  const reason =
+    detail ||
+    title ||
+    (isPage ? '' : body.slice(0, LONGEST).trim()) ||
+    MEANINGS[status] ||
+    `The server answered ${status}.`;
   // Nothing of ours answers like this: the address is probably wrong. A proxy whose server is away has a page, too.
   const isElsewhere = (isPage && status < 500) || (status === 404 && /^not found(\.?$|:)/i.test(reason));
-  const message = isElsewhere ? `${url.split('?')[0]} answered ${status}: is it the address of an adk-prism server?` : reason;
+  const message = isElsewhere
+    ? `${url.split('?')[0]} answered ${status}: is it the address of an adk-prism server?`
+    : reason;
   const after = Number(headers.get('retry-after') ?? NaN);
-  return new PrismError(message, { status, code: type.split(':').at(-1) ?? '', url, ...(after >= 0 && { retryAfter: after }) });
+  return new PrismError(message, {
+    status,
+    code: type.split(':').at(-1) ?? '',
+    url,
+    ...(after >= 0 && { retryAfter: after }),
+  });
 }
 
-/** Return the error of an answer that is not what was asked for, as a development server gives its page for any address. */
+/**
+ * Return the error of an answer that is not what was asked for, as a development server gives its page for any
+ * address.
+ */
 export function notWanted(response: Response, url: string, wanted: 'a stream' | 'JSON'): PrismError {
   const type = response.headers.get('content-type') ?? 'no content type';
-  return new PrismError(`${originOf(url)} answered with ${type}, not with ${wanted}: is it the address of an adk-prism server?`, {
-    status: response.status,
-    url,
-  });
+  return new PrismError(
+    `${originOf(url)} answered with ${type}, not with ${wanted}: is it the address of an adk-prism server?`,
+    {
+      status: response.status,
+      url,
+    },
+  );
 }
 
 function problemIn(body: string): { type?: string; title?: string; detail?: string } {

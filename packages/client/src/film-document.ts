@@ -1,5 +1,5 @@
 /**
- * The film as the server writes it (`view/document.py`): items that are there from a cursor on, and marks of what
+ * The film as the server writes it (`features/page/film.py`): items that are there from a cursor on, and marks of what
  * became of them later. Nothing that was written ever changes; a document `after` a cursor is growth.
  */
 
@@ -18,7 +18,12 @@ export type Item<About, News = never> = {
   readonly marks: readonly Mark<News>[];
 };
 
-export type Growth = { readonly index: number; readonly since?: number; readonly is?: unknown; readonly marks: readonly Mark<unknown>[] };
+export type Growth = {
+  readonly index: number;
+  readonly since?: number;
+  readonly is?: unknown;
+  readonly marks: readonly Mark<unknown>[];
+};
 
 export type NodeKind = 'agent' | 'tool' | 'workflow' | 'function' | 'join' | 'node';
 export type Tokens = { input?: number; output?: number; reasoning?: number; total?: number };
@@ -39,7 +44,10 @@ export type NodeAbout = {
   start: number;
 };
 /** The cost is absent without a price list, and null if the model has no price in it. */
-export type NodeNews = { tokens: CallTokens; cost?: number | null } | { output: Json } | { status: string; end: number; derived: boolean; error?: string };
+export type NodeNews =
+  | { tokens: CallTokens; cost?: number | null }
+  | { output: Json }
+  | { status: string; end: number; derived: boolean; error?: string };
 
 export type WaitAbout = { kind: string; call: string; start: number };
 export type WaitNews = { end: number };
@@ -70,7 +78,10 @@ export type KeyNews = { writer: string; value?: Json };
 export type TextKind = 'text' | 'reasoning' | 'transcript';
 /** `node`: the run of a node that said it. */
 export type SaidAbout = { kind: string; speaker?: string; node?: string; [more: string]: Json | undefined };
-/** A piece of text; null: the text is complete; a number: complete without so many characters at its end; an object: what became of a call, or that a text was replaced. */
+/**
+ * A piece of text; null: the text is complete; a number: complete without so many characters at its end; an object:
+ * what became of a call, or that a text was replaced.
+ */
 export type SaidNews = string | null | number | { [key: string]: Json };
 
 export type ProofAbout = { id: string };
@@ -123,7 +134,7 @@ type Header = {
 export type Document = Header & { items: Items };
 export type DocumentGrowth = Header & { items: { [kind in keyof Items]: readonly Growth[] } };
 
-/** What stands behind an answer (`facts/proof_model.py`). Every piece names the entry that it came from. */
+/** What stands behind an answer (`features/proof/model.py`). Every piece names the entry that it came from. */
 export type ProofOrigin = 'computed' | 'parsed' | 'absent';
 export type Reading = {
   value: number | null;
@@ -155,10 +166,23 @@ export type Citation = {
   details?: { [key: string]: Json };
 };
 export type Factor = { name: string; cursor: number; value?: Json; effect?: Json; why?: string; by?: string };
-export type Step = { text: string; kind: 'stated' | 'call' | 'answer'; cursor: number; origin: ProofOrigin; call?: string };
+export type Step = {
+  text: string;
+  kind: 'stated' | 'call' | 'answer';
+  cursor: number;
+  origin: ProofOrigin;
+  call?: string;
+};
 export type Unread = { text: string; reason: string; cursor: number };
 export type Claim = { text: string; section?: string };
-export type Disagreement = { stated: number; relation: string; text: string; about?: string; low?: number; high?: number };
+export type Disagreement = {
+  stated: number;
+  relation: string;
+  text: string;
+  about?: string;
+  low?: number;
+  high?: number;
+};
 export type Brief = { name: string; origin: ProofOrigin; confidence: number | null; level?: string };
 export type Proof = {
   subject?: { kind: 'specialist' | 'tool' | 'answer'; name: string; calls?: string[]; path?: string };

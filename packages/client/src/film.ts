@@ -1,7 +1,15 @@
 /** The film of a run: all that its panels show, at any moment, loaded once and grown while the run goes on. */
 import { address, delay, json, type Server } from './connection.ts';
 import { PrismError } from './errors.ts';
-import { VERSION, type Document, type DocumentGrowth, type Growth, type Item, type Items, type Mark } from './film-document.ts';
+import {
+  VERSION,
+  type Document,
+  type DocumentGrowth,
+  type Growth,
+  type Item,
+  type Items,
+  type Mark,
+} from './film-document.ts';
 
 export * from './film-document.ts';
 export type Film = Document;
@@ -78,7 +86,13 @@ export class FilmStore {
 
   async #next(film: Film | null, signal: AbortSignal): Promise<Film> {
     if (!film) return loadFilm(this.#server, this.#run, signal);
-    const growth = await json<DocumentGrowth | null>(this.#server, addressOf(this.#server, this.#run, film.last), 'GET', undefined, signal);
+    const growth = await json<DocumentGrowth | null>(
+      this.#server,
+      addressOf(this.#server, this.#run, film.last),
+      'GET',
+      undefined,
+      signal,
+    );
     if (!growth) return film;
     // What does not go on from our film belongs to another one: that is read whole.
     return goesOn(film, growth) ? grow(film, growth) : loadFilm(this.#server, this.#run, signal);
@@ -116,11 +130,21 @@ export function readFilm(value: unknown): Film {
 /** Return a film and what came after its end. Throw if the growth belongs elsewhere: then read it whole. */
 export function grow(film: Film, growth: DocumentGrowth): Film {
   if (!goesOn(film, growth)) {
-    throw new UnreadableFilm(`The update starts after event ${growth.after}, but the loaded run ends at event ${film.last}.`);
+    throw new UnreadableFilm(
+      `The update starts after event ${growth.after}, but the loaded run ends at event ${film.last}.`,
+    );
   }
   const kinds = Object.keys(growth.items) as (keyof Items)[];
-  const items = Object.fromEntries(kinds.map((kind) => [kind, merge(film.items[kind] ?? [], growth.items[kind] ?? [])]));
-  return { ...film, last: growth.last, ended: growth.ended, times: film.times.concat(growth.times), items: { ...film.items, ...items } as Items };
+  const items = Object.fromEntries(
+    kinds.map((kind) => [kind, merge(film.items[kind] ?? [], growth.items[kind] ?? [])]),
+  );
+  return {
+    ...film,
+    last: growth.last,
+    ended: growth.ended,
+    times: film.times.concat(growth.times),
+    items: { ...film.items, ...items } as Items,
+  };
 }
 
 function goesOn(film: Film, growth: DocumentGrowth): boolean {
@@ -139,7 +163,10 @@ function merge(known: readonly Item<unknown, unknown>[], news: readonly Growth[]
   return items;
 }
 
-/** Return the film as it was at a cursor: the items and marks that are not past it. Text that ADK did not store is at none. */
+/**
+ * Return the film as it was at a cursor: the items and marks that are not past it. Text that ADK did not store is at
+ * none.
+ */
 export function filmAt(film: Film, cursor: number): Film {
   const past = (items: readonly Item<unknown, unknown>[]): Item<unknown, unknown>[] =>
     items
@@ -147,7 +174,13 @@ export function filmAt(film: Film, cursor: number): Film {
       .map((item) => ({ ...item, marks: item.marks.filter(([at]) => at <= cursor) }));
   const items: unknown = Object.fromEntries(Object.entries(film.items).map(([kind, each]) => [kind, past(each)]));
   const ended = film.ended && film.ended.cursor <= cursor ? film.ended : null;
-  return { ...film, last: Math.min(cursor, film.last), ended, times: film.times.slice(0, cursor), items: items as Items };
+  return {
+    ...film,
+    last: Math.min(cursor, film.last),
+    ended,
+    times: film.times.slice(0, cursor),
+    items: items as Items,
+  };
 }
 
 /** Tell whether marks say that ADK did not store the item: it is shown at no cursor. */

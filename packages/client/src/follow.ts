@@ -15,7 +15,7 @@ export type Stream = {
   reopen(after: string): Promise<Reopened | null>;
   /** Tell whether an event is the last one. */
   isEnd(event: ServerEvent): boolean;
-  /** Be told that the connection was lost, and that it is back. */
+  /** Called when the connection was lost, and when it is back. */
   onConnection?: ((state: ConnectionState) => void) | undefined;
   signal?: AbortSignal | undefined;
 };

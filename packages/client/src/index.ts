@@ -1,5 +1,21 @@
-/** What needs no other package. The other entry points are `/film`, `/ai`, `/ag-ui`, `/react`, `/live`, `/zod`, `/proxy` and `/assistant-ui`. */
-export { deleteChat, listChats, listConversations, listVersions, pinChat, renameChat, restoreChat, type Chat, type Conversation, type ConversationQuery, type ForkPoint, type Version } from './chats.ts';
+/**
+ * What needs no other package. The other entry points are `/film`, `/ai`, `/ag-ui`, `/react`, `/live`, `/zod`,
+ * `/proxy` and `/assistant-ui`.
+ */
+export {
+  deleteChat,
+  listChats,
+  listConversations,
+  listVersions,
+  pinChat,
+  renameChat,
+  restoreChat,
+  type Chat,
+  type Conversation,
+  type ConversationQuery,
+  type ForkPoint,
+  type Version,
+} from './chats.ts';
 export { address, json, request, type Connection, type Resolvable, type Server } from './connection.ts';
 export { ConnectionError, PrismError, refusal } from './errors.ts';
 export { loadFeedback, sendFeedback, type Feedback, type GivenFeedback } from './feedback.ts';

@@ -4,7 +4,23 @@ import { Live, type LiveOptions, type LiveState } from './live/live.ts';
 
 export { begun, Live, type LiveChat, type LiveOptions, type LiveState, type Mic, type Mode } from './live/live.ts';
 
-export type UseLive = LiveState & Pick<Live, 'start' | 'end' | 'listen' | 'press' | 'release' | 'mute' | 'meter' | 'setMode' | 'say' | 'interrupt' | 'decide' | 'answer' | 'fail'>;
+export type UseLive = LiveState &
+  Pick<
+    Live,
+    | 'start'
+    | 'end'
+    | 'listen'
+    | 'press'
+    | 'release'
+    | 'mute'
+    | 'meter'
+    | 'setMode'
+    | 'say'
+    | 'interrupt'
+    | 'decide'
+    | 'answer'
+    | 'fail'
+  >;
 
 /**
  * A conversation by voice, which `start()` begins, also after it has ended, and which ends with the component. Give the
@@ -20,5 +36,20 @@ export function useLive(options: LiveOptions): UseLive {
     setLive(next);
     next.start();
   };
-  return { ...state, start, end: () => live.end(), listen: () => live.listen(), setMode: (mode) => live.setMode(mode), press, release, mute, meter, say, interrupt, decide, answer, fail };
+  return {
+    ...state,
+    start,
+    end: () => live.end(),
+    listen: () => live.listen(),
+    setMode: (mode) => live.setMode(mode),
+    press,
+    release,
+    mute,
+    meter,
+    say,
+    interrupt,
+    decide,
+    answer,
+    fail,
+  };
 }

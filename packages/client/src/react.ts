@@ -13,11 +13,16 @@ const never = () => () => {};
 const noFilm = () => NO_FILM;
 
 /**
- * A run as a Studio trace: `text`, `snapshots`, `currentSnapshotIndex`, `stateKeys`, `toolCalls`, `interrupts` and more, with
- * `send`, `answer`, `seek` and `cancel`. Hand over the graph of `loadGraph` to have the keys by edge. A component keeps its first
+ * A run as a Studio trace: `text`, `snapshots`, `currentSnapshotIndex`, `stateKeys`, `toolCalls`, `interrupts` and
+ * more, with
+ * `send`, `answer`, `seek` and `cancel`. Hand over the graph of `loadGraph` to have the keys by edge. A component
+ * keeps its first
  * connection; with another `key` it gets another one.
  */
-export function useStudio({ server, app, userId, fetch, headers }: StudioConnection, options: StudioOptions = {}): UseSSEReturn {
+export function useStudio(
+  { server, app, userId, fetch, headers }: StudioConnection,
+  options: StudioOptions = {},
+): UseSSEReturn {
   const given = { ...(userId && { userId }), ...(fetch && { fetch }), ...(headers && { headers }) };
   return useSSE(address({ server }, ['api', 'studio', app]), { ...given, ...options });
 }
@@ -28,6 +33,7 @@ export type StudioConnection = Omit<Connection, 'headers'> & { headers?: Record<
 /** The film of a run, followed while the component is there; none without a run. */
 export function useFilm(connection: Connection, runId: string | null | undefined): FilmState {
   const { server, app } = connection;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a connection is often a new object with every render
   const store = useMemo(() => (runId ? new FilmStore(connection, runId) : null), [server, app, runId]);
   return useSyncExternalStore(store?.subscribe ?? never, store?.getState ?? noFilm, noFilm);
 }

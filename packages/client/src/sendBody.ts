@@ -10,7 +10,8 @@ type Sent = {
 };
 
 /**
- * Return the body of a request. The server has the history: of it only the message that is sent counts, and which one is
+ * Return the body of a request. The server has the history: of it only the message that is sent counts, and which one
+ * is
  * before it. An answer to an earlier message (an approval, the result of a tool) sends that message.
  *
  * `shown` is the last message that the page has shown. If the list lacks it, the page branches off on purpose, and the
@@ -23,5 +24,11 @@ export function sendBody({ chatId, trigger, messageId, messages }: Sent, shown?:
   const [before, sent] = [messages[at - 1], messages[at]];
   const isBranch = shown !== undefined && sent?.role === 'user' && !messages.some(({ id }) => id === shown);
   const stub = before && { id: before.id, role: before.role, parts: [] };
-  return { id: chatId, trigger, messageId, messages: [stub, sent].filter(Boolean), ...(isBranch && { parentId: before?.id ?? null }) };
+  return {
+    id: chatId,
+    trigger,
+    messageId,
+    messages: [stub, sent].filter(Boolean),
+    ...(isBranch && { parentId: before?.id ?? null }),
+  };
 }

@@ -1,5 +1,6 @@
 /**
- * The last message that a page has shown of each chat. A list that lacks it is a branch, which the request names; a list
+ * The last message that a page has shown of each chat. A list that lacks it is a branch, which the request names; a
+ * list
  * that only lacks what another tab added is not, and the server refuses it.
  */
 

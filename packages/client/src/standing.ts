@@ -16,10 +16,14 @@ const REPLACED = 'data-prism-replaced';
 export function standing<MESSAGE extends { parts: readonly unknown[] }>(message: MESSAGE): MESSAGE['parts'] {
   const parts = message.parts as readonly Part[];
   if (!parts.some((part) => part.type === REPLACED || marksOf(part)?.replaced === true)) return parts;
-  const blocks = new Set(parts.flatMap(({ type, data }) => (type === REPLACED ? (data as { blocks: unknown[] }).blocks : [])));
+  const blocks = new Set(
+    parts.flatMap(({ type, data }) => (type === REPLACED ? (data as { blocks: unknown[] }).blocks : [])),
+  );
   return parts.filter((part) => {
     const marks = marksOf(part);
-    return part.type !== REPLACED && marks?.replaced !== true && !(marks?.block !== undefined && blocks.has(marks.block));
+    return (
+      part.type !== REPLACED && marks?.replaced !== true && !(marks?.block !== undefined && blocks.has(marks.block))
+    );
   });
 }
 

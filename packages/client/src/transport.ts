@@ -1,4 +1,6 @@
-/** A transport of the AI SDK's chat for adk-prism: `useChat({ transport: new PrismChatTransport({ server, app }) })`. */
+/**
+ * A transport of the AI SDK's chat for adk-prism: `useChat({ transport: new PrismChatTransport({ server, app }) })`.
+ */
 import type { ChatTransport, UIMessage, UIMessageChunk } from 'ai';
 import { address, json, request, requestAgain, uniqueKey, type Connection, type Resolvable } from './connection.ts';
 import { notWanted, PrismError } from './errors.ts';
@@ -21,7 +23,7 @@ export type TransportOptions = Connection & {
    * With `false` the run goes on, and `transport.stop(chatId)` stops it.
    */
   stopOnAbort?: boolean;
-  /** Be told that the connection was lost, and that it is back. */
+  /** Called when the connection was lost, and when it is back. */
   onConnection?: (state: ConnectionState) => void;
 };
 
@@ -33,7 +35,8 @@ const DONE = '[DONE]';
 /** After it comes nothing but the end, if that: a log that fails cannot tell the run's. */
 const ERROR = '{"type":"error"';
 const COMPLETED = 'The answer was completed while the connection was lost. Load the messages again.';
-const NAMELESS = 'The connection was lost, and cannot be restored: the response has no header x-prism-run. Does a proxy remove it?';
+const NAMELESS =
+  'The connection was lost, and cannot be restored: the response has no header x-prism-run. Does a proxy remove it?';
 const STREAM = { accept: 'text/event-stream, application/problem+json' };
 
 export class PrismChatTransport<MESSAGE extends UIMessage = PrismUIMessage> implements ChatTransport<MESSAGE> {
@@ -46,12 +49,25 @@ export class PrismChatTransport<MESSAGE extends UIMessage = PrismUIMessage> impl
     this.#options = options;
   }
 
-  /** Send the last message, and return the chunks of the answer. The server has the rest of the history. Throw `PrismError`. */
+  /**
+   * Send the last message, and return the chunks of the answer. The server has the rest of the history. Throw
+   * `PrismError`.
+   */
   async sendMessages(options: Send<MESSAGE>): Promise<ReadableStream<UIMessageChunk>> {
     const { app, userId, dialect } = this.#options;
-    const body = { ...(await this.#extras()), ...options.body, ...(userId && { userId }), ...sendBody(options, this.#lastShown(options.chatId)) };
+    const body = {
+      ...(await this.#extras()),
+      ...options.body,
+      ...(userId && { userId }),
+      ...sendBody(options, this.#lastShown(options.chatId)),
+    };
     // With a key, what is sent again after a lost connection starts no second run.
-    const headers = { ...plain(options.headers), ...STREAM, 'content-type': 'application/json', 'idempotency-key': uniqueKey() };
+    const headers = {
+      ...plain(options.headers),
+      ...STREAM,
+      'content-type': 'application/json',
+      'idempotency-key': uniqueKey(),
+    };
     const url = address(this.#options, ['api', 'chat', app], { dialect });
     const sending = requestAgain(this.#options, url, { method: 'POST', headers, body: JSON.stringify(body) });
     const response = await unlessAborted(sending, options.abortSignal, (late) => this.#leave(late, options.chatId));
@@ -82,7 +98,8 @@ export class PrismChatTransport<MESSAGE extends UIMessage = PrismUIMessage> impl
 
   /**
    * Say which message a chat ends with on the page. Needed only where the messages were not loaded through the same
-   * connection object: a message that is sent without that one is a branch then, and not refused as that of a stale page.
+   * connection object: a message that is sent without that one is a branch then, and not refused as that of a stale
+   * page.
    */
   noteShown(chatId: string, messageId: string | undefined): void {
     this.#shown.note(chatId, messageId);
@@ -97,7 +114,12 @@ export class PrismChatTransport<MESSAGE extends UIMessage = PrismUIMessage> impl
     return address(this.#options, ['api', 'chat', app, chat, action], { userId, dialect });
   }
 
-  #chunks(first: Response, url: string, options: Reconnect<MESSAGE>, isResumed = false): ReadableStream<UIMessageChunk> {
+  #chunks(
+    first: Response,
+    url: string,
+    options: Reconnect<MESSAGE>,
+    isResumed = false,
+  ): ReadableStream<UIMessageChunk> {
     if (!isStream(first)) throw notWanted(first, url, 'a stream');
     const { abortSignal, chatId, headers } = options;
     const leaving = new AbortController();
@@ -133,7 +155,12 @@ export class PrismChatTransport<MESSAGE extends UIMessage = PrismUIMessage> impl
    * Ask for what follows a frame. A resumed message, which several runs may have written, is asked for again where it
    * came from, and once it is complete, the rest of its last run: its frames are named `run:position`.
    */
-  async #reopen(first: Response, resumed: string, id: string, headers: Record<string, string>): Promise<Reopened | null> {
+  async #reopen(
+    first: Response,
+    resumed: string,
+    id: string,
+    headers: Record<string, string>,
+  ): Promise<Reopened | null> {
     const last = first.headers.get(RUN);
     if (!last) throw new PrismError(NAMELESS, { status: 200, url: first.url });
     const [position = '', run] = id.split(':').reverse();
@@ -153,7 +180,9 @@ export class PrismChatTransport<MESSAGE extends UIMessage = PrismUIMessage> impl
     if (this.#options.stopOnAbort === false) return;
     const run = response.headers.get(RUN);
     // By its name, so that a stop that is late cannot stop the next run.
-    const stopping = run ? json(this.#options, address(this.#options, ['api', 'runs', run, 'cancel']), 'POST') : this.stop(chatId);
+    const stopping = run
+      ? json(this.#options, address(this.#options, ['api', 'runs', run, 'cancel']), 'POST')
+      : this.stop(chatId);
     // Nobody waits for this: where the server cannot be reached, the chat has been left all the same.
     await stopping.catch(() => {});
   }
@@ -170,7 +199,11 @@ function plain(headers: HeadersInit | undefined): Record<string, string> {
 }
 
 /** Wait for a value, unless nobody wants it any more: then hand it to `late`, whenever it comes. */
-function unlessAborted<Value>(coming: Promise<Value>, signal: AbortSignal | undefined, late: (value: Value) => void): Promise<Value> {
+function unlessAborted<Value>(
+  coming: Promise<Value>,
+  signal: AbortSignal | undefined,
+  late: (value: Value) => void,
+): Promise<Value> {
   if (!signal) return coming;
   return new Promise((resolve, reject) => {
     const abort = () => {

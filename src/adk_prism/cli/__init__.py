@@ -12,21 +12,34 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from typing import NoReturn, Protocol, cast
 
-from adk_prism.cli import words
-from adk_prism.cli.server_output import keep_printing
-from adk_prism.cli.terminal import CLEAR, has_colour, is_screen, painted
-from adk_prism.console.rows import Style, clean
-from adk_prism.errors import NotBuilt, PrismError, UsageError
+from adk_prism.cli.terminal import (
+    CLEAR,
+    Style,
+    clean,
+    has_colour,
+    is_screen,
+    keep_printing,
+    painted,
+)
+from adk_prism.errors import PrismError, UsageError
+from adk_prism.extension import KERNEL_COMMANDS, Command, installed
 
 USAGE, FAILURE, INTERRUPTED = 2, 1, 130
 """Exit codes; shells use 130 for a command that was ended with Ctrl+C."""
 
-VERBS = words.COMMANDS
+RUN_OR_FILE = "a run's id, or a recording; - reads stdin"
+RECORDING_FILE = "a recording or saved /run_sse output; - reads stdin"
+AGENTS_DIR = "folder of ADK apps (default: the example apps)"
+ACCESS_TOKEN = "your access token; prefer ADK_PRISM_TOKEN, which ps does not show"
+REQUEST_HEADER = "header for every request, e.g. authorization='Bearer …'; repeatable, never shown"
+PRICES_FILE = (
+    "JSON file with prices of models per million tokens; shows what runs cost [ADK_PRISM_PRICES]"
+)
+"""Help texts of arguments that several commands have."""
 
 
 class Verb(Protocol):
@@ -52,7 +65,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise `UsageError`."""
-        raise UsageError(words.SEE_HELP.format(message=message, command=self.prog))
+        raise UsageError(f"{message}; see {self.prog} --help")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -93,39 +106,34 @@ def _say(line: str, style: Style) -> None:
 
 def _run(given: list[str]) -> int:
     name = next((word for word in given if not word.startswith("-")), "")
-    verb = _load(name) if name in VERBS else None
+    commands = _commands()
+    verb = cast("Verb", import_module(commands[name].module)) if name in commands else None
     try:
-        args = _parser(name, verb).parse_args(given)
+        args = _parser(commands, name, verb).parse_args(given)
     except SystemExit as done:  # After --help or --version, which argparse prints itself.
         return int(done.code or 0)
     if verb is None:
-        raise UsageError(words.COMMAND_REQUIRED.format(commands=", ".join(VERBS)))
+        raise UsageError(f"a command is required: {', '.join(commands)}; see adk-prism --help")
     return verb.execute(args)
 
 
-def _load(name: str) -> Verb:
-    if not _is_built(name):
-        raise NotBuilt(words.NOT_IN_THIS_VERSION.format(name=name))
-    return cast("Verb", import_module(_module(name)))
+def _commands() -> dict[str, Command]:
+    return KERNEL_COMMANDS | dict(sorted(installed().commands().items()))
 
 
-def _is_built(name: str) -> bool:
-    return find_spec(_module(name)) is not None
-
-
-def _module(name: str) -> str:
-    return f"{__name__}.{name.replace('-', '_')}"
-
-
-def _parser(name: str, verb: Verb | None) -> Parser:
+def _parser(commands: Mapping[str, Command], name: str, verb: Verb | None) -> Parser:
     from adk_prism.version import VERSION
 
-    parser = Parser(prog="adk-prism", formatter_class=HelpText, description=words.DESCRIPTION)
+    parser = Parser(
+        prog="adk-prism",
+        formatter_class=HelpText,
+        description="Serve Google ADK agents to any front end: one recorded run, every protocol.",
+    )
     parser.add_argument("--version", action="version", version=f"adk-prism {VERSION}")
     verbs = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
-    for each, text in VERBS.items():
-        absent = "" if _is_built(each) else words.ABSENT
-        sub = verbs.add_parser(each, help=text + absent, description=text, formatter_class=HelpText)
+    for each, command in commands.items():
+        text = command.summary
+        sub = verbs.add_parser(each, help=text, description=text, formatter_class=HelpText)
         if verb is not None and each == name:
             verb.register(sub)
     return parser

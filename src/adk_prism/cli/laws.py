@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import argparse
 
-from adk_prism.cli import fail, words
+from adk_prism.adk.recording_file import read_run
+from adk_prism.cli import fail
 from adk_prism.cli.terminal import printable, progress
 from adk_prism.errors import SourceError
-from adk_prism.facts.capture_ending import CaptureEnding
-from adk_prism.pipeline.protocols import formats
-from adk_prism.runlog.entry import Entry
-from adk_prism.source.recording_file import read_run
+from adk_prism.facts.run_reader import CaptureEnding
+from adk_prism.log.entry import Entry
+from adk_prism.protocols.registry import formats
 from adk_prism.testing.laws import LAWS, check_laws
 
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("files", metavar="FILE", nargs="+", help=words.LAWS_FILE)
+    parser.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="a recording, ADK events as JSON lines, or saved /run_sse output",
+    )
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -24,16 +29,12 @@ def execute(args: argparse.Namespace) -> int:
     protocols = formats()
     titles = ", ".join(format.title for format in protocols)
     for file in args.files:
-        with progress(words.CHECKING.format(file=file)):
+        with progress(f"Checking {file}…"):
             entries = _read(file)
             broken = check_laws(entries, protocols)
         if broken:
             return fail(f"{file}: {printable(str(broken[0]))}.")
-        print(
-            words.LAWS_HOLD.format(
-                file=file, laws=len(LAWS), entries=len(entries), protocols=titles
-            )
-        )
+        print(f"{file}: {len(LAWS)} laws hold, {len(entries)} entries, {titles}")
     return 0
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import uvicorn
 
-from adk_prism.cli import words
 from adk_prism.cli.run import DiagnosticPrinter
 from adk_prism.errors import LogError
 from adk_prism.server.settings import Settings
@@ -54,7 +53,7 @@ def serving(agents_dir: str, settings: Settings, say: Callable[[str], object]) -
         try:
             server.settled.wait()
             if not server.started:
-                raise LogError(words.OWN_SERVER_FAILED)
+                raise LogError("the command's own server did not start; see the messages above.")
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
             server.should_exit = True

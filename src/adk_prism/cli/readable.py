@@ -10,21 +10,50 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from msgspec import Raw, json
+import msgspec
+from msgspec import Raw
 
-from adk_prism.cli import words
-from adk_prism.cli.terminal import painted
-from adk_prism.console.rows import Style, counted
+from adk_prism.cli.terminal import Style, painted, short_json
 from adk_prism.facts import model as fact
-from adk_prism.facts.calls.pending import Pending
-from adk_prism.facts.model_use import measured
+from adk_prism.facts.event_actions import measured
 from adk_prism.facts.outcome import BROKEN, takeover_text, with_reference
+from adk_prism.facts.pending import Pending
 from adk_prism.facts.pricing import Prices, UsageSum
+
+# ---------------------------------------------------------------------------
+# Facts that are one line each; `adk-prism run` adds brackets, the console a mark.
+
+
+def short_raw(raw: Raw) -> str:
+    """Return JSON as it is stored on one line, shortened; nothing for no JSON."""
+    return short_json(msgspec.json.decode(bytes(raw))) if bytes(raw) else ""
+
+
+def _file(item: fact.FileShown) -> str:
+    size = item.uri or f"{len(item.data) * 3 // 4} bytes"
+    return " ".join(f"file {item.name} {item.media_type} {size}".split())
+
+
+FACT_LINES: dict[type[Any], Callable[[Any], str]] = {
+    fact.FileShown: _file,
+    fact.CodeShown: lambda item: f"code {short_raw(item.code)}",
+    fact.CodeResultShown: lambda item: f"result {short_raw(item.result)}",
+    fact.SourceCited: lambda item: f"{item.source}: {item.title} {item.uri}",
+    fact.ArtifactSaved: lambda item: f"saved {item.filename}, version {item.version}",
+    fact.AgentTransferred: lambda item: f"transfer to {item.to}",
+    fact.Interrupted: lambda item: f"{item.speaker.author} was interrupted",
+    fact.Unrecognised: lambda item: f"unknown {item.kind}: {short_raw(item.raw)}",
+}
+
+# ---------------------------------------------------------------------------
 
 SHORT = 200
 """Most characters of a value on a line, about two lines of a terminal."""
 
-CANNOT_ANSWER = words.CANNOT_ANSWER
+CANNOT_ANSWER = (
+    "This command cannot answer. Start `adk-prism serve`, and send the message and the answer"
+    " in a chat client."
+)
 
 _DIM: Style = "dim"
 _RED: Style = "error"
@@ -109,7 +138,7 @@ class Readable:
         self._author = block.author
         if block.kind == "reasoning":
             self._in_line = True
-            yield self._styled(words.THINKING_MARK, _DIM)
+            yield self._styled("(thinking) ", _DIM)
 
     def _block_grew(self, item: fact.BlockGrew) -> Iterator[str]:
         block = self._blocks[item.block]
@@ -138,7 +167,7 @@ class Readable:
         for name in item.blocks:
             if name in self._blocks:
                 self._blocks[name].held.clear()
-        yield from self._line(words.TEXT_REPLACED, _DIM)
+        yield from self._line("(the text above was replaced by the following)", _DIM)
 
     def _turn_of_next(self) -> Iterator[str]:
         block = next(iter(self._blocks.values()), None)
@@ -153,22 +182,10 @@ class Readable:
 
     def _approval_requested(self, item: fact.ApprovalRequested) -> Iterator[str]:
         approval = self._pending.approvals[item.approval]
-        return self._line(words.NEEDS_APPROVAL.format(tool=approval.call.name), _BOLD)
+        return self._line(f"?? {approval.call.name} needs approval", _BOLD)
 
-    def _proof_given(self, item: fact.ProofGiven) -> Iterator[str]:
-        proof = item.proof
-        if proof.origin == "absent":
-            return iter(())
-        sure = (
-            proof.level or words.NO_CONFIDENCE
-            if proof.confidence is None
-            else f"{proof.confidence:.0%}"
-        )
-        sources = counted(len(proof.citations), words.CITATION)
-        name = proof.subject.name
-        return self._line(
-            f"== {name}: {sure} ({proof.origin}, {proof.derivation}), {sources}", _DIM
-        )
+    def _annotated(self, item: fact.Annotated) -> Iterator[str]:
+        return self._line(f"== {item.text}", _DIM) if item.shown else iter(())
 
     # -------------------------------------------------------------- the end
 
@@ -181,37 +198,28 @@ class Readable:
         if item.outcome in BROKEN:
             yield from self._line(with_reference(item), _RED)
         elif item.outcome == "cancelled":
-            yield from self._line(words.CANCELLED, _RED)
+            yield from self._line("The run was cancelled.", _RED)
         elif item.outcome == "waiting":
             yield from self._waiting()
         if self._spent is not None:
             cost = self._spent.cost
-            spent = words.COST_UNKNOWN if cost is None else words.COST.format(cost=cost)
-            yield from self._line(
-                words.SPENT.format(tokens=self._spent.tokens.get("total", 0), cost=spent), _DIM
-            )
+            spent = "cost unknown: a model has no price" if cost is None else f"cost {cost:.6f}"
+            yield from self._line(f"[{self._spent.tokens.get('total', 0)} tokens, {spent}]", _DIM)
 
     def _waiting(self) -> Iterator[str]:
         pending = self._pending
-        asked = [words.APPROVAL_OF.format(tool=a.call.name) for a in pending.approvals.values()]
+        asked = [f"approval of {a.call.name}" for a in pending.approvals.values()]
         asked += [f"{request.kind}" for request in pending.requests.values()]
-        asked += [words.RESULT_OF.format(tool=call.name) for call in pending.client_calls.values()]
-        yield from self._line(
-            words.WAITING_FOR.format(asked=", ".join(asked) or words.AN_ANSWER), _BOLD
-        )
+        asked += [f"the result of {call.name}" for call in pending.client_calls.values()]
+        yield from self._line(f"The run is waiting for {', '.join(asked) or 'an answer'}.", _BOLD)
         yield from self._line(self._advice)
 
 
 # --------------------------------------------------------------------------- pieces
 
 
-def _file(item: fact.FileShown) -> str:
-    size = item.uri or words.BYTES.format(count=len(item.data) * 3 // 4)
-    return " ".join((item.name, item.media_type, size)).strip()
-
-
-def _short(raw: Raw) -> str:
-    return _cut(bytes(raw).decode(errors="replace"))
+def _bracketed(text: Callable[[Any], str]) -> Callable[[Any], str]:
+    return lambda item: f"[{text(item)}]"
 
 
 def _cut(text: str) -> str:
@@ -232,66 +240,49 @@ _SHOW: dict[type[Any], Callable[[Any, Any], Iterator[str]]] = {
     fact.BlockEnded: _R._block_ended,
     fact.BlocksReplaced: _R._blocks_replaced,
     fact.ApprovalRequested: _R._approval_requested,
-    fact.ProofGiven: _R._proof_given,
+    fact.Annotated: _R._annotated,
     fact.RunOver: _R._run_over,
     fact.ModelCalled: _R._model_called,
 }
 _LINES: dict[type[Any], tuple[Callable[[Any], str], Style]] = {
     fact.InputTranscribed: (
-        lambda item: words.YOU.format(text=item.text) if item.final else "",
+        lambda item: f"you: {item.text}" if item.final else "",
         _DIM,
     ),
-    fact.UserSpoke: (lambda item: words.YOU.format(text=item.text), _DIM),
-    fact.CallRequested: (lambda item: f"-> {item.name} {_short(item.input)}", _DIM),
-    fact.CallAnswered: (lambda item: f"<- {item.name} {_short(item.output)}", _DIM),
+    fact.UserSpoke: (lambda item: f"you: {item.text}", _DIM),
+    fact.CallRequested: (lambda item: f"-> {item.name} {short_raw(item.input)}", _DIM),
+    fact.CallAnswered: (lambda item: f"<- {item.name} {short_raw(item.output)}", _DIM),
     fact.CallFailed: (
-        lambda item: words.CALL_FAILED.format(tool=item.name, error=_cut(item.error)),
+        lambda item: f"<- {item.name} failed: {_cut(item.error)}",
         _RED,
     ),
     fact.CallDenied: (
-        lambda item: words.CALL_DENIED.format(
-            tool=item.name, reason=f": {item.reason}" if item.reason else ""
-        ),
+        lambda item: f"<- {item.name} was denied" + (f": {item.reason}" if item.reason else ""),
         _RED,
     ),
-    fact.CallAbandoned: (lambda item: words.CALL_STOPPED.format(tool=item.name), _RED),
-    fact.ApprovalDecided: (lambda item: words.YOU_YES if item.approved else words.YOU_NO, _DIM),
+    fact.CallAbandoned: (lambda item: f"<- {item.name} stopped before it returned", _RED),
+    fact.ApprovalDecided: (lambda item: "you: yes" if item.approved else "you: no", _DIM),
     fact.InputRequested: (
-        lambda item: words.REQUESTED.format(kind=item.kind, request=_short(item.request)),
+        lambda item: f"?? {item.kind} requested: {short_raw(item.request)}",
         _BOLD,
     ),
-    fact.FileShown: (lambda item: words.FILE_LINE.format(file=_file(item)), _DIM),
     fact.AudioHeard: (
-        lambda item: words.AUDIO_LINE.format(bytes=len(item.data) * 3 // 4, rate=item.sample_rate),
+        lambda item: f"[audio {len(item.data) * 3 // 4} bytes, {item.sample_rate} Hz]",
         _DIM,
     ),
-    fact.CodeShown: (lambda item: words.CODE_LINE.format(code=_short(item.code)), _DIM),
-    fact.CodeResultShown: (lambda item: words.RESULT_LINE.format(result=_short(item.result)), _DIM),
-    fact.Interrupted: (lambda item: words.WAS_INTERRUPTED.format(agent=item.speaker.author), _DIM),
-    fact.SourceCited: (lambda item: f"[{item.source}: {item.title} {item.uri}]", _DIM),
     fact.StateChanged: (
-        lambda item: words.STATE_LINE.format(state=_short(Raw(json.encode(item.delta)))),
+        lambda item: f"[state {short_json(item.delta)}]",
         _DIM,
     ),
-    fact.ArtifactSaved: (
-        lambda item: words.SAVED_LINE.format(name=item.filename, version=item.version),
-        _DIM,
-    ),
-    fact.AgentTransferred: (lambda item: words.TRANSFER_LINE.format(agent=item.to), _DIM),
     fact.NodeOutput: (
-        lambda item: words.OUTPUT_LINE.format(
-            agent=item.speaker.author, output=_short(item.output)
-        ),
+        lambda item: f"[output of {item.speaker.author}: {short_raw(item.output)}]",
         _DIM,
     ),
     fact.ErrorRaised: (
         lambda item: f"!! {item.speaker.author}: {item.code} {_cut(item.message)}",
         _RED,
     ),
-    fact.Unrecognised: (
-        lambda item: words.UNKNOWN_LINE.format(kind=item.kind, raw=_short(item.raw)),
-        _DIM,
-    ),
+    **{kind: (_bracketed(text), _DIM) for kind, text in FACT_LINES.items()},
     fact.TakenOver: (lambda item: takeover_text(item.in_doubt), ""),
 }
 """Facts that are one line each, with its style; an empty text is no line."""

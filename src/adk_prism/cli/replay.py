@@ -9,23 +9,38 @@ from __future__ import annotations
 import argparse
 import sys
 
-from adk_prism.cli import words
-from adk_prism.facts.capture_ending import CaptureEnding
-from adk_prism.pipeline.protocols import names, protocol
-from adk_prism.pipeline.replay import replay
-from adk_prism.runlog.entry import BEGINNING, parse_position
-from adk_prism.source.recording_file import read_run
+from adk_prism.adk.recording_file import read_run
+from adk_prism.facts.run_reader import CaptureEnding
+from adk_prism.log.entry import BEGINNING, parse_position
+from adk_prism.protocols.registry import names, protocol
+from adk_prism.runs.project import replay
 
 STDIN = "-"
 
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("file", metavar="FILE", help=words.REPLAY_FILE)
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="a recording, ADK events as JSON lines, or saved /run_sse output; - reads stdin",
+    )
     parser.add_argument("--as", dest="protocol", required=True, metavar="PROTOCOL", help=names())
-    parser.add_argument("--after", metavar="POSITION", default="", help=words.REPLAY_AFTER)
-    parser.add_argument("--dialect", metavar="DIALECT", default="", help=words.REPLAY_DIALECT)
-    parser.add_argument("--raw", action="store_true", help=words.REPLAY_RAW)
+    parser.add_argument(
+        "--after",
+        metavar="POSITION",
+        default="",
+        help="start after a frame (12.3) or an entry (12)",
+    )
+    parser.add_argument(
+        "--dialect",
+        metavar="DIALECT",
+        default="",
+        help="version of the protocol; ai-sdk has 6 (default), 7 and 5; ag-ui 0.0.59 (default) and 1.0",
+    )
+    parser.add_argument(
+        "--raw", action="store_true", help="ag-ui: send ADK's own events too, as RAW events"
+    )
 
 
 def execute(args: argparse.Namespace) -> int:

@@ -21,30 +21,27 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from adk_prism.cli import FAILURE, fail, words
+from adk_prism.adk.errors import place_in
+from adk_prism.cli import AGENTS_DIR, FAILURE, PRICES_FILE, fail
 from adk_prism.cli.readable import Readable
-from adk_prism.cli.terminal import has_colour, printable, progress
+from adk_prism.cli.terminal import clean, has_colour, one_line, printable, progress
 from adk_prism.commands import RunAgent
-from adk_prism.console.rows import clean, one_line
-from adk_prism.diagnostics import Diagnostic
-from adk_prism.errors import UsageError
-from adk_prism.facts.hold_until_stored import StoredFacts
+from adk_prism.errors import Diagnostic, UsageError
+from adk_prism.extension import installed
 from adk_prism.facts.pricing import Prices
-from adk_prism.facts.run_reader import Reader
-from adk_prism.pipeline.protocols import names, protocol
-from adk_prism.projection.contract import Format
-from adk_prism.proof_text.annotator import ProofAnnotator
-from adk_prism.runlog.entry import Entry, Origin, RunEnded, to_raw
-from adk_prism.runlog.memory import MemoryLog
-from adk_prism.server.price_list import prices_of
+from adk_prism.facts.run_reader import Reader, StoredFacts
+from adk_prism.log.entry import Entry, Origin, RunEnded, to_raw
+from adk_prism.log.memory import MemoryLog
+from adk_prism.protocols.contract import Format
+from adk_prism.protocols.registry import names, protocol
+from adk_prism.protocols.sse import encode
+from adk_prism.server.data_folder import prices_of
 from adk_prism.server.settings import DATA_DIR, Settings
 from adk_prism.server.settings.sources import read_settings
-from adk_prism.source.error_text import place_in
-from adk_prism.transport.sse_encoder import encode
 
 if TYPE_CHECKING:
-    from adk_prism.pipeline.conversation import Conversations, Start
-    from adk_prism.source.apps import Apps
+    from adk_prism.adk.apps import Apps
+    from adk_prism.runs.conversations import Conversations, Start
 
 USER = "user"
 """The user of the sessions: the default of the chat routes."""
@@ -52,22 +49,30 @@ USER = "user"
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("app", metavar="APP", help=words.RUN_APP)
-    parser.add_argument("message", metavar="MESSAGE", help=words.RUN_MESSAGE)
+    parser.add_argument("app", metavar="APP", help="name of the app, e.g. tour")
+    parser.add_argument("message", metavar="MESSAGE", help="message to send, e.g. help")
     parser.add_argument(
-        "--as", dest="protocol", metavar="PROTOCOL", help=words.RUN_AS.format(protocols=names())
+        "--as", dest="protocol", metavar="PROTOCOL", help=f"write the exact bytes of {names()}"
     )
-    parser.add_argument("--session", metavar="S", help=words.RUN_SESSION.format(folder=DATA_DIR))
+    parser.add_argument(
+        "--session",
+        metavar="S",
+        help=f"continue this session, stored under {DATA_DIR}/ [ADK_PRISM_DATA_DIR]",
+    )
     parser.add_argument(
         "--state",
         metavar="KEY=JSON",
         action="append",
         default=[],
-        help=words.RUN_STATE,
+        help="set a state key before the run; repeatable",
     )
-    parser.add_argument("--errors", choices=("reference", "full"), help=words.RUN_ERRORS)
-    parser.add_argument("--dir", metavar="AGENTS_DIR", help=words.AGENTS_DIR)
-    parser.add_argument("--prices", metavar="FILE", help=words.PRICES)
+    parser.add_argument(
+        "--errors",
+        choices=("reference", "full"),
+        help="full: also print the traceback of an exception [ADK_PRISM_ERRORS]",
+    )
+    parser.add_argument("--dir", metavar="AGENTS_DIR", help=AGENTS_DIR)
+    parser.add_argument("--prices", metavar="FILE", help=PRICES_FILE)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -88,7 +93,9 @@ def _assignment(text: str) -> tuple[str, Any]:
             raise ValueError
         return key, msgspec.json.decode(value)
     except ValueError:  # also the base of msgspec's errors
-        raise UsageError(words.BAD_STATE.format(given=text[:60])) from None
+        raise UsageError(
+            f"--state must be KEY=JSON, e.g. --state 'city=\"Rome\"', got {text[:60]!r}."
+        ) from None
 
 
 class _Output:
@@ -96,7 +103,7 @@ class _Output:
 
     def __init__(self, format: Format | None, prices: Prices) -> None:
         self._frames = format.reader() if format is not None else None
-        self._reader = Reader(annotators=[ProofAnnotator()])
+        self._reader = Reader([make() for make in installed().annotators()])
         self._readable = Readable(colour=has_colour(sys.stdout), prices=prices)
         # A terminal shows text as it streams; a pipe gets what ADK stored.
         self._stored = None if sys.stdout.isatty() else StoredFacts()
@@ -144,7 +151,7 @@ async def _run(
 async def _loading(app: str) -> AsyncIterator[ExitStack]:
     """Say that an app is being loaded, until the stack is closed: from then on the run speaks."""
     with ExitStack() as stack:
-        stack.enter_context(progress(words.LOADING.format(app=one_line(app, 60))))
+        stack.enter_context(progress(f"Loading {one_line(app, 60)}…"))
         yield stack
 
 
@@ -153,16 +160,15 @@ async def _conversations(
     args: argparse.Namespace, log: MemoryLog, settings: Settings
 ) -> AsyncIterator[tuple[Conversations, Start]]:
     # Importing ADK takes seconds, so arguments are checked first.
-    from adk_prism.pipeline.chats import Chats
-    from adk_prism.pipeline.conversation import Conversations, Start
-    from adk_prism.pipeline.model_call_writer import ModelCallWriter
-    from adk_prism.pipeline.runs import Runs
-    from adk_prism.pipeline.session_branches import SessionBranches
-    from adk_prism.pipeline.session_locks import SessionLocks
-    from adk_prism.server.configured_secrets import redaction_of_a_run, secrets_of
-    from adk_prism.server.data_folder import open_data_folder
-    from adk_prism.source.apps import Apps
-    from adk_prism.source.services import ServiceUris, close_services, open_services
+    from adk_prism.adk.apps import Apps
+    from adk_prism.adk.services import ServiceUris, close_services, open_services
+    from adk_prism.runs.branches import SessionBranches
+    from adk_prism.runs.chats import Chats
+    from adk_prism.runs.conversations import Conversations, Start
+    from adk_prism.runs.model_call_writer import ModelCallWriter
+    from adk_prism.runs.runs import Runs
+    from adk_prism.runs.session_locks import SessionLocks
+    from adk_prism.server.data_folder import open_data_folder, redaction_of_a_run, secrets_of
 
     secret = secrets_of(settings)
     printer = DiagnosticPrinter(traces=(args.errors or settings.errors) == "full")
@@ -198,12 +204,16 @@ async def _conversations(
 
 def no_app(name: str, apps: Apps, folder: Path | None) -> str:
     """Return that there is no such app, which there are, and why the others are not."""
-    from adk_prism.source.bundled_apps import install_hint
+    from adk_prism.adk.app_folder import install_hint
 
-    there = ", ".join(apps.names()) or words.NONE_HERE
+    there = ", ".join(apps.names()) or "none"
     hint = install_hint(name) if folder is None else ""
     return (
-        " ".join(filter(None, (words.NO_APP.format(app=name[:60], apps=there), apps.advice())))
+        " ".join(
+            filter(
+                None, (f"There is no app {name[:60]!r}. Available apps: {there}.", apps.advice())
+            )
+        )
         + hint
     )
 

@@ -11,30 +11,101 @@ import asyncio
 import errno
 import gc
 import os
+import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from adk_prism.cli import fail, words
-from adk_prism.cli.adk_options import add_adk_options
-from adk_prism.cli.serve_loop import run_server
-from adk_prism.cli.server_output import keep_printing
-from adk_prism.cli.setting_groups import GROUPS
-from adk_prism.cli.terminal import progress
-from adk_prism.diagnostics import Diagnostic, Report
-from adk_prism.errors import PrismError
-from adk_prism.runlog.forked_child import close_port_in_children
-from adk_prism.server.settings import Settings, options
-from adk_prism.server.settings.option_kinds import Option, flag_name, variable_name
-from adk_prism.server.settings.sources import read_settings
+from adk_prism.cli import fail
+from adk_prism.cli.serve_options import add_adk_options, add_settings, settings_of
+from adk_prism.cli.terminal import keep_printing, progress
+from adk_prism.errors import Diagnostic, PrismError, Report, ServerCancelled, cause_of
+from adk_prism.log.private_files import close_port_in_children
+from adk_prism.server.settings import Settings
 from adk_prism.version import adk_notice
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+
+# ---------------------------------------------------------------------- the event loop
+#
+# The event loop of the server process, which only the operator can end.
+#
+# Agent code can call `sys.exit` in a callback or stop the loop; asyncio then leaves `run_until_complete` with
+# everything still scheduled. So the loop runs again until the server itself has finished. Only before the
+# server installs its own SIGINT handler does a `KeyboardInterrupt` come from the operator.
+#
+# When the server has finished, agent code gets `LEFT_OVER` seconds: a thread cannot be stopped and a task may
+# ignore cancellation, but neither may keep the process alive.
+
+LEFT_OVER = 5.0
+"""Seconds for agent code and telemetry exporters; everything else is closed by then."""
+
+
+def run_server(
+    serve: Coroutine[Any, Any, None],
+    report: Report,
+    loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
+) -> None:
+    """Run until the server has finished. Raise what it raises, or `ServerCancelled`."""
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        loop = runner.get_loop()
+        task = loop.create_task(serve, name="adk-prism server")
+        try:
+            _run_to_end(loop, task, report)
+        finally:
+            _end_within(LEFT_OVER, report)
+
+
+def _run_to_end(loop: asyncio.AbstractEventLoop, task: asyncio.Task[None], report: Report) -> None:
+    while not task.done():
+        try:
+            loop.run_until_complete(task)
+        except BaseException as error:
+            if task.cancelled():
+                raise ServerCancelled(
+                    "Agent code cancelled the server while it was stopping. Start it again."
+                ) from None
+            if task.done() or (isinstance(error, KeyboardInterrupt) and _is_operators()):
+                raise
+            report(
+                Diagnostic(
+                    kind="exit refused",
+                    detail=f"Agent code tried to end the process ({type(error).__name__}).",
+                    cause=cause_of(error),
+                )
+            )
+    task.result()
+
+
+def _is_operators() -> bool:
+    return signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def _end_within(seconds: float, report: Report) -> None:
+    """End the process after some seconds if it is still running."""
+
+    def end() -> None:
+        report(
+            Diagnostic(
+                kind="process ended",
+                detail="Agent code did not stop in time, so the process was ended.",
+            )
+        )
+        sys.stderr.flush()
+        os._exit(0)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+
+
+# ---------------------------------------------------------------------- the command
 
 BACKLOG = 2048
 """Length of the listen queue: uvicorn's default."""
@@ -42,8 +113,11 @@ BACKLOG = 2048
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the settings, and what else `adk web` takes."""
-    parser.usage = words.SERVE_USAGE
-    parser.epilog = words.SERVE_EPILOG
+    parser.usage = "adk-prism serve [AGENTS_DIR] [OPTIONS]"
+    parser.epilog = (
+        "Every option can also be set with the environment variable in brackets, or in [tool.adk-prism] of"
+        " pyproject.toml. Options of `adk web` are accepted in its spelling."
+    )
     add_settings(parser)
     add_adk_options(parser)
 
@@ -88,7 +162,7 @@ def _work(settings: Settings, listener: socket.socket, number: int) -> int:
 def _serve_on(settings: Settings, listeners: Sequence[socket.socket], *, announces: bool) -> int:
     for listener in listeners:
         close_port_in_children(listener.getsockname()[1])
-    with progress(words.STARTING), _without_garbage_collection():
+    with progress("Starting the server…"), _without_garbage_collection():
         app, report = _built(settings)
     if announces and (notice := adk_notice()):
         report(Diagnostic(kind="google-adk is newer than tested", detail=notice))
@@ -113,9 +187,8 @@ def _without_garbage_collection() -> Iterator[None]:
 def _built(settings: Settings) -> tuple[FastAPI, Report]:
     # Importing ADK takes seconds, so the port is checked first.
     from adk_prism.server.app import build_app
-    from adk_prism.server.configured_secrets import secrets_of
-    from adk_prism.server.observability.diagnostics_sink import route_logging, sink
-    from adk_prism.server.observability.observability import open_observability
+    from adk_prism.server.data_folder import secrets_of
+    from adk_prism.server.observability.observability import open_observability, route_logging, sink
 
     report, secrets = sink(settings.log_format), secrets_of(settings)
     route_logging(secrets.redacting(report), settings.log_level)
@@ -124,8 +197,8 @@ def _built(settings: Settings) -> tuple[FastAPI, Report]:
 
 
 async def _serve(app: FastAPI, listeners: Sequence[socket.socket], announces: bool) -> None:
+    from adk_prism.adk.tools import NotingExecutor
     from adk_prism.server.uvicorn_server import serve
-    from adk_prism.source.tool_work import NotingExecutor
 
     context = app.state.context
     # This executor reports tools that wait for a thread.
@@ -149,15 +222,15 @@ def _listen(settings: Settings, port: int) -> socket.socket:
 def _why(error: OSError, settings: Settings, port: int) -> str:
     address = f"{settings.host}:{port}"
     if error.errno == errno.EADDRINUSE:
-        return words.ADDRESS_IN_USE.format(address=address)
-    return words.CANNOT_LISTEN.format(address=address, why=error.strerror or error)
+        return f"{address} is already in use; stop the other server, or choose another --port."
+    return f"cannot listen on {address}: {error.strerror or error}."
 
 
 def _announce(listener: socket.socket, apps: list[str], advice: str) -> None:
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
-    names = ", ".join(apps) or words.NO_APPS
-    print(words.SERVING.format(host=shown, port=port, apps=names), file=sys.stderr, flush=True)
+    names = ", ".join(apps) or "no apps"
+    print(f"adk-prism on http://{shown}:{port} serving {names}", file=sys.stderr, flush=True)
     if advice:
         print(advice, file=sys.stderr, flush=True)
 
@@ -169,52 +242,3 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     except ImportError:
         return None
     return factory
-
-
-# ---------------------------------------------------------------------- options
-
-
-def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Add all settings to a parser, under the headings of their groups."""
-    known = options()
-    for name, option in known.items():
-        if option.positional:
-            _add(parser.add_argument, name, option)
-    for title, names in GROUPS.items():
-        group = parser.add_argument_group(title)
-        for name in names:
-            _add(group.add_argument, name, known[name])
-
-
-def settings_of(args: argparse.Namespace) -> Settings:
-    """Return the settings; the command line overrides the environment and pyproject.toml.
-
-    Raise `UsageError` as `read_settings` does.
-    """
-    typed = {name: getattr(args, name, None) for name in options()}
-    given = {name: value for name, value in typed.items() if value is not None}
-    if getattr(args, "verbose", False):
-        given.setdefault("log_level", "debug")
-    return read_settings(given, os.environ, Path.cwd())
-
-
-def _add(add: Callable[..., argparse.Action], name: str, option: Option) -> None:
-    # The default is None, so that an option that was not given can be recognised.
-    text = f"{option.help}{_default(name, option)} [{variable_name(name)}]".replace("%", "%%")
-    kind = option.kind
-    names = [flag_name(name), option.adk] if option.adk else [flag_name(name)]
-    if option.positional:
-        add(name, nargs="?", metavar=name.upper(), help=text)
-    elif kind.negatable:
-        add(*names, action=argparse.BooleanOptionalAction, help=text)
-    elif kind.flag:
-        add(*names, action="store_true", default=None, help=text)
-    elif kind.many:
-        add(*names, action="append", metavar=kind.metavar, help=text)
-    else:
-        add(*names, metavar=kind.metavar, help=text)
-
-
-def _default(name: str, option: Option) -> str:
-    value = Settings.__dataclass_fields__[name].default
-    return words.DEFAULT.format(value=option.kind.show(value)) if value else ""

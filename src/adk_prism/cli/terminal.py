@@ -6,17 +6,85 @@ progress either, since it cannot clear a line. A colour only repeats what the te
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
+import textwrap
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import TextIO
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TextIO
+from xml.etree import ElementTree
 
 import msgspec
 
-from adk_prism.console.rows import Row, Style, clean
+from adk_prism.errors import UsageError
+
+# ---------------------------------------------------------------------------
+# Rows: lines of text with a style.
+#
+# The text alone must be enough: a style only repeats what a mark or a word says. No control character
+# from a model or a tool reaches the terminal.
+
+Style = Literal["", "title", "dim", "strong", "changed", "good", "ask", "error", "user"]
+
+SHORT = 200
+"""Most characters of a value in a row."""
+
+
+class Row(NamedTuple):
+    """One line."""
+
+    text: str
+    style: Style = ""
+
+
+def clean(text: str) -> str:
+    """Return text without control characters."""
+    if text.isprintable():
+        return text
+    kept = (c if c.isprintable() or c == "\n" else " " if c == "\t" else "\ufffd" for c in text)
+    return "".join(kept)
+
+
+def one_line(text: str, most: int = SHORT) -> str:
+    """Return text on one line, shortened to a length."""
+    joined = " ".join(clean(text).split())
+    return joined if len(joined) <= most else f"{joined[: most - 1]}…"
+
+
+def short_json(value: Any, most: int = SHORT) -> str:
+    """Return a JSON value on one line, shortened to a length."""
+    return one_line(msgspec.json.encode(value).decode(), most)
+
+
+def wrapped(text: str, width: int, style: Style = "", hang: int = 2) -> Iterator[Row]:
+    """Yield text wrapped to a width, indented as the text is, later rows by `hang`."""
+    margin = " " * (len(text) - len(text.lstrip(" ")))
+    lines = textwrap.wrap(
+        one_line(text, SHORT * 10),
+        max(width, 20),
+        initial_indent=margin,
+        subsequent_indent=" " * hang,
+    )
+    for line in lines:
+        yield Row(line, style)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 paper`, `2 papers`, `2 searches`."""
+    plural = "es" if noun.endswith("h") else "s"
+    return f"{number} {noun}{'' if number == 1 else plural}"
+
+
+def seconds(value: float) -> str:
+    """Return a duration with its unit."""
+    return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.1f} s"
+
+
+# ---------------------------------------------------------------------------
 
 PATIENCE = 1.0
 """Seconds after which a command says what it is doing: before that a reader has not begun to wonder."""
@@ -112,3 +180,116 @@ def _tick(stream: TextIO, doing: str, after: float, over: threading.Event) -> No
         waited += STEP
     stream.write(CLEAR)
     stream.flush()
+
+
+# ---------------------------------------------------------------------- output that nobody reads any more
+#
+# What a command prints where nothing may be able to take it: a pipe whose reader is gone, a full disk.
+#
+# A line that cannot be written must neither end a run nor keep a server from starting. So stderr, and a
+# server's stdout, to which agent code prints, drop what cannot be written, and say how much that was once
+# they can be written again. A stream that was closed before the process began takes everything and keeps
+# nothing.
+
+
+class _Lossy(io.RawIOBase):
+    """A file descriptor. Writing to it never fails."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._lost = 0
+        self._why = ""
+
+    def writable(self) -> bool:
+        """Return that it can be written."""
+        return True
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+        return self._descriptor
+
+    def isatty(self) -> bool:
+        """Return whether it is a terminal."""
+        return os.isatty(self._descriptor)
+
+    def write(self, data: Any) -> int:
+        """Write bytes, or drop them. Return how many there were."""
+        given = bytes(data)
+        try:
+            if self._lost:
+                note = f"adk-prism: {self._lost} bytes could not be written ({self._why}).\n"
+                os.write(self._descriptor, note.encode())
+                self._lost = 0
+            written = os.write(self._descriptor, given)
+        except OSError as error:
+            self._lost += len(given)
+            self._why = error.strerror or type(error).__name__
+            return len(given)
+        return written
+
+
+def keep_printing(*names: str) -> None:
+    """Make `stdout`, `stderr` or both streams that never fail, in this process."""
+    for name in names:
+        setattr(sys, name, _lossy(getattr(sys, name)))
+
+
+def _lossy(stream: TextIO | None) -> TextIO:
+    if stream is None:  # it was closed before the process began
+        return open(os.devnull, "w", encoding="utf-8")  # for as long as the process runs
+    if type(stream) is not io.TextIOWrapper:
+        return stream  # somebody has replaced it
+    if isinstance(getattr(stream.buffer, "raw", None), _Lossy):
+        return stream
+    with suppress(OSError):
+        stream.flush()
+    descriptor = stream.fileno()
+    return io.TextIOWrapper(
+        io.BufferedWriter(_Lossy(descriptor)),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=True,
+    )
+
+
+# ---------------------------------------------------------------------------
+# Results as a JUnit file, which CI servers show as tests.
+
+_UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML cannot hold."""
+
+
+def write_junit(path: Path, found: dict[str, Any]) -> None:
+    """Write the cases as tests. Raise `UsageError` if the file cannot be written."""
+    missed = [case for case in found["cases"] if case["verdict"] != "passed"]
+    counts = {"tests": str(len(found["cases"])), "failures": str(len(missed))}
+    suite = ElementTree.Element("testsuite", {"name": found["evalSetId"], **counts})
+    for case in found["cases"]:
+        names = {"classname": found["evalSetId"], "name": _plain(case["id"])}
+        test = ElementTree.SubElement(suite, "testcase", names)
+        if case in missed:
+            message = _plain(_why(case))
+            failure = ElementTree.SubElement(test, "failure", {"message": message})
+            failure.text = "\n".join(f"run {run}" for run in case["runs"])
+    write_suite(path, suite)
+
+
+def write_suite(path: Path, suite: ElementTree.Element) -> None:
+    """Write a suite of tests. Raise `UsageError` if the file cannot be written."""
+    try:
+        ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+    except OSError as error:
+        raise UsageError(f"{path.name} cannot be written: {error.strerror}.") from None
+
+
+def _why(case: dict[str, Any]) -> str:
+    scores = [
+        f"{each['name']} {each['score']} < {each['threshold']}"
+        for each in case["metrics"]
+        if each["verdict"] == "failed"
+    ]
+    return "; ".join(filter(None, [case.get("error"), *scores])) or str(case["verdict"])
+
+
+def _plain(text: str) -> str:
+    return _UNWRITABLE.sub("�", text)

@@ -3,6 +3,10 @@
 The parent listens and forks before anything heavy is imported. Then it only supervises: it forwards signals,
 restarts workers that died, and ends when all have ended. Workers share the run log and the session store, so
 another worker resumes the runs of one that died.
+
+Not `uvicorn.supervisors.Multiprocess` (0.54): it starts workers without a number, restarts on SIGHUP, drops
+the second signal, kills a worker that does not answer in 5 s, and has no exit code
+(`docs/decisions/0060-kept-by-hand.md`).
 """
 
 from __future__ import annotations
@@ -14,8 +18,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
-
-from adk_prism.cli import words
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """Signals that end the server. An ignored SIGHUP (`nohup`) stays ignored."""
@@ -75,7 +77,9 @@ class Workers:
             self._signals += 1
             self._send_signal(signal.SIGTERM)
             return
-        print(words.WORKER_DIED.format(number=number, code=code), file=sys.stderr)
+        print(
+            f"adk-prism: worker {number} died (exit code {code}); restarting it.", file=sys.stderr
+        )
         self._start(number)
 
     def _forward(self, name: int, frame: FrameType | None) -> None:

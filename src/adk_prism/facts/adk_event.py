@@ -8,12 +8,13 @@ null for absent values. Values that no fact inspects stay raw JSON.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct, field
 
-from adk_prism.runlog.entry import NOTHING
+from adk_prism.log.entry import NOTHING
 
 APPENDED = "adk_prism_appended"
 """Custom metadata of an event that agent code stored in its session itself: the Runner never yielded it."""
@@ -280,3 +281,51 @@ def unknown_part(event: bytes, index: int) -> Raw | None:
     """Return a part as it was written if it has unknown fields; else None."""
     part = _without_nulls(_read_tree(event)["content"]["parts"][index])
     return Raw(_encode(part)) if part.keys() - PART_FIELDS else None
+
+
+# ---------------------------------------------------------------------------
+# Fields of an ADK event that this version does not know: they are reported, never dropped.
+
+MOST = 32
+"""Fields that are reported per run. ADK gained ten in a year; more would only be noise."""
+
+
+_read_keys = msgspec.json.Decoder(dict[str, Raw]).decode
+_read_parts = msgspec.json.Decoder(list[dict[str, Raw]]).decode
+
+
+def unknown_fields(event: bytes) -> dict[str, Raw]:
+    """Return the unknown fields of an event, by place and name: `event.x`, `nodeInfo.x`, `part.x`."""
+    return {} if read_known_event(event) is not None else dict(_unknown_fields(event))
+
+
+def _unknown_fields(event: bytes) -> Iterator[tuple[str, Raw]]:
+    fields = _keys(event)
+    yield from _unknown("event", fields, EVENT_FIELDS)
+    yield from _unknown("actions", _keys(fields.get("actions", NOTHING)), ACTION_FIELDS)
+    yield from _unknown("nodeInfo", _keys(fields.get("nodeInfo", NOTHING)), NODE_FIELDS)
+    for part in _parts(_keys(fields.get("content", NOTHING)).get("parts", NOTHING)):
+        yield from _unknown("part", part, PART_FIELDS)
+
+
+def _unknown(
+    where: str, fields: dict[str, Raw], known: frozenset[str]
+) -> Iterator[tuple[str, Raw]]:
+    for name, value in fields.items():
+        if name not in known and bytes(value) != b"null":
+            yield f"{where}.{name}", value
+
+
+def _keys(raw: bytes | Raw) -> dict[str, Raw]:
+    """Return the members of an object; none for any other value."""
+    try:
+        return _read_keys(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return {}
+
+
+def _parts(raw: Raw) -> list[dict[str, Raw]]:
+    try:
+        return _read_parts(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return []

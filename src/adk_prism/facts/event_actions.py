@@ -6,10 +6,20 @@ give them too early, or twice.
 
 from __future__ import annotations
 
-from msgspec import Raw
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from adk_prism.facts.adk_event import ABORTED, Actions, AdkEvent
-from adk_prism.facts.json_value import is_given
+from msgspec import Raw, Struct
+
+from adk_prism.facts import model as fact
+from adk_prism.facts.adk_event import (
+    ABORTED,
+    Actions,
+    AdkEvent,
+    GroundingChunk,
+    Part,
+    read_grounding,
+)
+from adk_prism.facts.deltas import ToolEvent
 from adk_prism.facts.model import (
     AgentTransferred,
     ArtifactSaved,
@@ -19,14 +29,70 @@ from adk_prism.facts.model import (
     MetadataGiven,
     ModelCallEnded,
     NodeOutput,
+    SourceCited,
     SourcesLinked,
     Speaker,
     StateChanged,
 )
 from adk_prism.facts.outcome import is_finish
-from adk_prism.facts.sources import Sources
-from adk_prism.facts.tool_event import ToolEvent
-from adk_prism.runlog.entry import NOTHING
+from adk_prism.facts.state import is_given, read_object
+from adk_prism.log.entry import NOTHING, Agent, ModelCalled
+
+# ---------------------------------------------------------------------------
+# Sources behind an answer, read from a model call's grounding metadata.
+#
+# Each source is cited once in a run, under an id counted in order of first appearance. A web page, a
+# map place or an image page is a link; a piece of a document store is a document.
+
+
+class Source(Struct, frozen=True):
+    """Where something is from."""
+
+    uri: str
+    title: str
+    """Its address, if it has no title."""
+    document: bool
+
+    @property
+    def key(self) -> str:
+        """What identifies it."""
+        return self.uri or self.title
+
+
+def sources_in(grounding: Raw) -> Iterator[Source]:
+    """Yield the sources of a model call's grounding metadata; one may come several times."""
+    for chunk in read_grounding(bytes(grounding)):
+        source = _source(chunk)
+        if source is not None:
+            yield source
+
+
+def _source(chunk: GroundingChunk) -> Source | None:
+    found = chunk.web or chunk.maps or chunk.image or chunk.retrieved_context
+    if found is None:
+        return None
+    uri = found.uri or found.source_uri or found.image_uri or ""
+    title = found.title or found.document_name or uri
+    if not title:
+        return None
+    return Source(uri, title, found is chunk.retrieved_context or not uri)
+
+
+class Sources:
+    """The sources of one run."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, str] = {}
+
+    def cite(self, grounding: Raw) -> Iterator[SourceCited]:
+        """Yield the sources that were not cited before."""
+        for found in sources_in(grounding):
+            if found.key not in self._ids:
+                name = self._ids[found.key] = f"source-{len(self._ids) + 1}"
+                yield SourceCited(name, found.uri, found.title, found.document)
+
+
+# ---------------------------------------------------------------------------
 
 _EMPTY = (b"", b"{}", b"null")
 
@@ -130,3 +196,128 @@ def finish_of(event: AdkEvent) -> str:
         return event.finish_reason
     code = event.error_code or ""
     return code if is_finish(code) else ""
+
+
+# ---------------------------------------------------------------------------
+# Tokens by kind, from the usage metadata that models report.
+
+_KINDS = {
+    "input": "promptTokenCount",
+    "output": "candidatesTokenCount",
+    "cached": "cachedContentTokenCount",
+    "reasoning": "thoughtsTokenCount",
+    "tool": "toolUsePromptTokenCount",
+    "total": "totalTokenCount",
+}
+"""`cached` tokens are part of `input`; the total is that of the model."""
+
+
+def token_usage(usage: Raw) -> dict[str, int]:
+    """Return the counts of a model call; a kind that was not reported is left out."""
+    given = read_object(usage)
+    return {
+        kind: count
+        for kind, name in _KINDS.items()
+        if type(count := given.get(name)) is int and count >= 0
+    }
+
+
+# ---------------------------------------------------------------------------
+# What the model calls of a run used: model, tokens by kind, time. As measured, else as events say.
+#
+# A source that sees requests records each call (`ModelCalled`). Of other runs, such as captures,
+# events tell (`ModelCallEnded`): without the time, and with the model that the agent declares, else
+# the one that answered.
+
+
+class ModelUse(Struct, frozen=True, kw_only=True):
+    """One call of a model, or several."""
+
+    agent: str
+    model: str
+    tokens: Mapping[str, int]
+    """By kind; empty: the model did not report any."""
+    calls: int = 1
+    duration: int = 0
+    """Milliseconds."""
+    first_token: int | None = None
+    is_failed: bool = False
+
+
+def measured(call: ModelCalled | fact.ModelCalled) -> ModelUse:
+    """Return the use of a call that was recorded."""
+    return ModelUse(
+        agent=call.agent,
+        model=call.model,
+        tokens=token_usage(call.usage),
+        duration=call.duration,
+        first_token=call.first_token,
+        is_failed=bool(call.error),
+    )
+
+
+class DeclaredModels:
+    """The models that the agents of a run declare."""
+
+    def __init__(self) -> None:
+        self._models: dict[str, str] = {}
+
+    def feed(self, agents: Iterable[Agent]) -> None:
+        """Read the agents of a run."""
+        self._models = {agent.name: agent.model for agent in agents if agent.model}
+
+    def told(self, ended: fact.ModelCallEnded) -> ModelUse:
+        """Return the use of a call of which events tell."""
+        agent = ended.speaker.author
+        model = self._models.get(agent) or ended.model
+        return ModelUse(agent=agent, model=model, tokens=token_usage(ended.usage))
+
+
+class UseFold:
+    """Reads the model calls of one run."""
+
+    def __init__(self) -> None:
+        self._declared = DeclaredModels()
+        self._measured: list[ModelUse] = []
+        self._told: list[ModelUse] = []
+
+    @property
+    def calls(self) -> list[ModelUse]:
+        """The calls so far: as measured, if any was."""
+        return self._measured or self._told
+
+    def feed(self, item: Fact) -> None:
+        """Read a fact."""
+        match item:
+            case fact.RunBegan():
+                self._declared.feed(item.agents)
+            case fact.ModelCalled():
+                self._measured.append(measured(item))
+            case fact.ModelCallEnded() if bytes(item.usage):
+                self._told.append(self._declared.told(item))
+            case fact.Nested():
+                self.feed(item.fact)
+            case _:
+                pass  # uses no model
+
+
+# ---------------------------------------------------------------------------
+# The whole text of one event: everything its author wrote in it, without thoughts.
+
+
+class AgentText(Struct, frozen=True, gc=False):
+    """A complete text and its author."""
+
+    speaker: Speaker
+    text: str
+    is_final: bool
+    """The event holds no call, so the author does not continue with tools."""
+
+
+def agent_text(parts: Sequence[Part], speaker: Speaker) -> AgentText | None:
+    """Return the text of a non-partial event's parts; None if they hold no text."""
+    texts = [part.text for part in parts if part.text and not part.thought]
+    if not texts:
+        return None
+    calls = any(part.function_call is not None for part in parts)
+    return AgentText(speaker, "".join(texts), not calls)

@@ -16,20 +16,27 @@ from msgspec import Raw
 from adk_prism.facts import media
 from adk_prism.facts.adk_event import (
     ABORTED,
+    MOST,
     Actions,
     AdkEvent,
     Part,
     Transcription,
     read_event,
     read_known_event,
+    unknown_fields,
     unknown_part,
 )
-from adk_prism.facts.agent_text import AgentText, agent_text
-from adk_prism.facts.calls.call_reader import CallReader
-from adk_prism.facts.calls.open_calls import Calls
-from adk_prism.facts.event_actions import finish_of, read_actions, read_error, read_tool_actions
-from adk_prism.facts.json_value import is_given
-from adk_prism.facts.live_turns import NOTHING_SAID, Sign
+from adk_prism.facts.calls import CallReader
+from adk_prism.facts.deltas import ToolEvent, tool_event
+from adk_prism.facts.event_actions import (
+    AgentText,
+    Sources,
+    agent_text,
+    finish_of,
+    read_actions,
+    read_error,
+    read_tool_actions,
+)
 from adk_prism.facts.model import (
     BlockKind,
     CallDelegated,
@@ -50,12 +57,10 @@ from adk_prism.facts.model_call import (
     stored_texts,
     text_kind,
 )
+from adk_prism.facts.open_calls import Calls
 from adk_prism.facts.outcome import Ending
-from adk_prism.facts.sources import Sources
-from adk_prism.facts.strict_json import repair
-from adk_prism.facts.tool_event import ToolEvent, tool_event
-from adk_prism.facts.transcripts import Transcripts
-from adk_prism.facts.unknown_fields import MOST, unknown_fields
+from adk_prism.facts.state import is_given, repair
+from adk_prism.facts.transcripts import NOTHING_SAID, Sign, Transcripts
 
 USER = "user"
 

@@ -14,7 +14,6 @@ import msgspec
 from msgspec import Raw, Struct
 
 from adk_prism.facts.adk_event import Blob, FileData, Part
-from adk_prism.facts.json_value import is_given
 from adk_prism.facts.model import (
     AudioHeard,
     CodeResultShown,
@@ -23,6 +22,7 @@ from adk_prism.facts.model import (
     FileShown,
     Speaker,
 )
+from adk_prism.facts.state import is_given
 
 MediaKind = Literal["inline", "file", "code", "result"]
 

@@ -6,12 +6,11 @@ only one protocol knows (steps, finish-reason strings, data URLs) is not a fact.
 
 from __future__ import annotations
 
-from typing import Literal, dataclass_transform
+from typing import Any, Literal, dataclass_transform
 
 from msgspec import Raw, Struct
 
-from adk_prism.facts.proof_model import Proof
-from adk_prism.runlog.entry import (
+from adk_prism.log.entry import (
     NOTHING,
     Agent,
     Decision,
@@ -319,11 +318,18 @@ class CitationsGiven(_Fact):
     citations: Raw
 
 
-class ProofGiven(_Fact):
-    """The proof of a specialist's answer, or of the whole one; it replaces the last one with its id."""
+class Annotated(_Fact):
+    """What an annotator says of a run, in no protocol's words; it replaces the last one with its id."""
 
+    name: str
+    """What kind of annotation it is: `proof`."""
     id: str
-    proof: Proof
+    value: Any
+    """A structure that can be written as JSON."""
+    text: str = ""
+    """The same in one line, for a person."""
+    shown: bool = True
+    """Whether clients are sent it; views have it all the same."""
 
 
 class ModelCallEnded(_Fact):
@@ -469,7 +475,7 @@ Fact = (
     | SourceCited
     | SourcesLinked
     | CitationsGiven
-    | ProofGiven
+    | Annotated
     | ModelCallEnded
     | ModelCalled
     | MetadataGiven

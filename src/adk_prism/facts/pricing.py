@@ -14,13 +14,12 @@ from typing import Any
 import msgspec
 
 from adk_prism.errors import UsageError
-from adk_prism.facts.model_use import ModelUse
-from adk_prism.runlog.run_digest import Used
+from adk_prism.facts.event_actions import ModelUse
 
 _MILLION = 1_000_000
 _INSTEAD = {"cached": "input", "tool": "input", "reasoning": "output"}
 """Whose price a kind has that has none."""
-_KINDS = ("input", "output", *_INSTEAD)
+KINDS = ("input", "output", *_INSTEAD)
 _DIGITS = 9
 """Decimals of a cost: sums in floating point have more, which mean nothing."""
 
@@ -47,7 +46,7 @@ class Prices:
         # Cached tokens are part of the input.
         counts = {**tokens, "input": max(0, tokens.get("input", 0) - tokens.get("cached", 0))}
         total = 0.0
-        for kind in _KINDS:
+        for kind in KINDS:
             price = prices.get(kind, prices.get(_INSTEAD.get(kind, ""), None))
             if counts.get(kind) and price is None:
                 return None
@@ -59,7 +58,7 @@ def read_prices(text: bytes, name: str) -> Prices:
     """Read a price list. Raise `UsageError`, which says what is wrong in it; `name` is the file's."""
 
     def wrong(what: str) -> UsageError:
-        kinds = ", ".join(_KINDS)
+        kinds = ", ".join(KINDS)
         return UsageError(
             f"The price list {name} {what}. Expected JSON such as"
             ' {"my-model": {"input": 0.3, "output": 2.5}}: prices per million tokens of'
@@ -76,7 +75,7 @@ def read_prices(text: bytes, name: str) -> Prices:
         if not isinstance(prices, dict):
             raise wrong(f"has no prices for {model[:60]!r}")
         for kind, price in prices.items():
-            if kind not in _KINDS:
+            if kind not in KINDS:
                 raise wrong(f"has a price of {kind[:60]!r} for {model[:60]!r}")
             if type(price) not in (int, float) or not 0 <= price < math.inf:
                 raise wrong(f"has {str(price)[:60]!r} as a price for {model[:60]!r}")
@@ -125,15 +124,6 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
             return None
         total += cost
     return round(total, _DIGITS)
-
-
-def cost_of_used(used: Used, prices: Prices) -> float | None:
-    """Return what the model calls of a run cost, from its digest; None if a price is missing."""
-    return total_cost(
-        prices.cost(model, tokens)
-        for model, tokens in used.items()
-        if model or any(tokens.get(kind) for kind in _KINDS)
-    )
 
 
 def sum_of(calls: Iterable[ModelUse], prices: Prices) -> UsageSum:

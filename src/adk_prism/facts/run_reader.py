@@ -7,25 +7,26 @@ record, and so in every run that was not observed, they are inferred from the ev
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import assert_never
+from collections.abc import Callable, Sequence
+from typing import Protocol, assert_never
 
 from msgspec import structs
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.agent_text import AgentText
-from adk_prism.facts.annotator import Annotator
-from adk_prism.facts.calls.open_calls import OpenCall
-from adk_prism.facts.derived_nodes import DerivedNodes
+from adk_prism.facts.deltas import TextDeltas
+from adk_prism.facts.event_actions import AgentText
 from adk_prism.facts.event_reader import EventReader, unread_json
-from adk_prism.facts.json_value import read_object
-from adk_prism.facts.live_turns import NOTHING_SAID, Sign, Turns
 from adk_prism.facts.model import (
+    BlockBegan,
+    BlockEnded,
+    BlockGrew,
+    BlocksReplaced,
     CallAbandoned,
     CallDelegated,
     Fact,
     MessageBegan,
     MessageEnded,
+    ModelCallEnded,
     Nested,
     NodeBegan,
     NodeFinished,
@@ -33,11 +34,14 @@ from adk_prism.facts.model import (
     RunOver,
     TakenOver,
 )
-from adk_prism.facts.open_nodes import OpenNodes
-from adk_prism.facts.output_text import OutputText
-from adk_prism.facts.resume_repeats import Retries
-from adk_prism.facts.text_delta import TextDeltas
-from adk_prism.runlog.entry import (
+from adk_prism.facts.nodes import DerivedNodes, OpenNodes
+from adk_prism.facts.open_calls import OpenCall
+from adk_prism.facts.outcome import OutputText, Retries
+from adk_prism.facts.state import read_object
+from adk_prism.facts.transcripts import NOTHING_SAID, Sign, Turns
+from adk_prism.log.entry import (
+    DERIVED,
+    WARNINGS,
     AgentEvent,
     ApprovalAsked,
     ApprovalGiven,
@@ -52,6 +56,36 @@ from adk_prism.runlog.entry import (
     RunTakenOver,
     SpeakerInterrupted,
 )
+
+# ---------------------------------------------------------------------------
+# The interface of annotators: optional parts of a `Reader` that add facts to those of each entry.
+#
+# An annotator holds state for one run. It may only add facts, so every other fact is the same with
+# and without it; what only needs outcomes, calls or state reads with none.
+
+MakeAnnotator = Callable[[], "Annotator"]
+"""Makes an annotator for one reading of one run."""
+
+
+class Annotator(Protocol):
+    """Adds facts to the facts of one run."""
+
+    def feed(self, cursor: int, facts: Sequence[Fact], text: AgentText | None) -> list[Fact]:
+        """Return the facts to add to those of an entry. `text` is the whole text of its event."""
+        ...
+
+    def end(
+        self, cursor: int, facts: Sequence[Fact], cut_off: Sequence[AgentText], *, answered: bool
+    ) -> list[Fact]:
+        """Return the facts to add to those of the entry that ends the run.
+
+        `cut_off` are texts that were streamed and not completed. `answered` means that the run finished
+        and waits for nobody.
+        """
+        ...
+
+
+# ---------------------------------------------------------------------------
 
 OVER = "The session is over."
 """The reason that is given when a live run ends with an open question."""
@@ -160,14 +194,14 @@ class Reader:
     def _start(self, cursor: int, record: RunStarted) -> list[Fact]:
         continues = record.continues
         self._message = continues.message if continues else record.run
-        self._captured = record.derived
+        self._captured = DERIVED.read(record)
         self._nodes = DerivedNodes(record.agents)
         began = RunBegan(
             record.run,
             record.origin,
             record.agents,
             record.state,
-            record.derived,
+            DERIVED.read(record),
             record.live,
             _query(record),
         )
@@ -185,7 +219,7 @@ class Reader:
                 dict(continues.decisions) if continues else {},
                 _resumed(record),
                 list(record.rewound),
-                list(record.warnings),
+                list(WARNINGS.read(record)),
             ),
         ]
         if continues:
@@ -309,3 +343,84 @@ def _model_called(record: ModelCalled) -> fact.ModelCalled:
         error=record.error,
         kept=record.pieces is not None,
     )
+
+
+# ---------------------------------------------------------------------------
+# Only the facts that ADK stored, for outputs that cannot be corrected: a pipe, a file.
+#
+# Streamed facts are held until their model call is stored, together with all that follow, to keep the
+# order; replaced blocks are left out.
+
+_OF_A_BLOCK = (BlockBegan, BlockGrew, BlockEnded)
+
+
+class StoredFacts:
+    """Holds the facts of one run until they are final."""
+
+    def __init__(self) -> None:
+        self._held: list[Fact] = []
+        self._open: dict[str, str] = {}
+        """Blocks that may be replaced, and their model calls."""
+        self._ended: set[str] = set()
+        """Those of them that have ended."""
+        self._gone: set[str] = set()
+
+    def feed(self, facts: Sequence[Fact]) -> list[Fact]:
+        """Read the facts of an entry; return what is sure by now."""
+        for item in facts:
+            self._held.append(item)
+            self._take(item)
+        if self._open:
+            return []
+        sure, self._held = self._held, []
+        return [item for item in sure if not self._is_gone(item)]
+
+    def _take(self, item: Fact) -> None:
+        match item:
+            case BlockBegan():
+                self._open[item.block] = item.model_call
+            case BlockEnded():
+                if item.provisional or item.replaced:
+                    self._ended.add(item.block)
+                else:
+                    self._open.pop(item.block, None)
+            case BlocksReplaced():
+                self._gone.update(item.blocks)
+                self._settle(item.blocks)
+            case ModelCallEnded():
+                ended = [b for b in self._ended if self._open.get(b) == item.model_call]
+                self._settle(ended)
+            case RunOver():
+                self._open.clear()
+            case _:
+                pass  # says nothing of a block
+
+    def _settle(self, blocks: Sequence[str]) -> None:
+        for block in blocks:
+            self._open.pop(block, None)
+            self._ended.discard(block)
+
+    def _is_gone(self, item: Fact) -> bool:
+        if isinstance(item, _OF_A_BLOCK):
+            return item.block in self._gone
+        return isinstance(item, BlocksReplaced)
+
+
+# ---------------------------------------------------------------------------
+# Computes how a capture ended, which has no record of its end.
+
+
+class CaptureEnding:
+    """Reads the entries of a capture, and returns its end after the last one."""
+
+    def __init__(self) -> None:
+        self._reader = Reader()
+
+    def feed(self, entry: Entry) -> None:
+        """Read the next entry."""
+        self._reader.feed(entry)
+
+    def ended(self) -> RunEnded:
+        """Return the run's end."""
+        outcome, code = self._reader.outcome()
+        return RunEnded(outcome=outcome, code=code)

@@ -1,14 +1,10 @@
 """The FastAPI application, and its middleware in the order in which a request passes it.
 
-ResumeAddress       corrects the URL with which a chat client resumes
-TrackRequests       request id, access log, metrics
-Trace               an OpenTelemetry span, where spans are collected
+TrackRequests       request id, access log, metrics, an OpenTelemetry span
 Guard               Host, Origin, CORS
 ProblemEdge         turns exceptions into problem answers
-IdentifyMiddleware  who calls
-LimitMiddleware     how much one caller may have
-StartOnce           starts a mounted application with its first request
-BodyLimit           how large a request body may be
+IdentifyMiddleware  who calls, and how much callers may use
+BodyLimit           how large a body may be
 """
 
 from __future__ import annotations
@@ -16,49 +12,43 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI
+from google.adk.runners import Runner
 
-from adk_prism.diagnostics import Diagnostic, Report
-from adk_prism.pipeline.protocols import protocols as installed_protocols
-from adk_prism.server.configured_secrets import secrets_of
-from adk_prism.server.context import Context
-from adk_prism.server.data_folder import open_data_folder
-from adk_prism.server.guards.body_limit import BodyLimit, PathLimit
-from adk_prism.server.guards.chat_body import AGENT_PATH, CHAT_PATH
-from adk_prism.server.guards.host_and_origin import Guard
-from adk_prism.server.identity.callback import Authenticate
-from adk_prism.server.identity.identity import IdentifyMiddleware
-from adk_prism.server.identity.open_connections import OpenConnections
-from adk_prism.server.lifecycle import Lifecycle, StartOnce
-from adk_prism.server.limits.limit_middleware import LimitMiddleware
-from adk_prism.server.observability.observability import Observability, open_observability
-from adk_prism.server.observability.request_tracking import TrackRequests
-from adk_prism.server.observability.tracing import Trace
-from adk_prism.server.problem_format import RESPONSES
-from adk_prism.server.problems import ProblemEdge, add_problems
-from adk_prism.server.resume_url import ResumeAddress
-from adk_prism.server.routers import add_routes
-from adk_prism.server.routes import recorder, recordings
-from adk_prism.server.settings import Settings
-from adk_prism.server.settings.sources import read_settings
-from adk_prism.server.wiring import make_context
-from adk_prism.source.adk.a2a_server import require_a2a
-from adk_prism.source.adk_settings import set_default_model, set_features
-from adk_prism.source.apps import Apps
-from adk_prism.source.extra_plugins import load_plugins
-from adk_prism.source.remote.app import RemoteApp
-from adk_prism.source.services import (
+from adk_prism.adk.app_environment import load_plugins, set_default_model, set_features
+from adk_prism.adk.apps import Apps
+from adk_prism.adk.services import (
     Services,
     ServiceUris,
     check_services,
     close_services,
     open_services,
 )
-from adk_prism.source.tool_timeouts import ToolTimeouts
+from adk_prism.adk.tools import ToolTimeouts
+from adk_prism.errors import Diagnostic, PrismError, Report, cause_of
+from adk_prism.extension import Served, chosen
+from adk_prism.log.contract import RunLog
+from adk_prism.protocols.registry import protocols as installed_protocols
+from adk_prism.server.context import Context
+from adk_prism.server.data_folder import close_data_folder, open_data_folder, secrets_of
+from adk_prism.server.host_and_origin import Guard
+from adk_prism.server.identity.caller import OpenConnections
+from adk_prism.server.identity.identity import IdentifyMiddleware
+from adk_prism.server.identity.methods import Authenticate
+from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.server.limits.limit_middleware import LimitEnforcer
+from adk_prism.server.observability.observability import Observability, open_observability
+from adk_prism.server.observability.request_tracking import TrackRequests
+from adk_prism.server.problems import RESPONSES, ProblemEdge, add_problems
+from adk_prism.server.request_bodies import AGENT_PATH, CHAT_PATH, BodyLimit, PathLimit
+from adk_prism.server.routers import add_routes
+from adk_prism.server.settings import Settings
+from adk_prism.server.settings.sources import read_settings
+from adk_prism.server.wiring import make_context
 from adk_prism.version import VERSION
 
 
@@ -93,8 +83,6 @@ def build_app(
     uris = ServiceUris(
         sessions=settings.sessions, artifacts=settings.artifacts, memory=settings.memory
     )
-    if settings.a2a:
-        require_a2a()
     data = open_data_folder(settings, observability.report)
     set_default_model(settings.default_llm_model)
     set_features(enabled=settings.enable_features, disabled=settings.disable_features)
@@ -125,7 +113,8 @@ def _apps(
 ) -> Apps:
     """Return the apps of a folder and the remote ones; the bundled ones only where neither is named."""
     report = observability.report
-    remotes = remote_apps(settings, report)
+    extensions = chosen(settings.without).used.values()
+    remotes = [app for each in extensions if each.apps for app in each.apps(settings, report)]
     if folder is None and remotes:
         return Apps.of_runners({}, report=report, remotes=remotes)
     return Apps.of_folder(
@@ -145,13 +134,8 @@ def _apps(
 def _opened(context: Context) -> OpenConnections:
     """Return the open connections, which a link that is revoked here ends at once."""
     opened = OpenConnections(context.report)
-    context.links.on_revoked(lambda link: opened.end(f"link {link}"))
+    context.identity.links.on_revoked(lambda link: opened.end(f"link {link}"))
     return opened
-
-
-def remote_apps(settings: Settings, report: Report) -> list[RemoteApp]:
-    """Return the remote apps; nothing is connected yet."""
-    return [RemoteApp(remote, report) for remote in settings.remotes]
 
 
 def assemble(context: Context) -> FastAPI:
@@ -170,34 +154,56 @@ def assemble(context: Context) -> FastAPI:
     app.state.context = context
     for fault in installed_protocols().faults:
         context.report(Diagnostic(kind="protocol left out", detail=fault))
-    add_routes(app, context)
+    features = _features(context)
+    add_routes(app, context, features)
     add_problems(app, context.report, context.errors)
     # The last one added is met first.
     settings = context.settings
-    app.add_middleware(BodyLimit, limit=settings.body_limit, other=_path_limits(settings))
-    app.add_middleware(StartOnce, lifecycle=context.lifecycle)
-    limits = settings.limits(known=context.identity.required)
-    if any(limits):
-        refused, shared = context.metrics.refused, context.shared_limits
-        app.add_middleware(LimitMiddleware, limits=limits, refused=refused, shared=shared)
-    app.add_middleware(IdentifyMiddleware, identity=context.identity, opened=_opened(context))
+    start = context.lifecycle.start_for_request
+    paths = _path_limits(settings, features)
+    app.add_middleware(BodyLimit, limit=settings.body_limit, other=paths, start=start)
+    limits = LimitEnforcer(
+        context.limits.callers, context.metrics.refused, shared=context.limits.shared
+    )
+    app.add_middleware(
+        IdentifyMiddleware,
+        identity=context.identity,
+        opened=_opened(context),
+        limits=limits.counting,
+    )
     app.add_middleware(ProblemEdge, report=context.report, errors=context.errors)
     listens = context.observability.listens
     app.add_middleware(Guard, settings=settings, report=context.report, listens=listens)
-    app.add_middleware(Trace)
     app.add_middleware(TrackRequests, calls=context.observability.calls)
-    app.add_middleware(ResumeAddress)
     return app
 
 
-def _path_limits(settings: Settings) -> list[PathLimit]:
+def _features(context: Context) -> dict[str, Served]:
+    """Return what features add to a server, by name; one that fails is left out, and reported."""
+    extensions = chosen(context.settings.without)
+    for fault in extensions.faults:
+        context.report(Diagnostic(kind="feature left out", detail=fault))
+    features: dict[str, Served] = {}
+    for name, extension in extensions.used.items():
+        if not features.keys() >= set(extension.requires):
+            continue  # One that it needs was left out.
+        try:
+            features[name] = served = extension.serve(context) if extension.serve else Served()
+        except PrismError:  # The operator has to set something else.
+            raise
+        except Exception as error:  # Another package's code: the rest has to work.
+            context.report(Diagnostic(kind="feature left out", detail=name, cause=cause_of(error)))
+            continue
+        if served.observer is not None:
+            context.recording.observers.append(served.observer)
+    return features
+
+
+def _path_limits(settings: Settings, features: Mapping[str, Served]) -> list[PathLimit]:
     history = max(settings.history_limit, settings.body_limit)
+    uploads = [path for each in features.values() for path in each.upload_paths]
     return [
-        PathLimit(
-            re.compile(f"{recordings.PATH}|{recorder.PATH}"),
-            "--upload-limit",
-            settings.upload_limit,
-        ),
+        *(PathLimit(re.compile(path), "--upload-limit", settings.upload_limit) for path in uploads),
         PathLimit(CHAT_PATH, "--history-limit", history),
         PathLimit(AGENT_PATH, "--history-limit", history),
     ]
@@ -215,3 +221,56 @@ def lifespan_of(lifecycle: Lifecycle) -> Callable[[object], AbstractAsyncContext
             await lifecycle.stop()
 
     return lifespan
+
+
+# ---------------------------------------------------------------------------
+# adk-prism beside your own routes: the Runners of a host program, served under a prefix.
+#
+#     prism = Prism(runners={"support": runner})
+#     app = FastAPI(lifespan=prism.lifespan)
+#     app.mount("/agents", prism.asgi())
+#
+# Starlette does not run the lifespan of a mounted application. With `prism.lifespan` the host starts
+# and stops it; without, the first request starts it and the end of the process stops it.
+
+
+class Prism:
+    """A server for Runners that were built elsewhere; their services stay the host's to close."""
+
+    def __init__(
+        self,
+        runners: Mapping[str, Runner],
+        settings: Settings | None = None,
+        *,
+        log: RunLog | None = None,
+        report: Report | None = None,
+        authenticate: Authenticate | None = None,
+    ) -> None:
+        """Without `settings` the environment and pyproject.toml decide; `log` overrides theirs.
+
+        `authenticate` says who calls, e.g. from the host's own cookie; then everybody has to be known.
+        """
+        settings = settings or read_settings({}, os.environ, Path.cwd())
+        observability = open_observability(settings, secrets_of(settings), report)
+        if log is None:
+            close_data_folder(Path(settings.data_dir), observability.report)
+        lifecycle = Lifecycle(observability.report)
+        apps = Apps.of_runners(
+            runners,
+            report=observability.report,
+            tool_threads=settings.tool_threads,
+            tool_timeouts=ToolTimeouts(*settings.tool_timeouts),
+        )
+        self.context = make_context(
+            settings, apps, lifecycle, observability, log, authenticate=authenticate
+        )
+        self._app = assemble(self.context)
+        self._lifespan = lifespan_of(lifecycle)
+
+    def asgi(self) -> FastAPI:
+        """Return the application, to mount or to serve by itself."""
+        return self._app
+
+    def lifespan(self, app: object) -> AbstractAsyncContextManager[None]:
+        """Run the server while the host's application runs."""
+        return self._lifespan(app)

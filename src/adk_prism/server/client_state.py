@@ -14,12 +14,12 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from adk_prism.adk.apps import Apps
+from adk_prism.adk.redaction import state_json
+from adk_prism.adk.sessions import SHARED
 from adk_prism.errors import Forbidden, NotFound
-from adk_prism.facts.json_value import same_json
-from adk_prism.runlog.entry import Origin, Warned, to_raw
-from adk_prism.source.apps import Apps
-from adk_prism.source.redaction import state_json
-from adk_prism.source.sessions import SHARED
+from adk_prism.facts.state import same_json
+from adk_prism.log.entry import Origin, Warned, to_raw
 
 _RESERVED = (*SHARED, "_adk")
 SHOWN = 5

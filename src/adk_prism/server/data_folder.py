@@ -6,12 +6,15 @@ because those may be shared: only our own files in it are tightened, and the ope
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from adk_prism.diagnostics import Diagnostic, Report
-from adk_prism.errors import UsageError
-from adk_prism.runlog.private_files import below, make_folder, tighten
+from adk_prism.adk.secrets import Secrets, secret_values
+from adk_prism.adk.stream_redaction import RunRedaction
+from adk_prism.errors import Diagnostic, Report, UsageError
+from adk_prism.facts.pricing import Prices, read_prices
+from adk_prism.log.private_files import below, make_folder, tighten
 from adk_prism.server.settings import DATA_DIR, Settings
 
 _OURS = ("runs.db", "runs-links.db", "links.db", "sessions.db", "artifacts")
@@ -79,3 +82,38 @@ def _tell(report: Report, kind: str, paths: list[Path], what: str) -> None:
     named = ", ".join(str(path) for path in paths[:_SHOWN])
     more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
     report(Diagnostic(kind=kind, detail=f"{named}{more} {what}."))
+
+
+# ---------------------------------------------------------------------------
+# The secrets that the settings name: the same for a server and for `adk-prism run`.
+
+
+def secrets_of(settings: Settings) -> Secrets:
+    """Return what is secret in this process."""
+    urls = (settings.log, settings.sessions, settings.artifacts, settings.memory)
+    given = secret_values(os.environ, urls)
+    return Secrets({*given, *settings.secrets}, settings.redact, settings.reveal)
+
+
+def redaction_of_a_run(secrets: Secrets) -> RunRedaction:
+    """Return what redacts the records of a run, with what the environment has become since the start."""
+    secrets.learn_variables(os.environ)
+    return RunRedaction(secrets)
+
+
+# ---------------------------------------------------------------------------
+# The price list that the settings name.
+
+
+def prices_of(settings: Settings) -> Prices:
+    """Return the prices of models; none without a file. Raise `UsageError` for one that cannot be read."""
+    if not settings.prices:
+        return Prices()
+    try:
+        text = Path(settings.prices).read_bytes()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(
+            f"The price list {settings.prices} cannot be read: {reason}. Name another file with --prices."
+        ) from None
+    return read_prices(text, settings.prices)

@@ -11,16 +11,19 @@ Going down has two steps: *drain* (no new work; what runs may finish, within the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import Literal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
-from starlette.types import ASGIApp, Receive, Scope, Send
-
-from adk_prism.diagnostics import Diagnostic, Report, cause_of
-from adk_prism.errors import Draining
+from adk_prism.adk.internals.capabilities import switched_off
+from adk_prism.errors import Diagnostic, Draining, Report, cause_of
+from adk_prism.log.leases import Leases
+from adk_prism.runs.broadcast import Broadcaster
+from adk_prism.runs.runs import Runs
 from adk_prism.server.observability.request_tracking import CURRENT_REQUEST
-from adk_prism.source.adk.capabilities import switched_off
+from adk_prism.server.websocket import Sockets
+from adk_prism.voice.live_runs import LiveRuns
 
 Resource = Callable[[], AbstractAsyncContextManager[object]]
 Hook = Callable[[float], Awaitable[None]]
@@ -29,7 +32,7 @@ Phase = Literal["idle", "running", "draining", "stopped"]
 
 LAST_RESORT = 7.0
 """Seconds of the grace period kept for what does not end by itself: five to be asked to end
-(`pipeline.runs.CANCEL_GRACE`), one to write down that it did, and one for viewers to be sent it."""
+(`runs.runs.CANCEL_GRACE`), one to write down that it did, and one for viewers to be sent it."""
 
 SHORTEST_PATIENCE = 0.4
 """Share of a short grace period: as long again to be asked, and a fifth to write and to send."""
@@ -43,6 +46,7 @@ class Lifecycle:
         self._phase: Phase = "idle"
         self._resources: list[Resource] = []
         self._drains: list[Hook] = []
+        self._cuts: list[Callable[[], None]] = []
         self._held = AsyncExitStack()
         self._turn = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -59,6 +63,15 @@ class Lifecycle:
     def on_drain(self, hook: Hook) -> None:
         """Await a hook when the server goes down: to finish, hand over or end what runs."""
         self._drains.append(hook)
+
+    def on_cut(self, hook: Callable[[], None]) -> None:
+        """Call a hook when clients that wait or read are disconnected, because the server goes down."""
+        self._cuts.append(hook)
+
+    def cut(self) -> None:
+        """Disconnect clients that still wait or read."""
+        for hook in self._cuts:
+            hook()
 
     def check_open(self) -> None:
         """Raise `Draining` if the server takes no new work."""
@@ -86,6 +99,17 @@ class Lifecycle:
             self._phase, self._held, self._turn = "idle", AsyncExitStack(), asyncio.Lock()
         self._loop = loop
 
+    async def start_for_request(self) -> None:
+        """Start before the first request, where no lifespan did."""
+        if self.draining:
+            return
+        # What is started here outlives this request and does not belong to it.
+        token = CURRENT_REQUEST.set(None)
+        try:
+            await self.start()
+        finally:
+            CURRENT_REQUEST.reset(token)
+
     async def drain(self, grace: float) -> None:
         """Refuse new work and await the drain hooks, at most `grace` seconds."""
         self._phase = "draining"
@@ -103,19 +127,71 @@ class Lifecycle:
             await self._held.aclose()
 
 
-class StartOnce:
-    """Starts the server before its first request, where no lifespan did."""
+class Openable(Protocol):
+    """Something that is opened and closed."""
 
-    def __init__(self, app: ASGIApp, lifecycle: Lifecycle) -> None:
-        self._app = app
-        self._lifecycle = lifecycle
+    async def open(self) -> None:
+        """Get ready."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "lifespan" and not self._lifecycle.draining:
-            # What is started here outlives this request and does not belong to it.
-            token = CURRENT_REQUEST.set(None)
-            try:
-                await self._lifecycle.start()
-            finally:
-                CURRENT_REQUEST.reset(token)
-        await self._app(scope, receive, send)
+    async def close(self) -> None:
+        """Release what it holds."""
+
+
+@asynccontextmanager
+async def opened(part: Openable) -> AsyncIterator[None]:
+    """Open a part, and close it at the end: a resource for `Lifecycle.hold`."""
+    await part.open()
+    try:
+        yield
+    finally:
+        await part.close()
+
+
+# ---------------------------------------------------------------------------
+# What happens to streams, sockets and runs when the server goes down.
+#
+# A stream continues until its run ends or the grace period is over. It is cut early only where
+# another process that takes new work shares the run log: its client comes back there, and misses
+# nothing. A stream whose run ends while the server drains gets its end like any other.
+#
+# Live runs cannot be continued by another process. Where there is one, a client can begin again
+# there, so it is sent away at once; elsewhere it may talk on for as long as the grace period lasts.
+
+LAST_FRAMES = 1.0
+"""Seconds in which viewers may take the end of a run that was stopped; less of a short grace period."""
+LAST_FRAMES_SHARE = 0.4
+"""Of the time that runs had: with it, all steps fit into the grace period."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Ends the work of one server, in order."""
+
+    leases: Leases
+    runs: Runs
+    live: LiveRuns
+    broadcaster: Broadcaster
+    sockets: Sockets
+    lifecycle: Lifecycle
+
+    async def __call__(self, patience: float) -> None:
+        """Take no new runs; let runs end within `patience` seconds, then stop them or hand them over."""
+        self.runs.refuse_new()
+        has_others = await self.leases.has_others()
+        if has_others:
+            self.lifecycle.cut()
+        else:
+            self.sockets.close_idle()
+        until = asyncio.get_running_loop().time() + patience
+        try:
+            talking = self.live.drain(0.0 if has_others else patience)
+            await asyncio.gather(talking, self.runs.drain(patience))
+            await self._show_ends(until, patience)
+        finally:
+            self.lifecycle.cut()
+
+    async def _show_ends(self, until: float, patience: float) -> None:
+        """Wait for viewers of runs that have ended: they are owed the end."""
+        left = until - asyncio.get_running_loop().time()
+        seconds = max(left, min(LAST_FRAMES, patience * LAST_FRAMES_SHARE))
+        await asyncio.gather(self.broadcaster.finished(seconds), self.sockets.finished(seconds))

@@ -6,7 +6,9 @@ which state, tools and files may the request bring, was the same request sent be
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -15,6 +17,8 @@ from uuid import uuid4
 import msgspec
 from msgspec import Struct, structs
 
+from adk_prism.adk.apps import Apps
+from adk_prism.adk.client_tools import read_tools
 from adk_prism.commands import (
     ChangeState,
     ClientRequest,
@@ -24,22 +28,109 @@ from adk_prism.commands import (
     Submit,
     ids_of,
 )
-from adk_prism.errors import NotFound
-from adk_prism.pipeline.conversation import Conversations, Start
-from adk_prism.pipeline.session_locks import Policy
-from adk_prism.projection.contract import ProtocolSpec
-from adk_prism.runlog.entry import BroughtTool, Origin, RunId, Warned
+from adk_prism.errors import NotFound, Unprocessable, UsageError
+from adk_prism.log.contract import RunLog
+from adk_prism.log.entry import BroughtTool, Origin, RunId, RunStarted, Warned
+from adk_prism.protocols.contract import ProtocolSpec
+from adk_prism.runs.conversations import Conversations, Start
+from adk_prism.runs.recorder import REQUEST_DIGEST
+from adk_prism.runs.session_locks import Policy, SessionLocks
 from adk_prism.server.client_state import ClientState
-from adk_prism.server.files.resent_files import ResentFiles
-from adk_prism.server.guards.name_rules import check_session, check_user
-from adk_prism.server.idempotency import Idempotency
 from adk_prism.server.identity.caller import Caller, acting_user, spoken_user
-from adk_prism.server.left_runs import LeftRuns
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.observability.request_tracking import called_by
+from adk_prism.server.request_names import check_session, check_user
+from adk_prism.server.run_files import ResentFiles
 from adk_prism.server.settings import Settings
-from adk_prism.source.apps import Apps
-from adk_prism.source.client_tools import read_tools
+
+# ---------------------------------------------------------------------------
+# `Idempotency-Key`: the same key and body start one run, however often they are sent.
+#
+# The run's id is derived from the key and its scope, and the body's digest is in the run's first
+# record, so nothing has to be kept beside the log: it holds after a restart and as long as the run
+# does.
+
+LONGEST_KEY = 255
+
+Begin = Callable[[RunId | None, str], Awaitable[RunId]]
+"""Starts a run under the given id, with the given digest; with None, under an id of its own."""
+
+
+class Idempotency:
+    """Keys of one server."""
+
+    def __init__(self, log: RunLog, keys: SessionLocks | None = None) -> None:
+        """`keys` keeps requests with one key apart, in all processes that share the log."""
+        self._log = log
+        self._keys = keys or SessionLocks()
+
+    async def once(
+        self, key: str, scope: str, body: bytes, begin: Begin, *, digest: str = ""
+    ) -> RunId:
+        """Start a run, or return the one that this key started. Raise `Unprocessable` for another body.
+
+        `digest`: the SHA-256 of the body, where only a part of it was kept.
+        """
+        if not key:
+            return await begin(None, "")
+        if len(key) > LONGEST_KEY or not key.isprintable():
+            raise UsageError(f"Idempotency-Key must have 1 to {LONGEST_KEY} printable characters.")
+        named = hashlib.sha256(f"{scope}\0{key}".encode()).hexdigest()
+        run = RunId(f"run-{named[:32]}")
+        digest = digest or hashlib.sha256(body).hexdigest()
+        async with self._keys.held(Origin(app="", user="", session=run)):
+            known = await self._digest(run)
+            if known is None:
+                return await begin(run, digest)
+            if known != digest:
+                raise Unprocessable(
+                    "This Idempotency-Key, or run id, was used with another request."
+                )
+            return run
+
+    async def _digest(self, run: RunId) -> str | None:
+        try:
+            async with aclosing(self._log.read(run)) as batches:
+                async for batch in batches:
+                    head = batch[0].record
+                    return REQUEST_DIGEST.read(head) if isinstance(head, RunStarted) else None
+        except NotFound:
+            return None
+        return None
+
+
+# ---------------------------------------------------------------------------
+# Sessions whose run was left by the client that had started it through ADK's own routes.
+#
+# `adk api_server` ends a run when its client closes the connection: that is how ADK's clients stop
+# one. Here a run survives its client. So that the person can go on at once, the next message to the
+# session interrupts it.
+
+MOST = 10_000
+"""Sessions that are remembered: far more than are left within one run's time. Of a forgotten one, the next
+message is treated as the setting says."""
+
+
+class LeftRuns:
+    """Which sessions were left, in this process."""
+
+    def __init__(self) -> None:
+        self._origins: dict[Origin, None] = {}
+
+    def note(self, origin: Origin) -> None:
+        """Note that the client of a session's run has gone."""
+        self._origins[origin] = None
+        if len(self._origins) > MOST:
+            del self._origins[next(iter(self._origins))]
+
+    def take(self, origin: Origin) -> bool:
+        """Return whether a session was left, and forget it: another run is about to begin."""
+        was_left = origin in self._origins
+        self._origins.pop(origin, None)
+        return was_left
+
+
+# ---------------------------------------------------------------------------
 
 
 class Sent(Struct, frozen=True, kw_only=True):
@@ -173,7 +264,7 @@ def _tools_of_request(
 ) -> tuple[list[BroughtTool], list[Warned]]:
     """Return the tools that a request brings, and warnings about what of it is ignored.
 
-    An app lets clients bring tools with `client_tools("request")` (`source.client_tools`). What the agent is
+    An app lets clients bring tools with `client_tools("request")` (`adk.client_tools`). What the agent is
     instructed to do is up to the app: system messages and `system` of a body never reach the model. Raise
     `Unprocessable` for tools that cannot be used.
     """

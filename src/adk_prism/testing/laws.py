@@ -22,11 +22,11 @@ from typing import Literal, TypeVar
 
 from msgspec import Struct
 
-from adk_prism.pipeline.protocols import formats
-from adk_prism.pipeline.replay import replay
-from adk_prism.projection.contract import Fault, Format, Payload
-from adk_prism.runlog.entry import Entry, Position
-from adk_prism.transport.sse_encoder import encode
+from adk_prism.log.entry import Entry, Position
+from adk_prism.protocols.contract import Fault, Format, Payload
+from adk_prism.protocols.registry import formats
+from adk_prism.protocols.sse import encode
+from adk_prism.runs.project import replay
 
 Law = Literal["deterministic", "resumable", "prefix-stable", "balanced", "terminated"]
 

@@ -26,11 +26,10 @@ from adk_prism.errors import (
     Gone,
     LogError,
     NotFound,
-    TooLarge,
     UsageError,
 )
-from adk_prism.runlog.contract import Census, LogObserver, Retention, RunLog, TrimmedRun
-from adk_prism.runlog.entry import (
+from adk_prism.log.contract import LogObserver, Retention, RunLog, TrimmedRun
+from adk_prism.log.entry import (
     AgentEvent,
     ApprovalAsked,
     ApprovalGiven,
@@ -50,8 +49,6 @@ from adk_prism.runlog.entry import (
     SpeakerInterrupted,
     pack,
 )
-from adk_prism.runlog.notes import NOTE_BYTES, OWNER_NOTES, NoteOwner
-from adk_prism.testing.runlog_search import SEARCH_CHECKS
 from adk_prism.testing.runlog_steps import (
     END,
     EVERYTHING,
@@ -355,141 +352,6 @@ async def unknown_runs_are_not_found(store: Store) -> None:
         assert await log.list() == []
 
 
-# --------------------------------------------------------------------------- pieces
-
-
-async def pieces_are_kept_once_per_session(store: Store) -> None:
-    """Equal texts of a session have one number, whichever of its runs puts them; numbers are found again."""
-    elsewhere = structs.replace(ORIGIN, session="another")
-    long = b'"' + b"long " * 500 + b'"'
-    async with opened(store) as log:
-        await log.append(RUN, [start()])
-        await log.append(OTHER, [start(OTHER)])
-        await log.append(RunId("run-3"), [start(RunId("run-3"), elsewhere)])
-        one, two, again = await log.put_pieces(RUN, [b'"one"', long, b'"one"'])
-        assert one == again != two
-        assert 0 not in (one, two)
-        assert await log.put_pieces(OTHER, [long, b'"three"', b'"one"']) != [0, 0, 0]
-        assert (await log.put_pieces(OTHER, [long, b'"one"'])) == [two, one]
-        assert await log.get_pieces(OTHER, [one, two, 10**12]) == {one: b'"one"', two: long}
-        assert await log.get_pieces(RunId("run-3"), [one, two]) == {}
-        (apart,) = await log.put_pieces(RunId("run-3"), [b'"one"'])
-        assert apart not in (one, two)
-        assert await log.put_pieces(RUN, []) == []
-        await refused(NotFound, log.put_pieces(RunId("none"), [b"1"]))
-        await refused(NotFound, log.get_pieces(RunId("none"), [one]))
-        for run in (RUN, OTHER, RunId("run-3")):
-            await log.append(run, [END])
-            await log.commit(run)
-    if store.durable:
-        async with opened(store) as log:
-            assert await log.get_pieces(RUN, [one, two]) == {one: b'"one"', two: long}
-
-
-async def pieces_are_redacted(store: Store) -> None:
-    """The attached redaction is given every piece before it is kept."""
-    async with opened(store) as log:
-        log.attach(redact=lambda _, payload: payload.replace(b"the-secret", b"[redacted]"))
-        await log.append(RUN, [start()])
-        (number,) = await log.put_pieces(RUN, [b'"the-secret"'])
-        assert await log.get_pieces(RUN, [number]) == {number: b'"[redacted]"'}
-
-
-async def pieces_go_with_the_last_run_of_their_session(store: Store) -> None:
-    """Trimming or deleting the last run of a session removes its pieces, and no number is used again."""
-    async with opened(store) as log:
-        await log.append(RUN, [start()])
-        await log.append(OTHER, [start(OTHER)])
-        (number,) = await log.put_pieces(RUN, [b'"one"'])
-        await log.append(RUN, [END])
-        await log.commit(RUN)
-        assert (await log.summary(RUN)).bytes > sum(
-            len(payload) for _, payload in packed(await collect(log))
-        )
-        assert await log.trim(EVERYTHING, LATER) == [RUN]
-        await refused(Gone, log.put_pieces(RUN, [b'"one"']))
-        assert await log.get_pieces(OTHER, [number]) == {number: b'"one"'}
-        await log.delete_session(ORIGIN)
-        await refused(Gone, log.get_pieces(OTHER, [number]))
-        last = RunId("run-3")
-        await log.append(last, [start(last)])
-        assert await log.get_pieces(last, [number]) == {}
-        (new,) = await log.put_pieces(last, [b'"one"'])
-        assert new > number
-
-
-# --------------------------------------------------------------------------- notes
-
-
-async def the_last_note_counts(store: Store) -> None:
-    """A note replaces an earlier one of its owner, kind and key; owners are kept apart; redaction applies."""
-    run: NoteOwner = RUN
-    async with opened(store) as log:
-        log.attach(redact=lambda _, payload: payload.replace(b"the-secret", b"[redacted]"))
-        await log.append(RUN, [start()])
-        first = await log.put_note(RUN, "score", AWKWARD, b"1")
-        await log.put_note(RUN, "score", "a", b'{"of":"the-secret"}')
-        await log.put_note(ORIGIN, "name", "", b'"A"')
-        again = await log.put_note(RUN, "score", AWKWARD, b"2")
-        assert again.time >= first.time > 0
-        found = await log.notes([RUN, ORIGIN, OTHER])
-        assert set(found) == {RUN, ORIGIN}
-        assert [(n.key, n.value) for n in found[run]] == [
-            ("a", b'{"of":"[redacted]"}'),
-            (AWKWARD, b"2"),
-        ]
-        await log.delete_note(RUN, "score", "a")
-        await log.delete_note(RUN, "score", "a")
-        await log.delete_note(RUN, "other", AWKWARD)
-        assert await log.noted("name") == [ORIGIN]
-        assert await log.noted("score") == []
-    if store.durable:
-        async with opened(store) as log:
-            found = await log.notes([ORIGIN, RUN])
-            assert found[run] == [again]
-            assert [(n.kind, n.value) for n in found[ORIGIN]] == [("name", b'"A"')]
-
-
-async def notes_are_bounded(store: Store) -> None:
-    """A large note, one too many, and one of a run that is not there are refused, and change nothing."""
-    async with opened(store) as log:
-        await log.append(RUN, [start()])
-        await refused(TooLarge, log.put_note(RUN, "k", "k", b"1" * (NOTE_BYTES + 1)))
-        await refused(UsageError, log.put_note(RUN, "k", "\ud800", b"1"))
-        await refused(UsageError, log.put_note(RUN, "k", "k" * 10_000, b"1"))
-        await refused(NotFound, log.put_note(OTHER, "k", "k", b"1"))
-        for number in range(OWNER_NOTES):
-            await log.put_note(RUN, "k", str(number), b"1")
-        await refused(Conflict, log.put_note(RUN, "k", "more", b"1"))
-        await log.put_note(RUN, "k", "0", b"2")
-        assert len((await log.notes([RUN]))[RUN]) == OWNER_NOTES
-
-
-async def notes_go_with_their_owners(store: Store) -> None:
-    """Those of a run go with it, those of a session with its last run, or when it is deleted."""
-    empty = structs.replace(ORIGIN, session="without runs")
-    async with opened(store) as log:
-        await log.append(RUN, [start()])
-        await log.append(OTHER, [start(OTHER)])
-        for owner in (RUN, OTHER, ORIGIN, empty):
-            await log.put_note(owner, "k", "k", b"1")
-        await log.put_note(empty, "removed", "k", b"1")
-        await log.delete_note(empty, "removed", "k")
-        await log.append(RUN, [END])
-        await log.commit(RUN)
-        assert await log.trim(EVERYTHING, LATER) == [RUN]
-        await refused(Gone, log.put_note(RUN, "k", "k", b"1"))
-        assert set(await log.notes([RUN, OTHER, ORIGIN, empty])) == {OTHER, ORIGIN, empty}
-        await log.append(OTHER, [END])
-        await log.commit(OTHER)
-        assert await log.trim(EVERYTHING, LATER) == [OTHER]
-        assert set(await log.notes([RUN, OTHER, ORIGIN, empty])) == {empty}
-        assert await log.noted("k") == [empty]
-        await log.delete_session(empty)
-        assert await log.notes([RUN, OTHER, ORIGIN, empty]) == {}
-        assert await log.noted("k") == await log.noted("removed") == []
-
-
 # --------------------------------------------------------------------------- what may be appended
 
 
@@ -643,7 +505,7 @@ async def what_is_too_much_goes_from_who_has_most(store: Store) -> None:
 
 
 async def only_so_many_go_for_their_age(store: Store) -> None:
-    """A bound holds for what is old; what is too much goes all the same. Ended runs are counted."""
+    """A bound holds for what is old; what is too much goes all the same."""
     async with opened(store) as log:
         for number in range(4):
             run = RunId(f"{RUN}-{number}")
@@ -652,14 +514,11 @@ async def only_so_many_go_for_their_age(store: Store) -> None:
         await log.append(RUN, [start()])
         await log.commit(RUN)
         await log.probe()
-        assert await log.census(LATER) == Census(ended=4, old=4)
-        assert await log.census(0) == Census(ended=4, old=0)
         bounded = structs.replace(EVERYTHING, max_bytes=2**40, most_aged=1)
         assert list(await log.trim(bounded, LATER)) == [f"{RUN}-0"]
         assert list(await log.trim(structs.replace(bounded, most_aged=0), LATER)) == []
         full = Retention(max_age=2 * LATER, max_bytes=0, most_aged=0)
         assert len(await log.trim(full, LATER)) == 3
-        assert await log.census(LATER) == Census(ended=0, old=0)
 
 
 async def what_was_trimmed_is_gone(store: Store) -> None:
@@ -708,14 +567,14 @@ async def deleting_a_session_takes_all_its_runs(store: Store) -> None:
         await log.commit(RUN)
         await log.append(RUN, [event(1)])
         nobody = Origin(app="app", user="", session="")
-        assert list(await log.delete_session(nobody)) == []
-        assert list(await log.delete_session(ORIGIN)) == [ended, RUN]
+        assert list(await log.delete(nobody)) == []
+        assert list(await log.delete(ORIGIN)) == [ended, RUN]
         await refused(Gone, follower)
         await refused(Gone, log.append(RUN, [event(2)]))
         await refused(Gone, collect(log, ended))
         await refused(Gone, log.summary(RUN))
         assert [found.run for found in await log.list()] == [OTHER]
-        assert list(await log.delete_session(ORIGIN)) == []
+        assert list(await log.delete(ORIGIN)) == []
 
 
 # --------------------------------------------------------------------------- closing, opening again
@@ -736,7 +595,7 @@ async def closing_ends_followers(store: Store) -> None:
         await refused(LogError, log.summary(RUN))
         await refused(LogError, log.list())
         await refused(LogError, log.trim(EVERYTHING, LATER))
-        await refused(LogError, log.delete_session(ORIGIN))
+        await refused(LogError, log.delete(ORIGIN))
 
 
 async def a_durable_log_goes_on_where_it_was(store: Store) -> None:
@@ -774,12 +633,6 @@ CHECKS: Sequence[Check] = (
     an_observer_hears_of_writes_commits_and_followers,
     a_burst_is_kept_whole,
     what_happened_elsewhere_keeps_its_times,
-    pieces_are_kept_once_per_session,
-    pieces_are_redacted,
-    pieces_go_with_the_last_run_of_their_session,
-    the_last_note_counts,
-    notes_are_bounded,
-    notes_go_with_their_owners,
     reading_goes_on_after_any_cursor,
     a_follower_sees_no_seam,
     a_follower_is_given_entries_as_they_come,
@@ -801,6 +654,5 @@ CHECKS: Sequence[Check] = (
     deleting_a_session_takes_all_its_runs,
     closing_ends_followers,
     a_durable_log_goes_on_where_it_was,
-    *SEARCH_CHECKS,
 )
 """Every check, in the order of the contract's promises."""

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from adk_prism.errors import BadPosition, Conflict, Fenced, Gone, NotFound, PrismError
-from adk_prism.runlog.contract import Receipt, Retention, RunLog
-from adk_prism.runlog.entry import (
+from adk_prism.log.contract import Receipt, Retention, RunLog
+from adk_prism.log.entry import (
     AgentEvent,
     Entry,
     Origin,
@@ -171,7 +171,7 @@ class _RunLogMachine(RuleBasedStateMachine):
     @rule(origin=_ORIGINS)
     def delete_session(self, origin: Origin) -> None:
         going = [run for run, known in self._kept() if known.origin == origin]
-        assert list(self._run(self._log.delete_session(origin))) == going
+        assert list(self._run(self._log.delete(origin))) == going
         for run in going:
             self._model[run].removed = True
 

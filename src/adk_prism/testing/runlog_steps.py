@@ -12,8 +12,8 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Protocol
 
 from adk_prism.errors import PrismError
-from adk_prism.runlog.contract import Retention, RunLog
-from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunEnded, RunId, RunStarted, pack
+from adk_prism.log.contract import Retention, RunLog
+from adk_prism.log.entry import AgentEvent, Entry, Origin, RunEnded, RunId, RunStarted, pack
 
 PATIENCE = 10.0
 """Seconds until a reader that should have been woken counts as forgotten. Nothing sleeps that long

@@ -23,8 +23,8 @@ from tests.loopback_gemini import Json, chunk, serve_gemini
 from tests.stage import SESSION, USER, Stage, Take
 
 import adk_prism_apps
-from adk_prism.pipeline.protocols import protocol
-from adk_prism.view.film import fold
+from adk_prism.features.page.film import fold
+from adk_prism.protocols.registry import protocol
 from adk_prism_apps.recovery.agent import recovery_app
 from adk_prism_apps.recovery.agent_names import SPECIALISTS
 

@@ -9,13 +9,13 @@ from typing import Any
 import pydantic
 from tests.fuzz.target import Target, as_json, split
 
+from adk_prism.adk.request import checked_message
 from adk_prism.errors import UsageError
-from adk_prism.pipeline.conversation import read_content
-from adk_prism.runlog.entry import to_raw
-from adk_prism.server.adk import adk_models
-from adk_prism.server.guards.strict_body import parse_body
-from adk_prism.server.routes.adk_run import RunAgentRequest
-from adk_prism.source.request import checked_message
+from adk_prism.log.entry import to_raw
+from adk_prism.protocols.adk import sessions as adk_models
+from adk_prism.protocols.adk.routes import RunAgentRequest
+from adk_prism.runs.conversations import read_content
+from adk_prism.server.request_bodies import parse_body
 
 _ADK_WORDS = (
     "appName userId sessionId newMessage streaming stateDelta invocationId customMetadata role user parts"

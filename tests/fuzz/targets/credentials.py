@@ -15,10 +15,8 @@ from tests.fuzz.target import Target, as_text, split
 
 from adk_prism.errors import NoIdentity, Unauthorized, UsageError
 from adk_prism.server.identity.caller import Principal
-from adk_prism.server.identity.credentials import bearer
-from adk_prism.server.identity.share_links import ShareLinks
-from adk_prism.server.identity.tickets import Tickets
-from adk_prism.server.identity.token_file import TokenFile
+from adk_prism.server.identity.methods import TokenFile, bearer
+from adk_prism.server.identity.share_links import ShareLinks, Tickets
 from adk_prism.server.identity.web_token import Rules, WebTokens
 
 

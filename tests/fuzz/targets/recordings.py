@@ -12,16 +12,15 @@ from typing import Any
 from tests.fuzz.grown import grown
 from tests.fuzz.target import Target, split
 
+from adk_prism.adk.recording_file import read_part
 from adk_prism.errors import SourceError
 from adk_prism.facts.run_reader import Reader
-from adk_prism.pipeline.entry_detail import EntryDetailReader
-from adk_prism.pipeline.protocols import protocol
-from adk_prism.pipeline.uploaded_runs import cleaned, read_upload
-from adk_prism.projection.ai_sdk.user_message import user_message
-from adk_prism.runlog.entry import RunStarted
-from adk_prism.source.recording_file import read_part
-from adk_prism.view.document import encode
-from adk_prism.view.film import Film
+from adk_prism.features.captures.uploads import cleaned, read_upload
+from adk_prism.features.page.entry_detail import EntryDetailReader
+from adk_prism.features.page.film import Film, encode
+from adk_prism.log.entry import RunStarted
+from adk_prism.protocols.ai_sdk.requests import user_message
+from adk_prism.protocols.registry import protocol
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 SHORT = 5_000

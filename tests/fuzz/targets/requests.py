@@ -10,11 +10,11 @@ from tests.fuzz.target import Target, as_json
 
 from adk_prism.commands import Answer
 from adk_prism.errors import UsageError
-from adk_prism.facts.json_value import same_json
-from adk_prism.projection.adk.requests import read_request as read_adk
-from adk_prism.projection.ai_sdk.requests import read_request
-from adk_prism.projection.studio.requests import read_request as read_studio
-from adk_prism.server.guards.strict_body import parse_body
+from adk_prism.facts.state import same_json
+from adk_prism.protocols.adk.projection import read_request as read_adk
+from adk_prism.protocols.ai_sdk.requests import read_request
+from adk_prism.protocols.studio.requests import read_request as read_studio
+from adk_prism.server.request_bodies import parse_body
 
 WORDS = (
     "id userId messages message role user assistant parts type text content file url mediaType filename"

@@ -12,9 +12,9 @@ import sys
 from typing import Any
 
 from google.genai import types
+from tests.adk.scripted import Scripted
 from tests.security.files.references import FOLDER, REFUSED
 from tests.server.staged import agent, staging
-from tests.source.scripted import Scripted
 
 WATCHED = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto")
 

@@ -15,7 +15,7 @@ import pytest
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
-from tests.live.served import Served, served
+from tests.adk.scripted import Scripted
 from tests.patience import PATIENCE
 from tests.security.files.emulator import (
     TOKEN,
@@ -27,14 +27,17 @@ from tests.security.files.emulator import (
 from tests.security.files.references import FOLDER, OWN, REFUSED
 from tests.security.people import ANN, BOB, headers, said, token_file
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
-from tests.source.scripted import Scripted
+from tests.voice.served import Served, served
 
 from adk_prism.errors import UsageError
-from adk_prism.runlog.entry import AgentEvent, Origin, RunEnded, RunId, RunStarted
-from adk_prism.server.files import cloud_storage
-from adk_prism.server.files.access_token import DefaultCredentials
-from adk_prism.server.files.cloud_storage import CloudStorage
-from adk_prism.server.files.gcs_locations import AllowedLocations, GcsLocation
+from adk_prism.log.entry import AgentEvent, Origin, RunEnded, RunId, RunStarted
+from adk_prism.server import cloud_storage
+from adk_prism.server.cloud_storage import (
+    AllowedLocations,
+    CloudStorage,
+    DefaultCredentials,
+    GcsLocation,
+)
 from adk_prism.server.settings import Settings
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40

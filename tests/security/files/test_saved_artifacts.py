@@ -10,9 +10,9 @@ import httpx
 import pytest
 from google.adk.tools.tool_context import ToolContext
 from google.genai import types
+from tests.adk.scripted import Scripted, call
 from tests.security.people import ANN, BOB, headers, token_file
 from tests.server.staged import APP, USER, Stage, agent, staging
-from tests.source.scripted import Scripted, call
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]")
 

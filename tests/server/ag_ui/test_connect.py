@@ -6,13 +6,13 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.adk.scripted import Scripted, call
 from tests.patience import PATIENCE
 from tests.server.ag_ui.test_interrupts import FIRST, cashier
 from tests.server.ag_ui.thread import Thread, events, interrupts, of_type, run_input, text_of, user
 from tests.server.staged import APP, Stage, agent, staging
-from tests.source.scripted import Scripted, call
 
-from adk_prism.server.ag_ui import thread_past
+from adk_prism.protocols.ag_ui import routes as thread_past
 
 Json = dict[str, Any]
 CONNECT = f"/api/ag-ui/{APP}/connect"
@@ -32,7 +32,7 @@ def shown(found: list[Json]) -> list[tuple[str, str]]:
 async def watched(stage: Stage, viewers: int) -> None:
     """Wait until so many follow the run that is on."""
     async with asyncio.timeout(PATIENCE):
-        while stage.context.broadcaster.viewers()["ag-ui"] < viewers:  # noqa: ASYNC110 - nobody tells
+        while stage.context.streams.broadcaster.viewers()["ag-ui"] < viewers:  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.01)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.adk.scripted import Scripted, call
 from tests.security.test_redaction import CANARY, ask_for_credential
 from tests.server.ag_ui.thread import Thread, events, interrupts, resolved, user
 from tests.server.staged import APP, SESSION, agent, staging
-from tests.source.scripted import Scripted, call
 
-from adk_prism.runlog.entry import pack
+from adk_prism.log.entry import pack
 
 Json = dict[str, Any]
 

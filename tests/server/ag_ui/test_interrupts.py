@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from google.adk.tools import LongRunningFunctionTool
 from google.adk.tools.function_tool import FunctionTool
+from tests.adk.scripted import Scripted, call
 from tests.server.ag_ui.thread import (
     Thread,
     cancelled,
@@ -23,7 +24,6 @@ from tests.server.ag_ui.thread import (
 from tests.server.staged import Stage, agent, staging
 from tests.server.test_input_answers import Guests, booking
 from tests.server.test_payloads import office
-from tests.source.scripted import Scripted, call
 
 Json = dict[str, Any]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from google.adk.agents import LlmAgent
 from google.adk.tools import LongRunningFunctionTool
+from tests.adk.scripted import Scripted, call
 from tests.server.ag_ui.thread import (
     Thread,
     customs,
@@ -19,7 +20,6 @@ from tests.server.ag_ui.thread import (
     user,
 )
 from tests.server.staged import APP, SESSION, Stage, agent, staging
-from tests.source.scripted import Scripted, call
 
 from adk_prism import client_state, client_tools
 

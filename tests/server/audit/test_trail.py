@@ -12,19 +12,18 @@ from typing import Any
 import httpx
 import pytest
 from google.adk.tools import FunctionTool
-from tests.live.agent import TOOLS, script
-from tests.live.served import served
-from tests.live.stage import runner_of, scripted_agent
+from tests.adk.scripted import Scripted, call
 from tests.patience import PATIENCE
 from tests.security.people import ANN, BOB, ROOT, SECRET, headers, house, token_file
 from tests.server.staged import APP, Stage, agent, staging
-from tests.source.scripted import Scripted, call
+from tests.voice.agent import TOOLS, script
+from tests.voice.served import served
+from tests.voice.stage import runner_of, scripted_agent
 
 from adk_prism.errors import LogError
-from adk_prism.pipeline.audit_actions import AuditedAction
-from adk_prism.runlog.entry import Origin, RunStarted
-from adk_prism.server.observability.audit.audit_log import AuditLog, open_audit_log
-from adk_prism.server.observability.audit.rotating_file import RotatingFile
+from adk_prism.log.entry import Origin, RunStarted
+from adk_prism.runs.session_log import AuditedAction
+from adk_prism.server.observability.observability import AuditLog, RotatingFile, open_audit_log
 
 Json = dict[str, Any]
 pytestmark = [

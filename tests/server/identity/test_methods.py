@@ -13,24 +13,25 @@ import httpx
 import pytest
 from msgspec import structs
 from starlette.requests import HTTPConnection
+from tests.adk.scripted import Scripted
 from tests.server.staged import APP, agent, staging
-from tests.source.scripted import Scripted
 
 from adk_prism.errors import NoIdentity, TooMany, Unauthorized, UsageError
-from adk_prism.runlog.entry import RunId
-from adk_prism.server.guards.forwarded_headers import TrustedProxies
+from adk_prism.log.entry import RunId
 from adk_prism.server.identity import Principal
-from adk_prism.server.identity.callback import Callback, load
-from adk_prism.server.identity.proxy_header import PEER_KEY, ProxyHeader
-from adk_prism.server.identity.share_links import ShareLinks, file_of
-from adk_prism.server.identity.tickets import (
-    LIFETIME,
+from adk_prism.server.identity.methods import LOOK_EVERY, Callback, ProxyHeader, TokenFile, load
+from adk_prism.server.identity.share_links import (
     MOST_OF_A_USER,
+    ShareLinks,
     Tickets,
+    file_of,
     place_of,
     place_of_url,
 )
-from adk_prism.server.identity.token_file import LOOK_EVERY, TokenFile
+from adk_prism.server.identity.share_links import (
+    TICKET_LIFETIME as LIFETIME,
+)
+from adk_prism.server.proxies import PEER_KEY, TrustedProxies
 from adk_prism.server.settings import Settings
 
 Headers = list[tuple[bytes, bytes]]
@@ -121,7 +122,7 @@ async def test_a_token_is_revoked_by_taking_it_out(
 ) -> None:
     """Within a second; and while the file is broken nobody is let in."""
     now = [100.0]
-    monkeypatch.setattr("adk_prism.server.identity.token_file.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("adk_prism.server.identity.methods.time.monotonic", lambda: now[0])
     file = write(tmp_path, {"one": "ann", "two": "bob"})
     tokens = TokenFile(file)
     file.write_text(json.dumps({"two": "bob"}))
@@ -245,7 +246,7 @@ async def test_a_page_that_was_not_built_names_no_app_to_strangers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The plain page lists the apps for those who are known."""
-    monkeypatch.setattr("adk_prism.server.web_page.built", lambda: False)
+    monkeypatch.setattr("adk_prism.features.page.web_page.built", lambda: False)
     tokens = str(write(tmp_path, {"one": "ann"}))
     async with staging(agent(Scripted()), tokens=tokens) as stage:
         listed = f"<li><code>{APP}</code></li>"
@@ -262,7 +263,9 @@ async def test_a_caller_is_told_who_it_is(tmp_path: Path) -> None:
             assert (told.json()["user"], told.json()["admin"]) == expected
         assert (await stage.client.get("/api/me")).status_code == 401
     async with staging(agent(Scripted())) as stage:
-        assert (await stage.client.get("/api/me")).json() == {"user": None, "admin": False}
+        shown = (await stage.client.get("/api/me")).json()
+        assert (shown["user"], shown["admin"]) == (None, False)
+        assert "search" in shown["features"]
 
 
 # --------------------------------------------------------------------------- settings

@@ -16,10 +16,9 @@ from starlette.requests import HTTPConnection
 from tests.server.identity.provider import AUDIENCE, Provider, providing
 
 from adk_prism.errors import NoIdentity, Unauthorized
-from adk_prism.server.identity import key_set
+from adk_prism.server.identity import web_token
 from adk_prism.server.identity.caller import Principal
-from adk_prism.server.identity.key_set import ProviderKeys
-from adk_prism.server.identity.web_token import LEEWAY, Rules, WebTokens
+from adk_prism.server.identity.web_token import LEEWAY, ProviderKeys, Rules, WebTokens
 
 Json = dict[str, Any]
 STRANGER = RSAKey.generate_key(2048, {"kid": "first"}, private=True)
@@ -181,7 +180,7 @@ async def test_keys_are_fetched_once_and_again_when_they_rotate(provider: Provid
         with pytest.raises(Unauthorized):
             await known(sent(provider.token()))
     assert provider.asked == []
-    clock.now += key_set.SHORTEST
+    clock.now += web_token.SHORTEST
     assert await known(sent(provider.token()))
     for _ in range(5):
         with pytest.raises(Unauthorized):
@@ -196,9 +195,9 @@ async def test_known_keys_serve_while_the_provider_is_down(provider: Provider) -
     known = WebTokens(rules, ProviderKeys(provider.url, clock=clock))
     assert await known(sent(provider.token()))
     provider.is_up = False
-    clock.now += key_set.STALE - 1
+    clock.now += web_token.STALE - 1
     assert await known(sent(provider.token()))
-    clock.now += key_set.SHORTEST
+    clock.now += web_token.SHORTEST
     with pytest.raises(NoIdentity):
         await known(sent(provider.token()))
     unknown = WebTokens(rules, ProviderKeys(provider.url, clock=clock))

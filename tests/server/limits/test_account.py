@@ -5,9 +5,14 @@ from __future__ import annotations
 import pytest
 
 from adk_prism.errors import TooMany
-from adk_prism.server.limits.caller_limits import NONE, USUAL, CallerLimits
-from adk_prism.server.limits.caller_usage import BURST, UsageByCaller
-from adk_prism.server.limits.token_bucket import TokenBucket
+from adk_prism.server.limits.caller_limits import (
+    BURST,
+    NONE,
+    USUAL,
+    CallerLimits,
+    TokenBucket,
+    UsageByCaller,
+)
 from adk_prism.server.settings import Settings
 
 

@@ -15,11 +15,11 @@ import pytest
 from google.adk.agents import LlmAgent
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
-from tests.live.served import Served, served
-from tests.live.stage import runner_of, scripted_agent
+from tests.adk.scripted import Scripted
 from tests.patience import PATIENCE
 from tests.security.people import ANN, headers, token_file
-from tests.source.scripted import Scripted
+from tests.voice.served import Served, served
+from tests.voice.stage import runner_of, scripted_agent
 from websockets.asyncio.client import connect
 
 from adk_prism.models import say

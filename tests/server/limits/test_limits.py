@@ -15,18 +15,17 @@ import pytest
 from google.adk.agents import LlmAgent
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
-from tests.live.served import Served, served
+from starlette.types import Message
+from tests.adk.scripted import Scripted
 from tests.patience import PATIENCE
 from tests.security.people import ANN, BOB, headers, token_file
-from tests.source.scripted import Scripted
+from tests.voice.served import Served, served
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from adk_prism.runlog.entry import RunId
-from adk_prism.server.app import create_app
-from adk_prism.server.limits.caller_usage import BURST
-from adk_prism.server.limits.limit_middleware import LimitMiddleware
-from adk_prism.server.settings import Settings
+from adk_prism.log.entry import RunId
+from adk_prism.server.limits.caller_limits import BURST, NONE
+from adk_prism.server.limits.limit_middleware import LimitEnforcer
 
 JSON = {"accept": "application/json"}
 
@@ -218,7 +217,15 @@ async def test_orphans_end_and_leave_nothing(tmp_path: Path) -> None:
         assert {run["outcome"] for run in listed} == {"failed"}
 
 
-def test_without_limits_nothing_stands_in_the_way() -> None:
-    """A developer's server has no such layer at all."""
-    app = create_app(None, Settings(log="memory:", sessions="memory://", artifacts="memory://"))
-    assert LimitMiddleware not in [middleware.cls for middleware in app.user_middleware]
+async def test_without_limits_nothing_stands_in_the_way() -> None:
+    """A developer's server counts nothing: messages pass as they are."""
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        raise AssertionError("nothing is sent")
+
+    limits = LimitEnforcer(NONE, lambda *_: None)
+    async with limits.counting({"type": "http"}, receive, send) as passed:
+        assert passed == (receive, send)

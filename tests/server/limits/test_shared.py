@@ -9,17 +9,17 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.adk.scripted import Scripted
 from tests.cluster.stage import replica
+from tests.log.stores import cluster
 from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
-from tests.runlog.stores import cluster
 from tests.server.staged import APP, Stage, agent
-from tests.source.scripted import Scripted
 
 from adk_prism.errors import LogError
-from adk_prism.runlog.redis import usage_counters
-from adk_prism.runlog.redis.usage_counters import RedisUsageCounters
-from adk_prism.runlog.usage_counters import LimitCheck, Member, UsageLimits
+from adk_prism.log.contract import LimitCheck, Member, UsageLimits
+from adk_prism.log.redis import side
+from adk_prism.log.redis.side import RedisUsageCounters
 from adk_prism.server.limits.shared_limits import ALONE, BOUND
 
 
@@ -60,12 +60,12 @@ async def test_what_nobody_renews_is_forgotten(
     one, other = two
     most = UsageLimits(open=1)
     await one.enter(member("kept", "runs"), most)
-    monkeypatch.setattr(usage_counters, "SECONDS", 0.05)
+    monkeypatch.setattr(side, "SECONDS", 0.05)
     await one.enter(member("dead"), most)
     async with asyncio.timeout(PATIENCE):
         while (await other.enter(member("next"), most)).exceeded:  # noqa: ASYNC110 - Redis forgets
             await asyncio.sleep(0.01)
-    monkeypatch.setattr(usage_counters, "SECONDS", PATIENCE)
+    monkeypatch.setattr(side, "SECONDS", PATIENCE)
     await one.renew([member("next"), member("kept", "runs")])
     assert (await other.enter(member("more"), most)).exceeded == "open"
     assert (await other.enter(member("more", "runs"), most)).exceeded == "open"

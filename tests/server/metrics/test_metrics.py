@@ -14,15 +14,15 @@ from google.adk.agents import LlmAgent
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from prometheus_client.parser import text_string_to_metric_families
-from tests.live.served import Served, served
+from tests.adk.scripted import Scripted
 from tests.patience import PATIENCE
 from tests.security.people import ANN, BOB, ROOT, headers, token_file
 from tests.server.staged import APP, agent, staging
-from tests.source.scripted import Scripted
+from tests.voice.served import Served, served
 from websockets.asyncio.client import connect
 
-from adk_prism.runlog.entry import Origin, RunId, RunStarted
-from adk_prism.runlog.memory import MemoryLog
+from adk_prism.log.entry import Origin, RunId, RunStarted
+from adk_prism.log.memory import MemoryLog
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]")
 

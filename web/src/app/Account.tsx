@@ -1,8 +1,7 @@
 /** Who is signed in, and the way out; or the way in. */
 import { useId } from 'react';
 import { Icon } from '../ui/Icon';
-import { ask, hasToken, signOut, type Identity } from './identity';
-import * as words from '../words/app';
+import { ask, hasToken, signOut, type Identity } from './server';
 import './identity.css';
 
 export default function Account({ identity }: { identity: Identity }) {
@@ -12,7 +11,7 @@ export default function Account({ identity }: { identity: Identity }) {
     const start = () => void ask().then((isSignedIn) => isSignedIn && location.reload());
     return (
       <button type="button" className="button" onClick={start}>
-        <Icon name="key" /> {words.signIn}
+        <Icon name="key" /> Sign in
       </button>
     );
   }
@@ -26,19 +25,25 @@ export default function Account({ identity }: { identity: Identity }) {
   // Whoever came in by a proxy leaves by it.
   if (!hasToken()) {
     return (
-      <span className="account" title={words.signedInAs(user)}>
+      <span className="account" title={`Signed in as ${user}`}>
         {face}
       </span>
     );
   }
   return (
     <>
-      <button type="button" className="button account" data-look="quiet" popoverTarget={id} aria-label={words.signedInAs(user)}>
+      <button
+        type="button"
+        className="button account"
+        data-look="quiet"
+        popoverTarget={id}
+        aria-label={`Signed in as ${user}`}
+      >
         {face}
       </button>
-      <div id={id} className="menu account-menu" popover="auto" role="group" aria-label={words.account}>
+      <div id={id} className="menu account-menu" popover="auto" role="group" aria-label="Account">
         <button type="button" onClick={signOut}>
-          <Icon name="cross" /> {words.signOut}
+          <Icon name="cross" /> Sign out
         </button>
       </div>
     </>

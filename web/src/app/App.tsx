@@ -1,28 +1,168 @@
 /** The shell: bar, rail, and the place that the address bar names. */
-import { lazy, Suspense, useEffect, useState } from 'react';
+import { lazy, Suspense, useEffect, useState, type ComponentType, type ReactNode } from 'react';
 import { shared } from '../film/sharedFile';
-import { CatalogueContext, useLoadedCatalogue } from './catalogue';
-import { Failure } from './Failure';
-import { introduce, useIdentity, type Identity } from './identity';
+import { CatalogueContext, useLoadedCatalogue, isUsable, useCatalogue } from './catalogue';
+import { Failure, lazyWithRetry } from './Failure';
+import { introduce, useIdentity, type Identity } from './server';
 import { useKeys } from './keys';
-import { lazyWithRetry } from './lazyWithRetry';
-import { Rail } from './Rail';
-import { go, HOME, useRoute } from './route';
-import { useTheme } from './theme';
-import { TopBar } from './TopBar';
-import * as words from '../words/app';
+import { go, HOME, type Place, useRoute, linkTo } from './route';
+import { Icon } from '../ui/Icon';
+import { startChat } from './drafts';
+import { useFeatures } from '../features/registry';
 import './app.css';
+
+/** Light, dark, or as the system says; remembered. */
+const THEMES = ['system', 'light', 'dark'] as const;
+type Theme = (typeof THEMES)[number];
+
+const KEY = 'prism:theme';
+
+function remembered(): Theme {
+  try {
+    return THEMES.find((theme) => theme === localStorage.getItem(KEY)) ?? 'system';
+  } catch {
+    return 'system';
+  }
+}
+
+function useTheme(): [Theme, () => void] {
+  const [theme, setTheme] = useState(remembered);
+  useEffect(() => {
+    if (theme === 'system') delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+    try {
+      localStorage.setItem(KEY, theme);
+    } catch {
+      // Not remembered, then.
+    }
+  }, [theme]);
+  const next = () => setTheme(THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'system');
+  return [theme, next];
+}
+
+/** The left rail: apps to start with, and what was active last. */
+function Rail({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
+  const { apps } = useCatalogue();
+  const features = useFeatures();
+  return (
+    <nav
+      className="rail"
+      aria-label="Apps and conversations"
+      data-open={isOpen || undefined}
+      onClick={(event) =>
+        event.target instanceof Element && event.target.closest('a, button:not([data-keep])') && onClose()
+      }
+    >
+      <a className="rail-item" href={linkTo({ kind: 'home' })}>
+        <Icon name="home" /> Home
+      </a>
+      {features.map(
+        ({ railLink }) =>
+          railLink && (
+            <a key={railLink.title} className="rail-item" href={linkTo(railLink.place)}>
+              <Icon name={railLink.icon} /> {railLink.title}
+            </a>
+          ),
+      )}
+      <h2>New chat</h2>
+      <ul>
+        {apps?.map((app) => (
+          <li key={app.name}>
+            <button
+              type="button"
+              className="rail-item"
+              disabled={!isUsable(app)}
+              title={app.error ?? app.problem ?? `New chat with ${app.name}`}
+              onClick={() => startChat(app.name)}
+            >
+              <Icon name={isUsable(app) ? 'plus' : 'error'} />
+              <span>{app.name}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      <Suspense>{features.map(({ name, InRail }) => InRail && <InRail key={name} />)}</Suspense>
+    </nav>
+  );
+}
+
+/** One ray in, a spectrum out: the hues of the kinds of facts. */
+const RAYS = ['error', 'approval', 'state', 'proof', 'tool', 'text', 'reasoning', 'media'] as const;
+
+function Logo() {
+  return (
+    <svg className="logo" viewBox="0 0 26 20" aria-hidden="true">
+      <path d="M0 12.6 8 10" />
+      {RAYS.map((kind, index) => (
+        <path key={kind} data-kind={kind} d={`M${12.6 + index * 0.35} ${8 + index * 0.85} L26 ${4 + index * 1.9}`} />
+      ))}
+      <path d="M11 2.500 4.500 17h13Z" className="glass" />
+    </svg>
+  );
+}
+
+type Props = {
+  theme: Theme;
+  onTheme: () => void;
+  onHelp: () => void;
+  onRail: (() => void) | null;
+  children?: ReactNode;
+};
+
+function TopBar({ theme, onTheme, onHelp, onRail, children }: Props) {
+  return (
+    <header className="topbar">
+      {onRail && (
+        <button
+          type="button"
+          className="button rail-toggle"
+          data-look="quiet"
+          data-square=""
+          aria-label="Apps and conversations"
+          onClick={onRail}
+        >
+          <Icon name="menu" />
+        </button>
+      )}
+      <a className="brand" href={linkTo({ kind: 'home' })} aria-label="adk-prism, home">
+        <Logo />
+        <span>adk-prism</span>
+      </a>
+      <div className="topbar-place" />
+      {children}
+      <button
+        type="button"
+        className="button"
+        data-look="quiet"
+        data-square=""
+        title={`Theme: ${theme}`}
+        aria-label={`Theme: ${theme}`}
+        onClick={onTheme}
+      >
+        <Icon name={theme} />
+      </button>
+      <button
+        type="button"
+        className="button"
+        data-look="quiet"
+        data-square=""
+        title="Keyboard shortcuts (?)"
+        aria-label="Keyboard shortcuts"
+        onClick={onHelp}
+      >
+        <Icon name="help" />
+      </button>
+    </header>
+  );
+}
 
 const KeysDialog = lazyWithRetry(() => import('./KeysDialog'));
 const Account = lazyWithRetry(() => import('./Account'));
 const SignIn = lazyWithRetry(() => import('./SignIn'));
-// Where one goes to has nothing to stand in its place: a failure is told at once.
+// A page that cannot be loaded says so at once: there is nothing to show in its place.
 const Home = lazy(() => import('../home/Home'));
-const SearchPage = lazy(() => import('../search/SearchPage'));
 const ChatPage = lazy(() => import('../workspace/ChatPage'));
 const RunPage = lazy(() => import('../workspace/RunPage'));
-const EvalsPage = lazy(() => import('../evals/EvalsPage'));
-const ComparePage = lazy(() => import('../compare/ComparePage'));
 
 /** What a server that asks nobody calls whoever names nobody. */
 const ANYBODY = 'user';
@@ -44,14 +184,14 @@ function ServedApp() {
     <CatalogueContext value={catalogue}>
       <div className="app" data-place={place.kind}>
         <a className="skip" href="#main" onClick={skip}>
-          {words.skipToContent}
+          Skip to content
         </a>
         <TopBar theme={theme} onTheme={nextTheme} onHelp={() => setHelp(true)} onRail={() => setRail(!isRail)}>
           <Suspense>{needsAccount(identity) && <Account identity={identity} />}</Suspense>
         </TopBar>
         <Rail isOpen={isRail} onClose={() => setRail(false)} />
         <main id="main" tabIndex={-1}>
-          <Failure what={words.thisPage} key={keyOf(place)}>
+          <Failure what="This page" key={keyOf(place)}>
             <Suspense fallback={<div className="skeleton page-skeleton" />}>
               <Content />
             </Suspense>
@@ -102,21 +242,31 @@ function Content() {
   switch (place.kind) {
     case 'home':
       return <Home />;
-    case 'search':
-      return <SearchPage />;
     case 'chat': {
       // A link without a user is to a chat of whoever follows it.
       const user = options.user ?? ownName(identity);
       if (user === null) return <div className="skeleton page-skeleton" />;
-      return <ChatPage key={`${place.app}/${user}/${place.session}`} where={{ app: place.app, session: place.session, user }} />;
+      return (
+        <ChatPage
+          key={`${place.app}/${user}/${place.session}`}
+          where={{ app: place.app, session: place.session, user }}
+        />
+      );
     }
     case 'run':
       return <RunPage key={place.run} run={place.run} />;
+    case 'search':
     case 'evals':
-      return <EvalsPage key={place.app} app={place.app} />;
     case 'compare':
-      return <ComparePage key={`${place.a}/${place.b}`} a={place.a} b={place.b} />;
+      return <FeaturePage place={place} />;
   }
+}
+
+/** The page that a feature has at an address; home where the server runs without the feature. */
+function FeaturePage({ place: { kind, ...rest } }: { place: Place }) {
+  const found = useFeatures().find(({ page }) => page?.kind === kind)?.page;
+  const Page = found?.Page as ComponentType<typeof rest> | undefined;
+  return Page ? <Page key={Object.values(rest).join('/')} {...rest} /> : <Home />;
 }
 
 /** Return whose a chat is that names nobody; null until that is known. */
@@ -133,7 +283,14 @@ function ownName(identity: Identity): string | null {
   }
 }
 
-function keyOf(place: { kind: string; run?: string; app?: string; session?: string; a?: string; b?: string | null }): string {
+function keyOf(place: {
+  kind: string;
+  run?: string;
+  app?: string;
+  session?: string;
+  a?: string;
+  b?: string | null;
+}): string {
   return [place.kind, place.run, place.app, place.session, place.a, place.b].join('/');
 }
 

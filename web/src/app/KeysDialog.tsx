@@ -1,40 +1,56 @@
 /** The map of keys, on `?`. */
 import { useEffect, useRef } from 'react';
-import { PANELS } from '../panels';
+import { usePanels } from '../features/registry';
 import { Icon } from '../ui/Icon';
-import * as words from '../words/app';
 
 /** Keys, beside those of the panels. */
 const KEY_MAP: readonly [keys: string, does: string][] = [
-  ['?', words.showKeyboardShortcuts],
-  ['h', words.goHome],
-  ['/', words.writeAMessage],
-  ['↵  ⇧↵', words.sendNewLine],
-  [words.esc, words.stopTheRun],
-  ['r', words.regenerateTheAnswer],
-  ['d', words.showOrHideThoughts],
-  ['e', words.goToTheLatestEvent],
-  ['← →', words.previousOrNextStep],
-  ['Alt← Alt→', words.previousOrNextEvent],
-  ['⇧← ⇧→', words.previousOrNextNode],
-  [words.space, words.playOrPauseInVoice],
-  ['f', words.nextFailure],
-  ['n N', words.nextOrPreviousMatch],
-  ['p', words.nextCallOfTheSame],
-  ['[ ]', words.beginOrEndARange],
-  ['o s m c', words.answerTheSearchPlanOk],
+  ['?', 'keyboard shortcuts'],
+  ['h', 'home'],
+  ['/', 'write a message'],
+  ['↵  ⇧↵', 'send; new line'],
+  ['Esc', 'stop the run or the voice; leave a text field'],
+  ['r', 'regenerate the answer'],
+  ['d', 'show or hide thoughts and state changes'],
+  ['e', 'go to the latest event'],
+  ['← →', 'previous or next step: a stretch of text is one'],
+  ['Alt← Alt→', 'previous or next event'],
+  ['⇧← ⇧→', 'previous or next node'],
+  ['Space', 'play or pause; in voice chat: hold to talk'],
+  ['f', 'next failure'],
+  ['n N', 'next or previous match of Find in run'],
+  ['p', 'next call of the same node'],
+  ['[ ]', 'begin or end a range at the playhead; Esc clears it'],
+  ['o s m c', 'answer the search plan: OK, short run, modify, cancel'],
 ];
 
 export default function KeysDialog({ onClose }: { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
-  const rows = [...KEY_MAP, ...PANELS.filter((panel) => panel.key).map((panel) => [panel.key, words.openThePanel(panel.title)] as const)];
+  const panels = usePanels();
+  const rows = [
+    ...KEY_MAP,
+    ...panels.filter((panel) => panel.key).map((panel) => [panel.key, `open the ${panel.title} panel`] as const),
+  ];
   return (
-    <dialog className="dialog" ref={dialog} onClose={onClose} aria-label={words.keyboardShortcuts} onClick={(event) => event.target === dialog.current && onClose()}>
+    <dialog
+      className="dialog"
+      ref={dialog}
+      onClose={onClose}
+      aria-label="Keyboard shortcuts"
+      onClick={(event) => event.target === dialog.current && onClose()}
+    >
       <header className="panel-header">
-        <h2>{words.keyboardShortcuts}</h2>
+        <h2>Keyboard shortcuts</h2>
         <div className="actions">
-          <button type="button" className="button" data-look="quiet" data-square="" aria-label={words.close} onClick={onClose}>
+          <button
+            type="button"
+            className="button"
+            data-look="quiet"
+            data-square=""
+            aria-label="Close"
+            onClick={onClose}
+          >
             <Icon name="cross" />
           </button>
         </div>

@@ -1,9 +1,7 @@
 /** The server has to know who this is: a token, and how long to keep it. Over whatever was being done, which waits. */
 import { useEffect, useRef, useState, type FormEvent } from 'react';
 import { Icon } from '../ui/Icon';
-import { decline, signIn } from './identity';
-import { explain, Problem } from './problem';
-import * as words from '../words/app';
+import { decline, signIn, explain, Problem } from './server';
 import './identity.css';
 
 /** What a header can carry. */
@@ -26,27 +24,41 @@ export default function SignIn({ before }: { before: string | null }) {
     <dialog className="dialog sign-in" ref={dialog} aria-labelledby="sign-in-title" onCancel={decline}>
       <form onSubmit={submit}>
         <h2 id="sign-in-title">
-          <Icon name="key" /> {before ? words.signInAgain : words.signIn}
+          <Icon name="key" /> {before ? 'Sign in again' : 'Sign in'}
         </h2>
         <p className="quiet">
-          {before ? words.signInAsHasExpired(before) : words.serverRequiresYouToSign}
+          {before
+            ? `Your sign-in as ${before} has expired. Sign in again to continue where you were.`
+            : 'This server requires you to sign in. Ask its operator for a token.'}
         </p>
         <label>
-          {words.token}
-          <input className="field" type="password" autoFocus required autoComplete="off" spellCheck={false} aria-invalid={problem !== ''} aria-describedby="sign-in-problem" value={token} onChange={(event) => setToken(event.target.value)} />
+          Token
+          <input
+            className="field"
+            type="password"
+            autoFocus
+            required
+            autoComplete="off"
+            spellCheck={false}
+            aria-invalid={problem !== ''}
+            aria-describedby="sign-in-problem"
+            value={token}
+            onChange={(event) => setToken(event.target.value)}
+          />
         </label>
         <p id="sign-in-problem" data-kind="error" role="alert">
           {problem}
         </p>
         <label className="sign-in-stay">
-          <input type="checkbox" checked={stay} onChange={(event) => setStay(event.target.checked)} /> {words.staySigned}
+          <input type="checkbox" checked={stay} onChange={(event) => setStay(event.target.checked)} />{' '}
+          {'Stay signed in on this device'}
         </label>
         <p className="actions">
           <button type="button" className="button" data-look="quiet" onClick={decline}>
-            {words.notNow}
+            Not now
           </button>
-          <button className="button" data-look="primary" disabled={isBusy}>
-            {words.signIn}
+          <button type="submit" className="button" data-look="primary" disabled={isBusy}>
+            Sign in
           </button>
         </p>
       </form>
@@ -56,11 +68,11 @@ export default function SignIn({ before }: { before: string | null }) {
 
 /** Try a token; return why it will not do. */
 async function tried(token: string, stay: boolean): Promise<string> {
-  if (!TOKEN.test(token)) return words.tokenHasNoSpaces;
+  if (!TOKEN.test(token)) return 'A token has no spaces and only ASCII characters. Check what you pasted.';
   try {
     await signIn(token, stay);
     return '';
   } catch (error) {
-    return error instanceof Problem && error.status === 401 ? words.serverDoesNotAccept : explain(error);
+    return error instanceof Problem && error.status === 401 ? 'The server does not accept this token.' : explain(error);
   }
 }

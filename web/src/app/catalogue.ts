@@ -1,11 +1,10 @@
 /** What can be opened: apps, and the conversations and recordings that were active last. */
 import { listConversations, type Conversation } from '@adk-prism/client';
-import { createContext, useCallback, useContext, useEffect, useMemo, useRef, useState } from 'react';
-import { sameEntries } from './conversationList';
-import { explain } from './problem';
-import { getJson, SERVER } from './request';
+import { createContext, useCallback, useContext, useEffect, useMemo, useState } from 'react';
+import { queries, useServerData } from './query';
+import { formatRoute, HOME, linkTo } from './route';
+import { explain, getJson, SERVER } from './server';
 import { readable } from '../ui/format';
-import * as words from '../words/app';
 
 export type Prompt = { prompt: string; shows: string };
 
@@ -54,51 +53,55 @@ export type Catalogue = {
 const LATEST = 40;
 const ALL = 1000;
 
-const EMPTY: Catalogue = { apps: null, conversations: null, problem: '', refresh: () => undefined, loadAll: () => undefined, load: () => undefined };
+const EMPTY: Catalogue = {
+  apps: null,
+  conversations: null,
+  problem: '',
+  refresh: () => undefined,
+  loadAll: () => undefined,
+  load: () => undefined,
+};
 
 export const CatalogueContext = createContext<Catalogue>(EMPTY);
 export const useCatalogue = (): Catalogue => useContext(CatalogueContext);
 
 /** Load the catalogue, and again whenever the page comes back into view. */
 export function useLoadedCatalogue(): Catalogue {
-  const [apps, setApps] = useState<AppEntry[] | null>(null);
-  const [conversations, setConversations] = useState<ConversationEntry[] | null>(null);
-  const [problem, setProblem] = useState('');
-  const limit = useRef(LATEST);
-  const listed = useRef(0);
-  const refresh = useCallback(async () => {
-    try {
-      const [nextApps, next] = await Promise.all([getJson<AppEntry[]>('api/apps'), listConversations(SERVER, { limit: limit.current })]);
-      setApps(nextApps);
-      setConversations((known) => sameEntries(known ?? [], next));
-      listed.current = next.length;
-      setProblem('');
-    } catch (error) {
-      setProblem(explain(error));
-    }
-  }, []);
-  const loadAll = useCallback(() => {
-    if (limit.current === ALL || listed.current < LATEST) return;
-    limit.current = ALL;
-    void refresh();
-  }, [refresh]);
-  const load = useCallback(async (name: string) => {
-    try {
-      const loaded = await getJson<AppEntry>(`api/apps/${encodeURIComponent(name)}`);
-      setApps((known) => known && known.map((app) => (app.name === name ? loaded : app)));
-    } catch {
-      // Whatever is asked of the app next says what is wrong.
-    }
-  }, []);
-  useEffect(() => {
-    void refresh();
-    const onVisible = () => {
-      if (document.visibilityState === 'visible') void refresh();
-    };
-    addEventListener('visibilitychange', onVisible);
-    return () => removeEventListener('visibilitychange', onVisible);
-  }, [refresh]);
-  return useMemo(() => ({ apps, conversations, problem, refresh, loadAll, load }), [apps, conversations, problem, refresh, loadAll, load]);
+  const [limit, setLimit] = useState(LATEST);
+  const apps = useServerData(['apps'], (signal) => getJson<AppEntry[]>('api/apps', signal), { refetchOnFocus: true });
+  const list = useServerData(['conversations', limit], () => listConversations(SERVER, { limit }), {
+    refetchOnFocus: true,
+    keepPrevious: true,
+    merge: sameEntries,
+  });
+  const listed = list.data?.length ?? 0;
+  const loadAll = useCallback(() => setLimit((known) => (listed < LATEST ? known : ALL)), [listed]);
+  const error = apps.error ?? list.error;
+  return useMemo(
+    () => ({
+      apps: apps.data ?? null,
+      conversations: list.data ?? null,
+      problem: error ? explain(error) : '',
+      refresh,
+      loadAll,
+      load,
+    }),
+    [apps.data, list.data, error, loadAll],
+  );
+}
+
+function refresh(): void {
+  void queries.invalidateQueries({ queryKey: ['apps'] });
+  void queries.invalidateQueries({ queryKey: ['conversations'] });
+}
+
+async function load(name: string): Promise<void> {
+  try {
+    const loaded = await getJson<AppEntry>(`api/apps/${encodeURIComponent(name)}`);
+    queries.setQueryData<AppEntry[]>(['apps'], (known) => known?.map((app) => (app.name === name ? loaded : app)));
+  } catch {
+    // Whatever is asked of the app next says what is wrong.
+  }
 }
 
 export function isUsable(app: AppEntry | undefined): app is UsableApp {
@@ -123,8 +126,10 @@ export function useApp(name: string): UsableApp | null {
 }
 
 /**
- * Have an app loaded whose chat is open: only then is it known whether it can be talked to. A list that was asked for before
- * it was loaded may arrive later, and says again that it is not; so each entry that says so is answered, not only the first.
+ * Have an app loaded whose chat is open: only then is it known whether it can be talked to. A list that was asked for
+ * before
+ * it was loaded may arrive later, and says again that it is not; so each entry that says so is answered, not only the
+ * first.
  */
 export function useLoaded(app: UsableApp | null): void {
   const { load } = useCatalogue();
@@ -145,6 +150,20 @@ export function useLoaded(app: UsableApp | null): void {
 /** Say which model an app asks; empty while that is not known. */
 export function modelWords(app: UsableApp): string {
   if (app.models === null) return '';
-  if (app.offline) return words.demoModelOffline;
-  return app.models.join(', ') || words.noModel;
+  if (app.offline) return 'Demo model (offline)';
+  return app.models.join(', ') || 'No model';
+}
+
+/** Return new entries; those that are as they were as the same objects, and so the list: these are not drawn again. */
+export function sameEntries(known: ConversationEntry[], next: ConversationEntry[]): ConversationEntry[] {
+  const old = new Map(known.map((entry) => [JSON.stringify(entry), entry]));
+  const merged = next.map((entry) => old.get(JSON.stringify(entry)) ?? entry);
+  return merged.length === known.length && merged.every((entry, at) => entry === known[at]) ? known : merged;
+}
+
+/** Where a conversation is opened: a chat of this server, or a recording as the run that it is. */
+export function addressOf({ uploaded, run, app, session, user }: ConversationEntry): string {
+  if (uploaded) return linkTo({ kind: 'run', run });
+  const options: Record<string, string> = user === 'user' ? {} : { user };
+  return formatRoute({ ...HOME, place: { kind: 'chat', app, session }, options });
 }

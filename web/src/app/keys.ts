@@ -1,6 +1,6 @@
 /** Keys of the page. They work wherever nothing is being typed. */
 import { useEffect, useRef } from 'react';
-import { PANELS } from '../panels';
+import { usePanels } from '../features/registry';
 
 export type KeyAction = 'help' | 'home' | 'write' | 'stop' | 'regenerate' | 'details' | 'end';
 
@@ -19,9 +19,10 @@ const TYPING = 'input:not([type=range]), textarea, select, [contenteditable]:not
 type Handlers = Partial<Record<KeyAction, () => void>> & { panel?: (name: string) => void };
 
 export function useKeys(handlers: Handlers): void {
-  const latest = useRef(handlers);
+  const panels = usePanels();
+  const latest = useRef({ ...handlers, panels });
   useEffect(() => {
-    latest.current = handlers;
+    latest.current = { ...handlers, panels };
   });
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
@@ -36,7 +37,7 @@ export function useKeys(handlers: Handlers): void {
         return;
       }
       const action = KEYS[event.key];
-      const panel = PANELS.find((spec) => spec.key === event.key);
+      const panel = latest.current.panels.find((spec) => spec.key === event.key);
       if (action && latest.current[action]) latest.current[action]?.();
       else if (panel && latest.current.panel) latest.current.panel(panel.name);
       else return;

@@ -1,8 +1,74 @@
 /** What the parts of messages need beyond themselves: where the chat is, and how to answer. */
 import { createContext, useContext, useSyncExternalStore } from 'react';
 import type { Conversation } from './conversation';
-import type { RejectedAnswer } from './rejectedAnswers';
 import type { Versions } from './versions';
+import { once, type Film } from '../film/film';
+import { endOf, SECOND, type NodeItem } from '../film/timeline';
+
+/** The run that the panels show: its messages can tell how long an agent took, and lead to their events. */
+export const RunContext = createContext<Film | null>(null);
+
+export const useRun = (): Film | null => useContext(RunContext);
+
+const byCall = once(
+  (film: Film) =>
+    new Map(
+      film.items.nodes
+        .filter(({ is }) => is.call)
+        .map((node) => [node.is.call, node] as const)
+        .reverse(),
+    ),
+);
+
+/** Return where a call is in a run; null where the run does not know it. */
+export function callNode(film: Film | null, call: string): NodeItem | null {
+  return (film && byCall(film).get(call)) ?? null;
+}
+
+/** Return the run of an agent that no call asked; null where it is not known. */
+export function agentNode(film: Film | null, path: string, branch: string): NodeItem | null {
+  return film?.items.nodes.find(({ is }) => is.path === path && is.lane === branch) ?? null;
+}
+
+/** Return how long a node ran, in seconds; null while it runs. */
+export function secondsOf(node: NodeItem | null): number | null {
+  const end = node && endOf(node);
+  return end ? (end.end - node.is.start) / SECOND : null;
+}
+
+// Answers that the server did not take, until another one is given.
+
+/** Why an answer was not taken, and what it was. */
+export type RejectedAnswer = { reason: string; given: unknown };
+
+export class RejectedAnswers {
+  private found: ReadonlyMap<string, RejectedAnswer> = new Map();
+
+  constructor(private readonly onChange: () => void) {}
+
+  /** Return why the last answer to an approval or a request was not taken; null where it was, or there is none. */
+  of(id: string): RejectedAnswer | null {
+    return this.found.get(id) ?? null;
+  }
+
+  add(id: string, refusal: RejectedAnswer): void {
+    this.found = new Map(this.found).set(id, refusal);
+    this.onChange();
+  }
+
+  /** The conversation has gone on. */
+  forgetAll(): void {
+    if (this.found.size === 0) return;
+    this.found = new Map();
+    this.onChange();
+  }
+
+  forget(id: string): void {
+    if (!this.found.has(id)) return;
+    this.found = new Map([...this.found].filter(([known]) => known !== id));
+    this.onChange();
+  }
+}
 
 export type ChatActions = {
   app: string;

@@ -1,24 +1,21 @@
 /** The chat's column: messages, what went wrong, the voice if there is one, and the composer. */
 import type { ChatStatus, FileUIPart } from 'ai';
 import { Suspense, useState, useSyncExternalStore } from 'react';
-import { Failure } from '../app/Failure';
-import { explain } from '../app/problem';
-import { Empty } from '../ui/Empty';
+import { Failure, lazyWithRetry } from '../app/Failure';
+import { explain } from '../app/server';
+import { Empty } from '../ui/elements';
 import { Traceback } from '../ui/Traceback';
 import { Icon } from '../ui/Icon';
 import { isUsable, mayTalk, useApp, useCatalogue, useLoaded } from '../app/catalogue';
-import { lazyWithRetry } from '../app/lazyWithRetry';
 import { Composer } from './Composer';
-import type { Conversation } from './conversation';
-import type { ConnectionState } from './connectionState';
-import { readDraft } from './draft';
+import type { Conversation, ConnectionState } from './conversation';
+import { readDraft } from '../app/drafts';
 import { MessageList } from './MessageList';
 import type { Message } from './message';
-import { asksForPlan, useWaitingPlan } from './waitingPlan';
-import * as words from '../words/chat';
+import { asksForPlan, useWaitingPlan } from '../features/grounding/grounding';
 import './chat.css';
 
-const PlanRequest = lazyWithRetry(() => import('./parts/PlanRequest'));
+const PlanRequest = lazyWithRetry(() => import('../features/grounding/PlanRequest'));
 const VoiceBar = lazyWithRetry(() => import('../voice/VoiceBar'));
 
 type Props = {
@@ -53,10 +50,16 @@ export function ChatView(props: Props) {
   const send: Props['onSend'] = async (text, files) => voice !== 'loading' && onSend(text, files);
   return (
     <div className="chat">
-      <MessageList messages={messages} stopped={props.stopped} live={isLive} saying={status === 'past' ? '' : saying} empty={<Beginning app={conversation.where.app} onSend={onSend} onTalk={blocked ? null : talk} />}>
+      <MessageList
+        messages={messages}
+        stopped={props.stopped}
+        live={isLive}
+        saying={status === 'past' ? '' : saying}
+        empty={<Beginning app={conversation.where.app} onSend={onSend} onTalk={blocked ? null : talk} />}
+      >
         {status === 'submitted' && (
           <p className="waiting" role="status">
-            <span className="pulse" aria-hidden="true" /> {words.waitingForTheAgent}
+            <span className="pulse" aria-hidden="true" /> Waiting for the agent…
           </p>
         )}
         {!isBusy && status !== 'past' && <WaitingPlan message={messages.at(-1)} />}
@@ -65,13 +68,26 @@ export function ChatView(props: Props) {
         <Unloadable app={conversation.where.app} />
       </MessageList>
       {voice !== 'off' && (
-        <Failure what={words.voiceChat}>
+        <Failure what="Voice chat">
           <Suspense fallback={null}>
-            <VoiceBar conversation={conversation} isOffline={app?.offline ?? false} onBegin={() => setVoice('shown')} onClose={() => setVoice('off')} />
+            <VoiceBar
+              conversation={conversation}
+              isOffline={app?.offline ?? false}
+              onBegin={() => setVoice('shown')}
+              onClose={() => setVoice('off')}
+            />
           </Suspense>
         </Failure>
       )}
-      <Composer app={conversation.where.app} chat={draft} isBusy={isBusy} blocked={blocked} onSend={send} onStop={onStop} onTalk={talk} />
+      <Composer
+        app={conversation.where.app}
+        chat={draft}
+        isBusy={isBusy}
+        blocked={blocked}
+        onSend={send}
+        onStop={onStop}
+        onTalk={talk}
+      />
     </div>
   );
 }
@@ -82,10 +98,16 @@ function EarlierVersion({ conversation }: { conversation: Conversation }) {
   return (
     <div className="notice" data-kind="neutral" role="status">
       <Icon name="clock" />
-      <span>{problem || words.earlierVersionIfYouSend}</span>
+      <span>
+        {problem || 'This is an earlier version. If you send a message, the conversation continues from here.'}
+      </span>
       <span className="actions">
-        <button type="button" className="button" onClick={() => void conversation.lookAt('').catch((error: unknown) => setProblem(explain(error)))}>
-          {words.showTheCurrentVersion}
+        <button
+          type="button"
+          className="button"
+          onClick={() => void conversation.lookAt('').catch((error: unknown) => setProblem(explain(error)))}
+        >
+          Show the current version
         </button>
       </span>
     </div>
@@ -97,10 +119,10 @@ function WaitingPlan({ message }: { message: Message | undefined }) {
   const plan = useWaitingPlan();
   if (!plan || message?.role !== 'assistant' || asksForPlan(plan, message)) return null;
   return (
-    <div role="group" className="request" data-kind="approval" aria-label={words.searchPlan}>
+    <div role="group" className="request" data-kind="approval" aria-label="Search plan">
       <p className="request-head">
         <Icon name="approval" />
-        <strong>{words.runThisSearch}</strong>
+        <strong>Run this search?</strong>
         <code>{String(plan.query ?? '')}</code>
       </p>
       <Suspense>
@@ -121,7 +143,7 @@ function Unloadable({ app }: { app: string }) {
       <span>{entry.error ?? entry.problem}</span>
       <span className="actions">
         <button type="button" className="button" onClick={() => load(app)}>
-          {words.tryAgain}
+          Try again
         </button>
       </span>
     </div>
@@ -133,10 +155,10 @@ function Trouble({ conversation, link, failure, onRetry, onStartOver, draft }: P
     return (
       <div className="notice" data-kind="error" role="alert">
         <Icon name="error" />
-        <span>{words.sessionWasDeletedItsMessages}</span>
+        <span>This session was deleted. Its messages are only left on this page.</span>
         <span className="actions">
           <button type="button" className="button" onClick={() => onStartOver(readDraft(draft))}>
-            {words.startANewChat}
+            Start a new chat
           </button>
         </span>
       </div>
@@ -146,7 +168,7 @@ function Trouble({ conversation, link, failure, onRetry, onStartOver, draft }: P
     return (
       <div className="notice" data-kind="approval" role="status">
         <Icon name="retry" />
-        <span>{words.connectionLostTheRunContinues}</span>
+        <span>Connection lost. The run continues on the server. Reconnecting…</span>
       </div>
     );
   }
@@ -154,7 +176,7 @@ function Trouble({ conversation, link, failure, onRetry, onStartOver, draft }: P
     return (
       <div className="notice" data-kind="approval" role="alert">
         <Icon name="error" />
-        <span>{words.answerWasNotAccepted(link.reason)}</span>
+        <span>{`Your answer was not accepted: ${link.reason} The conversation was reloaded from the server.`}</span>
       </div>
     );
   }
@@ -162,16 +184,20 @@ function Trouble({ conversation, link, failure, onRetry, onStartOver, draft }: P
     return (
       <div className="notice" data-kind="error" role="alert">
         <Icon name="error" />
-        <span>{words.conversationHasContinuedElsewhere}</span>
+        <span>This conversation has continued elsewhere, perhaps in another tab, so your message was not sent.</span>
         <span className="actions">
           <button type="button" className="button" onClick={() => void conversation.reload()}>
-            <Icon name="retry" /> {words.reloadTheConversation}
+            <Icon name="retry" /> Reload the conversation
           </button>
         </span>
       </div>
     );
   }
-  const unsent = link.kind === 'unsent' && (link.isStale ? words.messageWasNotSentYet : words.messageWasNotSent);
+  const unsent =
+    link.kind === 'unsent' &&
+    (link.isStale
+      ? 'Your message was not sent yet. Above it is what was added elsewhere.'
+      : 'Your message was not sent: the server could not be reached.');
   const reason = unsent || failure;
   if (!reason) return null;
   return (
@@ -183,7 +209,7 @@ function Trouble({ conversation, link, failure, onRetry, onStartOver, draft }: P
       </span>
       <span className="actions">
         <button type="button" className="button" onClick={onRetry}>
-          <Icon name="retry" /> {words.tryAgain}
+          <Icon name="retry" /> Try again
         </button>
       </span>
     </div>
@@ -196,8 +222,8 @@ const SHOWN = 8;
 function Beginning({ app, onSend, onTalk }: { app: string; onSend: Props['onSend']; onTalk: (() => void) | null }) {
   const prompts = useApp(app)?.prompts ?? [];
   return (
-    <Empty title={words.newChatWith(app)}>
-      <p>{words.sendAMessageToStart}</p>
+    <Empty title={`New chat with ${app}`}>
+      <p>Send a message to start.</p>
       <ul className="prompts">
         {prompts.slice(0, SHOWN).map((prompt) => (
           <li key={prompt.prompt}>
@@ -209,7 +235,7 @@ function Beginning({ app, onSend, onTalk }: { app: string; onSend: Props['onSend
       </ul>
       {onTalk && (
         <button type="button" className="button" onClick={onTalk}>
-          <Icon name="mic" /> {words.talkTo(app)}
+          <Icon name="mic" /> {`Talk to ${app}`}
         </button>
       )}
     </Empty>

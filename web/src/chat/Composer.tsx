@@ -1,10 +1,16 @@
 /** Where the person writes. Enter sends, Shift+Enter breaks the line; files come by button, paste or drop. */
 import type { FileUIPart } from 'ai';
-import { useEffect, useLayoutEffect, useRef, useState, type ClipboardEvent, type DragEvent, type KeyboardEvent } from 'react';
+import {
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+  type ClipboardEvent,
+  type DragEvent,
+  type KeyboardEvent,
+} from 'react';
 import { Icon } from '../ui/Icon';
-import { filePart } from './filePart';
-import { keepDraft, readDraft } from './draft';
-import * as words from '../words/chat';
+import { keepDraft, readDraft } from '../app/drafts';
 
 type Props = {
   app: string;
@@ -28,6 +34,7 @@ export function Composer({ app, chat, isBusy, blocked, onSend, onStop, onTalk }:
   const field = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
   useEffect(() => keepDraft(chat, text), [chat, text]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the height is measured again for each text
   useLayoutEffect(() => {
     const element = field.current;
     if (!element) return;
@@ -66,7 +73,7 @@ export function Composer({ app, chat, isBusy, blocked, onSend, onStop, onTalk }:
   return (
     <form
       className="composer"
-      aria-label={words.yourMessage}
+      aria-label="Your message"
       onSubmit={(event) => {
         event.preventDefault();
         void submit();
@@ -75,47 +82,115 @@ export function Composer({ app, chat, isBusy, blocked, onSend, onStop, onTalk }:
       onDrop={onDrop}
     >
       {files.length > 0 && (
-        <ul className="attachments" aria-label={words.attachedFiles}>
+        <ul className="attachments" aria-label="Attached files">
           {files.map((file, index) => (
             <li key={index}>
               {file.mediaType.startsWith('image/') ? <img src={file.url} alt="" /> : <Icon name="attach" />}
               <span>{file.filename ?? file.mediaType}</span>
-              <button type="button" className="button" data-look="quiet" data-square="" aria-label={words.remove(file.filename ?? words.theFile)} onClick={() => setFiles(files.filter((other) => other !== file))}>
+              <button
+                type="button"
+                className="button"
+                data-look="quiet"
+                data-square=""
+                aria-label={`Remove ${file.filename ?? 'the file'}`}
+                onClick={() => setFiles(files.filter((other) => other !== file))}
+              >
                 <Icon name="cross" />
               </button>
             </li>
           ))}
         </ul>
       )}
-      <textarea ref={field} id="composer" rows={1} value={text} placeholder={blocked || words.messageTo(app)} aria-label={words.messageField} aria-describedby={blocked ? 'composer-blocked' : undefined} disabled={!!blocked} onChange={(event) => setText(event.target.value)} onKeyDown={onKeyDown} onPaste={onPaste} />
+      <textarea
+        ref={field}
+        id="composer"
+        rows={1}
+        value={text}
+        placeholder={blocked || `Message ${app}…`}
+        aria-label="Message"
+        aria-describedby={blocked ? 'composer-blocked' : undefined}
+        disabled={!!blocked}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={onKeyDown}
+        onPaste={onPaste}
+      />
       {blocked && (
         <span id="composer-blocked" className="visually-hidden">
           {blocked}
         </span>
       )}
       <div className="composer-row">
-        <button type="button" className="button" data-look="quiet" data-square="" title={words.attachFiles} aria-label={words.attachFiles} disabled={!!blocked} onClick={() => picker.current?.click()}>
+        <button
+          type="button"
+          className="button"
+          data-look="quiet"
+          data-square=""
+          title="Attach files"
+          aria-label="Attach files"
+          disabled={!!blocked}
+          onClick={() => picker.current?.click()}
+        >
           <Icon name="attach" />
         </button>
-        <input ref={picker} type="file" multiple hidden aria-label={words.filesToAttach} onChange={(event) => void add(event.target.files).then(() => (event.target.value = ''))} />
+        <input
+          ref={picker}
+          type="file"
+          multiple
+          hidden
+          aria-label="Files to attach"
+          onChange={(event) => void add(event.target.files).then(() => (event.target.value = ''))}
+        />
         <span className="hint">
-          <kbd>/</kbd> {words.keyFocuses} <kbd>↵</kbd> {words.keySends} <kbd>⇧↵</kbd> {words.keyBreaks}
+          <kbd>/</kbd> focus <kbd>↵</kbd> send <kbd>⇧↵</kbd> new line
         </span>
         {onTalk && (
-          <button type="button" className="button" data-look="quiet" data-square="" title={words.talk} aria-label={words.talk} disabled={!!blocked || isBusy} onClick={onTalk}>
+          <button
+            type="button"
+            className="button"
+            data-look="quiet"
+            data-square=""
+            title="Talk"
+            aria-label="Talk"
+            disabled={!!blocked || isBusy}
+            onClick={onTalk}
+          >
             <Icon name="mic" />
           </button>
         )}
         {isBusy ? (
-          <button type="button" className="button" onClick={onStop} title={words.stopEsc}>
-            <Icon name="stop" /> {words.stop}
+          <button type="button" className="button" onClick={onStop} title="Stop (Esc)">
+            <Icon name="stop" /> Stop
           </button>
         ) : (
-          <button className="button" data-look="primary" data-square="" disabled={!canSend} title={blocked || words.sendButton} aria-label={words.sendButton}>
+          <button
+            type="submit"
+            className="button"
+            data-look="primary"
+            data-square=""
+            disabled={!canSend}
+            title={blocked || 'Send'}
+            aria-label="Send"
+          >
             <Icon name="send" />
           </button>
         )}
       </div>
     </form>
   );
+}
+
+/** A file of the person's device, as a part of a message. */
+function filePart(file: File): Promise<FileUIPart> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () =>
+      resolve({
+        type: 'file',
+        mediaType: file.type || 'application/octet-stream',
+        filename: file.name,
+        url: String(reader.result),
+      });
+    reader.onerror = () => reject(reader.error ?? new Error(`${file.name} could not be read.`));
+    reader.readAsDataURL(file);
+  });
 }

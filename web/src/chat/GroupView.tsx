@@ -1,16 +1,74 @@
 /** What a sub-agent did, in one line: open while it works, asks or has failed, and where its words are the answer. */
-import { useRef, useState } from 'react';
+import { useRef, useState, useEffect, type RefObject } from 'react';
 import { Icon, type IconName } from '../ui/Icon';
 import type { Kind } from '../ui/Kind';
 import { duration, plural, readable } from '../ui/format';
-import { confidenceWords } from './confidence';
+import { confidenceWords } from './parts/Notes';
 import { grouped, type Calls, type Group } from './groups';
 import { answersOf, isOpenCall, isTool, type Part } from './message';
 import { Items } from './Parts';
 import type { PartProps } from './PartView';
-import { useNodeTime } from './nodeTimes';
-import { agentNode, callNode, secondsOf, useRun } from './RunContext';
-import * as wording from '../words/chat';
+import { agentNode, callNode, secondsOf, useRun } from './ChatContext';
+import { getJson, path } from '../app/server';
+import { shared } from '../film/sharedFile';
+import type { TimelineView } from '../film/timeline';
+
+/**
+ * How long the agents of an answer took, where the panels show another run: asked for when it comes into sight, once.
+ */
+type NodeTime = TimelineView['nodes'][number];
+
+const MOST_RUNS = 200; // Then what was asked for first is forgotten.
+const known = new Map<string, Promise<readonly NodeTime[]>>();
+
+function nodesOf(run: string): Promise<readonly NodeTime[]> {
+  let found = known.get(run);
+  if (!found) {
+    const asked = getJson<{ timeline: TimelineView }>(`${path('api', 'runs', run)}/view?panel=timeline`);
+    // Without the times the answer is shown as it is.
+    found = asked.then(
+      ({ timeline }) => timeline.nodes,
+      () => [],
+    );
+    known.set(run, found);
+    if (known.size > MOST_RUNS) known.delete(known.keys().next().value!);
+  }
+  return found;
+}
+
+type Wanted = { call: string | null; path: string; branch: string };
+
+/**
+ * Return the seconds that a call, or an agent that no call asked, took in one of some runs; null while that is not
+ * known.
+ */
+function useNodeTime(
+  runs: readonly string[],
+  { call, path: where, branch }: Wanted,
+  element: RefObject<Element | null>,
+  isWanted: boolean,
+): number | null {
+  const [seconds, setSeconds] = useState<number | null>(null);
+  const ids = runs.join(' ');
+  useEffect(() => {
+    const target = element.current;
+    if (!isWanted || !ids || !target || shared() || typeof IntersectionObserver === 'undefined') return;
+    let isLeft = false;
+    const sight = new IntersectionObserver(async (changes) => {
+      if (!changes.some((change) => change.isIntersecting)) return;
+      sight.disconnect();
+      const nodes = (await Promise.all(ids.split(' ').map(nodesOf))).flat();
+      const found = nodes.find((node) => (call ? node.call === call : node.path === where && node.lane === branch));
+      if (!isLeft && found && found.until !== null) setSeconds(found.duration);
+    });
+    sight.observe(target);
+    return () => {
+      isLeft = true;
+      sight.disconnect();
+    };
+  }, [ids, call, where, branch, element, isWanted]);
+  return seconds;
+}
 
 /** What every part of a message is shown with. */
 export type GroupContext = {
@@ -26,11 +84,11 @@ export type GroupContext = {
 
 type Standing = { word: string; kind: Kind; icon: IconName };
 
-const WORKS: Standing = { word: wording.working, kind: 'tool', icon: 'agent' };
-const ASKS: Standing = { word: wording.waitingForYou, kind: 'approval', icon: 'approval' };
+const WORKS: Standing = { word: 'Working', kind: 'tool', icon: 'agent' };
+const ASKS: Standing = { word: 'Waiting for you', kind: 'approval', icon: 'approval' };
 /** Its call is open: another call, or another run, has to come first. */
-const WAITS: Standing = { word: wording.waiting, kind: 'neutral', icon: 'clock' };
-const FAILED: Standing = { word: wording.failed, kind: 'error', icon: 'error' };
+const WAITS: Standing = { word: 'Waiting', kind: 'neutral', icon: 'clock' };
+const FAILED: Standing = { word: 'Failed', kind: 'error', icon: 'error' };
 const DONE: Standing = { word: '', kind: 'neutral', icon: 'check' };
 
 export function GroupView({ group, level, context }: { group: Group; level: number; context: GroupContext }) {
@@ -73,27 +131,49 @@ function Facts({ group, context, isOver }: { group: Group; context: GroupContext
   const film = useRun();
   const line = useRef<HTMLSpanElement>(null);
   const tools = group.parts.filter(({ part }) => isTool(part) && part !== group.call);
-  const failed = group.parts.filter(({ part }) => part !== group.call && (part.type === 'data-error' || (isTool(part) && part.state === 'output-error'))).length;
+  const failed = group.parts.filter(
+    ({ part }) =>
+      part !== group.call && (part.type === 'data-error' || (isTool(part) && part.state === 'output-error')),
+  ).length;
   const sure = confidenceOf(group, context.parts);
-  const shown = secondsOf(group.call ? callNode(film, group.call.toolCallId) : agentNode(film, group.path, group.branch));
+  const shown = secondsOf(
+    group.call ? callNode(film, group.call.toolCallId) : agentNode(film, group.path, group.branch),
+  );
   const wanted = { call: group.call?.toolCallId ?? null, path: group.path, branch: group.branch };
   const asked = useNodeTime(context.runs, wanted, line, isOver && shown === null && !context.shared.live);
   const seconds = shown ?? asked;
-  const facts = [tools.length > 0 && plural(tools.length, 'tool'), failed > 0 && wording.countFailed(failed), sure, isOver && seconds !== null && duration(seconds)];
-  return <span className="group-facts" ref={line}>{facts.filter(Boolean).join(' · ')}</span>;
+  const facts = [
+    tools.length > 0 && plural(tools.length, 'tool'),
+    failed > 0 && `${failed} failed`,
+    sure,
+    isOver && seconds !== null && duration(seconds),
+  ];
+  return (
+    <span className="group-facts" ref={line}>
+      {facts.filter(Boolean).join(' · ')}
+    </span>
+  );
 }
 
 function confidenceOf({ call, name }: Group, parts: readonly Part[]): string {
   const proofs = parts.flatMap((part) => (part.type === 'data-proof' ? [part.data] : []));
-  const proof = proofs.find(({ subject }) => call && subject.calls?.includes(call.toolCallId)) ?? (call ? undefined : proofs.find(({ subject }) => subject.kind === 'specialist' && subject.name === name));
+  const proof =
+    proofs.find(({ subject }) => call && subject.calls?.includes(call.toolCallId)) ??
+    (call ? undefined : proofs.find(({ subject }) => subject.kind === 'specialist' && subject.name === name));
   if (!proof) return '';
   const words = confidenceWords(proof);
-  return proof.confidence === null && words ? wording.confidence(words) : words;
+  return proof.confidence === null && words ? `confidence ${words}` : words;
 }
 
 function standingOf({ call, parts }: Group, context: GroupContext): Standing {
   const { live, notes, isAnswered, last } = context.shared;
-  if (last && parts.some(({ part }) => asksNow(part, live, notes) || (isRequest(part) && !part.data.status && !isAnswered(part.data.id)))) return ASKS;
+  if (
+    last &&
+    parts.some(
+      ({ part }) => asksNow(part, live, notes) || (isRequest(part) && !part.data.status && !isAnswered(part.data.id)),
+    )
+  )
+    return ASKS;
   if (call?.state === 'output-error' || parts.at(-1)?.part.type === 'data-error') return FAILED;
   if (live && (call ? !call.state.startsWith('output') : isSpeaking(parts.at(-1)!.index, context.parts))) return WORKS;
   return last && call && !call.state.startsWith('output') ? WAITS : DONE;

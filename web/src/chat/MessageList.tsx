@@ -1,11 +1,116 @@
 /** The messages, following their end; a reader who scrolls up is left alone and told what is new. */
-import { useMemo, type ReactNode } from 'react';
-import { useTail } from '../ui/progressiveRender';
+import {
+  useMemo,
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+  type RefObject,
+} from 'react';
+import { useTail } from '../ui/hooks';
 import { Icon } from '../ui/Icon';
-import { useAutoScroll } from './useAutoScroll';
 import { answeredRequests, type Message } from './message';
 import { MessageView } from './MessageView';
-import * as words from '../words/chat';
+
+// Keeps a growing list at its end, until the reader scrolls up; then counts what they have not seen. An answer that is
+// complete, and longer than the screen, is shown from its beginning.
+
+/** Pixels from the end that still count as the end. */
+const NEAR = 48;
+
+type Follow = {
+  list: RefObject<HTMLDivElement | null>;
+  isFollowing: boolean;
+  /** Things that came since the reader left the end. */
+  news: number;
+  toEnd(): void;
+};
+
+/** What stays in sight while the list grows: its end, the beginning of the answer, or what the reader went to. */
+type Pin = 'end' | 'answer' | 'reader';
+
+/** `isGrowing` says that the last message is not complete. */
+function useAutoScroll(count: number, isGrowing: boolean): Follow {
+  const list = useRef<HTMLDivElement>(null);
+  const pin = useRef<Pin>('end');
+  /** Where this scrolled to by itself. */
+  const put = useRef(-1);
+  const [isFollowing, setFollowing] = useState(true);
+  const [seen, setSeen] = useState(count);
+
+  const hold = useCallback(() => {
+    const element = list.current;
+    if (!element || pin.current === 'reader') return;
+    const answer = pin.current === 'answer' ? answerTop(element) : null;
+    element.scrollTop = answer ?? element.scrollHeight;
+    put.current = element.scrollTop;
+    setFollowing(element.scrollHeight - element.scrollTop - element.clientHeight < NEAR);
+  }, []);
+  const toEnd = useCallback(() => {
+    pin.current = 'end';
+    hold();
+  }, [hold]);
+
+  useLayoutEffect(() => {
+    if (pin.current !== 'reader') setSeen(count);
+  }, [count]);
+  useLayoutEffect(() => {
+    if (pin.current === 'reader') return;
+    pin.current = isGrowing ? 'end' : 'answer';
+    hold();
+  }, [isGrowing, hold]);
+
+  useEffect(() => {
+    const element = list.current;
+    if (!element) return;
+    let height = element.scrollHeight;
+    const onScroll = () => {
+      // Growth moves the end away from a reader who did not move: only a scroll of their own unpins.
+      const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;
+      if (Math.abs(element.scrollTop - put.current) <= 1 || (!atEnd && element.scrollHeight !== height)) return;
+      pin.current = atEnd ? 'end' : 'reader';
+      setFollowing(atEnd);
+    };
+    const onUnpin = (event: WheelEvent) => {
+      if (event.deltaY < 0 && element.scrollTop > 0) {
+        pin.current = 'reader';
+        setFollowing(false);
+      }
+    };
+    const grown = new ResizeObserver(() => {
+      hold();
+      height = element.scrollHeight;
+    });
+    if (element.firstElementChild) grown.observe(element.firstElementChild);
+    grown.observe(element);
+    element.addEventListener('scroll', onScroll, { passive: true });
+    element.addEventListener('wheel', onUnpin, { passive: true });
+    return () => {
+      grown.disconnect();
+      element.removeEventListener('scroll', onScroll);
+      element.removeEventListener('wheel', onUnpin);
+    };
+  }, [hold]);
+
+  return { list, isFollowing, news: isFollowing ? 0 : Math.max(0, count - seen), toEnd };
+}
+
+const ABOVE = 12; // Pixels above an answer.
+const ASKS = '.ask, .request-form'; // What waits for the reader stands at the end.
+
+/**
+ * Return where the last answer begins, if it is longer than what can be seen of the list; null where the end is
+ * better.
+ */
+function answerTop(list: HTMLElement): number | null {
+  const message = [...list.querySelectorAll<HTMLElement>('.message')].at(-1);
+  const answer = message?.querySelector<HTMLElement>('[data-answer]');
+  if (!message || !answer || message.querySelector(ASKS)) return null;
+  const top = answer.getBoundingClientRect().top - list.getBoundingClientRect().top + list.scrollTop - ABOVE;
+  return list.scrollHeight - top > list.clientHeight ? Math.max(0, top) : null;
+}
 
 type Props = {
   messages: readonly Message[];
@@ -24,27 +129,44 @@ export function MessageList({ messages, live, saying = '', stopped, empty, child
   const count = useMemo(() => messages.reduce((sum, message) => sum + message.parts.length, 0), [messages]);
   const { list, isFollowing, news, toEnd } = useAutoScroll(count, live || saying !== '');
   const answers = messages.filter((message) => message.role === 'user').length;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: answers come in messages of the user, which do not change
   const isAnswered = useMemo(() => {
     const ids = answeredRequests(messages);
     return (request: string) => ids.has(request);
-    // Answers come in messages of the user, and these do not change.
   }, [answers]);
   const last = messages.length - 1;
   const first = useTail(messages.length, AT_ONCE);
   return (
     <div className="log-frame">
-      <div className="log" role="log" aria-label={words.conversation} aria-busy={live || saying !== ''} tabIndex={0} ref={list}>
+      <div
+        className="log"
+        role="log"
+        aria-label="Conversation"
+        aria-busy={live || saying !== ''}
+        tabIndex={0}
+        ref={list}
+      >
         <div className="log-inner">
           {messages.length === 0 && empty}
-          {messages.map((message, index) => index >= first && (
-            <MessageView key={message.id} message={message} live={message.id === saying || (live && index === last && message.role === 'assistant')} last={index === last || message.id === saying} stopped={stopped?.has(message.id)} isAnswered={isAnswered} />
-          ))}
+          {messages.map(
+            (message, index) =>
+              index >= first && (
+                <MessageView
+                  key={message.id}
+                  message={message}
+                  live={message.id === saying || (live && index === last && message.role === 'assistant')}
+                  last={index === last || message.id === saying}
+                  stopped={stopped?.has(message.id)}
+                  isAnswered={isAnswered}
+                />
+              ),
+          )}
           {children}
         </div>
       </div>
       {!isFollowing && (
         <button type="button" className="button to-end" onClick={toEnd}>
-          <Icon name="down" /> {news > 0 ? words.newMessages(news) : words.jumpToLatest}
+          <Icon name="down" /> {news > 0 ? `${news} new` : 'Jump to latest'}
         </button>
       )}
     </div>

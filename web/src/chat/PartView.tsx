@@ -1,15 +1,57 @@
 /** One part of a message. Every type that the server can send is named here; any other is shown as JSON. */
-import { memo, Suspense, type ReactElement } from 'react';
-import { Failure } from '../app/Failure';
-import { lazyWithRetry } from '../app/lazyWithRetry';
+import { memo, Suspense, type ReactElement, useEffect, useState } from 'react';
+import { Failure, lazyWithRetry } from '../app/Failure';
 import { isTool, type CallNotes, type Part } from './message';
-import { File } from './parts/File';
 import * as Notes from './parts/Notes';
-import { Reasoning } from './parts/Reasoning';
-import { Text } from './parts/Text';
-import type { RequestState } from './parts/ClosedRequest';
 import { Tool } from './parts/Tool';
-import * as words from '../words/chat';
+import { Prose } from './markdown/Prose';
+import { KindChip } from '../ui/Kind';
+import { plural } from '../ui/format';
+import { useAuthorizedUrl } from '../app/server';
+import { Icon, type IconName } from '../ui/Icon';
+import { useRejectedAnswer } from './ChatContext';
+import { JsonView } from '../ui/Json';
+
+/** A request that nobody has to answer any more: one line, and what was asked on demand. */
+export type RequestState = 'open' | 'answered' | 'expired' | 'left';
+
+const WORDS: Record<Exclude<RequestState, 'open'>, string> = {
+  answered: 'Answered.',
+  expired: 'This request has expired.',
+  left: 'The conversation has continued without it.',
+};
+
+type ClosedRequestProps = {
+  id: string;
+  icon: IconName;
+  words: string;
+  state: Exclude<RequestState, 'open'>;
+  details?: unknown;
+};
+
+export function ClosedRequest({ id, icon, words, state, details }: ClosedRequestProps) {
+  const refusal = useRejectedAnswer(id);
+  return (
+    <div role="group" className="request" data-kind="neutral" data-request={state} aria-label={words}>
+      <p className="request-head">
+        <Icon name={icon} />
+        <span>{words}</span>
+        <span className="quiet">{WORDS[state]}</span>
+      </p>
+      {refusal && (
+        <p className="failure" role="alert">
+          {`Your answer was not accepted: ${refusal.reason}`}
+        </p>
+      )}
+      {details !== undefined && details !== null && (
+        <details>
+          <summary className="quiet">Details</summary>
+          <JsonView value={details} open={2} />
+        </details>
+      )}
+    </div>
+  );
+}
 
 // Forms are seldom: whoever meets none does not load them.
 const CredentialRequest = lazyWithRetry(() => import('./parts/CredentialRequest'));
@@ -30,24 +72,28 @@ export type PartProps = {
   isThinking?: boolean;
 };
 
-export function PartView(props: PartProps): ReactElement | null {
+function PartView(props: PartProps): ReactElement | null {
   const { part, live, last, fromUser, notes, marked } = props;
   if (isTool(part)) return <Tool part={part} notes={notes(part.toolCallId)} live={live} last={last} />;
   switch (part.type) {
     case 'text':
-      return <Text text={fromUser ? part.text : marked(part.text)} live={live && part.state !== 'done'} plain={fromUser} />;
+      return (
+        <Text text={fromUser ? part.text : marked(part.text)} live={live && part.state !== 'done'} plain={fromUser} />
+      );
     case 'reasoning':
       return <Reasoning text={part.text} live={live && part.state !== 'done'} isShown={props.isThinking ?? true} />;
     case 'file':
     case 'reasoning-file':
-      return <File url={part.url} mediaType={part.mediaType} filename={part.type === 'file' ? part.filename : undefined} />;
+      return (
+        <File url={part.url} mediaType={part.mediaType} filename={part.type === 'file' ? part.filename : undefined} />
+      );
     case 'step-start': // a model call began: the parts themselves show it
     case 'source-url': // in the list of sources
     case 'source-document':
     case 'data-approval': // on the call's card
     case 'data-long-running':
     case 'data-pcm': // with the message's sound
-    case 'data-usage': // told by the message itself
+    case 'data-usage': // shown below the message
     case 'data-prism-replaced': // the parts that it names are not there
       return null;
     case 'data-state':
@@ -61,17 +107,21 @@ export function PartView(props: PartProps): ReactElement | null {
     case 'data-input-request':
       return asked(<InputRequest id={part.data.id} request={part.data.request} state={stateOf(part.data, props)} />);
     case 'data-credential-request':
-      return asked(<CredentialRequest id={part.data.id} request={part.data.request} state={stateOf(part.data, props)} />);
+      return asked(
+        <CredentialRequest id={part.data.id} request={part.data.request} state={stateOf(part.data, props)} />,
+      );
     case 'data-input-response':
-      return <Notes.ResponseNote word={words.answer} data={part.data} />;
+      return <Notes.ResponseNote word="Answer" data={part.data} />;
     case 'data-credential-response':
-      return <Notes.ResponseNote word={words.signedIn} data={{ id: part.data.id, response: words.notShown }} />;
+      return <Notes.ResponseNote word="Signed in" data={{ id: part.data.id, response: 'not shown' }} />;
     case 'data-rewound': // those messages are no longer shown
       return null;
     case 'data-warning':
       return <Notes.WarningNote data={part.data} />;
     case 'data-confirmation-response':
-      return <Notes.ResponseNote word={words.approvedWith} data={{ id: part.data.approvalId, response: part.data.payload }} />;
+      return (
+        <Notes.ResponseNote word="Approved with" data={{ id: part.data.approvalId, response: part.data.payload }} />
+      );
     case 'data-approval-response': // dialect 5, which this page does not speak
       return null;
     case 'data-approval-request':
@@ -103,8 +153,13 @@ export function PartView(props: PartProps): ReactElement | null {
   }
 }
 
-/** What became of a request: the history says it, or an answer that is shown; else it is open in the last message only. */
-function stateOf({ id, status }: { id: string; status?: 'answered' | 'expired' }, { isAnswered, last }: PartProps): RequestState {
+/**
+ * What became of a request: the history says it, or an answer that is shown; else it is open in the last message only.
+ */
+function stateOf(
+  { id, status }: { id: string; status?: 'answered' | 'expired' },
+  { isAnswered, last }: PartProps,
+): RequestState {
   if (status) return status;
   if (isAnswered(id)) return 'answered';
   return last ? 'open' : 'left';
@@ -117,7 +172,7 @@ function asked(form: ReactElement): ReactElement {
 /** A part that cannot be shown leaves the others, and the composer, alone. */
 function ContainedPart(props: PartProps) {
   return (
-    <Failure what={words.thisPart}>
+    <Failure what="This part">
       <PartView {...props} />
     </Failure>
   );
@@ -133,4 +188,105 @@ export const MemoPart = memo(ContainedPart, (before, after) => {
 function isSame(before: object, after: object): boolean {
   const keys = Object.keys(after) as (keyof typeof after)[];
   return keys.length === Object.keys(before).length && keys.every((key) => Object.is(before[key], after[key]));
+}
+
+/** The assistant's words, or the user's, which are shown as they were typed. */
+function Text({ text, live, plain }: { text: string; live: boolean; plain: boolean }) {
+  if (!text) return null;
+  return plain ? <p className="plain">{text}</p> : <Prose text={text} live={live} />;
+}
+
+/** The model's thoughts: open while it thinks, folded when it is done. */
+type Props = { text: string; live: boolean /** Else only that the model thinks is said. */; isShown: boolean };
+
+function Reasoning({ text, live, isShown }: Props) {
+  const [isOpen, setOpen] = useState(live);
+  useEffect(() => setOpen(live), [live]);
+  if (!text && !live) return null;
+  if (!isShown) return <KindChip kind="reasoning">Thinking…</KindChip>;
+  return (
+    <details
+      className="fold"
+      data-kind="reasoning"
+      open={isOpen}
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+    >
+      <summary>
+        <KindChip kind="reasoning">{live ? 'Thinking…' : 'Thought'}</KindChip>
+        <span className="quiet">{plural(words(text), 'word')}</span>
+      </summary>
+      {isOpen && (
+        <div className="fold-body">
+          <Prose text={text} live={live} />
+        </div>
+      )}
+    </details>
+  );
+}
+
+function words(text: string): number {
+  return text.split(/\s+/).filter(Boolean).length;
+}
+
+/** A file of a message: shown if it is here, linked if it is elsewhere. Nothing is fetched from other hosts. */
+type FileProps = { url: string; mediaType: string; filename?: string };
+
+function File({ url, mediaType, filename }: FileProps) {
+  const [isBroken, setBroken] = useState(false);
+  const name = filename || mediaType;
+  const onError = () => setBroken(true);
+  const loaded = useAuthorizedUrl(url, onError);
+  if (!isHere(url)) return <Elsewhere url={url} name={name} />;
+  const kind = isBroken ? 'broken' : mediaType.split('/')[0];
+  return (
+    <figure className="file" data-kind="media">
+      {loaded && kind === 'image' && <img src={loaded} alt={filename || 'Image of this message'} onError={onError} />}
+      {loaded && kind === 'audio' && (
+        <audio src={loaded} controls preload="metadata" aria-label={name} onError={onError} />
+      )}
+      {loaded && kind === 'video' && (
+        <video src={loaded} controls preload="metadata" aria-label={name} onError={onError} />
+      )}
+      <figcaption>
+        <KindChip kind="media">{name}</KindChip>
+        {isBroken && <span className="quiet">No preview available.</span>}
+        <a
+          className="button"
+          data-look="quiet"
+          href={loaded || undefined}
+          download={filename || `file.${mediaType.split(/[/+;]/)[1] ?? 'bin'}`}
+        >
+          <Icon name="download" /> Save
+        </a>
+      </figcaption>
+    </figure>
+  );
+}
+
+function Elsewhere({ url, name }: { url: string; name: string }) {
+  const isWeb = /^https?:/i.test(url) && URL.canParse(url);
+  return (
+    <p className="note" data-kind="media">
+      <KindChip kind="media">{name}</KindChip>
+      {isWeb ? (
+        <a href={url} target="_blank" rel="noopener noreferrer nofollow">
+          <Icon name="link" /> {`on ${new URL(url).host}`}
+        </a>
+      ) : (
+        <code>{url.slice(0, 200)}</code>
+      )}
+    </p>
+  );
+}
+
+/** Tell whether a file comes with the message or from this server. */
+function isHere(url: string): boolean {
+  if (url.startsWith('data:') || url.startsWith('blob:')) return true;
+  try {
+    const { protocol, origin } = new URL(url, document.baseURI);
+    // From a disk, the origin of everything that is no web address is the same: null.
+    return /^https?:$/.test(protocol) && origin === location.origin;
+  } catch {
+    return false;
+  }
 }

@@ -1,18 +1,18 @@
-/** The parts of a message: what the agent says, with what its sub-agents did in groups. Long ones are drawn from their end. */
+/**
+ * The parts of a message: what the agent says, with what its sub-agents did in groups. Long ones are drawn from their
+ * end.
+ */
 import { useMemo, useState } from 'react';
 import { Icon } from '../ui/Icon';
 import { plural, readable } from '../ui/format';
-import { useTail } from '../ui/progressiveRender';
-import { citationMarks } from './citations';
+import { useTail } from '../ui/hooks';
+import { citationMarks, marked as mark } from './citations';
 import { isDetail, useDetails } from './details';
 import { GroupView, type GroupContext } from './GroupView';
 import { answerIndex, Calls, grouped, type Item, type Placed } from './groups';
-import { marked as mark } from './markdown/markers';
 import { PROSE_AT_ONCE } from './markdown/Prose';
-import { authorOf, notesKey, notesOnCalls, type Message, type Part } from './message';
+import { authorOf, notesKey, notesOnCalls, type Message, type Part, chunkNumbers, sourcesOf } from './message';
 import { MemoPart, type PartProps } from './PartView';
-import { chunkNumbers, sourcesOf } from './sources';
-import * as words from '../words/chat';
 
 type PartsProps = {
   parts: readonly Part[];
@@ -26,18 +26,27 @@ type PartsProps = {
 export function Parts({ parts, message, live, last, fromUser, isAnswered }: PartsProps) {
   // The SDK hands over a new message with every token; what is derived here changes far more seldom.
   const said = notesKey(parts);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: notes change when their key does; the message, with every delta
   const notes = useMemo(() => notesOnCalls(message), [message.id, said]);
   const marked = useMarks(message, parts, live);
   const withDetails = useDetails();
   const shared = { live, last, fromUser, notes, isAnswered, marked };
-  const placed = parts.flatMap((part, index): Placed[] => (part.type === 'step-start' || (!withDetails && isDetail(part, live)) ? [] : [{ part, index }]));
+  const placed = parts.flatMap((part, index): Placed[] =>
+    part.type === 'step-start' || (!withDetails && isDetail(part, live)) ? [] : [{ part, index }],
+  );
   const calls = new Calls(parts);
   const answer = answerIndex(parts);
   const { derived, runId } = message.metadata ?? {};
   // A message of several runs is named after its first one.
   const runs = derived || !runId ? [] : [...new Set(RUN.test(message.id) ? [message.id, runId] : [runId])];
   const context: GroupContext = { parts, calls, answer, shared, isThinking: withDetails, runs };
-  return <Items items={fromUser ? placed.map((one) => ({ kind: 'part', ...one })) : grouped(placed, calls)} level={0} context={context} />;
+  return (
+    <Items
+      items={fromUser ? placed.map((one) => ({ kind: 'part', ...one })) : grouped(placed, calls)}
+      level={0}
+      context={context}
+    />
+  );
 }
 
 const RUN = /^run-[0-9a-f]{24}$/;
@@ -45,7 +54,10 @@ const RUN = /^run-[0-9a-f]{24}$/;
 /** Return how to put numbers of sources behind the words that rest on them. */
 function useMarks(message: Message, parts: readonly Part[], live: boolean): PartProps['marked'] {
   const { grounding } = message.metadata ?? {};
-  const proof = live ? undefined : parts.findLast((part) => part.type === 'data-proof' && part.data.subject.kind === 'answer');
+  const proof = live
+    ? undefined
+    : parts.findLast((part) => part.type === 'data-proof' && part.data.subject.kind === 'answer');
+  // biome-ignore lint/correctness/useExhaustiveDependencies: both are written when the text is complete
   return useMemo(() => {
     if (grounding) {
       const numbers = chunkNumbers(message, sourcesOf(message));
@@ -70,7 +82,12 @@ const CARD = 300;
 /** Return what came before each item, in letters; the last number is all. */
 function weigh(items: readonly Item[]): number[] {
   const sums = [0];
-  for (const item of items) sums.push(sums.at(-1)! + CARD + (item.kind === 'part' && item.part.type === 'text' ? Math.min(item.part.text.length, PROSE_AT_ONCE) : 0));
+  for (const item of items)
+    sums.push(
+      sums.at(-1)! +
+        CARD +
+        (item.kind === 'part' && item.part.type === 'text' ? Math.min(item.part.text.length, PROSE_AT_ONCE) : 0),
+    );
   return sums;
 }
 
@@ -81,7 +98,10 @@ export function Items({ items, level, context }: ItemsProps) {
   const weights = weigh(items);
   const earlier = Math.max(0, items.length - shown);
   const from = useTail(weights.at(-1)!, WEIGHT_AT_ONCE, weights[earlier]!);
-  const first = Math.max(earlier, weights.findLastIndex((weight) => weight <= from));
+  const first = Math.max(
+    earlier,
+    weights.findLastIndex((weight) => weight <= from),
+  );
   let speaker = '';
   const views = items.slice(first).map((item) => {
     if (item.kind === 'group') {
@@ -92,7 +112,12 @@ export function Items({ items, level, context }: ItemsProps) {
     const isNew = author !== '' && author !== speaker && level === 0;
     if (isNew) speaker = author;
     return (
-      <div className="part" key={item.index} data-part={item.part.type} data-answer={(!context.shared.fromUser && item.index === context.answer) || undefined}>
+      <div
+        className="part"
+        key={item.index}
+        data-part={item.part.type}
+        data-answer={(!context.shared.fromUser && item.index === context.answer) || undefined}
+      >
         {isNew && (
           <p className="speaker">
             <Icon name="agent" /> {readable(author)}
@@ -104,8 +129,14 @@ export function Items({ items, level, context }: ItemsProps) {
   });
   if (!earlier) return views;
   return [
-    <button key="earlier" type="button" className="button" data-look="quiet" onClick={() => setShown(shown + PARTS_SHOWN * 5)}>
-      <Icon name="more" /> {plural(earlier, words.earlierPart)}
+    <button
+      key="earlier"
+      type="button"
+      className="button"
+      data-look="quiet"
+      onClick={() => setShown(shown + PARTS_SHOWN * 5)}
+    >
+      <Icon name="more" /> {plural(earlier, 'earlier part')}
     </button>,
     ...views,
   ];

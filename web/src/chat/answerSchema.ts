@@ -63,7 +63,9 @@ export function readField(schema: Schema, text: string): unknown {
 export function textsOf(fields: readonly [string, Schema][] | null, sample: unknown): Record<string, string> {
   if (!fields) return sample === undefined ? {} : { '': textOf(sample) };
   const given = (typeof sample === 'object' && sample !== null ? sample : {}) as Record<string, unknown>;
-  return Object.fromEntries(fields.map(([name, field]) => [name, textOf(Object.hasOwn(given, name) ? given[name] : field.default)]));
+  return Object.fromEntries(
+    fields.map(([name, field]) => [name, textOf(Object.hasOwn(given, name) ? given[name] : field.default)]),
+  );
 }
 
 function textOf(value: unknown): string {
@@ -72,7 +74,11 @@ function textOf(value: unknown): string {
 }
 
 /** Read a form. Where every field is wanted, an empty text is one; else it is left out. */
-export function readForm(fields: readonly [string, Schema][], texts: Record<string, string>, keepsEmpty: boolean): Record<string, unknown> {
+export function readForm(
+  fields: readonly [string, Schema][],
+  texts: Record<string, string>,
+  keepsEmpty: boolean,
+): Record<string, unknown> {
   const values = fields.map(([name, field]) => [name, readField(field, texts[name] ?? '')] as const);
   return Object.fromEntries(values.filter(([, value]) => value !== undefined && (keepsEmpty || value !== '')));
 }

@@ -1,5 +1,6 @@
 /** Raw sound that came with messages: it is in no message, so it is kept here, as much as is sensible. */
 import type { PrismDataParts } from '@adk-prism/client/ai';
+import { address, path, call, problemOf } from '../app/server';
 
 type Pcm = PrismDataParts['pcm'];
 
@@ -37,7 +38,9 @@ function header(length: number, sampleRate: number, channels: number, bitDepth: 
   const buffer = new ArrayBuffer(44);
   const view = new DataView(buffer);
   const frame = (channels * bitDepth) / 8;
-  const text = (at: number, word: string) => [...word].forEach((letter, i) => view.setUint8(at + i, letter.charCodeAt(0)));
+  const text = (at: number, word: string) => {
+    for (let i = 0; i < word.length; i += 1) view.setUint8(at + i, word.charCodeAt(i));
+  };
   text(0, 'RIFF');
   view.setUint32(4, 36 + length, true);
   text(8, 'WAVEfmt ');
@@ -59,4 +62,34 @@ export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
   return bytes;
+}
+
+/** The raw sound of a message, read again from the stream of its run: as far as its end, for the run may go on. */
+type Chunk = { type: string; messageId?: string; data?: unknown };
+
+export async function fetchAudio(run: string, message: string): Promise<PrismDataParts['pcm'][]> {
+  const leaving = new AbortController();
+  const response = await call(address(`${path('api', 'runs', run, 'stream')}?as=ai-sdk&dialect=7`), {
+    signal: leaving.signal,
+  });
+  if (!response.ok || !response.body) throw await problemOf(response);
+  const found: PrismDataParts['pcm'][] = [];
+  let isIts = false;
+  for await (const chunk of chunksOf(response.body)) {
+    if (chunk.type === 'start') isIts = chunk.messageId === message;
+    else if (isIts && chunk.type === 'data-pcm') found.push(chunk.data as PrismDataParts['pcm']);
+    else if (isIts && chunk.type === 'finish') break;
+  }
+  leaving.abort();
+  return found;
+}
+
+async function* chunksOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<Chunk> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = '';
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    const lines = (rest + read.value).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) if (/^data: ?\{/.test(line)) yield JSON.parse(line.slice(5)) as Chunk;
+  }
 }

@@ -6,16 +6,13 @@ import { isWaiting } from '@adk-prism/client';
 import { loadMessages, loadVersion, type PrismDataParts } from '@adk-prism/client/ai';
 import { Chat } from '@ai-sdk/react';
 import type { FileUIPart } from 'ai';
-import { explain } from '../app/problem';
-import { getJson } from '../app/request';
-import { draftKey, keepDraft } from './draft';
+import { explain, getJson } from '../app/server';
+import { draftKey, keepDraft } from '../app/drafts';
 import type { Given } from './answerMessage';
-import type { DecisionMore, ConnectionState, LiveLine } from './connectionState';
 import { askedIds, isAsking, isTool, type Message } from './message';
-import { RejectedAnswers } from './rejectedAnswers';
+import { RejectedAnswers } from './ChatContext';
 import { AudioCache } from './audioCache';
-import { connectionOf, type Where } from './requests';
-import { isLost, isStale, PageTransport } from './transport';
+import { connectionOf, type Where, isLost, isStale, PageTransport } from './transport';
 
 const CONNECTED: ConnectionState = { kind: 'connected' };
 
@@ -55,7 +52,10 @@ export class Conversation {
     readonly where: Where,
     messages: Message[],
   ) {
-    this.transport = new PageTransport(where, { onOpen: () => this.onOpen(), onLost: () => this.setLink({ kind: 'lost', attempt: 0 }) });
+    this.transport = new PageTransport(where, {
+      onOpen: () => this.onOpen(),
+      onLost: () => this.setLink({ kind: 'lost', attempt: 0 }),
+    });
     this.transport.noteShown(where.session, messages.at(-1)?.id);
     this.chat = new Chat<Message>({
       id: where.session,
@@ -70,7 +70,8 @@ export class Conversation {
         return true;
       },
       onData: (part) => {
-        if (part.type === 'data-pcm') this.sounds.add(this.chat.lastMessage?.id ?? '', part.data as PrismDataParts['pcm']);
+        if (part.type === 'data-pcm')
+          this.sounds.add(this.chat.lastMessage?.id ?? '', part.data as PrismDataParts['pcm']);
       },
       onError: (error) => {
         if (isLost(error)) void this.recover();
@@ -180,10 +181,10 @@ export class Conversation {
 
   /** Show the conversation that an answer is in, which may be an earlier version; without one, the chat as it is. */
   async lookAt(messageId: string): Promise<void> {
-    const told = await loadVersion<Message>(connectionOf(this.where), this.where.session, messageId);
+    const stored = await loadVersion<Message>(connectionOf(this.where), this.where.session, messageId);
     if (this.isBusy || this.live || this.closed) return;
     this.refusals.forgetAll();
-    this.chat.messages = told;
+    this.chat.messages = stored;
   }
 
   /** Try again what failed: send the message that did not arrive, or ask for the answer anew. */
@@ -195,7 +196,8 @@ export class Conversation {
   }
 
   /**
-   * End the run, or cut off who speaks; nothing, if nobody does. The server says its last words; if it does not, we stop
+   * End the run, or cut off who speaks; nothing, if nobody does. The server says its last words; if it does not, we
+   * stop
    * listening. What goes on is asked of the chat itself: the page may not have drawn it yet.
    */
   async stop(): Promise<void> {
@@ -241,7 +243,9 @@ export class Conversation {
 
   private async giveResult(tool: string, call: string, given: Given): Promise<void> {
     const { answerCall } = await answers();
-    const holder = this.chat.messages.findLast((message) => message.parts.some((part) => isTool(part) && part.toolCallId === call));
+    const holder = this.chat.messages.findLast((message) =>
+      message.parts.some((part) => isTool(part) && part.toolCallId === call),
+    );
     if (!holder) return;
     const answered = answerCall(holder, call, given);
     this.refusals.forget(call);
@@ -251,13 +255,21 @@ export class Conversation {
     await this.chat.addToolOutput({ tool: tool as never, toolCallId: call, ...given } as never);
   }
 
-  /** Post an earlier message whose call was answered. What the agent says to it belongs there, not at the chat's end. */
+  /**
+   * Post an earlier message whose call was answered. What the agent says to it belongs there, not at the chat's end.
+   */
   private async goOnWith(message: Message, call: string): Promise<void> {
     this.show(message);
     this.setContinued(message.id);
     try {
       const { chat, where } = this;
-      const stream = await this.transport.sendMessages({ trigger: 'submit-message', chatId: where.session, messageId: message.id, messages: chat.messages, abortSignal: undefined });
+      const stream = await this.transport.sendMessages({
+        trigger: 'submit-message',
+        chatId: where.session,
+        messageId: message.id,
+        messages: chat.messages,
+        abortSignal: undefined,
+      });
       const { grow } = await answers();
       for await (const grown of grow(message, stream)) this.show(grown);
     } catch (error) {
@@ -345,13 +357,13 @@ export class Conversation {
 
   /** Show what the server has; a message that it lacks stays at the end. Return whether that was possible. */
   async reload(): Promise<boolean> {
-    const told = await this.history();
+    const stored = await this.history();
     // Somebody may have spoken meanwhile: what is on its way is newer.
-    if (!told || this.chat.status === 'submitted' || this.chat.status === 'streaming') return false;
+    if (!stored || this.chat.status === 'submitted' || this.chat.status === 'streaming') return false;
     const last = this.chat.lastMessage;
-    const isUnsent = last?.role === 'user' && !told.some((message) => message.id === last.id);
-    this.chat.messages = isUnsent ? [...told, last] : told;
-    this.transport.noteShown(this.where.session, told.at(-1)?.id);
+    const isUnsent = last?.role === 'user' && !stored.some((message) => message.id === last.id);
+    this.chat.messages = isUnsent ? [...stored, last] : stored;
+    this.transport.noteShown(this.where.session, stored.at(-1)?.id);
     if (isUnsent) this.setLink({ kind: 'unsent', isStale: this.link.kind === 'stale' });
     return true;
   }
@@ -359,8 +371,8 @@ export class Conversation {
   /** Return what the server knows of this chat; null where it cannot be asked, or the chat is gone. */
   private async history(): Promise<Message[] | null> {
     try {
-      const told = await loadMessages<Message>(connectionOf(this.where), this.where.session);
-      return told.length > 0 || (await this.isThere()) ? told : null;
+      const stored = await loadMessages<Message>(connectionOf(this.where), this.where.session);
+      return stored.length > 0 || (await this.isThere()) ? stored : null;
     } catch {
       return null;
     }
@@ -384,3 +396,30 @@ export class Conversation {
 function delay(seconds: number): Promise<void> {
   return new Promise((done) => setTimeout(done, seconds * 1000));
 }
+
+/** How a chat is connected: in writing, and by voice. */
+export type ConnectionState =
+  | { kind: 'connected' }
+  | { kind: 'lost'; attempt: number }
+  /** The last message did not reach the server, or was refused because the page was stale. */
+  | { kind: 'unsent'; isStale?: boolean }
+  /** The conversation has continued elsewhere: what is shown is not the latest, and the last message was refused. */
+  | { kind: 'stale' }
+  /** The server did not take an answer; what is shown is what the server has. */
+  | { kind: 'refused'; reason: string }
+  /** Somebody deleted the session: what is on the screen is all there is. */
+  | { kind: 'gone' };
+
+/** A conversation by voice, while there is one: what the person does then goes over its line. */
+export type LiveLine = {
+  /** The message that the agent is saying; empty while it says none. */
+  readonly saying: string;
+  /** Return whether it was taken. */
+  send(message: Message): boolean;
+  interrupt(): void;
+  decide(approval: string, approved: boolean, more?: DecisionMore): void;
+  answer(call: string, output: unknown): void;
+  fail(call: string, errorText: string): void;
+};
+
+type DecisionMore = { reason?: string; payload?: unknown };

@@ -1,11 +1,10 @@
 /** A conversation as Markdown, as JSON, and its next request as a curl line. */
 import { address } from '@adk-prism/client';
 import { sendBody } from '@adk-prism/client/ai';
-import { hasToken } from '../app/identity';
-import { safeLink } from '../panels/safeLink';
+import { hasToken } from '../app/server';
+import { safeLink } from '../ui/format';
 import { isTool, standing, toolName, type Message, type Part } from './message';
-import { connectionOf, type Where } from './requests';
-import * as wording from '../words/chat';
+import { connectionOf, type Where } from './transport';
 
 export function markdownOf(messages: readonly Message[]): string {
   return messages.map(messageMarkdown).filter(Boolean).join('\n\n---\n\n').concat('\n');
@@ -13,12 +12,17 @@ export function markdownOf(messages: readonly Message[]): string {
 
 function messageMarkdown(message: Message): string {
   const parts = standing(message).map(partMarkdown).filter(Boolean);
-  return [`**${message.role === 'user' ? wording.you : wording.agent}**`, ...parts].join('\n\n');
+  return [`**${message.role === 'user' ? 'You' : 'Agent'}**`, ...parts].join('\n\n');
 }
 
 function partMarkdown(part: Part): string {
   if (isTool(part)) {
-    const { state, input, output, errorText } = part as { state: string; input?: unknown; output?: unknown; errorText?: string };
+    const { state, input, output, errorText } = part as {
+      state: string;
+      input?: unknown;
+      output?: unknown;
+      errorText?: string;
+    };
     const result = errorText ?? (output === undefined ? state : JSON.stringify(output));
     return fenced('', `${toolName(part)}(${JSON.stringify(input ?? {})})\n→ ${result}`);
   }
@@ -35,7 +39,9 @@ function partMarkdown(part: Part): string {
     case 'source-document':
       return `- ${part.title}`;
     case 'file':
-      return part.url.startsWith('data:') ? wording.file(part.filename ?? part.mediaType) : linked(part.filename ?? part.mediaType, part.url);
+      return part.url.startsWith('data:')
+        ? `(file: ${part.filename ?? part.mediaType})`
+        : linked(part.filename ?? part.mediaType, part.url);
     case 'data-executable-code':
       return fenced((part.data.language ?? '').toLowerCase(), part.data.code ?? '');
     case 'data-code-execution-result':
@@ -65,7 +71,10 @@ function fenced(language: string, text: string): string {
 export function curlOf(where: Where, text: string): string {
   const connection = connectionOf(where);
   const message: Message = { id: 'message-1', role: 'user', parts: [{ type: 'text', text }] };
-  const body = JSON.stringify({ userId: where.user, ...sendBody({ chatId: where.session, messages: [message], trigger: 'submit-message', messageId: undefined }) });
+  const body = JSON.stringify({
+    userId: where.user,
+    ...sendBody({ chatId: where.session, messages: [message], trigger: 'submit-message', messageId: undefined }),
+  });
   const token = hasToken() ? ` \\\n  -H "authorization: Bearer $ADK_PRISM_TOKEN"` : '';
   return `curl -N ${quoted(address(connection, ['api', 'chat', where.app], { dialect: connection.dialect }))} \\\n  -H 'content-type: application/json'${token} \\\n  -d ${quoted(body)}`;
 }
@@ -77,5 +86,10 @@ function quoted(text: string): string {
 /** Return a title as the name of a file, without what a file system refuses. */
 export function fileName(title: string, otherwise: string): string {
   const words = title.replace(/[\\/:*?"<>|\p{C}\s]+/gu, ' ');
-  return [...words].slice(0, 80).join('').replace(/^[ .]+|[ .]+$/g, '') || otherwise;
+  return (
+    [...words]
+      .slice(0, 80)
+      .join('')
+      .replace(/^[ .]+|[ .]+$/g, '') || otherwise
+  );
 }

@@ -14,7 +14,12 @@ const SAID: Said[] = [
 test('what was said becomes messages of the same parts', () => {
   const messages = messagesOf({ run: 'run-1', said: SAID });
   expect(messages.map((message) => message.role)).toEqual(['user', 'assistant']);
-  expect(messages[1]?.parts.map((part) => part.type)).toEqual(['reasoning', 'dynamic-tool', 'text', 'data-unrecognised']);
+  expect(messages[1]?.parts.map((part) => part.type)).toEqual([
+    'reasoning',
+    'dynamic-tool',
+    'text',
+    'data-unrecognised',
+  ]);
   expect(messages[1]?.parts[2]).toMatchObject({ text: 'wor', state: 'streaming' });
 });
 
@@ -26,17 +31,40 @@ test.each([
   ['abandoned', 'output-error'],
   ['awaiting approval', 'approval-requested'],
 ])('a call that is %s', (status, state) => {
-  const [message] = messagesOf({ run: 'run-1', said: [{ kind: 'call', since: 1, call: 'c', name: 'n', input: {}, status }] });
+  const [message] = messagesOf({
+    run: 'run-1',
+    said: [{ kind: 'call', since: 1, call: 'c', name: 'n', input: {}, status }],
+  });
   expect(message?.parts[0]).toMatchObject({ state });
 });
 
 test('an answer in a later run belongs to the call of the earlier one', () => {
-  const asked: Said = { kind: 'call', since: 3, call: 'c', name: 'send', input: { to: 'Ada' }, speaker: 'a', status: 'awaiting approval', approval: 'x' };
-  const given: Said = { kind: 'call', since: 2, call: 'c', name: 'send', earlier: true, status: 'answered', output: { sent: true } };
+  const asked: Said = {
+    kind: 'call',
+    since: 3,
+    call: 'c',
+    name: 'send',
+    input: { to: 'Ada' },
+    speaker: 'a',
+    status: 'awaiting approval',
+    approval: 'x',
+  };
+  const given: Said = {
+    kind: 'call',
+    since: 2,
+    call: 'c',
+    name: 'send',
+    earlier: true,
+    status: 'answered',
+    output: { sent: true },
+  };
   const said: Said = { kind: 'text', since: 4, speaker: 'a', text: 'Sent.', complete: true };
   const [message, ...more] = messagesOf({ run: 'run-1', said: [asked] }, { run: 'run-2', said: [given, said] });
   expect(more).toEqual([]);
-  expect(message?.parts).toMatchObject([{ state: 'output-available', input: { to: 'Ada' }, output: { sent: true } }, { text: 'Sent.' }]);
+  expect(message?.parts).toMatchObject([
+    { state: 'output-available', input: { to: 'Ada' }, output: { sent: true } },
+    { text: 'Sent.' },
+  ]);
   const again = messagesOf({ run: 'run-1', said: [asked] }, { run: 'run-2', said: [given, said] });
   expect(again[0]?.parts[0]).toBe(message?.parts[0]); // so that it is not drawn again
   const [alone] = messagesOf({ run: 'run-2', said: [given] });

@@ -1,17 +1,39 @@
 /** What a film says had been said at a moment, as messages: the past is shown by the same parts as the present. */
 import type { Said } from '../film/conversation';
-import type { Film } from '../film/film';
-import { fileAddress } from '../film/files';
-import { speakerPlace } from '../film/speakers';
+import { type Film, once } from '../film/film';
 import type { DynamicToolUIPart } from 'ai';
 import { isTool, type Message, type Part, type ToolPart } from './message';
-import * as wording from '../words/chat';
+import { endOf, type NodeItem } from '../film/timeline';
+import { address, path } from '../app/server';
+import { shared } from '../film/sharedFile';
+
+/** Where a speaker ran when something was said: the latest run of an agent of that name that had not ended. */
+const byName = once((film: Film): ReadonlyMap<string, NodeItem[]> => {
+  const found = new Map<string, NodeItem[]>();
+  for (const node of film.items.nodes) {
+    if (node.is.kind === 'tool') continue;
+    const same = found.get(node.is.name);
+    if (same) same.push(node);
+    else found.set(node.is.name, [node]);
+  }
+  return found;
+});
+
+/** Return path and branch of whoever spoke at a cursor, as the live stream says them; null where that is not known. */
+function speakerPlace(film: Film, speaker: string, since: number): { path: string; branch: string } | null {
+  const node = byName(film)
+    .get(speaker)
+    ?.findLast((one) => one.since <= since && (endOf(one)?.cursor ?? Infinity) >= since);
+  return node ? { path: node.is.path, branch: node.is.lane } : null;
+}
 
 /** What is said no more comes as the same object each time, and so does its part: it is not drawn again. */
 const known = new WeakMap<Said, { part: Part | null }>();
 
-/** What a run had said up to a moment; of one that is over, all. With its film, each part says where its speaker ran. */
-export type Telling = { run: string; said: readonly Said[]; film?: Film };
+/**
+ * What a run had said up to a moment; of one that is over, all. With its film, each part says where its speaker ran.
+ */
+type Telling = { run: string; said: readonly Said[]; film?: Film };
 
 /** Return the messages of a conversation as it was. Their ids are derived, so that scrubbing keeps them. */
 export function messagesOf(...tellings: readonly Telling[]): Message[] {
@@ -51,7 +73,9 @@ function answer(parts: Part[], given: ToolPart): void {
 const joints = new WeakMap<Part, Part>();
 
 function joined(asked: ToolPart, given: ToolPart): Part {
-  const made = joints.get(given) ?? ({ ...given, input: asked.input, callProviderMetadata: (asked as DynamicToolUIPart).callProviderMetadata } as Part);
+  const made =
+    joints.get(given) ??
+    ({ ...given, input: asked.input, callProviderMetadata: (asked as DynamicToolUIPart).callProviderMetadata } as Part);
   joints.set(given, made);
   return made;
 }
@@ -71,11 +95,23 @@ const MAKERS: Readonly<Record<string, (item: Said) => Part | null>> = {
   reasoning: words('reasoning'),
   call,
   transfer: (item) => ({ type: 'data-transfer', data: { to: text(item.to) } }),
-  error: (item) => ({ type: 'data-error', data: { code: text(item.code), author: text(item.speaker), path: '', message: text(item.text) } }),
-  'input request': (item) => ({ type: 'data-input-request', data: { id: text(item.call), request: item.request ?? null } }),
-  'credential request': (item) => ({ type: 'data-credential-request', data: { id: text(item.call), request: item.request ?? null } }),
+  error: (item) => ({
+    type: 'data-error',
+    data: { code: text(item.code), author: text(item.speaker), path: '', message: text(item.text) },
+  }),
+  'input request': (item) => ({
+    type: 'data-input-request',
+    data: { id: text(item.call), request: item.request ?? null },
+  }),
+  'credential request': (item) => ({
+    type: 'data-credential-request',
+    data: { id: text(item.call), request: item.request ?? null },
+  }),
   interrupted: (item) => ({ type: 'data-interrupted', data: { author: text(item.speaker) } }),
-  takeover: (item) => ({ type: 'data-prism-takeover', data: { epoch: 0, superseded: [], inDoubt: Array.isArray(item.calls) ? item.calls.map(text) : [] } }),
+  takeover: (item) => ({
+    type: 'data-prism-takeover',
+    data: { epoch: 0, superseded: [], inDoubt: Array.isArray(item.calls) ? item.calls.map(text) : [] },
+  }),
   end,
 };
 
@@ -91,7 +127,14 @@ function words(type: 'text' | 'reasoning'): (item: Said) => Part {
 /** Who speaks, and where: inside which call, or in which branch. */
 function about(item: Said) {
   const { within, path, branch } = item;
-  return { adk: { author: text(item.speaker), ...(within === undefined ? {} : { within: text(within) }), ...(path ? { path: text(path) } : {}), ...(branch ? { branch: text(branch) } : {}) } };
+  return {
+    adk: {
+      author: text(item.speaker),
+      ...(within === undefined ? {} : { within: text(within) }),
+      ...(path ? { path: text(path) } : {}),
+      ...(branch ? { branch: text(branch) } : {}),
+    },
+  };
 }
 
 function file(item: Said, run: string): Part {
@@ -113,7 +156,7 @@ function call(item: Said): Part {
     case 'failed':
       return { ...facts, state: 'output-error', errorText: text(item.error) };
     case 'abandoned':
-      return { ...facts, state: 'output-error', errorText: wording.runStoppedBeforeThisTool };
+      return { ...facts, state: 'output-error', errorText: 'The run stopped before this tool returned.' };
     case 'denied':
       return { ...facts, state: 'output-denied', approval: { id: '', approved: false, reason: text(item.reason) } };
     case 'awaiting approval':
@@ -123,10 +166,11 @@ function call(item: Said): Part {
   }
 }
 
-/** The end is told where it is not the one that everybody expects. */
+/** The end is shown where it is not the usual one. */
 function end(item: Said): Part | null {
-  if (item.outcome === 'failed') return broken(text(item.code) || 'failed', text(item.text) || wording.runFailed);
-  if (item.outcome === 'incomplete') return broken('incomplete', wording.recordingIsIncompleteItEnds);
+  if (item.outcome === 'failed') return broken(text(item.code) || 'failed', text(item.text) || 'The run failed.');
+  if (item.outcome === 'incomplete')
+    return broken('incomplete', 'The recording is incomplete: it ends before the run does.');
   return item.outcome === 'cancelled' ? { type: 'data-interrupted', data: { author: '' } } : null;
 }
 
@@ -136,4 +180,13 @@ function broken(code: string, message: string): Part {
 
 function text(value: unknown): string {
   return value === null || value === undefined ? '' : String(value);
+}
+
+/** Where the bytes of a file are: beside the film in a shared file, in the log of the server, or elsewhere. */
+function fileAddress(run: string, { since, part, uri }: Said): string {
+  if (uri) return String(uri);
+  const place = `${since}/${part}`;
+  const embedded = shared();
+  if (embedded) return embedded.files[place] ?? 'left-out:too-large-for-this-file';
+  return address(path('api', 'runs', run, 'files', String(since), String(part)));
 }

@@ -1,4 +1,6 @@
-/** The parts of an answer by who worked on them: what a sub-agent said and did is one group, at the place of its call. */
+/**
+ * The parts of an answer by who worked on them: what a sub-agent said and did is one group, at the place of its call.
+ */
 import { answersOf, authorOf, isTool, toolName, type Part, type ToolPart } from './message';
 
 /** A part, and its place in the message. */
@@ -36,7 +38,15 @@ export function grouped(placed: readonly Placed[], calls: Calls, level = 0): Ite
     else if (!key) items.push({ kind: 'part', ...one });
     else {
       const { path, branch } = placeOf(part);
-      const group: Group = { kind: 'group', index, name: opens ? toolName(opens) : authorOf(part), call: opens, path: String(path ?? ''), branch: String(branch ?? ''), parts: [one] };
+      const group: Group = {
+        kind: 'group',
+        index,
+        name: opens ? toolName(opens) : authorOf(part),
+        call: opens,
+        path: String(path ?? ''),
+        branch: String(branch ?? ''),
+        parts: [one],
+      };
       groups.set(key, group);
       items.push(group);
     }
@@ -86,7 +96,10 @@ export class Calls {
   }
 
   private named(part: Part): readonly string[] {
-    if (part.type === 'data-proof') return (part.data.subject.kind === 'specialist' ? (part.data.subject.calls ?? []) : NONE).filter((call) => this.known.has(call)).slice(0, 1);
+    if (part.type === 'data-proof')
+      return (part.data.subject.kind === 'specialist' ? (part.data.subject.calls ?? []) : NONE)
+        .filter((call) => this.known.has(call))
+        .slice(0, 1);
     const { within, branch, path } = placeOf(part);
     if (typeof within === 'string') return this.known.has(within) ? [within] : NONE;
     const own = isTool(part) ? part.toolCallId : '';
@@ -103,7 +116,10 @@ const CALL_IDS = /(?<=@)[^@./]+/g;
 /** Where a part was made. A workflow's output says it in its data. */
 export function placeOf(part: Part): Place {
   const about = part as { providerMetadata?: { adk?: Place }; callProviderMetadata?: { adk?: Place }; data?: Place };
-  return (about.providerMetadata ?? about.callProviderMetadata)?.adk ?? (part.type === 'data-output' || part.type === 'data-error' ? (about.data ?? {}) : {});
+  return (
+    (about.providerMetadata ?? about.callProviderMetadata)?.adk ??
+    (part.type === 'data-output' || part.type === 'data-error' ? (about.data ?? {}) : {})
+  );
 }
 
 /** Return the index of the part that is the answer: the last one that says something to the user. */

@@ -2,7 +2,6 @@
 import { standing, type PrismUIMessage } from '@adk-prism/client/ai';
 import type { DynamicToolUIPart, ToolUIPart } from 'ai';
 import type { Schema } from './answerSchema';
-import * as wording from '../words/chat';
 
 export { standing };
 export type Message = PrismUIMessage;
@@ -40,7 +39,8 @@ const NO_NOTES: CallNotes = { longRunning: false };
 /** Collect what a message says about its calls, by call id. */
 export function notesOnCalls(message: Message): (call: string) => CallNotes {
   const found = new Map<string, CallNotes>();
-  const note = (call: string, more: Partial<CallNotes>) => found.set(call, { ...(found.get(call) ?? NO_NOTES), ...more });
+  const note = (call: string, more: Partial<CallNotes>) =>
+    found.set(call, { ...(found.get(call) ?? NO_NOTES), ...more });
   for (const part of message.parts) {
     if (part.type === 'data-approval') {
       const { toolCallId, hint, payload, schema, status } = part.data;
@@ -53,7 +53,8 @@ export function notesOnCalls(message: Message): (call: string) => CallNotes {
   const open = message.parts.flatMap((part) => openThing(part, notes));
   if (open.length > 0) {
     for (const part of message.parts) {
-      if (isTool(part) && part.state === 'input-available' && !notes(part.toolCallId).longRunning) note(part.toolCallId, { awaits: awaitedBy(part, open) });
+      if (isTool(part) && part.state === 'input-available' && !notes(part.toolCallId).longRunning)
+        note(part.toolCallId, { awaits: awaitedBy(part, open) });
     }
   }
   return notes;
@@ -69,7 +70,12 @@ export function notesKey(parts: readonly Part[]): string {
   return words.join();
 }
 
-const NOTED: ReadonlySet<string> = new Set(['data-approval', 'data-long-running', 'data-input-request', 'data-credential-request']);
+const NOTED: ReadonlySet<string> = new Set([
+  'data-approval',
+  'data-long-running',
+  'data-input-request',
+  'data-credential-request',
+]);
 
 /** Something that a person or this device has to do: in words, inside which calls, and for which. */
 type Open = { words: string; branch: string; call: string };
@@ -77,11 +83,12 @@ type Open = { words: string; branch: string; call: string };
 function openThing(part: Part, notes: (call: string) => CallNotes): Open[] {
   if (isTool(part)) {
     if (!isOpenCall(part, notes)) return [];
-    const what = part.state === 'approval-requested' ? 'approval' : wording.theResult;
-    return [{ words: wording.partOf(what, toolName(part)), branch: branchOf(part), call: part.toolCallId }];
+    const what = part.state === 'approval-requested' ? 'approval' : 'the result';
+    return [{ words: `${what} of ${toolName(part)}`, branch: branchOf(part), call: part.toolCallId }];
   }
-  if (part.type === 'data-credential-request' && !part.data.status) return [{ words: wording.signIn, branch: '', call: part.data.toolCallId ?? '' }];
-  if (part.type === 'data-input-request' && !part.data.status) return [{ words: wording.yourAnswer, branch: '', call: '' }];
+  if (part.type === 'data-credential-request' && !part.data.status)
+    return [{ words: 'your sign-in', branch: '', call: part.data.toolCallId ?? '' }];
+  if (part.type === 'data-input-request' && !part.data.status) return [{ words: 'your answer', branch: '', call: '' }];
   return [];
 }
 
@@ -97,7 +104,9 @@ function branchOf(part: ToolPart): string {
   return typeof branch === 'string' ? branch : '';
 }
 
-/** A call that the person, or this device, has to answer before the run can go on; other open calls are the server's. */
+/**
+ * A call that the person, or this device, has to answer before the run can go on; other open calls are the server's.
+ */
 export function isOpenCall(part: Part, notes: (call: string) => CallNotes): part is ToolPart {
   if (!isTool(part) || part.providerExecuted) return false;
   const { expired, longRunning } = notes(part.toolCallId);
@@ -157,11 +166,24 @@ export function answersOf(part: Part): boolean {
 export function isEmptyAnswer(message: Message): boolean {
   const { failure, audio, adkFinishReason } = message.metadata ?? {};
   if (failure || audio || (adkFinishReason && adkFinishReason !== 'STOP')) return false;
-  return !isAsking(message) && !standing(message).some((part) => answersOf(part) || SAYS_WHY.has(part.type) || isPending(part));
+  return (
+    !isAsking(message) &&
+    !standing(message).some((part) => answersOf(part) || SAYS_WHY.has(part.type) || isPending(part))
+  );
 }
 
 /** Parts that say why there is no answer, or are part of one. */
-const SAYS_WHY: ReadonlySet<string> = new Set(['data-error', 'data-interrupted', 'data-credential-request', 'data-input-request', 'data-unrecognised', 'data-executable-code', 'data-input-transcription', 'reasoning-file', 'custom']);
+const SAYS_WHY: ReadonlySet<string> = new Set([
+  'data-error',
+  'data-interrupted',
+  'data-credential-request',
+  'data-input-request',
+  'data-unrecognised',
+  'data-executable-code',
+  'data-input-transcription',
+  'reasoning-file',
+  'custom',
+]);
 
 /** A call whose result was sent, or is to come. */
 function isPending(part: Part): boolean {
@@ -172,5 +194,60 @@ type Meta = { adk?: { author?: unknown } };
 
 /** All of a message's own text. */
 export function textOf(message: Message): string {
-  return standing(message).flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n');
+  return standing(message)
+    .flatMap((part) => (part.type === 'text' ? [part.text] : []))
+    .join('\n\n');
+}
+
+/** A message's sources in order, and which of them each grounding chunk is. */
+export type NumberedSource = { number: number; title: string; url: string; detail: string };
+
+export function sourcesOf(message: Message): NumberedSource[] {
+  const found: NumberedSource[] = [];
+  for (const part of message.parts) {
+    if (part.type === 'source-url') {
+      const safe = /^https?:/i.test(part.url) && URL.canParse(part.url);
+      const host = safe ? new URL(part.url).host : part.url.slice(0, 80);
+      found.push({
+        number: found.length + 1,
+        title: part.title || host,
+        url: safe ? part.url : '',
+        detail: part.title ? host : '',
+      });
+    } else if (part.type === 'source-document') {
+      found.push({
+        number: found.length + 1,
+        title: part.title,
+        url: '',
+        detail: [part.filename, part.mediaType].filter(Boolean).join(' · '),
+      });
+    }
+  }
+  return found;
+}
+
+/** Return the number of the source that a grounding chunk is, by its address or title. */
+export function chunkNumbers(message: Message, sources: readonly NumberedSource[]): (chunk: number) => number | null {
+  const chunks = message.metadata?.grounding?.groundingChunks ?? [];
+  return (index) => {
+    const chunk = chunks[index];
+    const about = chunk?.web ?? chunk?.maps ?? chunk?.retrievedContext ?? chunk?.image;
+    if (!about) return null;
+    const address = 'uri' in about ? about.uri : undefined;
+    const match = sources.find(
+      (source) => (address && source.url === address) || (about.title && source.title === about.title),
+    );
+    return match?.number ?? null;
+  };
+}
+
+// What the page draws of a chat. The AI SDK goes on writing into a message that it has just added: to a view that
+// compares
+// what it drew with what is there now, nothing would ever seem to change. So it draws a copy.
+
+/** Return the messages with a copy of the last one, the only one that is written into. */
+export function copyMessages(messages: readonly Message[]): readonly Message[] {
+  const last = messages.at(-1);
+  if (!last) return messages;
+  return [...messages.slice(0, -1), { ...last, parts: last.parts.map((part) => ({ ...part })) }];
 }

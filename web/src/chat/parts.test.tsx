@@ -83,10 +83,25 @@ const SEEN: Record<keyof PrismDataParts, string> = {
 
 const CALLS: Part[] = [
   { type: 'tool-order_print', toolCallId: 'c1', state: 'output-available', input: {}, output: { ticket: 1 } },
-  { type: 'dynamic-tool', toolName: 'send', toolCallId: 'c2', state: 'approval-requested', input: { to: 'Ada' }, approval: { id: 'a1' } },
+  {
+    type: 'dynamic-tool',
+    toolName: 'send',
+    toolCallId: 'c2',
+    state: 'approval-requested',
+    input: { to: 'Ada' },
+    approval: { id: 'a1' },
+  },
 ];
 
-const ACTIONS: ChatActions = { app: 'a', user: 'user', session: 's', conversation: null, reason: '', seek: null, openPanel: () => undefined };
+const ACTIONS: ChatActions = {
+  app: 'a',
+  user: 'user',
+  session: 's',
+  conversation: null,
+  reason: '',
+  seek: null,
+  openPanel: () => undefined,
+};
 
 /** As it is once everything that loads late is there. */
 async function shown(parts: Part[], metadata?: Message['metadata']): Promise<string> {
@@ -111,13 +126,20 @@ test.each(NAMES)('data-%s', async (name) => {
 });
 
 test('a credential is never shown', async () => {
-  expect(await shown([{ type: 'data-credential-response', data: DATA['credential-response'] }])).not.toContain('secret');
+  expect(await shown([{ type: 'data-credential-response', data: DATA['credential-response'] }])).not.toContain(
+    'secret',
+  );
 });
 
 const PROOFS: [string, Partial<typeof PROOF>, string[], string[]][] = [
   ['a number', {}, ['Burn analyst', 'Confidence 60 %'], ['source']],
   ['a level', { confidence: null, level: 'high' }, ['Confidence high'], []],
-  ['sources and no confidence', { confidence: null, citations: [{ source: 'MTBS', origin: 'parsed', cursor: 1 }] }, ['1 source'], ['Confidence', 'no number']],
+  [
+    'sources and no confidence',
+    { confidence: null, citations: [{ source: 'MTBS', origin: 'parsed', cursor: 1 }] },
+    ['1 source'],
+    ['Confidence', 'no number'],
+  ],
   ['neither', { confidence: null }, [], ['Burn analyst']],
 ];
 
@@ -161,14 +183,90 @@ const LONG_RUNNING = { toolCallId: 'c', toolName: 'order_print' };
 
 /** What a card says, and what it does not. */
 const CARDS: [string, Part[], string[], string[]][] = [
-  ['a call that the server runs', [DELEGATING, { type: 'tool-refund', toolCallId: 'in', state: 'approval-requested', input: {}, approval: { id: 'x' }, ...NESTED } as Part], ['Waiting for approval of refund', 'Approve'], ['Send result']],
-  ['a call that waits for an answer', [DELEGATING, { type: 'data-input-request', data: { id: 'q', request: {} } }], ['Waiting for your answer'], ['Send result']],
-  ['an expired approval', [{ type: 'tool-x', toolCallId: 'c', state: 'output-denied', input: {}, approval: { id: 'x', approved: false, reason: 'Expired: too late' } }, { type: 'data-approval', data: { approvalId: 'x', toolCallId: 'c', status: 'expired' } }], ['Expired'], ['Approve', 'You denied']],
-  ['an expired question', [{ type: 'data-input-request', data: { id: 'q', request: { message: 'Which?' }, status: 'expired' } }], ['Which?', 'This request has expired'], ['<form']],
-  ['an answered sign-in', [{ type: 'data-credential-request', data: { id: 'q', request: {}, status: 'answered' } }], ['Answered.'], ['<form']],
-  ['a ticket', [{ type: 'tool-order_print', toolCallId: 'c', state: 'output-available', input: {}, output: 1 }, { type: 'data-long-running', data: LONG_RUNNING }], ['Pending'], []],
-  ['an answered client tool', [{ type: 'tool-order_print', toolCallId: 'c', state: 'output-available', input: {}, output: 1 }, { type: 'data-long-running', data: { ...LONG_RUNNING, status: 'answered' } }], ['Done'], ['Pending']],
-  ['an approval with a payload', [{ type: 'tool-x', toolCallId: 'c', state: 'approval-requested', input: {}, approval: { id: 'x' } }, { type: 'data-approval', data: { approvalId: 'x', toolCallId: 'c', payload: { days: 4 }, schema: { type: 'object', properties: { days: { type: 'number' } }, required: ['days'] } } }], ['<form', 'value="4"', 'Approve'], []],
+  [
+    'a call that the server runs',
+    [
+      DELEGATING,
+      {
+        type: 'tool-refund',
+        toolCallId: 'in',
+        state: 'approval-requested',
+        input: {},
+        approval: { id: 'x' },
+        ...NESTED,
+      } as Part,
+    ],
+    ['Waiting for approval of refund', 'Approve'],
+    ['Send result'],
+  ],
+  [
+    'a call that waits for an answer',
+    [DELEGATING, { type: 'data-input-request', data: { id: 'q', request: {} } }],
+    ['Waiting for your answer'],
+    ['Send result'],
+  ],
+  [
+    'an expired approval',
+    [
+      {
+        type: 'tool-x',
+        toolCallId: 'c',
+        state: 'output-denied',
+        input: {},
+        approval: { id: 'x', approved: false, reason: 'Expired: too late' },
+      },
+      { type: 'data-approval', data: { approvalId: 'x', toolCallId: 'c', status: 'expired' } },
+    ],
+    ['Expired'],
+    ['Approve', 'You denied'],
+  ],
+  [
+    'an expired question',
+    [{ type: 'data-input-request', data: { id: 'q', request: { message: 'Which?' }, status: 'expired' } }],
+    ['Which?', 'This request has expired'],
+    ['<form'],
+  ],
+  [
+    'an answered sign-in',
+    [{ type: 'data-credential-request', data: { id: 'q', request: {}, status: 'answered' } }],
+    ['Answered.'],
+    ['<form'],
+  ],
+  [
+    'a ticket',
+    [
+      { type: 'tool-order_print', toolCallId: 'c', state: 'output-available', input: {}, output: 1 },
+      { type: 'data-long-running', data: LONG_RUNNING },
+    ],
+    ['Pending'],
+    [],
+  ],
+  [
+    'an answered client tool',
+    [
+      { type: 'tool-order_print', toolCallId: 'c', state: 'output-available', input: {}, output: 1 },
+      { type: 'data-long-running', data: { ...LONG_RUNNING, status: 'answered' } },
+    ],
+    ['Done'],
+    ['Pending'],
+  ],
+  [
+    'an approval with a payload',
+    [
+      { type: 'tool-x', toolCallId: 'c', state: 'approval-requested', input: {}, approval: { id: 'x' } },
+      {
+        type: 'data-approval',
+        data: {
+          approvalId: 'x',
+          toolCallId: 'c',
+          payload: { days: 4 },
+          schema: { type: 'object', properties: { days: { type: 'number' } }, required: ['days'] },
+        },
+      },
+    ],
+    ['<form', 'value="4"', 'Approve'],
+    [],
+  ],
 ];
 
 test.each(CARDS)('the card of %s', async (_, parts, seen, unseen) => {
@@ -179,8 +277,19 @@ test.each(CARDS)('the card of %s', async (_, parts, seen, unseen) => {
 
 test.each([
   ['nothing but a call of the server is open', [DELEGATING], true],
-  ['a call of the client is open', [{ ...DELEGATING, toolCallId: 'c' }, { type: 'data-long-running', data: LONG_RUNNING }], false],
-  ['an approval is open', [{ type: 'tool-x', toolCallId: 'c', state: 'approval-requested', input: {}, approval: { id: 'x' } }], false],
+  [
+    'a call of the client is open',
+    [
+      { ...DELEGATING, toolCallId: 'c' },
+      { type: 'data-long-running', data: LONG_RUNNING },
+    ],
+    false,
+  ],
+  [
+    'an approval is open',
+    [{ type: 'tool-x', toolCallId: 'c', state: 'approval-requested', input: {}, approval: { id: 'x' } }],
+    false,
+  ],
 ] as [string, Part[], boolean][])('a message is complete where %s: %s', (_, parts, complete) => {
   expect(isWaiting({ role: 'assistant', parts })).toBe(!complete);
 });
@@ -192,14 +301,28 @@ test('a part that nobody knows is shown as it came', async () => {
 });
 
 test('usage, model and why it stopped', async () => {
-  const html = await shown([{ type: 'text', text: 'x' }], { runId: 'r', usage: { totalTokens: 1234 }, modelVersion: 'model-x', adkFinishReason: 'MAX_TOKENS', audio: { chunks: 1, bytes: 9, sampleRate: 24000, duration: 1 } });
-  for (const words of ['1\u202f234 tokens', 'model-x', 'cut off at the token limit', 'Audio']) expect(html).toContain(words);
+  const html = await shown([{ type: 'text', text: 'x' }], {
+    runId: 'r',
+    usage: { totalTokens: 1234 },
+    modelVersion: 'model-x',
+    adkFinishReason: 'MAX_TOKENS',
+    audio: { chunks: 1, bytes: 9, sampleRate: 24000, duration: 1 },
+  });
+  for (const words of ['1\u202f234 tokens', 'model-x', 'cut off at the token limit', 'Audio'])
+    expect(html).toContain(words);
 });
 
 const WITHHELD: Part[] = [
   { type: 'reasoning', text: 'the secret thought', providerMetadata: { prism: { block: 'reasoning-1' } } },
   { type: 'text', text: 'the secret word', providerMetadata: { prism: { replaced: true } } },
-  { type: 'tool-tell', toolCallId: 'c', state: 'output-error', input: {}, errorText: 'the secret call', callProviderMetadata: { prism: { replaced: true } } } as Part,
+  {
+    type: 'tool-tell',
+    toolCallId: 'c',
+    state: 'output-error',
+    input: {},
+    errorText: 'the secret call',
+    callProviderMetadata: { prism: { replaced: true } },
+  } as Part,
   { type: 'data-prism-replaced', data: { blocks: ['reasoning-1', 'text-2'] } },
   { type: 'text', text: 'what was stored', providerMetadata: { prism: { block: 'text-3' } } },
 ];
@@ -214,7 +337,11 @@ test('what was replaced is not shown, and not copied', async () => {
 
 test('thoughts and changes of the state are details', async () => {
   showDetails(false);
-  const html = await shown([{ type: 'reasoning', text: 'a thought', state: 'done' }, { type: 'data-state', data: { topic: 1 } }, { type: 'text', text: 'the answer' }]);
+  const html = await shown([
+    { type: 'reasoning', text: 'a thought', state: 'done' },
+    { type: 'data-state', data: { topic: 1 } },
+    { type: 'text', text: 'the answer' },
+  ]);
   showDetails(true);
   expect(html).toContain('the answer');
   expect(html).not.toContain('Thought');
@@ -224,17 +351,60 @@ test('thoughts and changes of the state are details', async () => {
 const CALLER: Part = { type: 'tool-burn_analyst', toolCallId: 'c-1', state: 'output-available', input: {}, output: {} };
 const WITHIN = { adk: { author: 'burn_analyst', path: 'root@1/burn_analyst@1', branch: 'burn_analyst@c-1' } };
 const FINDING: Part = { type: 'text', text: 'a finding', state: 'done', providerMetadata: WITHIN };
-const SEARCH = { type: 'tool-search', toolCallId: 'c-2', state: 'output-available', input: {}, output: {}, callProviderMetadata: WITHIN } as Part;
-const SURE: Part = { type: 'data-proof', data: { ...PROOF, subject: { kind: 'specialist', name: 'burn_analyst', calls: ['c-1'] } } };
-const SUMMARY: Part = { type: 'text', text: 'the briefing', state: 'done', providerMetadata: { adk: { author: 'root', path: 'root@1' } } };
+const SEARCH = {
+  type: 'tool-search',
+  toolCallId: 'c-2',
+  state: 'output-available',
+  input: {},
+  output: {},
+  callProviderMetadata: WITHIN,
+} as Part;
+const SURE: Part = {
+  type: 'data-proof',
+  data: { ...PROOF, subject: { kind: 'specialist', name: 'burn_analyst', calls: ['c-1'] } },
+};
+const SUMMARY: Part = {
+  type: 'text',
+  text: 'the briefing',
+  state: 'done',
+  providerMetadata: { adk: { author: 'root', path: 'root@1' } },
+};
 
 /** What is to be seen of a message with a sub-agent, and what not. */
 const GROUPS: [string, Part[], string[], string[]][] = [
-  ['is done: one line', [CALLER, FINDING, SEARCH, SURE, SUMMARY], ['Burn analyst', '1 tool · 60 %', 'the briefing'], ['a finding', 'search']],
+  [
+    'is done: one line',
+    [CALLER, FINDING, SEARCH, SURE, SUMMARY],
+    ['Burn analyst', '1 tool · 60 %', 'the briefing'],
+    ['a finding', 'search'],
+  ],
   ['has the last word: open', [CALLER, FINDING], ['a finding'], []],
-  ['has failed: open', [{ ...CALLER, state: 'output-error', output: undefined, errorText: 'it broke' } as Part, FINDING, SUMMARY], ['a finding', 'Failed', 'it broke'], []],
-  ['asks for something: open', [CALLER, FINDING, { ...SEARCH, state: 'approval-requested', output: undefined, approval: { id: 'a' } } as Part, SUMMARY], ['Waiting for you', 'Approve'], []],
-  ['spoke for itself, before others: one line', [{ ...FINDING, providerMetadata: { adk: { author: 'writer', path: 'flow@1/writer@1' } } }, { ...SUMMARY, providerMetadata: { adk: { author: 'critic', path: 'flow@1/critic@1' } } }], ['Writer', 'Critic', 'the briefing'], ['a finding']],
+  [
+    'has failed: open',
+    [{ ...CALLER, state: 'output-error', output: undefined, errorText: 'it broke' } as Part, FINDING, SUMMARY],
+    ['a finding', 'Failed', 'it broke'],
+    [],
+  ],
+  [
+    'asks for something: open',
+    [
+      CALLER,
+      FINDING,
+      { ...SEARCH, state: 'approval-requested', output: undefined, approval: { id: 'a' } } as Part,
+      SUMMARY,
+    ],
+    ['Waiting for you', 'Approve'],
+    [],
+  ],
+  [
+    'spoke for itself, before others: one line',
+    [
+      { ...FINDING, providerMetadata: { adk: { author: 'writer', path: 'flow@1/writer@1' } } },
+      { ...SUMMARY, providerMetadata: { adk: { author: 'critic', path: 'flow@1/critic@1' } } },
+    ],
+    ['Writer', 'Critic', 'the briefing'],
+    ['a finding'],
+  ],
 ];
 
 test.each(GROUPS)('a sub-agent that %s', async (_, parts, seen, unseen) => {

@@ -3,7 +3,12 @@ import type { Message } from './message';
 import type { Version } from '@adk-prism/client';
 import { byAnswer, isEarlier } from './versions';
 
-const version = (messageId: string, current = false): Version => ({ messageId, userMessageId: 'u1', started: 0, current });
+const version = (messageId: string, current = false): Version => ({
+  messageId,
+  userMessageId: 'u1',
+  started: 0,
+  current,
+});
 const messages = (...ids: string[]): Message[] => ids.map((id) => ({ id, role: 'assistant', parts: [] }));
 
 test('each answer knows the others beside it', () => {

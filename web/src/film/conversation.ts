@@ -1,7 +1,6 @@
 /** What had been said at a cursor, as a person reads it. */
-import type { Item, Json, SaidAbout, SaidNews } from './document';
-import { once, type Film } from './film';
-import { countUpTo, isReplaced, present, upTo } from './bisect';
+import type { Item, Json, SaidAbout, SaidNews } from '@adk-prism/client/film';
+import { once, type Film, countUpTo, isReplaced, present, upTo } from './film';
 
 export type SaidItem = Item<SaidAbout, SaidNews>;
 export type Said = { kind: string; since: number; [more: string]: Json | undefined };

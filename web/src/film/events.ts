@@ -1,10 +1,9 @@
 /** What each entry of a run was, in a word: the colour of its mark, and what is said of it. */
 import type { Kind } from '../ui/Kind';
 import { isText, type SaidItem } from './conversation';
-import type { Json, Outcome } from './document';
+import type { Json, Outcome } from '@adk-prism/client/film';
 import { once, type Film } from './film';
 import { endOf } from './timeline';
-import * as words from '../words/film';
 
 export type EventInfo = { kind: Kind; what: string; failed: boolean };
 
@@ -24,7 +23,7 @@ const RANK: Record<Kind, number> = {
 const PLAIN: EventInfo = { kind: 'neutral', what: 'event', failed: false };
 
 /** What is said of the entry that began with the user's words. */
-export const USER_SPOKE = words.userMessage;
+export const USER_SPOKE = 'user message';
 
 const BROKEN = new Set<Outcome>(['failed', 'incomplete']);
 
@@ -39,50 +38,61 @@ export const eventsOf = once((film: Film): readonly EventInfo[] => {
     if (known === PLAIN || RANK[kind] > RANK[known.kind]) infos[cursor] = { kind, what, failed };
     else if (failed !== known.failed) infos[cursor] = { ...known, failed };
   };
-  note(1, 'neutral', words.runStarted);
+  note(1, 'neutral', 'run started');
   noteNodes(film, note);
-  film.items.said.forEach((item) => (isText(item) ? noteText : item.is.kind === 'call' ? noteCall : noteOther)(item, note));
+  film.items.said.forEach((item) =>
+    (isText(item) ? noteText : item.is.kind === 'call' ? noteCall : noteOther)(item, note),
+  );
   for (const { is, marks } of film.items.keys) {
     for (const [cursor, { writer, value }] of marks) {
       if (cursor > 1) note(cursor, 'state', `${writer} ${value === undefined ? 'removed' : 'wrote'} ${is.key}`);
     }
   }
   for (const { marks } of film.items.proofs) {
-    for (const [cursor, proof] of marks) note(cursor, 'proof', words.proofOf(String(proof.subject?.name ?? words.theAnswer)));
+    for (const [cursor, proof] of marks)
+      note(cursor, 'proof', `proof of ${String(proof.subject?.name ?? 'the answer')}`);
   }
-  for (const { since, is } of film.items.sources) note(since, 'proof', words.source(String(is.title || is.uri)));
-  for (const { since, is } of film.items.calls ?? []) note(since, 'neutral', words.called(String(is.agent || 'agent'), String(is.model)));
-  if (film.ended) note(film.ended.cursor, BROKEN.has(film.ended.outcome) ? 'error' : 'neutral', words.run(String(film.ended.outcome)));
+  for (const { since, is } of film.items.sources) note(since, 'proof', `source ${String(is.title || is.uri)}`);
+  for (const { since, is } of film.items.calls ?? [])
+    note(since, 'neutral', `${String(is.agent || 'agent')} called ${String(is.model)}`);
+  if (film.ended)
+    note(film.ended.cursor, BROKEN.has(film.ended.outcome) ? 'error' : 'neutral', `run ${String(film.ended.outcome)}`);
   return infos;
 });
 
 function noteNodes(film: Film, note: Note): void {
   for (const node of film.items.nodes) {
-    note(node.since, 'neutral', words.started(String(node.is.name)));
+    note(node.since, 'neutral', `${String(node.is.name)} started`);
     const end = endOf(node);
-    if (end) note(end.cursor, end.status === 'failed' ? 'error' : 'neutral', `${node.is.name} ${ENDS[end.status] ?? end.status}`);
+    if (end)
+      note(
+        end.cursor,
+        end.status === 'failed' ? 'error' : 'neutral',
+        `${node.is.name} ${ENDS[end.status] ?? end.status}`,
+      );
   }
 }
 
-const ENDS: Record<string, string> = { finished: 'finished', waiting: words.isWaiting };
+const ENDS: Record<string, string> = { finished: 'finished', waiting: 'is waiting' };
 
 function noteText({ is, marks }: SaidItem, note: Note): void {
   const reasoning = is.kind === 'reasoning';
-  const what = `${is.speaker ?? 'agent'} ${reasoning ? words.isThinking : words.wroteText}`;
-  for (const [cursor, piece] of marks) if (typeof piece === 'string') note(cursor, reasoning ? 'reasoning' : 'text', what);
+  const what = `${is.speaker ?? 'agent'} ${reasoning ? 'is thinking' : 'wrote text'}`;
+  for (const [cursor, piece] of marks)
+    if (typeof piece === 'string') note(cursor, reasoning ? 'reasoning' : 'text', what);
 }
 
 const CALLS: Record<string, { kind: Kind; verb: string }> = {
   answered: { kind: 'tool', verb: 'returned' },
   failed: { kind: 'error', verb: 'failed' },
-  denied: { kind: 'approval', verb: words.wasDenied },
-  abandoned: { kind: 'tool', verb: words.didNotReturn },
-  'awaiting approval': { kind: 'approval', verb: words.needsApproval },
+  denied: { kind: 'approval', verb: 'was denied' },
+  abandoned: { kind: 'tool', verb: 'did not return' },
+  'awaiting approval': { kind: 'approval', verb: 'needs approval' },
 };
 
 function noteCall({ is, since, marks }: SaidItem, note: Note): void {
   const name = String(is.name);
-  if (!is.earlier) note(since, 'tool', words.called(String(is.speaker ?? 'agent'), String(name)));
+  if (!is.earlier) note(since, 'tool', `${String(is.speaker ?? 'agent')} called ${String(name)}`);
   for (const [cursor, news] of marks) {
     const became = CALLS[String((news as { [key: string]: Json }).status)];
     if (became) note(cursor, became.kind, `${name} ${became.verb}`);
@@ -91,11 +101,14 @@ function noteCall({ is, since, marks }: SaidItem, note: Note): void {
 
 const OTHERS: Record<string, (item: SaidItem) => { kind: Kind; what: string }> = {
   user: () => ({ kind: 'text', what: USER_SPOKE }),
-  file: ({ is }) => ({ kind: 'media', what: words.file(String(is.mediaType ?? '')) }),
-  error: ({ is }) => ({ kind: 'error', what: words.failed(String(is.speaker ?? 'agent'), String(is.code ?? 'error')) }),
-  transfer: ({ is }) => ({ kind: 'neutral', what: words.transferTo(String(is.to)) }),
-  'credential request': () => ({ kind: 'approval', what: words.needsACredential }),
-  'input request': () => ({ kind: 'approval', what: words.needsInput }),
+  file: ({ is }) => ({ kind: 'media', what: `file ${String(is.mediaType ?? '')}` }),
+  error: ({ is }) => ({
+    kind: 'error',
+    what: `${String(is.speaker ?? 'agent')} failed: ${String(is.code ?? 'error')}`,
+  }),
+  transfer: ({ is }) => ({ kind: 'neutral', what: `transfer to ${String(is.to)}` }),
+  'credential request': () => ({ kind: 'approval', what: 'needs a credential' }),
+  'input request': () => ({ kind: 'approval', what: 'needs input' }),
 };
 
 function noteOther(item: SaidItem, note: Note): void {

@@ -2,13 +2,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { nodeRunAt } from './nodeRuns';
+import { nodeRunAt } from '../features/graph/RunOfNode';
 import { nodesAt } from './timeline';
 import { viewAt } from './viewAt';
 import { grow, readFilm, UnreadableFilm } from './film';
 
 // The whole library of recordings is tried by tests/web, which makes the films and names their folder here.
-const FOLDER = process.env.PRISM_FILMS ?? join(import.meta.dirname, '../../../tests/view/films');
+const FOLDER = process.env.PRISM_FILMS ?? join(import.meta.dirname, '../../../tests/features/page/films');
 const FILMS = readdirSync(FOLDER).filter((name) => name.endsWith('.json'));
 
 function golden(name: string) {

@@ -1,11 +1,10 @@
 /**
  * The run as a graph at a cursor: which node led to which, how often, and which keys went along.
- * The rules are those of `view/graph.py`. All steps of a run are found once; what had added up at a cursor is then
+ * The rules are those of `features/page/graph.py`. All steps of a run are found once; what had added up at a cursor is then
  * bisected, so that a playhead moves through a long run as quickly as through a short one.
  */
-import type { Mark, NodeKind } from './document';
-import { grouped, once, type Film } from './film';
-import { countUpTo, lastUpTo, upTo } from './bisect';
+import type { Mark, NodeKind } from '@adk-prism/client/film';
+import { grouped, once, type Film, countUpTo, lastUpTo, upTo } from './film';
 import { difference, keysAt } from './state';
 import { endAt, endOf, SECOND, timeAt, type NodeItem } from './timeline';
 
@@ -16,7 +15,14 @@ export type EdgeKind = 'sequence' | 'transfer' | 'delegation' | 'tool';
 const CARRYING = new Set<EdgeKind>(['sequence', 'transfer']);
 
 export type Passage = { from: string; to: string; kind: EdgeKind; keys: string[] };
-export type GraphNode = { id: string; kind: NodeKind; status: string; runs: number; failures: number; duration: number };
+export type GraphNode = {
+  id: string;
+  kind: NodeKind;
+  status: string;
+  runs: number;
+  failures: number;
+  duration: number;
+};
 export type GraphEdge = Passage & { count: number };
 export type GraphView = { nodes: GraphNode[]; edges: GraphEdge[]; asItRan: Passage[] };
 
@@ -64,7 +70,8 @@ function waysOf(film: Film): Way[] {
   const places = placesOf(film);
   const generations = new Map<string, Generation>();
   const ways: Way[] = [];
-  const add = (from: string, to: string, kind: EdgeKind, since: number, until = Infinity) => ways.push({ from, to, kind, since, until });
+  const add = (from: string, to: string, kind: EdgeKind, since: number, until = Infinity) =>
+    ways.push({ from, to, kind, since, until });
   for (const { node, begins, cursor } of momentsOf(film)) {
     const { node: id, parent, kind } = node.is;
     if (kind === 'tool') {
@@ -153,7 +160,14 @@ function keysChanged(film: Film, ways: readonly Way[]): Map<string, string[]> {
   return new Map(
     film.items.nodes.flatMap((node): [string, string[]][] => {
       const end = last.has(node.is.node) ? endOf(node) : null;
-      return end ? [[node.is.node, difference(film, 1, end.cursor).flatMap(({ key, kind }) => (kind === 'removed' ? [] : [key]))]] : [];
+      return end
+        ? [
+            [
+              node.is.node,
+              difference(film, 1, end.cursor).flatMap(({ key, kind }) => (kind === 'removed' ? [] : [key])),
+            ],
+          ]
+        : [];
     }),
   );
 }
@@ -173,7 +187,10 @@ function flowsOf(film: Film): Map<string, Mark<string>[]> {
 
 /** The call that runs each node; of several with that id it is the last one that was made by then. */
 export const callsThatRun = once((film: Film): Map<string, SaidItem> => {
-  const made = grouped(film.items.said.filter(({ is }) => is.kind === 'call'), ({ is }) => is.call);
+  const made = grouped(
+    film.items.said.filter(({ is }) => is.kind === 'call'),
+    ({ is }) => is.call,
+  );
   const found = new Map<string, SaidItem>();
   for (const { is, since } of film.items.nodes) {
     const calls = is.call ? made.get(is.call) : undefined;
@@ -186,7 +203,9 @@ export const callsThatRun = once((film: Film): Map<string, SaidItem> => {
 function keysOf({ is, since, marks }: SaidItem): Mark<string>[] {
   const answers = marks.map(([cursor, news]): Mark<unknown> => [cursor, isObject(news) ? news.output : null]);
   const given: Mark<unknown> = [since, is.input];
-  return [given, ...answers].flatMap(([cursor, value]) => (isObject(value) ? Object.keys(value).map((key): Mark<string> => [cursor, key]) : []));
+  return [given, ...answers].flatMap(([cursor, value]) =>
+    isObject(value) ? Object.keys(value).map((key): Mark<string> => [cursor, key]) : [],
+  );
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
@@ -218,7 +237,15 @@ export function nodesSummedAt(film: Film, at: number): GraphNode[] {
     const last = runs.findLast((run) => isThere(run, at)) ?? first;
     const status = endAt(last.node, at)?.status ?? 'running';
     const duration = (total.open * now + total.base) / SECOND;
-    found.push({ order: first.order, id, kind: first.node.is.kind, status, runs: total.runs, failures: total.failures, duration });
+    found.push({
+      order: first.order,
+      id,
+      kind: first.node.is.kind,
+      status,
+      runs: total.runs,
+      failures: total.failures,
+      duration,
+    });
   }
   return inOrder(found);
 }
@@ -241,14 +268,17 @@ function changesOf({ node, since, until }: Run): Mark<Total>[] {
   const { start } = node.is;
   const changes: Mark<Total>[] = [[since, { runs: 1, failures: 0, open: 1, base: -start }]];
   const end = endOf(node);
-  if (end && end.cursor < until) changes.push([end.cursor, { runs: 0, failures: Number(end.status === 'failed'), open: -1, base: end.end }]);
+  if (end && end.cursor < until)
+    changes.push([end.cursor, { runs: 0, failures: Number(end.status === 'failed'), open: -1, base: end.end }]);
   if (until !== Infinity) changes.push([until, negative(sumOf(changes))]);
   return changes;
 }
 
 function added(changes: Mark<Total>[]): Mark<Total>[] {
   let total: Total = { runs: 0, failures: 0, open: 0, base: 0 };
-  return changes.sort((a, b) => a[0] - b[0]).map(([cursor, change]): Mark<Total> => [cursor, (total = plus(total, change))]);
+  return changes
+    .sort((a, b) => a[0] - b[0])
+    .map(([cursor, change]): Mark<Total> => [cursor, (total = plus(total, change))]);
 }
 
 function sumOf(changes: readonly Mark<Total>[]): Total {
@@ -276,7 +306,15 @@ export function edgesSummedAt(film: Film, at: number): GraphEdge[] {
   for (const { from, to, kind, steps, begins, ends, keys } of edgeSums(film)) {
     const count = countUpTo(begins, at) - countUpTo(ends, at);
     const first = count > 0 ? steps.find((step) => isThere(step, at)) : undefined;
-    if (first) found.push({ order: first.order, from, to, kind, count, keys: keys.slice(0, countUpTo(keys, at)).map(([, key]) => key) });
+    if (first)
+      found.push({
+        order: first.order,
+        from,
+        to,
+        kind,
+        count,
+        keys: keys.slice(0, countUpTo(keys, at)).map(([, key]) => key),
+      });
   }
   return inOrder(found);
 }
@@ -286,9 +324,22 @@ const edgeSums = once((film: Film): EdgeSum[] => {
   const sums = new Map<string, EdgeSum & { seen: Set<string>; last: string[] }>();
   for (const step of stepsOf(film)) {
     const { kind, keys } = step.passage;
-    const [from, to] = [names.get(step.passage.from) ?? step.passage.from, names.get(step.passage.to) ?? step.passage.to];
+    const [from, to] = [
+      names.get(step.passage.from) ?? step.passage.from,
+      names.get(step.passage.to) ?? step.passage.to,
+    ];
     const id = JSON.stringify([from, to, kind]);
-    const sum = sums.get(id) ?? { from, to, kind, steps: [], begins: [], ends: [], keys: [], seen: new Set<string>(), last: [] };
+    const sum = sums.get(id) ?? {
+      from,
+      to,
+      kind,
+      steps: [],
+      begins: [],
+      ends: [],
+      keys: [],
+      seen: new Set<string>(),
+      last: [],
+    };
     sums.set(id, sum);
     sum.steps.push(step);
     sum.begins.push([step.since, null]);
@@ -302,7 +353,11 @@ const edgeSums = once((film: Film): EdgeSum[] => {
       sum.keys.push([step.since, key]);
     }
   }
-  return [...sums.values()].map((sum) => ({ ...sum, keys: firsts(sum.keys), ends: sum.ends.sort((a, b) => a[0] - b[0]) }));
+  return [...sums.values()].map((sum) => ({
+    ...sum,
+    keys: firsts(sum.keys),
+    ends: sum.ends.sort((a, b) => a[0] - b[0]),
+  }));
 });
 
 function inOrder<Found extends Pick<Spell, 'order'>>(found: Found[]): Omit<Found, 'order'>[] {

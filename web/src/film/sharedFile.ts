@@ -3,9 +3,9 @@
  * The block is data (`type="application/json"`), which no browser runs.
  */
 import type { AppGraph } from './appGraph';
-import type { EntryDetail } from './entryDetail';
-import type { Document } from './document';
-import type { ModelCall } from './modelCalls';
+import type { EntryDetail } from '../features/event/EventPanel';
+import type { Document } from '@adk-prism/client/film';
+import type { ModelCall } from '../features/model_calls/modelCalls';
 
 export type Shared = {
   /** The version of adk-prism that wrote the file. */

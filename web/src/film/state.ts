@@ -1,14 +1,19 @@
 /** Session state at a cursor: the snapshot by scope, differences, and who wrote what. */
-import type { Json, KeyNews, Mark } from './document';
-import { once, type Film } from './film';
-import { countUpTo, lastUpTo } from './bisect';
+import type { Json, KeyNews, Mark } from '@adk-prism/client/film';
+import { once, type Film, countUpTo, lastUpTo } from './film';
 import { endOf } from './timeline';
 
 export type Scope = 'session' | 'user' | 'app' | 'temp';
 const SCOPES: readonly Scope[] = ['user', 'app', 'temp'];
 
 export type Snapshot = Partial<Record<Scope, Record<string, Json>>>;
-export type KeyChange = { key: string; kind: 'added' | 'changed' | 'removed'; before: Json; after: Json; writer: string };
+export type KeyChange = {
+  key: string;
+  kind: 'added' | 'changed' | 'removed';
+  before: Json;
+  after: Json;
+  writer: string;
+};
 export type Write = { cursor: number; writer: string } & ({ value: Json } | { removed: true });
 export type StateView = {
   snapshot: Snapshot;
@@ -85,10 +90,17 @@ export function sameJson(a: Json, b: Json): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
   if (Array.isArray(a) || Array.isArray(b)) {
-    return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, index) => sameJson(item, b[index]!));
+    return (
+      Array.isArray(a) &&
+      Array.isArray(b) &&
+      a.length === b.length &&
+      a.every((item, index) => sameJson(item, b[index]!))
+    );
   }
   const [ours, theirs] = [Object.keys(a), Object.keys(b)];
-  return ours.length === theirs.length && ours.every((key, index) => key === theirs[index] && sameJson(a[key]!, b[key]!));
+  return (
+    ours.length === theirs.length && ours.every((key, index) => key === theirs[index] && sameJson(a[key]!, b[key]!))
+  );
 }
 
 /** Return who wrote each key last. */

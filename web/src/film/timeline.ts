@@ -1,7 +1,6 @@
 /** What ran when, at a cursor: nodes with their bounds, waits, and time that nobody accounts for. */
-import type { CallAbout, CallTokens, Item, NodeAbout, NodeNews, WaitAbout, WaitNews } from './document';
-import { once, type Film } from './film';
-import { present, upTo } from './bisect';
+import type { CallAbout, CallTokens, Item, NodeAbout, NodeNews, WaitAbout, WaitNews } from '@adk-prism/client/film';
+import { once, type Film, present, upTo } from './film';
 
 export const SECOND = 1_000_000;
 /** Microseconds; shorter holes are the clock's grain. */
@@ -21,7 +20,14 @@ export type NodeView = Omit<NodeAbout, 'start'> & {
   cost?: number | null;
   error?: string;
 };
-export type WaitView = { kind: string; call: string; since: number; until: number | null; start: number; end: number | null };
+export type WaitView = {
+  kind: string;
+  call: string;
+  since: number;
+  until: number | null;
+  start: number;
+  end: number | null;
+};
 export type CallView = CallAbout & { cursor: number };
 export type Gap = { from: number; until: number };
 export type TimelineView = {
@@ -77,7 +83,9 @@ export function tokensAt(node: NodeItem, at: number): CallTokens {
 
 /** Return what nodes have cost up to a cursor; undefined without a price list, null if a price is missing. */
 export function costAt(nodes: readonly NodeItem[], at: number): number | null | undefined {
-  const costs = nodes.flatMap(({ marks }) => upTo(marks, at).flatMap(([, news]) => ('tokens' in news && news.cost !== undefined ? [news.cost] : [])));
+  const costs = nodes.flatMap(({ marks }) =>
+    upTo(marks, at).flatMap(([, news]) => ('tokens' in news && news.cost !== undefined ? [news.cost] : [])),
+  );
   return costs.length ? totalCost(costs) : undefined;
 }
 
@@ -122,7 +130,11 @@ export function waitAt(wait: Item<WaitAbout, WaitNews>, at: number): WaitView {
 
 /** Return the model calls that were over at a cursor. */
 export function callsAt(film: Film, at: number): CallView[] {
-  return present(film.items.calls ?? [], at).map((call) => ({ ...call.is, cursor: call.since, start: call.is.start / SECOND }));
+  return present(film.items.calls ?? [], at).map((call) => ({
+    ...call.is,
+    cursor: call.since,
+    start: call.is.start / SECOND,
+  }));
 }
 
 export function timelineAt(film: Film, at: number): TimelineView {

@@ -1,8 +1,7 @@
 /** The film of a run in a component: loaded once, and grown while the run goes on. */
 import { FilmStore, loadFilm, readFilm, type Film } from '@adk-prism/client/film';
 import { useEffect, useMemo, useState } from 'react';
-import { explain } from '../app/problem';
-import { SERVER } from '../app/request';
+import { explain, SERVER } from '../app/server';
 import { shared } from './sharedFile';
 
 export type FilmState = { film: Film | null; live: boolean; error: string | null };
@@ -36,7 +35,8 @@ export function useFilms(runs: readonly string[]): readonly Film[] {
     if (!runs.length) return;
     const leaving = new AbortController();
     void Promise.allSettled(runs.map((run) => loadFilm(SERVER, run, leaving.signal))).then((found) => {
-      if (!leaving.signal.aborted) setLoaded({ runs, films: found.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])) });
+      if (!leaving.signal.aborted)
+        setLoaded({ runs, films: found.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])) });
     });
     return () => leaving.abort();
   }, [runs]);

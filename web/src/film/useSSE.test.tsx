@@ -3,7 +3,7 @@ import * as React from 'react';
 import { act } from 'react';
 import { createRoot } from 'react-dom/client';
 import { expect, test } from 'vitest';
-import { createUseSSE, type UseSSEReturn } from '../../../src/adk_prism/clients/studio-client';
+import { createUseSSE, type UseSSEReturn } from '../../../packages/client/src/studio-client';
 
 const STREAM = `id: r:1.1
 event: session
@@ -52,7 +52,13 @@ test('a component sees snapshots, the index and keys by edge, and leaves the str
   }
   const place = document.createElement('div');
   const root = createRoot(place);
-  await act(async () => root.render(<React.StrictMode><Timeline /></React.StrictMode>));
+  await act(async () =>
+    root.render(
+      <React.StrictMode>
+        <Timeline />
+      </React.StrictMode>,
+    ),
+  );
   expect(seen.at(-1)).toMatchObject({ status: 'idle', snapshots: [], currentSnapshotIndex: -1 });
 
   await act(async () => void (await seen.at(-1)!.send('hi')));
@@ -61,7 +67,13 @@ test('a component sees snapshots, the index and keys by edge, and leaves the str
   expect(last.status).toBe('done');
   expect(last.currentSnapshotIndex).toBe(0);
   expect(last.snapshots).toMatchObject([
-    { nodeId: 'a', inputState: { query: 'hi' }, outputState: { query: 'hi', response: 'Hello.' }, duration: 5, status: 'success' },
+    {
+      nodeId: 'a',
+      inputState: { query: 'hi' },
+      outputState: { query: 'hi', response: 'Hello.' },
+      duration: 5,
+      status: 'success',
+    },
   ]);
   expect([...last.stateKeys]).toEqual([['a->END', ['query', 'response']]]);
   expect(last.send).toBe(seen[0]!.send);

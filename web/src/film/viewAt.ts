@@ -1,12 +1,12 @@
 /** The whole film at a cursor: what `adk-prism view` prints, computed in the page. */
-import { artifactsAt, type ArtifactView } from './artifacts';
+import { artifactsAt, type ArtifactView } from '../features/artifacts/content';
 import { conversationAt, type Said } from './conversation';
-import type { Outcome } from './document';
+import type { Outcome } from '@adk-prism/client/film';
 import { failuresOf } from './failures';
 import type { Film } from './film';
 import { graphAt, type GraphView } from './graph';
-import { groundingAt, type GroundingView } from './grounding';
-import { proofAt, type ProofView } from './proof';
+import { groundingAt, type GroundingView } from '../features/grounding/grounding';
+import { proofAt, type ProofView } from '../features/proof/sections';
 import { stateAt, type StateView } from './state';
 import { SECOND, timeAt, timelineAt, type TimelineView } from './timeline';
 
@@ -28,7 +28,9 @@ export type View = {
 };
 
 export function viewAt(film: Film, at: number): View {
-  const failures = failuresOf(film).filter((cursor) => cursor <= at).map((cursor) => ({ cursor, time: timeAt(film, cursor) / SECOND }));
+  const failures = failuresOf(film)
+    .filter((cursor) => cursor <= at)
+    .map((cursor) => ({ cursor, time: timeAt(film, cursor) / SECOND }));
   return {
     at,
     last: film.last,

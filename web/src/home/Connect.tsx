@@ -1,10 +1,67 @@
 /** Connect your agent: how to serve it, and how other programs talk to it. */
-import { useEffect, useId, useState } from 'react';
+import { useId, useState } from 'react';
+import { useServerData } from '../app/query';
 import { isUsable, useCatalogue } from '../app/catalogue';
-import { getJson } from '../app/request';
+import { getJson, address, path } from '../app/server';
 import { Copy } from '../ui/Copy';
-import { addressesOf, COMMAND, snippetsOf, type Snippet } from './connect';
-import * as words from '../words/home';
+import { curlOf } from '../chat/export';
+
+/**
+ * How other programs talk to an app of this server: addresses, and code that can be copied, with this server's
+ * address.
+ */
+export type Snippet = { name: string; about: string; language: string; code: string };
+
+/** The command that serves a folder of agents. */
+export const COMMAND = 'adk-prism serve path/to/agents';
+
+/** Return the addresses of an app, each with what speaks to it. */
+export function addressesOf(app: string): [what: string, url: string][] {
+  return [
+    ['AI SDK (useChat)', address(path('api', 'chat', app))],
+    ['AG-UI', address(path('api', 'ag-ui', app))],
+    ['CopilotKit', address('api/copilotkit')],
+    ['ADK (run_sse)', address('run_sse')],
+    ['OpenAPI', address('docs')],
+  ];
+}
+
+export function snippetsOf(app: string): Snippet[] {
+  return [
+    {
+      name: 'useChat',
+      about: 'React, with the AI SDK: npm install ai @ai-sdk/react',
+      language: 'tsx',
+      code: `import { useChat } from '@ai-sdk/react';
+import { DefaultChatTransport } from 'ai';
+
+const { messages, sendMessage } = useChat({
+  transport: new DefaultChatTransport({ api: ${quoted(address(path('api', 'chat', app)))} }),
+});`,
+    },
+    {
+      name: 'AG-UI',
+      about: 'Any AG-UI client: npm install @ag-ui/client',
+      language: 'ts',
+      code: `import { HttpAgent } from '@ag-ui/client';
+
+const agent = new HttpAgent({ url: ${quoted(address(path('api', 'ag-ui', app)))} });
+agent.addMessage({ id: crypto.randomUUID(), role: 'user', content: 'Hello' });
+await agent.runAgent();`,
+    },
+    {
+      name: 'curl',
+      about: 'A stream on the command line',
+      language: 'sh',
+      code: curlOf({ app, session: 'my-chat', user: 'user' }, 'Hello'),
+    },
+  ];
+}
+
+/** A string of JavaScript, whatever is in it. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", '%27')}'`;
+}
 
 export default function Connect() {
   const { apps } = useCatalogue();
@@ -15,11 +72,11 @@ export default function Connect() {
   return (
     <div className="connect">
       <p>
-        {words.serveAFolderOfAdk} <Line text={COMMAND} label={words.copyTheCommand} />
+        Serve a folder of ADK agents: <Line text={COMMAND} label="Copy the command" />
       </p>
       {names.length > 1 && (
         <p>
-          <label htmlFor={id}>{words.app} </label>
+          <label htmlFor={id}>App </label>
           <select id={id} className="field" value={app} onChange={(event) => setPicked(event.target.value)}>
             {names.map((name) => (
               <option key={name}>{name}</option>
@@ -32,7 +89,7 @@ export default function Connect() {
           <div key={what}>
             <dt>{what}</dt>
             <dd>
-              <Line text={url} label={words.copyTheAddressFor(what)} />
+              <Line text={url} label={`Copy the address for ${what}`} />
             </dd>
           </div>
         ))}
@@ -61,9 +118,9 @@ function SnippetView({ snippet: { name, about, code } }: { snippet: Snippet }) {
         <span>
           <strong>{name}</strong> {about}
         </span>
-        <Copy text={code} label={words.copyTheSnippet(name)} />
+        <Copy text={code} label={`Copy the ${name} snippet`} />
       </figcaption>
-      <pre tabIndex={0} aria-label={words.code(name)}>
+      <pre tabIndex={0} aria-label={`Code, ${name}`}>
         <code>{code}</code>
       </pre>
     </figure>
@@ -73,16 +130,12 @@ function SnippetView({ snippet: { name, about, code } }: { snippet: Snippet }) {
 type VersionAnswer = { version?: string; language_version?: string; adkPrism?: string };
 
 function Versions() {
-  const [found, setFound] = useState<VersionAnswer | null>(null);
-  useEffect(() => {
-    const leaving = new AbortController();
-    getJson<VersionAnswer>('version', leaving.signal).then(setFound, () => {}); // Not told, then.
-    return () => leaving.abort();
-  }, []);
+  const { data: found } = useServerData(['version'], (signal) => getJson<VersionAnswer>('version', signal));
   if (!found) return null;
   return (
     <p className="quiet">
-      {words.versionsLine(found.adkPrism ?? '', found.version ?? '', found.language_version ?? '')} <code>adk-prism doctor</code>.
+      {`adk-prism ${found.adkPrism ?? ''} · google-adk ${found.version ?? ''} · Python ${found.language_version ?? ''}. For details, run`}{' '}
+      <code>adk-prism doctor</code>.
     </p>
   );
 }

@@ -1,29 +1,51 @@
 /** About this server: models of the apps, what is stored where, versions, and what works with them. */
-import { useEffect, useState } from 'react';
+import { useServerData } from '../app/query';
 import { isUsable, modelWords, titleOf, useCatalogue, type AppEntry } from '../app/catalogue';
-import { explain } from '../app/problem';
-import { getJson } from '../app/request';
+import { explain, getJson } from '../app/server';
 import { KindChip } from '../ui/Kind';
-import { number, plural, size } from '../ui/format';
-import { ageWords, packageWords, placeWords, type Setup } from './setup';
-import * as words from '../words/home';
+import { number, plural, size, duration } from '../ui/format';
 
-type State = { kind: 'loading' } | { kind: 'failed'; reason: string } | { kind: 'known'; setup: Setup };
+/** How a server is set up, as `GET /api/setup` answers. */
+export type Package = { name: string; installed: string; supported: string };
+
+export type Capability = { name: string; summary: string; on: boolean; problem: string; without: string };
+
+export type Setup = {
+  packages: Package[];
+  capabilities: Capability[];
+  log: { place: string; runs: number; bytes: number; maxAge: number; maxBytes: number };
+  /** Where they are; empty: the default. */
+  places: { sessions: string; artifacts: string; memory: string };
+  dataDir: string;
+  localStorage: boolean;
+  reloads: boolean;
+};
+
+/** Say which version of a package is installed. */
+export function packageWords({ name, installed, supported }: Package): string {
+  return `${name} ${installed}${supported && ` ${`(supported: ${supported})`}`}`;
+}
+
+const DAY = 86_400;
+
+/** Say how long runs are kept. */
+export function ageWords(seconds: number): string {
+  return seconds < 2 * DAY ? duration(seconds) : plural(Math.round(seconds / DAY), 'day');
+}
+
+/** Say where sessions, artifacts or memory are. */
+export function placeWords(setup: Setup, name: keyof Setup['places'], place: string): string {
+  if (place) return place;
+  if (name === 'memory') return 'In this process; lost when it stops';
+  return setup.localStorage ? 'In the .adk folder of each app' : `In ${setup.dataDir}`;
+}
 
 export default function ServerInfo() {
   const { apps } = useCatalogue();
-  const [state, setState] = useState<State>({ kind: 'loading' });
-  useEffect(() => {
-    const leaving = new AbortController();
-    getJson<Setup>('api/setup', leaving.signal).then(
-      (setup) => setState({ kind: 'known', setup }),
-      (error: unknown) => leaving.signal.aborted || setState({ kind: 'failed', reason: explain(error) }),
-    );
-    return () => leaving.abort();
-  }, []);
+  const { data: setup, error } = useServerData(['setup'], (signal) => getJson<Setup>('api/setup', signal));
   return (
     <div className="connect">
-      <h3>{words.apps}</h3>
+      <h3>Apps</h3>
       <dl>
         {apps?.map((app) => (
           <div key={app.name}>
@@ -32,9 +54,11 @@ export default function ServerInfo() {
           </div>
         ))}
       </dl>
-      {state.kind === 'loading' && <div className="skeleton card-skeleton" />}
-      {state.kind === 'failed' && <p className="quiet">{words.storageVersionsAndCapabilities(state.reason)}</p>}
-      {state.kind === 'known' && <Known setup={state.setup} />}
+      {!setup && !error && <div className="skeleton card-skeleton" />}
+      {error && (
+        <p className="quiet">{`Storage, versions and capabilities are not available to you: ${explain(error)}`}</p>
+      )}
+      {setup && <Known setup={setup} />}
     </div>
   );
 }
@@ -43,12 +67,13 @@ function Known({ setup }: { setup: Setup }) {
   const { log, places } = setup;
   return (
     <>
-      <h3>{words.storage}</h3>
+      <h3>Storage</h3>
       <dl>
         <div>
-          <dt>{words.runLog}</dt>
+          <dt>Run log</dt>
           <dd>
-            <code>{log.place}</code> · {words.logSize(plural(log.runs, 'run'), size(log.bytes), ageWords(log.maxAge), size(log.maxBytes))}
+            <code>{log.place}</code> ·{' '}
+            {`${plural(log.runs, 'run')}, ${size(log.bytes)}. Runs are kept for ${ageWords(log.maxAge)}, up to ${size(log.maxBytes)}.`}
           </dd>
         </div>
         {(['sessions', 'artifacts', 'memory'] as const).map((name) => (
@@ -58,13 +83,22 @@ function Known({ setup }: { setup: Setup }) {
           </div>
         ))}
         <div>
-          <dt>{words.reloading}</dt>
-          <dd>{setup.reloads ? words.appIsLoadedAgain : words.offRestartTheServerAfter}</dd>
+          <dt>Reloading</dt>
+          <dd>
+            {setup.reloads
+              ? 'On: an app is loaded again when its files change.'
+              : 'Off: restart the server after a change. Turn it on with --reload.'}
+          </dd>
         </div>
       </dl>
-      <h3>{words.versions}</h3>
-      <p className="quiet">{setup.packages.filter((each) => each.installed).map(packageWords).join(' · ')}</p>
-      <h3>{words.capabilities}</h3>
+      <h3>Versions</h3>
+      <p className="quiet">
+        {setup.packages
+          .filter((each) => each.installed)
+          .map(packageWords)
+          .join(' · ')}
+      </p>
+      <h3>Capabilities</h3>
       <Capabilities setup={setup} />
     </>
   );
@@ -72,12 +106,14 @@ function Known({ setup }: { setup: Setup }) {
 
 function Capabilities({ setup: { capabilities } }: { setup: Setup }) {
   const off = capabilities.filter((each) => !each.on);
-  if (off.length === 0) return <p className="quiet">{words.allWorkWithTheInstalled(number(capabilities.length))}</p>;
+  if (off.length === 0)
+    return <p className="quiet">{`All ${number(capabilities.length)} work with the installed versions.`}</p>;
   return (
     <ul>
       {off.map((each) => (
         <li key={each.name}>
-          <KindChip kind="error">{words.off}</KindChip> {words.capabilityOff(each.name, each.summary, each.problem, each.without)}
+          <KindChip kind="error">Off</KindChip>{' '}
+          {`${each.name}: ${each.summary}. ${each.problem} Without it: ${each.without}.`}
         </li>
       ))}
     </ul>
@@ -86,8 +122,8 @@ function Capabilities({ setup: { capabilities } }: { setup: Setup }) {
 
 /** Say which models an app uses, and whether it is loaded. */
 function appWords(app: AppEntry): string {
-  if (!isUsable(app)) return app.error !== undefined ? words.failedToLoadWhy(app.error) : app.problem;
-  if (app.models === null) return words.notLoadedYetItLoads;
-  const reloaded = app.reloads ? words.reloaded(app.reloads === 1 ? 'once' : words.countTimes(number(app.reloads))) : '';
-  return `${modelWords(app)} · ${app.changed ? words.filesChangedLoadsAgain : 'loaded'}${reloaded}`;
+  if (!isUsable(app)) return app.error !== undefined ? `Failed to load: ${app.error}` : app.problem;
+  if (app.models === null) return 'Not loaded yet. It loads when first used.';
+  const reloaded = app.reloads ? `, reloaded ${app.reloads === 1 ? 'once' : `${number(app.reloads)} times`}` : '';
+  return `${modelWords(app)} · ${app.changed ? 'files changed, loads again when used next' : 'loaded'}${reloaded}`;
 }

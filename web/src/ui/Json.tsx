@@ -1,7 +1,6 @@
 /** JSON that folds by depth and says how large each fold is. Bounded: long lists and texts open in pieces. */
 import { memo, useState, type ReactNode } from 'react';
 import { plural, size } from './format';
-import * as wording from '../words/ui';
 
 const ITEMS_SHOWN = 100; // More of them at once makes the browser, and the reader, slow.
 const CHARS_SHOWN = 2000;
@@ -10,7 +9,7 @@ const CHARS_FOLDED = 60;
 type Props = { value: unknown; name?: string; open?: number };
 
 /** Show a value; folds down to the depth `open` begin open. */
-export const Json = memo(function Json({ value, name, open = 1 }: Props) {
+export const JsonView = memo(function JsonView({ value, name, open = 1 }: Props) {
   return (
     <div className="json">
       <Node value={value} name={name} open={open} />
@@ -42,7 +41,9 @@ function Fold({ label, value, entries, open }: FoldProps) {
     <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         {label}
-        <span className="size">{isOpen ? measure(value, entries) : `${preview(value)} ${measure(value, entries)}`}</span>
+        <span className="size">
+          {isOpen ? measure(value, entries) : `${preview(value)} ${measure(value, entries)}`}
+        </span>
       </summary>
       {isOpen && (
         <ul>
@@ -73,7 +74,7 @@ function Leaf({ value }: { value: unknown }) {
       {`"${cut ? value.slice(0, CHARS_SHOWN) : value}"`}
       {cut && (
         <button type="button" className="more" onClick={() => setWhole(true)}>
-          {wording.all(size(value.length))}
+          {`all ${size(value.length)}`}
         </button>
       )}
     </span>

@@ -1,9 +1,8 @@
 /** The traceback of an error whose text names a reference, where the server shows it: at a developer's own machine. */
-import { useEffect, useState } from 'react';
-import { getJson } from '../app/request';
+import { useServerData } from '../app/query';
+import { getJson } from '../app/server';
 import { shared } from '../film/sharedFile';
-import { Details } from './Details';
-import * as words from '../words/ui';
+import { Details } from './elements';
 
 type Trace = { text: string; place: string; source: string; traceback: string };
 
@@ -14,24 +13,29 @@ const AGAIN_MS = 1500;
 
 export function Traceback({ text }: { text: string }) {
   const reference = REFERENCE.exec(text)?.[1] ?? '';
-  const [trace, setTrace] = useState<Trace | null>(null);
-  useEffect(() => {
-    if (reference === '' || shared()) return;
-    const leaving = new AbortController();
-    const look = () => getJson<Trace | null>(`api/errors/${reference}`, leaving.signal).catch(() => null);
-    let timer = 0;
-    void look().then((found) => {
-      setTrace(found);
-      if (!found && !leaving.signal.aborted) timer = window.setTimeout(() => void look().then(setTrace), AGAIN_MS);
-    });
-    return () => {
-      clearTimeout(timer);
-      leaving.abort();
-    };
-  }, [reference]);
+  const load = async (signal: AbortSignal) => {
+    const look = () => getJson<Trace | null>(`api/errors/${reference}`, signal);
+    const found = await look().catch(() => null);
+    if (found) return found;
+    await new Promise((reported) => setTimeout(reported, AGAIN_MS));
+    return look();
+  };
+  const options = { enabled: reference !== '' && !shared(), staleTime: Infinity };
+  const { data: trace } = useServerData(['traceback', reference], load, options);
   if (!trace) return null;
   return (
-    <Details className="traceback" summary={trace.place ? <><code>{trace.place}</code> <code>{trace.source}</code></> : words.traceback}>
+    <Details
+      className="traceback"
+      summary={
+        trace.place ? (
+          <>
+            <code>{trace.place}</code> <code>{trace.source}</code>
+          </>
+        ) : (
+          'Traceback'
+        )
+      }
+    >
       {() => <pre>{trace.traceback}</pre>}
     </Details>
   );

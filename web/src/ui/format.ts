@@ -1,15 +1,43 @@
 /** Times and amounts in words: with their unit, short, and the same everywhere. */
-import * as wording from '../words/ui';
+import type { CallTokens } from '@adk-prism/client/film';
+
+/** Tokens of model calls in words, by kind. */
+const KINDS: readonly [keyof CallTokens, string][] = [
+  ['input', 'in'],
+  ['cached', 'of them cached'],
+  ['output', 'out'],
+  ['reasoning', 'thinking'],
+  ['tool', 'from tools'],
+];
+
+/** Say `120 in, 60 of them cached, 7 out`; empty without any. */
+export function callTokens(tokens: CallTokens): string {
+  const said = KINDS.flatMap(([kind, word]) => (tokens[kind] ? [`${number(tokens[kind])} ${word}`] : []));
+  return said.length ? `tokens: ${said.join(', ')}` : tokens.total ? `tokens: ${number(tokens.total)}` : '';
+}
+
+/**
+ * Say what something cost, in the currency of the operator's price list; null: a price is missing. Empty without
+ * prices.
+ */
+export function costWords(cost: number | null | undefined): string {
+  if (cost === undefined) return '';
+  return cost === null ? 'cost unknown: the model has no price' : `cost ${costNumber(cost)}`;
+}
+
+export function costNumber(cost: number): string {
+  return cost.toLocaleString('en', { maximumSignificantDigits: 4 });
+}
 
 /** Say a duration: `340 ms`, `6.2 s`, `2 min 05 s`, `3 h 12 min`. */
 export function duration(seconds: number): string {
   if (!Number.isFinite(seconds)) return '–';
   if (seconds < 0) return `−${duration(-seconds)}`;
-  if (seconds < 0.9995) return wording.ms(Math.round(seconds * 1000));
+  if (seconds < 0.9995) return `${Math.round(seconds * 1000)} ms`;
   if (seconds < 59.95) return `${seconds.toFixed(1)} s`;
   const whole = Math.round(seconds);
-  if (whole < 3600) return wording.minS(Math.floor(whole / 60), two(whole % 60));
-  return wording.hMin(Math.floor(whole / 3600), two(Math.floor((whole % 3600) / 60)));
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
+  return `${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
 }
 
 function two(value: number): string {
@@ -19,8 +47,8 @@ function two(value: number): string {
 /** Say how long ago something was, coarsely. */
 export function ago(then: number, now: number): string {
   const seconds = Math.max(0, now - then);
-  if (seconds < 45) return wording.justNow;
-  if (seconds < 3600) return wording.minAgo(Math.max(1, Math.round(seconds / 60)));
+  if (seconds < 45) return 'just now';
+  if (seconds < 3600) return `${Math.max(1, Math.round(seconds / 60))} min ago`;
   if (seconds < 86_400) return `${Math.round(seconds / 3600)} h ago`;
   return new Date(then * 1000).toLocaleDateString(undefined, { day: 'numeric', month: 'short', year: 'numeric' });
 }
@@ -55,7 +83,21 @@ export function readable(name: string): string {
   return words ? words[0]!.toUpperCase() + words.slice(1) : name;
 }
 
-const AMOUNTS = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten', 'eleven', 'twelve'];
+const AMOUNTS = [
+  'no',
+  'one',
+  'two',
+  'three',
+  'four',
+  'five',
+  'six',
+  'seven',
+  'eight',
+  'nine',
+  'ten',
+  'eleven',
+  'twelve',
+];
 
 /** Say a whole number in a sentence: "two", "twelve", "26". */
 export function amount(count: number): string {
@@ -67,4 +109,15 @@ export function share(value: number): string {
   if (value > 0 && value < 0.005) return 'under 1 %';
   if (value < 1 && value >= 0.995) return 'over 99 %';
   return `${number(Math.round(value * 100))} %`;
+}
+
+/** Return an address that may be followed: http and https. Anything else is text, whatever it pretends to be. */
+export function safeLink(uri: string | undefined): string | null {
+  if (!uri) return null;
+  try {
+    const { protocol, href } = new URL(uri);
+    return protocol === 'http:' || protocol === 'https:' ? href : null;
+  } catch {
+    return null;
+  }
 }

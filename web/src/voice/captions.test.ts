@@ -26,7 +26,12 @@ function chat() {
   return { messages, said, captions, tell };
 }
 
-const heard = (id: string, text: string): UIMessageChunk => ({ type: 'data-input-transcription', id, data: { text, final: false }, transient: true });
+const heard = (id: string, text: string): UIMessageChunk => ({
+  type: 'data-input-transcription',
+  id,
+  data: { text, final: false },
+  transient: true,
+});
 const spoken = (text: string): UIMessageChunk[] => [
   { type: 'text-start', id: `t-${text}` },
   { type: 'text-delta', id: `t-${text}`, delta: text },
@@ -34,11 +39,23 @@ const spoken = (text: string): UIMessageChunk[] => [
 ];
 const START: UIMessageChunk = { type: 'start', messageId: 'run-1-1', messageMetadata: { runId: 'run-1' } };
 
-const texts = (messages: Message[]) => messages.map(({ id, role, parts }) => [id, role, parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('')]);
+const texts = (messages: Message[]) =>
+  messages.map(({ id, role, parts }) => [
+    id,
+    role,
+    parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join(''),
+  ]);
 
 test('an utterance grows in its place, and its answer follows', async () => {
   const { messages, said, tell } = chat();
-  await tell(heard('input-1', 'how'), heard('input-1', 'how are you'), START, ...spoken('Well.'), { type: 'finish' }, heard('input-9', 'fine'));
+  await tell(
+    heard('input-1', 'how'),
+    heard('input-1', 'how are you'),
+    START,
+    ...spoken('Well.'),
+    { type: 'finish' },
+    heard('input-9', 'fine'),
+  );
   expect(texts(messages)).toEqual([
     ['run-1-input-1', 'user', 'how are you'],
     ['run-1-1', 'assistant', 'Well.'],
@@ -80,9 +97,25 @@ test('another run ends what the last one was saying', async () => {
 
 test('calls that wait for the person are counted', async () => {
   const { messages, said, tell } = chat();
-  const call = (id: string): UIMessageChunk => ({ type: 'tool-input-available', toolCallId: id, toolName: 'pay', input: {}, dynamic: true });
-  await tell(START, call('a'), call('b'), call('c'), { type: 'tool-approval-request', approvalId: 'ask-a', toolCallId: 'a' }, { type: 'data-long-running', data: { toolCallId: 'b', toolName: 'pay' } });
+  const call = (id: string): UIMessageChunk => ({
+    type: 'tool-input-available',
+    toolCallId: id,
+    toolName: 'pay',
+    input: {},
+    dynamic: true,
+  });
+  await tell(
+    START,
+    call('a'),
+    call('b'),
+    call('c'),
+    { type: 'tool-approval-request', approvalId: 'ask-a', toolCallId: 'a' },
+    { type: 'data-long-running', data: { toolCallId: 'b', toolName: 'pay' } },
+  );
   expect(said.at(-1)).toBe('run-1-1 waits 2');
-  await tell({ type: 'tool-approval-response', approvalId: 'ask-a', approved: true }, { type: 'tool-output-available', toolCallId: 'b', output: 1 });
+  await tell(
+    { type: 'tool-approval-response', approvalId: 'ask-a', approved: true },
+    { type: 'tool-output-available', toolCallId: 'b', output: 1 },
+  );
   expect(messages[0] && waitingCalls(messages[0])).toBe(0);
 });

@@ -1,13 +1,31 @@
 /**
- * One conversation by voice: the package's, with the messages in the chat that it is part of. Ended, the chat goes on in
+ * One conversation by voice: the package's, with the messages in the chat that it is part of. Ended, the chat goes on
+ * in
  * writing.
  */
 import { Live, type Mode } from '@adk-prism/client/live';
-import { hasToken } from '../app/identity';
-import type { LiveLine } from '../chat/connectionState';
-import type { Conversation } from '../chat/conversation';
-import { connectionOf } from '../chat/requests';
-import { keepMode, readMode } from './mode';
+import { hasToken } from '../app/server';
+import type { LiveLine, Conversation } from '../chat/conversation';
+import { connectionOf } from '../chat/transport';
+
+/** How a person says when they speak: by holding a key, or by speaking. Kept from one conversation to the next. */
+const KEY = 'prism:voice';
+
+function readMode(): Mode {
+  try {
+    return localStorage.getItem(KEY) === 'open' ? 'open' : 'hold';
+  } catch {
+    return 'hold'; // Storage is switched off.
+  }
+}
+
+function keepMode(mode: Mode): void {
+  try {
+    localStorage.setItem(KEY, mode);
+  } catch {
+    // As above: it lasts as long as the page.
+  }
+}
 
 export class Voice extends Live implements LiveLine {
   private isEnding = false;

@@ -1,9 +1,86 @@
 /** Which app, which conversation, which model: the line above a run. */
 import { useState, type ReactNode } from 'react';
 import { isUsable, modelWords, useCatalogue } from '../app/catalogue';
-import { Id } from '../ui/Id';
+import { Id } from '../ui/Copy';
 import { KindChip } from '../ui/Kind';
-import * as words from '../words/workspace';
+import { formatRoute, HOME } from '../app/route';
+import { Icon } from '../ui/Icon';
+import type { Lineage } from './sessionData';
+
+/** Which run of an answer, or of a recorded session, the panels show, where there are several. */
+type RunPickerProps = {
+  what?: 'answer' | 'session';
+  runs: readonly string[];
+  run: string | null;
+  pick(run: string): void;
+};
+
+const WHY = {
+  answer: 'An approval or an answer starts another run within the same message',
+  session: 'Each message of this session is a run of its own',
+};
+
+export function RunPicker({ what = 'answer', runs, run, pick }: RunPickerProps) {
+  if (runs.length < 2 || run === null || !runs.includes(run)) return null;
+  return (
+    <select
+      className="field run-picker"
+      aria-label={`Run of this ${what}`}
+      title={WHY[what]}
+      value={run}
+      onChange={(event) => pick(event.currentTarget.value)}
+    >
+      {runs.map((id, index) => (
+        <option key={id} value={id}>
+          run {index + 1} of {runs.length}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** Links between a conversation and its forks. */
+const LONGEST = 40;
+
+/** The link to the moment from which a conversation was forked. */
+export function ForkedFrom({ lineage }: { lineage: Lineage | null }) {
+  const { conversations } = useCatalogue();
+  const point = lineage?.forkedFrom;
+  if (!lineage || !point) return null;
+  const origin = conversations?.find(({ session }) => session === point.session);
+  const title = (origin?.title || lineage.said).slice(0, LONGEST) || 'a run';
+  return (
+    <a
+      className="chip"
+      data-kind="neutral"
+      title="Open the original at this event"
+      href={formatRoute({ ...HOME, place: { kind: 'run', run: point.run }, at: point.at })}
+    >
+      <Icon name="branch" /> {point.rerun ? `Rerun of ${title}` : `Fork of ${title} at event ${point.at}`}
+    </a>
+  );
+}
+
+/** The forks of a conversation, newest first. */
+export function Forks({ options, lineage }: { options: Record<string, string>; lineage: Lineage | null }) {
+  if (!lineage?.forks.length) return null;
+  return (
+    <details className="forks">
+      <summary className="button" data-look="quiet">
+        <Icon name="branch" /> {lineage.forks.length === 1 ? '1 fork' : `${lineage.forks.length} forks`}
+      </summary>
+      <ul className="menu">
+        {lineage.forks.toReversed().map(({ app, session, at }) => (
+          <li key={session}>
+            <a href={formatRoute({ ...HOME, place: { kind: 'chat', app, session }, options })}>
+              {`Fork at event ${at}`}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
 
 type Props = {
   app: string;
@@ -30,12 +107,16 @@ export function Heading({ app, title, run, isDerived = false, origin }: Props) {
       {isUsable(entry) && <Reloaded key={app} reloads={entry.reloads} />}
       {entry?.error !== undefined && (
         <KindChip kind="error" icon="error" title={entry.error}>
-          {words.appDoesNotLoad}
+          App does not load
         </KindChip>
       )}
       {isDerived && (
-        <KindChip kind="neutral" icon="clock" title={words.readFromTheAdkSession}>
-          {words.notRecorded}
+        <KindChip
+          kind="neutral"
+          icon="clock"
+          title="Read from the ADK session: streaming and timing details are not available."
+        >
+          Not recorded
         </KindChip>
       )}
       {origin}
@@ -53,8 +134,12 @@ function Reloaded({ reloads }: { reloads: number }) {
   if (highest === first) return null;
   return (
     <span role="status">
-      <KindChip kind="state" icon="retry" title={words.filesOfTheApp}>
-        {words.appReloaded}
+      <KindChip
+        kind="state"
+        icon="retry"
+        title="The files of the app have changed. New messages are answered by the new code."
+      >
+        App reloaded
       </KindChip>
     </span>
   );

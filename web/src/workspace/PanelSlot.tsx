@@ -1,9 +1,32 @@
 /** A panel beside the chat: as wide as it was made, and closed when it is made too narrow. */
-import { useRef, type CSSProperties, type KeyboardEvent, type PointerEvent, type ReactNode } from 'react';
-import { useSize } from '../panels/useSize';
+import { useRef, type CSSProperties, type KeyboardEvent, type PointerEvent, type ReactNode, useState } from 'react';
+import { useSize } from '../ui/hooks';
 import { Icon } from '../ui/Icon';
-import { usePanelWidth } from './panelWidth';
-import * as words from '../words/workspace';
+
+/** How wide a panel was made, remembered on this device; null: as wide as it is by itself. */
+const KEY = 'prism:width:';
+
+function remembered(place: string): number | null {
+  try {
+    return Number(localStorage.getItem(KEY + place)) || null;
+  } catch {
+    return null;
+  }
+}
+
+function usePanelWidth(place: string): [number | null, (width: number | null) => void] {
+  const [width, setWidth] = useState(() => remembered(place));
+  const keep = (next: number | null) => {
+    setWidth(next);
+    try {
+      if (next === null) localStorage.removeItem(KEY + place);
+      else localStorage.setItem(KEY + place, String(Math.round(next)));
+    } catch {
+      // Not remembered, then.
+    }
+  };
+  return [width, keep];
+}
 
 const LEAST = 280;
 /** Whoever makes it narrower than this wants it gone. */
@@ -42,24 +65,38 @@ export function PanelSlot({ place, title, onClose, children }: Props) {
     act();
   };
   return (
-    <aside className="slot" data-place={place} aria-label={words.panel(title)} ref={slot} style={width === null ? undefined : ({ '--width': `${width}px` } as CSSProperties)}>
+    <aside
+      className="slot"
+      data-place={place}
+      aria-label={`${title} panel`}
+      ref={slot}
+      style={width === null ? undefined : ({ '--width': `${width}px` } as CSSProperties)}
+    >
       <div
         className="slot-edge"
         role="separator"
         aria-orientation="vertical"
-        aria-label={words.widthOf(title)}
+        aria-label={`Width of ${title}`}
         aria-valuenow={Math.round(measured)}
         aria-valuemin={LEAST}
         aria-valuemax={Math.max(LEAST, Math.round(measured), most())}
         tabIndex={0}
-        title={words.dragToResizeDoubleClick}
+        title="Drag to resize. Double-click or 0: usual width. Enter: close"
         onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
         onPointerMove={drag}
         onDoubleClick={() => setWidth(null)}
         onKeyDown={press}
       />
       {children}
-      <button type="button" className="button slot-close" data-look="quiet" data-square="" title={words.close(title)} aria-label={words.close(title)} onClick={onClose}>
+      <button
+        type="button"
+        className="button slot-close"
+        data-look="quiet"
+        data-square=""
+        title={`Close ${title}`}
+        aria-label={`Close ${title}`}
+        onClick={onClose}
+      >
         <Icon name="cross" />
       </button>
     </aside>

@@ -1,6 +1,6 @@
 /** One run alone: live, over, uploaded from elsewhere, or in a file without a server. */
-import { Suspense, type ReactNode, useDeferredValue, useMemo } from 'react';
-import { formatRoute, HOME, linkTo, useRoute } from '../app/route';
+import { Suspense, type ReactNode, useDeferredValue, useMemo, useState } from 'react';
+import { formatRoute, HOME, linkTo, useRoute, go } from '../app/route';
 import { ChatContext, type ChatActions } from '../chat/ChatContext';
 import { markdownOf } from '../chat/export';
 import { MessageList } from '../chat/MessageList';
@@ -10,19 +10,17 @@ import { conversationAt } from '../film/conversation';
 import type { Film } from '../film/film';
 import { shared } from '../film/sharedFile';
 import { useFilm } from '../film/useFilm';
-import { Empty } from '../ui/Empty';
+import { Empty } from '../ui/elements';
 import { Icon } from '../ui/Icon';
-import { Continue } from './Continue';
-import { Heading } from './Heading';
-import { ForkedFrom, Forks } from './Lineage';
+import { Heading, ForkedFrom, Forks, RunPicker } from './Heading';
 import { usePlayhead } from './playhead';
-import { RunPicker } from './RunPicker';
-import { lazyWithRetry } from '../app/lazyWithRetry';
+import { lazyWithRetry } from '../app/Failure';
 import type { ShareItem } from './ShareMenu';
-import { useLineage } from './useLineage';
-import { RECORDING, useRecordedSession } from './useRecordedSession';
+import { useLineage } from './sessionData';
+import { RECORDING, useRecordedSession } from './sessionData';
 import { Workspace } from './Workspace';
-import * as words from '../words/workspace';
+import { isUsable, useCatalogue } from '../app/catalogue';
+import { explain, path, postJson } from '../app/server';
 import '../chat/chat.css';
 
 const ShareMenu = lazyWithRetry(async () => ({ default: (await import('./ShareMenu')).ShareMenu }));
@@ -34,8 +32,14 @@ export default function RunPage({ run }: { run: string }) {
   const [, move] = useRoute();
   // While the playhead moves, the timeline moves with it; all else follows when there is time.
   const saidAt = useDeferredValue(playhead.at);
-  const { runs, before } = useRecordedSession({ app: film?.app ?? '', user: film?.user ?? '', session: film?.session ?? '' }, run);
-  const own = useMemo(() => (film ? messagesOf({ run: film.run, said: conversationAt(film, saidAt), film }) : []), [film, saidAt]);
+  const { runs, before } = useRecordedSession(
+    { app: film?.app ?? '', user: film?.user ?? '', session: film?.session ?? '' },
+    run,
+  );
+  const own = useMemo(
+    () => (film ? messagesOf({ run: film.run, said: conversationAt(film, saidAt), film }) : []),
+    [film, saidAt],
+  );
   const messages = useMemo(() => [...before, ...own], [before, own]);
   const actions = useMemo<ChatActions>(
     () => ({
@@ -43,8 +47,10 @@ export default function RunPage({ run }: { run: string }) {
       user: film?.user ?? 'user',
       session: film?.session ?? '',
       conversation: null,
-      answer: isRated(film, live) ? { message: own.findLast(({ role }) => role === 'assistant')?.id ?? '', run } : undefined,
-      reason: words.runIsReadOnlyOpen,
+      answer: isRated(film, live)
+        ? { message: own.findLast(({ role }) => role === 'assistant')?.id ?? '', run }
+        : undefined,
+      reason: 'This run is read-only. Open its conversation to continue.',
       seek: playhead.seek,
       openPanel: (panel, selected) => move(selected === undefined ? { panel } : { panel, selected }, 'replace'),
     }),
@@ -56,11 +62,13 @@ export default function RunPage({ run }: { run: string }) {
   const said = first?.role === 'user' ? textOf(first).slice(0, 120) : '';
   // A recording is called as its file was, or as its user named it.
   const title = (film?.session.startsWith(RECORDING) && lineage?.title) || said;
-  const items: ShareItem[] = [{ icon: 'copy', word: words.copyTheConversationAsMarkdown, copy: () => markdownOf(messages) }];
+  const items: ShareItem[] = [
+    { icon: 'copy', word: 'Copy the conversation as Markdown', copy: () => markdownOf(messages) },
+  ];
   return (
     <ChatContext value={actions}>
       <Workspace
-        heading={<Heading app={film?.app ?? words.run} title={title} run={run} origin={<ForkedFrom lineage={lineage} />} />}
+        heading={<Heading app={film?.app ?? 'Run'} title={title} run={run} origin={<ForkedFrom lineage={lineage} />} />}
         actions={
           shared() ? null : (
             <>
@@ -75,13 +83,22 @@ export default function RunPage({ run }: { run: string }) {
         playhead={playhead}
         app={film?.app ?? ''}
         session={film?.session ?? ''}
-        empty={words.loadingTheRun}
+        empty="Loading the run…"
         chat={
           <div className="chat">
-            <MessageList messages={messages} live={live || playhead.isPast} empty={<Empty title={words.noMessagesYet}>{words.messagesOfThisRunAppear}</Empty>} />
+            <MessageList
+              messages={messages}
+              live={live || playhead.isPast}
+              empty={<Empty title="No messages yet">Messages of this run appear here.</Empty>}
+            />
             {film && (
               <OnlyLooking film={film} at={playhead.at} live={live}>
-                <RunPicker what="session" runs={runs} run={run} pick={(one) => move({ place: { kind: 'run', run: one }, at: null })} />
+                <RunPicker
+                  what="session"
+                  runs={runs}
+                  run={run}
+                  pick={(one) => move({ place: { kind: 'run', run: one }, at: null })}
+                />
               </OnlyLooking>
             )}
           </div>
@@ -102,11 +119,14 @@ function OnlyLooking({ film, at, live, children }: { film: Film; at: number; liv
   return (
     <div className="looking">
       <Icon name="clock" />
-      <span>{isChat ? words.readOnlyRun : words.readOnlyRecording}</span>
+      <span>{isChat ? 'Read-only run' : 'Read-only recording'}</span>
       {children}
       {isChat && (
-        <a className="button" href={formatRoute({ ...HOME, place: { kind: 'chat', app: film.app, session: film.session }, options })}>
-          {words.openTheConversation}
+        <a
+          className="button"
+          href={formatRoute({ ...HOME, place: { kind: 'chat', app: film.app, session: film.session }, options })}
+        >
+          Open the conversation
         </a>
       )}
       {!isChat && !shared() && !live && <Continue film={film} at={at} />}
@@ -117,18 +137,82 @@ function OnlyLooking({ film, at, live, children }: { film: Film; at: number; liv
 function Missing({ run, reason }: { run: string; reason: string }) {
   return (
     <div className="unopened">
-      <h1>{words.runNamed(run)}</h1>
+      <h1>{`Run ${run}`}</h1>
       <div className="notice" data-kind="error" role="alert">
         <Icon name="error" />
-        <span>{words.couldNotOpenThisRun(reason)}</span>
+        <span>{`Could not open this run: ${reason}`}</span>
         {!shared() && (
           <span className="actions">
             <a className="button" href={linkTo({ kind: 'home' })}>
-              {words.backToHome}
+              Back to Home
             </a>
           </span>
         )}
       </div>
     </div>
+  );
+}
+
+/**
+ * Go on with a run that was recorded elsewhere: a new session of an app of this server, with what was said as its
+ * history.
+ */
+type Made = { run: string; app: string; user: string; session: string };
+
+export function Continue({ film, at }: { film: Film; at: number }) {
+  const { apps } = useCatalogue();
+  const [chosen, setChosen] = useState('');
+  const [problem, setProblem] = useState('');
+  const [isSending, setSending] = useState(false);
+  const names = apps?.filter(isUsable).map(({ name }) => name) ?? [];
+  const isServed = names.includes(film.app);
+  const app = isServed ? film.app : chosen;
+  const begin = async () => {
+    setSending(true);
+    try {
+      const made = await postJson<Made>(`${path('api', 'runs', film.run)}/fork`, { at, appName: app });
+      go({
+        ...HOME,
+        place: { kind: 'chat', app: made.app, session: made.session },
+        options: made.user === 'user' ? {} : { user: made.user },
+      });
+    } catch (error) {
+      setProblem(explain(error));
+      setSending(false);
+    }
+  };
+  if (!apps) return null;
+  if (!names.length) return <span className="muted">This server has no app that could continue it.</span>;
+  return (
+    <span className="continue">
+      {problem && <span role="alert">{problem}</span>}
+      {!isServed && (
+        <>
+          <span className="muted">
+            {film.captured ? 'It does not name its app.' : `This server has no app “${film.app}”.`}
+          </span>
+          <select
+            className="field"
+            aria-label="App that continues it"
+            value={chosen}
+            onChange={(event) => setChosen(event.target.value)}
+          >
+            <option value="">Choose an app</option>
+            {names.map((name) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        </>
+      )}
+      <button
+        type="button"
+        className="button"
+        disabled={!app || isSending}
+        title="A new session with what was said up to this event. No tool runs, and nothing that was asked is asked again."
+        onClick={begin}
+      >
+        Continue in a chat
+      </button>
+    </span>
   );
 }

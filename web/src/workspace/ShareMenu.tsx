@@ -1,30 +1,27 @@
 /** Everything that can be taken away from a run: a link, a command, a file. */
 import { useId, useRef, type ReactNode } from 'react';
-import { address, path } from '../app/serverUrl';
-import { call, hasToken } from '../app/identity';
-import { formatRoute, HOME, linkTo } from '../app/route';
-import { ticketed } from '../app/downloadTicket';
+import { call, hasToken, ticketed } from '../app/server';
+import { useFeatures } from '../features/registry';
 import { Icon, type IconName } from '../ui/Icon';
-import { copyText } from '../ui/clipboard';
-import * as words from '../words/workspace';
+import { copyText } from '../ui/Copy';
 
-type Item = { icon: IconName; word: string } & ({ copy: () => string } | { link: string } | { href: string; download?: string; edit?: (text: string) => Promise<string> } | { save: () => string; name: string; type: string });
+type Item = { icon: IconName; word: string } & (
+  | { copy: () => string }
+  | { link: string }
+  | { href: string; download?: string; edit?: (text: string) => Promise<string> }
+  | { save: () => string; name: string; type: string }
+);
 
 type Props = { run: string | null; app: string; items: readonly Item[] };
 
 export type ShareItem = Item;
 
 export function ShareMenu({ run, app, items }: Props) {
+  const features = useFeatures();
   const id = useId();
   const menu = useRef<HTMLDivElement>(null);
-  const all: Item[] = [{ icon: 'share', word: words.copyALink, copy: () => location.href }, ...items];
-  if (run) {
-    all.push({ icon: 'play', word: words.runAgain, link: linkTo({ kind: 'compare', a: run, b: null }) });
-    all.push({ icon: 'branch', word: words.compareWithAnotherRun, link: linkTo({ kind: 'compare', a: run, b: null }) });
-    if (app) all.push({ icon: 'check', word: words.addToAnEvalSet, link: formatRoute({ ...HOME, place: { kind: 'evals', app }, options: { run } }) });
-    all.push({ icon: 'download', word: words.recordingJsonLines, href: address(path('api', 'runs', run, 'recording')), download: `${run}.jsonl` });
-    all.push({ icon: 'upload', word: words.shareAsOneHtmlFile, href: address(path('api', 'runs', run, 'share')), download: `${run}.html`, edit: withDiagrams });
-  }
+  const all: Item[] = [{ icon: 'share', word: 'Copy a link to this moment', copy: () => location.href }, ...items];
+  if (run) all.push(...features.flatMap(({ runActions }) => runActions?.(run, app) ?? []));
   const place = (button: HTMLElement) => {
     const { bottom, right } = button.getBoundingClientRect();
     menu.current?.style.setProperty('top', `${bottom}px`);
@@ -32,10 +29,25 @@ export function ShareMenu({ run, app, items }: Props) {
   };
   return (
     <>
-      <button type="button" className="button" data-look="quiet" popoverTarget={id} title={words.shareAndExport} onClick={(event) => place(event.currentTarget)}>
-        <Icon name="share" /> {words.share}
+      <button
+        type="button"
+        className="button"
+        data-look="quiet"
+        popoverTarget={id}
+        title="Share and export"
+        onClick={(event) => place(event.currentTarget)}
+      >
+        <Icon name="share" /> Share
       </button>
-      <div id={id} ref={menu} className="menu" popover="auto" role="group" aria-label={words.shareAndExport} onClick={() => menu.current?.hidePopover()}>
+      <div
+        id={id}
+        ref={menu}
+        className="menu"
+        popover="auto"
+        role="group"
+        aria-label="Share and export"
+        onClick={() => menu.current?.hidePopover()}
+      >
         {all.map((item) => (
           <Entry key={item.word} item={item} />
         ))}
@@ -53,7 +65,13 @@ function Entry({ item }: { item: Item }): ReactNode {
   if ('link' in item) return <a href={item.link}>{face}</a>;
   if ('href' in item) {
     return (
-      <a href={item.href} download={item.download} onClick={(event) => (item.edit ? void saveEdited(event, item) : hasToken() && void saveOwned(event, item.href, item.download))}>
+      <a
+        href={item.href}
+        download={item.download}
+        onClick={(event) =>
+          item.edit ? void saveEdited(event, item) : hasToken() && void saveOwned(event, item.href, item.download)
+        }
+      >
         {face}
       </a>
     );
@@ -69,16 +87,15 @@ function Entry({ item }: { item: Item }): ReactNode {
   );
 }
 
-async function withDiagrams(file: string): Promise<string> {
-  return (await import('./shareDiagrams')).withDiagrams(file);
-}
-
 /** Save a file as this page completes it; where that fails, as the server has it. */
-async function saveEdited(event: { preventDefault(): void }, { href, download = '', edit }: { href: string; download?: string; edit?: (text: string) => Promise<string> }): Promise<void> {
+async function saveEdited(
+  event: { preventDefault(): void },
+  { href, download = '', edit }: { href: string; download?: string; edit?: (text: string) => Promise<string> },
+): Promise<void> {
   event.preventDefault();
   try {
     const answer = await call(href);
-    if (!answer.ok || !edit) throw new Error(words.fileCouldNotBeLoaded(answer.status));
+    if (!answer.ok || !edit) throw new Error(`The file could not be loaded (${answer.status}).`);
     saveText(await edit(await answer.text()), nameOf(answer) ?? download, 'text/html');
   } catch {
     await saveOwned(event, href, download); // The browser says what is wrong with it, if anything is.

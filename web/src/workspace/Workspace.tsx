@@ -1,22 +1,18 @@
 /** One run: the chat, the panels beside it that are open, the timeline below. */
-import { memo, Suspense, useCallback, useDeferredValue, useMemo, type ReactNode } from 'react';
-import { RunContext } from '../chat/RunContext';
+import { memo, Suspense, useCallback, useDeferredValue, useMemo, type ReactNode, useEffect, useRef } from 'react';
+import { RunContext } from '../chat/ChatContext';
 import { Failure } from '../app/Failure';
 import { useKeys } from '../app/keys';
 import { currentRoute, useRoute } from '../app/route';
 import type { FilmState } from '../film/useFilm';
-import { PANELS } from '../panels';
-import type { PanelProps, PanelSpec } from '../panels/panel';
-import { Empty } from '../ui/Empty';
+import { usePanels } from '../features/registry';
+import type { PanelProps, PanelSpec } from '../features/feature';
+import { Empty } from '../ui/elements';
 import { Icon } from '../ui/Icon';
-import { DetailsSwitch } from './DetailsSwitch';
-import { CHAT_ALONE, openPanels, panelNamed, togglePanel } from './openPanels';
-import { PanelBar } from './PanelBar';
+import { CHAT_ALONE, openPanels, panelNamed, togglePanel, useRoom, useSuggestedPanel } from './openPanels';
 import { PanelSlot } from './PanelSlot';
 import type { Playhead } from './playhead';
-import { useSuggestedPanel } from './suggestedPanel';
-import { useRoom } from './useRoom';
-import * as words from '../words/workspace';
+import { showDetails, useDetails } from '../chat/details';
 import './work.css';
 
 type Props = {
@@ -34,15 +30,25 @@ type Props = {
   chat: ReactNode;
 } & Pick<PanelProps, 'say' | 'follow'>;
 
-const BOTTOM = PANELS.filter((panel) => panel.place === 'bottom');
-const BESIDE = PANELS.filter((panel) => panel.place !== 'bottom');
-
-export function Workspace({ heading, actions, state, playhead, part = '', app, session, empty, chat, say, follow }: Props) {
+export function Workspace({
+  heading,
+  actions,
+  state,
+  playhead,
+  part = '',
+  app,
+  session,
+  empty,
+  chat,
+  say,
+  follow,
+}: Props) {
   const [route, move] = useRoute();
   const { film, live, error } = state;
   const room = useRoom();
   const isAlone = room === 'one';
-  const open = openPanels(route, room, useSuggestedPanel(film), film !== null);
+  const panels = usePanels();
+  const open = openPanels(route, room, useSuggestedPanel(film), film !== null, panels);
   const toggle = (panel: PanelSpec) => move(togglePanel(route, panel, open, room), 'replace');
   const pick = (panel: PanelSpec) => (isAlone ? move({ panel: panel.name }, 'replace') : toggle(panel));
   const toggleNamed = (name: string) => {
@@ -76,16 +82,29 @@ export function Workspace({ heading, actions, state, playhead, part = '', app, s
       <header className="work-head">
         <h1>{heading}</h1>
         <div className="actions">
-          {!isAlone && <PanelBar panels={BESIDE} open={shown.map(({ name }) => name)} onPick={pick} />}
+          {!isAlone && (
+            <PanelBar
+              panels={panels.filter(({ place }) => place !== 'bottom')}
+              open={shown.map(({ name }) => name)}
+              onPick={pick}
+            />
+          )}
           <DetailsSwitch />
           {actions}
         </div>
       </header>
-      {isAlone && <PanelBar panels={PANELS} open={focus === CHAT_ALONE ? [] : [focus]} onPick={pick} onChat={() => move({ panel: CHAT_ALONE }, 'replace')} />}
+      {isAlone && (
+        <PanelBar
+          panels={panels}
+          open={focus === CHAT_ALONE ? [] : [focus]}
+          onPick={pick}
+          onChat={() => move({ panel: CHAT_ALONE }, 'replace')}
+        />
+      )}
       <Notices playhead={playhead} last={film?.last} part={part} error={film ? error : null} />
       <div className="work-body" hidden={isAlone && focus !== CHAT_ALONE && shown.length === 0}>
-        <section className="pane chat-pane" aria-label={words.chat} hidden={isAlone && focus !== CHAT_ALONE}>
-          <h2 className="visually-hidden">{words.chat}</h2>
+        <section className="pane chat-pane" aria-label="Chat" hidden={isAlone && focus !== CHAT_ALONE}>
+          <h2 className="visually-hidden">Chat</h2>
           <RunContext value={film}>{chat}</RunContext>
         </section>
         {shown.map((panel) =>
@@ -94,7 +113,12 @@ export function Workspace({ heading, actions, state, playhead, part = '', app, s
               {show(panel)}
             </div>
           ) : (
-            <PanelSlot key={panel.place} place={panel.place === 'centre' ? 'centre' : 'side'} title={panel.title} onClose={() => toggle(panel)}>
+            <PanelSlot
+              key={panel.place}
+              place={panel.place === 'centre' ? 'centre' : 'side'}
+              title={panel.title}
+              onClose={() => toggle(panel)}
+            >
               <div className="pane" key={panel.name}>
                 {show(panel)}
               </div>
@@ -103,11 +127,13 @@ export function Workspace({ heading, actions, state, playhead, part = '', app, s
         )}
       </div>
       {props &&
-        BOTTOM.map((panel) => (
-          <div key={panel.name} className="bottom" hidden={isAlone && focus !== panel.name && focus !== CHAT_ALONE}>
-            <Shown panel={panel} props={props} />
-          </div>
-        ))}
+        panels
+          .filter(({ place }) => place === 'bottom')
+          .map((panel) => (
+            <div key={panel.name} className="bottom" hidden={isAlone && focus !== panel.name && focus !== CHAT_ALONE}>
+              <Shown panel={panel} props={props} />
+            </div>
+          ))}
     </div>
   );
 }
@@ -122,12 +148,12 @@ function Notices({ playhead, last, part, error }: NoticesProps) {
         <div className="notice past" data-kind="approval" role="status">
           <Icon name="clock" />
           <span>
-            {words.viewingThePastEvent} {playhead.at} {words.ofWord} {last}
+            Viewing the past: event {playhead.at} of {last}
             {part && `, ${part}`}.
           </span>
           <span className="actions">
             <button type="button" className="button" onClick={playhead.toEnd}>
-              {words.backToLatest} <kbd>e</kbd>
+              Back to latest <kbd>e</kbd>
             </button>
           </span>
         </div>
@@ -151,3 +177,69 @@ const Shown = memo(function Shown({ panel, props }: { panel: PanelSpec; props: P
     </Failure>
   );
 });
+
+/** Shows or hides how answers came about: thoughts, and changes of the state. */
+function DetailsSwitch() {
+  const isShown = useDetails();
+  const turn = () => showDetails(!isShown);
+  useKeys({ details: turn });
+  return (
+    <button
+      type="button"
+      className="button"
+      data-look="quiet"
+      aria-pressed={isShown}
+      title={`${isShown ? 'Hide' : 'Show'} thoughts and state changes (d)`}
+      onClick={turn}
+    >
+      Details
+    </button>
+  );
+}
+
+/** One button for each panel: tabs where there is room for one thing at a time, else switches. */
+type PanelBarProps = {
+  panels: readonly PanelSpec[];
+  /** Names of those that are shown. */
+  open: readonly string[];
+  onPick(panel: PanelSpec): void;
+  /** Show the chat again; absent where it is always shown. */
+  onChat?: () => void;
+};
+
+function PanelBar({ panels, open, onPick, onChat }: PanelBarProps) {
+  return (
+    <nav className="tabs" aria-label="Panels" data-alone={onChat ? '' : undefined}>
+      {onChat && <Tab title="Chat" isOpen={open.length === 0} onPick={onChat} />}
+      {panels.map((panel) => (
+        <Tab
+          key={panel.name}
+          title={panel.title}
+          keys={panel.key}
+          isOpen={open.includes(panel.name)}
+          onPick={() => onPick(panel)}
+        />
+      ))}
+    </nav>
+  );
+}
+
+function Tab({ title, keys, isOpen, onPick }: { title: string; keys?: string; isOpen: boolean; onPick: () => void }) {
+  const tab = useRef<HTMLButtonElement>(null);
+  // Where tabs are scrolled, the one that is open is seen.
+  useEffect(() => {
+    if (isOpen) tab.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [isOpen]);
+  return (
+    <button
+      ref={tab}
+      type="button"
+      className="tab"
+      aria-pressed={isOpen}
+      title={keys ? `${title} (${keys})` : title}
+      onClick={onPick}
+    >
+      {title}
+    </button>
+  );
+}

@@ -13,7 +13,8 @@ function shown(choice: Choice, room: Room, suggested: string | null = null, hasR
 /** Open or close panels one after the other; return what is open in the end. */
 function after(room: Room, suggested: string | null, ...names: string[]): (string | undefined)[] {
   let choice: Choice = FRESH;
-  for (const name of names) choice = togglePanel(choice, panelNamed(name)!, openPanels(choice, room, suggested, true), room) as Choice;
+  for (const name of names)
+    choice = togglePanel(choice, panelNamed(name)!, openPanels(choice, room, suggested, true), room) as Choice;
   return shown(choice, room, suggested);
 }
 

@@ -1,12 +1,45 @@
 /** Which panels stand beside the chat: what was asked for, as far as there is room, else what the run suggests. */
 import type { Route } from '../app/route';
-import { PANELS } from '../panels';
-import type { PanelSpec } from '../panels/panel';
+import { PANELS } from '../features/registry';
+import type { PanelSpec } from '../features/feature';
+import { useCallback, useSyncExternalStore, useState } from 'react';
+import { lastUpTo, type Film } from '../film/film';
+import { waitingPlan } from '../features/grounding/grounding';
 
-/** How much room there is: for one thing at a time, for the chat and one panel, for two panels, for more than is asked for. */
+// How much room there is beside the chat.
+
+/** Below, a chat and a panel side by side would both be too narrow to read. */
+const PANEL = '(min-width: 821px)';
+const TWO_PANELS = '(min-width: 1700px)';
+const PLENTY = '(min-width: 2200px)';
+
+export function useRoom(): Room {
+  const panel = useMediaQuery(PANEL);
+  const two = useMediaQuery(TWO_PANELS);
+  const plenty = useMediaQuery(PLENTY);
+  return plenty ? 'plenty' : two ? 'two panels' : panel ? 'panel' : 'one';
+}
+
+/** Whether a media query holds, now and later. */
+function useMediaQuery(query: string): boolean {
+  const subscribe = useCallback(
+    (notify: () => void) => {
+      const list = matchMedia(query);
+      list.addEventListener('change', notify);
+      return () => list.removeEventListener('change', notify);
+    },
+    [query],
+  );
+  return useSyncExternalStore(subscribe, () => matchMedia(query).matches);
+}
+
+/**
+ * How much room there is: for one thing at a time, for the chat and one panel, for two panels, for more than is asked
+ * for.
+ */
 export type Room = 'one' | 'panel' | 'two panels' | 'plenty';
 
-export type OpenPanels = { centre: PanelSpec | null; side: PanelSpec | null };
+type OpenPanels = { centre: PanelSpec | null; side: PanelSpec | null };
 
 type Choice = Pick<Route, 'panel' | 'options'>;
 
@@ -19,11 +52,25 @@ export function panelNamed(name: string | null | undefined, place?: PanelSpec['p
   return PANELS.find((panel) => panel.name === name && (place === undefined || panel.place === place)) ?? null;
 }
 
-/** Return what is open; `hasRun` says that there is something to show. */
-export function openPanels({ panel, options }: Choice, room: Room, suggested: string | null, hasRun: boolean): OpenPanels {
+/** Return what is open, of the panels that there are; `hasRun` says that there is something to show. */
+export function openPanels(
+  { panel, options }: Choice,
+  room: Room,
+  suggested: string | null,
+  hasRun: boolean,
+  panels: readonly PanelSpec[] = PANELS,
+): OpenPanels {
+  const isThere = (spec: PanelSpec | null) => (spec && panels.includes(spec) ? spec : null);
+  const { centre, side } = askedFor({ panel, options }, room, suggested, hasRun);
+  return { centre: isThere(centre), side: isThere(side) };
+}
+
+function askedFor({ panel, options }: Choice, room: Room, suggested: string | null, hasRun: boolean): OpenPanels {
   const chosen = panelNamed(panel);
   if (room === 'one') return { centre: panelNamed(panel, 'centre'), side: panelNamed(panel, 'inspector') };
-  const side = panelNamed(panel, 'inspector') ?? panelNamed(panel === null ? (options.side ?? suggested) : options.side, 'inspector');
+  const side =
+    panelNamed(panel, 'inspector') ??
+    panelNamed(panel === null ? (options.side ?? suggested) : options.side, 'inspector');
   const isSpread = room === 'plenty' && hasRun && panel !== CHAT_ALONE && options.centre !== PUT_AWAY;
   const centre = chosen?.place === 'centre' ? chosen : options.centre === CENTRE?.name || isSpread ? CENTRE : null;
   if (room !== 'panel' || !centre || !side) return { centre, side };
@@ -37,7 +84,13 @@ export function togglePanel(choice: Choice, spec: PanelSpec, open: OpenPanels, r
   const next = { ...open, [spec.place === 'centre' ? 'centre' : 'side']: isOpen ? null : spec };
   if (room === 'one' || room === 'panel') next[spec.place === 'centre' ? 'side' : 'centre'] = null;
   const closed = spec.place === 'centre' && isOpen;
-  const centre = closed ? PUT_AWAY : next.centre && spec !== next.centre ? next.centre.name : spec.place === 'centre' || choice.options.centre !== PUT_AWAY ? '' : PUT_AWAY;
+  const centre = closed
+    ? PUT_AWAY
+    : next.centre && spec !== next.centre
+      ? next.centre.name
+      : spec.place === 'centre' || choice.options.centre !== PUT_AWAY
+        ? ''
+        : PUT_AWAY;
   const front = (isOpen ? null : spec) ?? next.side ?? next.centre;
   const side = next.side && front !== next.side ? next.side.name : '';
   return { panel: front?.name ?? CHAT_ALONE, options: { ...choice.options, side, centre } };
@@ -48,4 +101,26 @@ function toggleTimeline(choice: Choice, spec: PanelSpec, room: Room): Choice {
   const { options, panel } = choice;
   if (room === 'one') return { panel: panel === spec.name ? CHAT_ALONE : spec.name, options };
   return { panel, options: { ...options, waterfall: options.waterfall === 'open' ? 'strip' : 'open' } };
+}
+
+// The panel that a run opens by itself: a plan that waits for an answer, or what stands behind an answer.
+
+/** Return the panel that a run asks for; once it did, it stays until another one is asked for. */
+export function useSuggestedPanel(film: Film | null): string | null {
+  const now = film && suggestedPanel(film);
+  const [last, setLast] = useState(now);
+  if (now !== null && now !== last) setLast(now);
+  return now ?? last;
+}
+
+function suggestedPanel(film: Film): string | null {
+  if (waitingPlan(film)) return 'grounding';
+  return film.ended && isBriefing(film) ? 'proof' : null;
+}
+
+/** An answer that says how sure it is, and rests on something. */
+function isBriefing(film: Film): boolean {
+  const whole = film.items.proofs.find((item) => item.is.id === 'proof');
+  const proof = whole && lastUpTo(whole.marks, film.last)?.[1];
+  return !!proof && (proof.confidence !== null || !!proof.level) && proof.citations.length > 0;
 }

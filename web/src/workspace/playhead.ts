@@ -20,6 +20,9 @@ export function usePlayhead(film: Film | null, isOver = false): Playhead {
   const { options } = route;
   const toEnd = useCallback(() => move({ at: null, options: { ...options, run: '' } }, 'replace'), [move, options]);
   // At the end the playhead is "now": it moves on with a run that is live.
-  const seek = useCallback((cursor: number) => move({ at: cursor >= last ? null : Math.max(1, cursor) }, 'replace'), [move, last]);
+  const seek = useCallback(
+    (cursor: number) => move({ at: cursor >= last ? null : Math.max(1, cursor) }, 'replace'),
+    [move, last],
+  );
   return { at, isPast, seek, toEnd };
 }

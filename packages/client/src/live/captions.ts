@@ -13,7 +13,10 @@ export type Shown = {
   /** Add a message, or put it in the place of an earlier state of it. */
   show(message: PrismUIMessage): void;
   find(id: string): PrismUIMessage | undefined;
-  /** The message that is being said has changed; empty: none is. `waits`: its calls that wait for the person, or for the page. */
+  /**
+   * The message that is being said has changed; empty: none is. `waits`: its calls that wait for the person, or for
+   * the page.
+   */
   onSaying(id: string, waits: number): void;
 };
 
@@ -33,7 +36,8 @@ export class Captions {
   }
 
   take(chunk: UIMessageChunk): void {
-    if (chunk.type === 'data-input-transcription') this.#hear(chunk.id ?? '', (chunk.data as PrismDataParts['input-transcription']).text);
+    if (chunk.type === 'data-input-transcription')
+      this.#hear(chunk.id ?? '', (chunk.data as PrismDataParts['input-transcription']).text);
     else if (chunk.type === 'data-usage') this.#amend(chunk.data as PrismDataParts['usage']);
     else if (chunk.type === 'start') this.#begin(chunk.messageId ?? '', chunk);
     else this.#saying?.chunks.enqueue(chunk);
@@ -47,7 +51,8 @@ export class Captions {
   }
 
   #hear(utterance: string, text: string): void {
-    if (text.trim()) this.#shown.show({ id: `${this.#run}-${utterance}`, role: 'user', parts: [{ type: 'text', text }] });
+    if (text.trim())
+      this.#shown.show({ id: `${this.#run}-${utterance}`, role: 'user', parts: [{ type: 'text', text }] });
   }
 
   /** Tokens may be counted after a message's end. */
@@ -72,7 +77,10 @@ export class Captions {
 
   async #tell(id: string, stream: ReadableStream<UIMessageChunk>): Promise<void> {
     // What a chunk does wrong is the message's to bear: the rest of it is shown.
-    for await (const message of readUIMessageStream<PrismUIMessage>({ stream, onError: (error) => console.warn(error) })) {
+    for await (const message of readUIMessageStream<PrismUIMessage>({
+      stream,
+      onError: (error) => console.warn(error),
+    })) {
       this.#shown.show(message);
       if (this.#isLast(id)) this.#shown.onSaying(id, waitingCalls(message));
     }

@@ -3,7 +3,7 @@ import { address, json, uniqueKey, type Connection } from '../connection.ts';
 import type { PrismUIMessage } from '../prism.ts';
 import { Captions } from './captions.ts';
 import { levelOf, Microphone, NoMicrophone } from './microphone.ts';
-import { LiveSocket, type Frame, type SocketState, type Told } from './socket.ts';
+import { LiveSocket, type Frame, type SocketState, type ServerMessage } from './socket.ts';
 import { Speaker } from './speaker.ts';
 
 /** How a person says when they speak: by holding a button, or by speaking. */
@@ -50,9 +50,15 @@ export type LiveOptions = Connection & {
   mode?: Mode;
   messages?: readonly PrismUIMessage[];
   chat?: LiveChat;
-  /** Whether to ask for a ticket first: on servers with authentication, where a socket can bring no header. Default: with `headers`. */
+  /**
+   * Whether to ask for a ticket first: on servers with authentication, where a socket can bring no header. Default:
+   * with `headers`.
+   */
   ticket?: boolean;
-  /** Addresses of the two worklets, for bundlers that do not find them: `@adk-prism/client/microphone.worklet.js` and `…/speaker.worklet.js`. */
+  /**
+   * Addresses of the two worklets, for bundlers that do not find them: `@adk-prism/client/microphone.worklet.js` and
+   * `…/speaker.worklet.js`.
+   */
   worklets?: { microphone: string | URL; speaker: string | URL };
   /** Be told that what was given with an approval does not fit. */
   onRefused?: (approvalId: string, reason: string, payload: unknown) => void;
@@ -70,9 +76,18 @@ const FRESH: ReadonlySet<string> = new Set(['data-interrupted', 'start', 'text-s
 /** What the person has said that is not being answered yet. */
 type Asked = 'nothing' | 'aloud' | 'in writing';
 
-type Chunk = Extract<Told, { type: 'chunk' }>['chunk'];
+type Chunk = Extract<ServerMessage, { type: 'chunk' }>['chunk'];
 
-const BEGUN = { connection: { kind: 'connecting' }, mic: { kind: 'asking' }, isSpeaking: false, isBusy: false, saying: '', waits: 0, isNew: true, problem: '' } as const;
+const BEGUN = {
+  connection: { kind: 'connecting' },
+  mic: { kind: 'asking' },
+  isSpeaking: false,
+  isBusy: false,
+  saying: '',
+  waits: 0,
+  isNew: true,
+  problem: '',
+} as const;
 
 export function begun(mode: Mode, messages: readonly PrismUIMessage[] = []): LiveState {
   return { ...BEGUN, mode, messages };
@@ -169,7 +184,7 @@ export class Live {
   #newSocket(): LiveSocket {
     const socket: LiveSocket = new LiveSocket(() => this.#address(), {
       onState: (connection) => socket === this.#socket && this.#onState(connection),
-      onTold: (told) => this.#onTold(told),
+      onMessage: (message) => this.#onMessage(message),
       onSound: (pcm, rate) => !this.#isDeaf && !this.#isClosed && this.#speaker.play(pcm, rate),
     });
     return socket;
@@ -182,7 +197,12 @@ export class Live {
     const here = new URL(address(this.#options, ['api', 'live', app], query), globalThis.location?.href);
     if (ticket) {
       const asked = { url: address({ server: '' }, ['api', 'live', app], query) };
-      const issued = await json<{ ticket: string }>(this.#options, address(this.#options, ['api', 'tickets']), 'POST', asked);
+      const issued = await json<{ ticket: string }>(
+        this.#options,
+        address(this.#options, ['api', 'tickets']),
+        'POST',
+        asked,
+      );
       here.searchParams.set('ticket', issued.ticket);
     }
     return here.href.replace(/^http/, 'ws');
@@ -195,7 +215,11 @@ export class Live {
     this.#set({ mic: { kind: 'asking' } });
     try {
       const worklet = this.#options.worklets?.microphone ?? new URL('./microphone.worklet.js', import.meta.url);
-      const microphone = await Microphone.open(worklet, (pcm) => this.#hear(pcm), () => this.#lack('The microphone was disconnected.'));
+      const microphone = await Microphone.open(
+        worklet,
+        (pcm) => this.#hear(pcm),
+        () => this.#lack('The microphone was disconnected.'),
+      );
       if (this.isOver) return microphone.close();
       this.#microphone = microphone;
       microphone.isOn = false;
@@ -284,7 +308,12 @@ export class Live {
     if (this.#state.mode === 'hold') this.mute(); // What was said before comes first.
     this.#hush();
     this.#speaker.wake();
-    const isTaken = this.#tell({ type: 'message', id: this.#options.chatId, messages: [message], trigger: 'submit-message' });
+    const isTaken = this.#tell({
+      type: 'message',
+      id: this.#options.chatId,
+      messages: [message],
+      trigger: 'submit-message',
+    });
     if (isTaken) {
       this.#isCut = false; // A message cuts off by itself what was said before it.
       this.#ask('in writing');
@@ -301,7 +330,11 @@ export class Live {
     this.#ask('nothing');
   };
 
-  readonly decide = (approvalId: string, approved: boolean, { reason, payload }: { reason?: string; payload?: unknown } = {}): void => {
+  readonly decide = (
+    approvalId: string,
+    approved: boolean,
+    { reason, payload }: { reason?: string; payload?: unknown } = {},
+  ): void => {
     this.#given = payload === undefined ? null : { approvalId, payload };
     this.#tell({ type: 'approval', approvalId, approved, ...(reason && { reason }), payload });
   };
@@ -330,7 +363,9 @@ export class Live {
     if (connection.kind === 'over' && !this.#isClosed) this.#hangUp();
   }
 
-  /** Tell a new socket how the microphone stands: the server takes it to be off, and the model what it was told last. */
+  /**
+   * Tell a new socket how the microphone stands: the server takes it to be off, and the model what it was told last.
+   */
   #switchOver(): void {
     this.#isJoined = false;
     if (this.#state.mic.kind === 'on') this.#control('start');
@@ -346,20 +381,21 @@ export class Live {
     this.#rest();
   }
 
-  #onTold(told: Told): void {
-    if (told.type === 'session') this.#onSession(told.run);
-    else if (told.type === 'pong' && this.#run && !this.#isJoined) this.#forget();
-    else if (told.type === 'error') this.#onError(told.errorText, told.code);
-    else if (told.type === 'chunk') {
-      this.#position = told.position;
-      this.#onChunk(told.chunk);
+  #onMessage(message: ServerMessage): void {
+    if (message.type === 'session') this.#onSession(message.run);
+    else if (message.type === 'pong' && this.#run && !this.#isJoined) this.#forget();
+    else if (message.type === 'error') this.#onError(message.errorText, message.code);
+    else if (message.type === 'chunk') {
+      this.#position = message.position;
+      this.#onChunk(message.chunk);
     }
   }
 
   #onError(problem: string, code: string): void {
     this.#set({ problem });
     this.#ask('nothing');
-    if (this.#given && code === UNFITTING) this.#options.onRefused?.(this.#given.approvalId, problem, this.#given.payload);
+    if (this.#given && code === UNFITTING)
+      this.#options.onRefused?.(this.#given.approvalId, problem, this.#given.payload);
   }
 
   /** The run was given up while we were away, and there is no other yet. What it said to its end is in the log. */

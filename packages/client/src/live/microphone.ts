@@ -22,16 +22,27 @@ export class Microphone {
   }
 
   /** Ask for the microphone; `onLost` is called if it goes away. Throw `NoMicrophone` with the reason. */
-  static async open(worklet: string | URL, onPiece: (pcm: ArrayBuffer) => void, onLost: () => void): Promise<Microphone> {
-    if (!globalThis.isSecureContext) throw new NoMicrophone('Browsers allow the microphone only on https pages and localhost.');
+  static async open(
+    worklet: string | URL,
+    onPiece: (pcm: ArrayBuffer) => void,
+    onLost: () => void,
+  ): Promise<Microphone> {
+    if (!globalThis.isSecureContext)
+      throw new NoMicrophone('Browsers allow the microphone only on https pages and localhost.');
     if (!navigator.mediaDevices) throw new NoMicrophone('This browser does not support microphone input.');
     let microphone: Microphone | undefined;
     try {
-      const stream = await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1, echoCancellation: true, noiseSuppression: true } });
+      const stream = await navigator.mediaDevices.getUserMedia({
+        audio: { channelCount: 1, echoCancellation: true, noiseSuppression: true },
+      });
       const { context, source } = hearing(stream);
       microphone = new Microphone(stream, context);
       await context.audioWorklet.addModule(worklet);
-      const node = new AudioWorkletNode(context, 'microphone', { numberOfOutputs: 0, channelCount: 1, channelCountMode: 'explicit' });
+      const node = new AudioWorkletNode(context, 'microphone', {
+        numberOfOutputs: 0,
+        channelCount: 1,
+        channelCountMode: 'explicit',
+      });
       node.port.onmessage = ({ data }: MessageEvent<ArrayBuffer>) => onPiece(data);
       source.connect(node);
       await context.resume();

@@ -1,10 +1,11 @@
 /**
- * The socket to a live agent, which comes back when it is lost, within the time that the server keeps the run. What must
+ * The socket to a live agent, which comes back when it is lost, within the time that the server keeps the run. What
+ * must
  * arrive is sent again on the next one, unless a sign of life came after it; sound is not.
  */
 import type { UIMessageChunk } from 'ai';
 
-export type Told =
+export type ServerMessage =
   | { type: 'session'; run: string; session: string; after: string }
   | { type: 'chunk'; position: string; chunk: UIMessageChunk }
   | { type: 'audio'; sampleRate: number; channels: number; bitDepth: number }
@@ -22,11 +23,13 @@ export type SocketState =
 
 export type Listener = {
   onState(state: SocketState): void;
-  onTold(told: Told): void;
+  onMessage(message: ServerMessage): void;
   onSound(pcm: ArrayBuffer, rate: number): void;
 };
 
-/** What ends a connection for good, by the code that the server closes with. After any other it is worth coming back. */
+/**
+ * What ends a connection for good, by the code that the server closes with. After any other it is worth coming back.
+ */
 const ENDS: Readonly<Record<number, string>> = {
   1000: '',
   1008: 'The server closed the connection: it received too many messages, or one that it does not understand.',
@@ -84,7 +87,8 @@ export class LiveSocket {
     this.#socket = socket;
     // One that was given up may still say something.
     socket.onopen = () => socket === this.#socket && this.#onOpen();
-    socket.onmessage = ({ data }: MessageEvent<string | ArrayBuffer>) => socket === this.#socket && this.#onMessage(data);
+    socket.onmessage = ({ data }: MessageEvent<string | ArrayBuffer>) =>
+      socket === this.#socket && this.#onMessage(data);
     socket.onclose = ({ code }) => socket === this.#socket && this.#onClose(code);
   }
 
@@ -141,10 +145,10 @@ export class LiveSocket {
   #onMessage(data: string | ArrayBuffer): void {
     this.#askedAt = 0;
     if (data instanceof ArrayBuffer) return this.#listener.onSound(data, this.#rate);
-    const told = JSON.parse(data) as Told;
-    if (told.type === 'audio') this.#rate = told.sampleRate;
-    if (told.type === 'pong') this.#unsure = this.#unsure.filter(({ ping }) => ping > told.timestamp);
-    this.#listener.onTold(told);
+    const message = JSON.parse(data) as ServerMessage;
+    if (message.type === 'audio') this.#rate = message.sampleRate;
+    if (message.type === 'pong') this.#unsure = this.#unsure.filter(({ ping }) => ping > message.timestamp);
+    this.#listener.onMessage(message);
   }
 
   /** A network that went away says nothing, and neither does a browser. */

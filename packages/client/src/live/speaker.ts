@@ -17,7 +17,11 @@ export class Speaker {
   /** How often it was flushed. A report from before the last time is of sound that is no longer played. */
   #flushes = 0;
 
-  constructor(worklet: string | URL, onHeard: (isPlaying: boolean, level: number) => void, onFailed: (reason: string) => void) {
+  constructor(
+    worklet: string | URL,
+    onHeard: (isPlaying: boolean, level: number) => void,
+    onFailed: (reason: string) => void,
+  ) {
     this.#worklet = worklet;
     this.#onHeard = onHeard;
     this.#onFailed = onFailed;
@@ -62,7 +66,8 @@ export class Speaker {
     if (!Speaker.isPossible) return;
     const context = (this.#context = new AudioContext({ sampleRate: rate }));
     this.#load(context).catch((error: unknown) => {
-      if (context === this.#context) this.#onFailed(`The agent cannot be heard: ${error instanceof Error ? error.message : String(error)}`);
+      if (context === this.#context)
+        this.#onFailed(`The agent cannot be heard: ${error instanceof Error ? error.message : String(error)}`);
     });
   }
 

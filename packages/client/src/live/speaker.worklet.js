@@ -1,5 +1,6 @@
 // Plays raw sound in the order it comes, and stops at once when told. Before it begins it waits for a little more than
-// the first piece: the next one may be late. Its reports name the last flush that it has seen, so that the page can tell
+// the first piece: the next one may be late. Its reports name the last flush that it has seen, so that the page can
+// tell
 // those that were on their way from those that came after.
 const AHEAD = sampleRate / 10; // Samples to begin with, or the time to wait for them.
 const MOST = sampleRate * 300; // Models speak faster than they are heard, but nobody listens for longer.
@@ -13,7 +14,8 @@ registerProcessor(
       this.flush(0);
       this.isPlaying = false;
       this.peak = this.blocks = 0;
-      this.port.onmessage = ({ data }) => (typeof data === 'number' ? this.flush(data) : this.take(new Int16Array(data)));
+      this.port.onmessage = ({ data }) =>
+        typeof data === 'number' ? this.flush(data) : this.take(new Int16Array(data));
     }
 
     flush(count) {

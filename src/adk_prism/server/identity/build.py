@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from adk_prism.diagnostics import Diagnostic, Report, ignore
-from adk_prism.errors import UsageError
-from adk_prism.server.guards.forwarded_headers import TrustedProxies
-from adk_prism.server.identity.callback import Authenticate, Callback, load
-from adk_prism.server.identity.credentials import Method
+from adk_prism.errors import Diagnostic, Report, UsageError, ignore
 from adk_prism.server.identity.identity import Identity
-from adk_prism.server.identity.proxy_header import ProxyHeader
-from adk_prism.server.identity.share_links import ShareLinks
-from adk_prism.server.identity.tickets import TicketOffice
-from adk_prism.server.identity.token_file import SHORT, TokenFile
+from adk_prism.server.identity.methods import (
+    SHORT,
+    Authenticate,
+    Callback,
+    Method,
+    ProxyHeader,
+    TokenFile,
+    load,
+)
+from adk_prism.server.identity.share_links import ShareLinks, TicketOffice
+from adk_prism.server.proxies import TrustedProxies
 from adk_prism.server.settings import Settings
 
 THIS_MACHINE = ("127.0.0.1", "::1")
@@ -57,8 +60,7 @@ def _tokens(path: Path, report: Report) -> TokenFile:
 def _web_tokens(settings: Settings) -> Method:
     try:
         # Installed with ADK through authlib, which may change its dependencies.
-        from adk_prism.server.identity.key_set import ProviderKeys
-        from adk_prism.server.identity.web_token import Rules, WebTokens
+        from adk_prism.server.identity.web_token import ProviderKeys, Rules, WebTokens
     except ImportError as error:
         raise UsageError(
             "--oidc-issuer needs the package joserfc: pip install 'adk-prism[oidc]'."

@@ -9,26 +9,142 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Collection, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
+from typing import Annotated
 from urllib.parse import parse_qsl, urlencode
 
+from fastapi import Depends, Path, Query, Request
 from msgspec import structs
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from adk_prism.errors import NotFound, Unauthorized
-from adk_prism.runlog.entry import RunId
-from adk_prism.server.guards.local_requests import KNOWN_KEY
-from adk_prism.server.identity.callback import Callback
-from adk_prism.server.identity.caller import SCOPE_KEY, Anyone, Caller, Guest, Principal
-from adk_prism.server.identity.credentials import Method, digest
-from adk_prism.server.identity.open_connections import OpenConnections, StillAllowed
-from adk_prism.server.identity.share_links import ShareLinks
-from adk_prism.server.identity.tickets import TicketOffice, place_of
-from adk_prism.server.identity.token_file import OF_FILE, TokenFile
-from adk_prism.server.identity.wrong_tokens import WrongTokens
+from adk_prism.errors import BadPosition, NotFound, Unauthorized
+from adk_prism.log.contract import RunLog, RunSummary
+from adk_prism.log.entry import Origin, Position, RunId, parse_position, run_of_position
+from adk_prism.server.identity.caller import (
+    DEFAULT_USER,
+    SCOPE_KEY,
+    Anyone,
+    Caller,
+    Guest,
+    OpenConnections,
+    Principal,
+    StillAllowed,
+    acting_user,
+    caller_of,
+    may_operate,
+    may_see,
+    spoken_user,
+)
+from adk_prism.server.identity.methods import (
+    OF_FILE,
+    Callback,
+    Method,
+    TokenFile,
+    WrongTokens,
+    digest,
+)
+from adk_prism.server.identity.share_links import ShareLinks, TicketOffice, place_of
+from adk_prism.server.proxies import KNOWN_KEY
+from adk_prism.server.request_names import AppName, SessionId, UserId
+
+# ---------------------------------------------------------------------- names in requests
+#
+# Users and runs as requests name them, checked against the caller: the parameters that routes take.
+#
+# Every route that takes a user or a run uses these parameters, so that none can forget the check.
+
+
+async def _caller(connection: HTTPConnection) -> Caller:
+    return caller_of(connection)
+
+
+CallerOf = Annotated[Caller, Depends(_caller)]
+"""Who calls."""
+
+
+async def _administrator(caller: CallerOf) -> None:
+    if not may_operate(caller):
+        raise NotFound("Not found; this route is for administrators.")
+
+
+Administrator = Depends(_administrator)
+"""A dependency for routes with data of all users."""
+
+
+async def _path_user(caller: CallerOf, user_id: UserId) -> str:
+    return acting_user(caller, user_id)
+
+
+async def _query_user(
+    caller: CallerOf, user: Annotated[UserId, Query(alias="userId")] = DEFAULT_USER
+) -> str:
+    return spoken_user(caller, user)
+
+
+PathUser = Annotated[str, Depends(_path_user)]
+"""`{user_id}` of a path."""
+QueryUser = Annotated[str, Depends(_query_user)]
+"""`userId` of a query, which may be left out."""
+
+
+LARGEST_NUMBER = 10**15 - 1
+"""Of a cursor or any other number of a request: exact in every JSON reader, and no store holds a larger
+one."""
+
+Cursor = Annotated[int, Path(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)]
+"""`{cursor}` of a path."""
+
+_RUN = r"^[A-Za-z0-9_-]{1,640}$"
+
+
+async def _owned_run(
+    connection: HTTPConnection, run: Annotated[RunId, Path(pattern=_RUN)]
+) -> RunId:
+    caller = caller_of(connection)
+    if not isinstance(caller, Anyone):
+        await check_run(connection.app.state.context.log, caller, run)
+    return run
+
+
+Run = Annotated[RunId, Depends(_owned_run)]
+"""`{run}` of a path."""
+
+
+async def _two_runs(
+    connection: HTTPConnection,
+    a: Annotated[RunId, Query(pattern=_RUN)],
+    b: Annotated[RunId, Query(pattern=_RUN)],
+) -> tuple[RunId, RunId]:
+    return await _owned_run(connection, a), await _owned_run(connection, b)
+
+
+TwoRuns = Annotated[tuple[RunId, RunId], Depends(_two_runs)]
+"""`a` and `b` of a query."""
+
+
+async def check_run(log: RunLog, caller: Caller, run: RunId) -> RunSummary:
+    """Return a run that the caller may read. Raise `NotFound` for another user's, as for an unknown one."""
+    summary = await log.summary(run)
+    if not may_see(caller, run, summary.origin.user):
+        raise NotFound(f"There is no run {run[:60]!r}.")
+    return summary
+
+
+async def seen_position(log: RunLog, caller: Caller, app: str, last: str) -> tuple[RunId, Position]:
+    """Return the run of an app that a client goes on with, and the position that it has seen.
+
+    Raise `BadPosition`, or `NotFound` as `check_run` does.
+    """
+    run = run_of_position(last)
+    if (await check_run(log, caller, run)).origin.app != app:
+        raise BadPosition(f"Position {last[:60]!r} belongs to another app.")
+    return run, parse_position(last)
+
+
+# ---------------------------------------------------------------------- the layer
 
 TICKET, SHARE = "ticket", "share"
 """Query parameters; removed before anything else sees the URL."""
@@ -59,8 +175,8 @@ class Identity:
         admins: Collection[str] = (),
     ) -> None:
         self._methods = methods
-        self._tickets = tickets
-        self._links = links
+        self.tickets = tickets
+        self.links = links
         self._admins = frozenset(admins)
         self._wrong = WrongTokens()
         self._asked: dict[str, tuple[int, Scope]] = {}
@@ -118,7 +234,7 @@ class Identity:
         return None
 
     async def _is_shared(self, guest: Guest) -> bool:
-        return await self._links.is_valid(guest)
+        return await self.links.is_valid(guest)
 
     async def _is_in_file(self, name: str, caller: Principal) -> bool:
         files = (method for method in self._methods if isinstance(method, TokenFile))
@@ -149,7 +265,7 @@ class Identity:
 
     async def _by_ticket(self, ticket: str, path: str, scope: Scope) -> Principal:
         place = place_of(path, scope["query_string"].decode("latin-1"))
-        caller = await self._tickets.redeem(ticket, place)
+        caller = await self.tickets.redeem(ticket, place)
         # Tickets are for `EventSource` and `WebSocket`, which only send GET requests.
         if caller is None or scope.get("method", "GET") != "GET":
             raise Unauthorized("The ticket is unknown, used, expired, or for another URL.")
@@ -160,7 +276,7 @@ class Identity:
 
     async def _by_link(self, token: str, path: str, scope: Scope) -> Guest:
         named = _OF_RUN.match(path)
-        guest = await self._links.guest(token, RunId(named[1])) if named else None
+        guest = await self.links.guest(token, RunId(named[1])) if named else None
         if guest is None or scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
             raise NotFound("The link is unknown, expired, revoked, or for another page.")
         run = f"/api/runs/{guest.run}"
@@ -193,17 +309,24 @@ def _address(scope: Scope) -> str:
     return str(client[0]) if client else ""
 
 
+Limiting = Callable[[Scope, Receive, Send], AbstractAsyncContextManager[tuple[Receive, Send]]]
+"""Counts what a caller uses while a request or socket is served, or refuses it."""
+
+
 class IdentifyMiddleware:
-    """Sets the caller of each request and socket, or refuses it.
+    """Sets the caller of each request and socket, or refuses it; so are callers who use too much.
 
     Streams and sockets are closed when the credential expires, is revoked or changes its rights. A stream is
     cut, so that its client reconnects with a new token; a socket is closed with 1008.
     """
 
-    def __init__(self, app: ASGIApp, identity: Identity, opened: OpenConnections) -> None:
+    def __init__(
+        self, app: ASGIApp, identity: Identity, opened: OpenConnections, limits: Limiting
+    ) -> None:
         self._app = app
         self._identity = identity
         self._opened = opened
+        self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -214,9 +337,13 @@ class IdentifyMiddleware:
         if not isinstance(caller, Anyone) and (notify := scope.get(KNOWN_KEY)) is not None:
             notify()
         if isinstance(caller, Anyone):
-            await self._app(scope, receive, send)
+            await self._serve(scope, receive, send)
         else:
             await self._while_allowed(caller, scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._limits(scope, receive, send) as (counted_receive, counted_send):
+            await self._app(scope, counted_receive, counted_send)
 
     async def _while_allowed(
         self, caller: Principal | Guest, scope: Scope, receive: Receive, send: Send
@@ -230,8 +357,36 @@ class IdentifyMiddleware:
                     self._opened.holding(name, check, limit) if check is not None else nullcontext()
                 )
                 with held:
-                    await self._app(scope, receive, send)
+                    await self._serve(scope, receive, send)
         except TimeoutError:
             if not limit.expired():
                 raise
             raise Unauthorized("Your access has expired or was revoked. Sign in again.") from None
+
+
+# ---------------------------------------------------------------------------
+# The app, user and session of a request's path, checked, as one value. Another user's is not found.
+
+
+async def origin_of_path(
+    request: Request, app_name: AppName, user_id: PathUser, session_id: SessionId
+) -> Origin:
+    """Return the origin that `/apps/{app_name}/users/{user_id}/sessions/{session_id}` names.
+
+    Raise `Gone` for a conversation that its user has deleted. It can still be deleted for good.
+    """
+    origin = Origin(app=app_name, user=user_id, session=session_id)
+    if request.method != "DELETE":
+        await request.app.state.context.runs.deletions.check(origin)
+    return origin
+
+
+PathOrigin = Annotated[Origin, Depends(origin_of_path)]
+
+
+async def _origin_of_chat(app_name: AppName, chat_id: SessionId, user: QueryUser) -> Origin:
+    return Origin(app=app_name, user=user, session=chat_id)
+
+
+Chat = Annotated[Origin, Depends(_origin_of_chat)]
+"""The conversation that `/api/chat/{app_name}/{chat_id}` names."""

@@ -15,12 +15,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from adk_prism.diagnostics import Diagnostic, Report, cause_of
-from adk_prism.errors import LogError, TooMany
-from adk_prism.pipeline.quota import AGAIN, Refused
-from adk_prism.runlog.cancel_task import cancel_task
-from adk_prism.runlog.entry import Origin
-from adk_prism.runlog.usage_counters import SECONDS, LimitCheck, Member, UsageCounters, UsageLimits
+from adk_prism.errors import Diagnostic, LogError, Report, TooMany, cause_of
+from adk_prism.log.contract import SECONDS, LimitCheck, Member, UsageCounters, UsageLimits
+from adk_prism.log.entry import Origin
+from adk_prism.log.private_files import cancel_task
+from adk_prism.runs.session_locks import AGAIN, Refused
 
 BOUND = 0.25
 """Seconds that a request waits for Redis: many times the usual response time."""

@@ -2,17 +2,422 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from threading import Lock
+from time import time
+from typing import Any, TextIO, TypeVar
 
-from adk_prism.diagnostics import Diagnostic, Report
-from adk_prism.server.error_text_store import ErrorRule, ErrorTexts
-from adk_prism.server.observability.access_log import access_log
-from adk_prism.server.observability.audit.audit_log import AuditLog, open_audit_log
-from adk_prism.server.observability.diagnostics_sink import sink
-from adk_prism.server.observability.metrics.metrics import Metrics
-from adk_prism.server.observability.request_tracking import Ended, RequestTracker, in_call
-from adk_prism.server.settings import Settings
-from adk_prism.source.secrets import Secrets
+import msgspec
+from msgspec import Struct
+
+from adk_prism.adk.secrets import Secrets
+from adk_prism.errors import Diagnostic, LogError, Report, cause_of
+from adk_prism.runs.session_log import AuditedAction
+from adk_prism.server.observability.metrics import Metrics
+from adk_prism.server.observability.request_tracking import (
+    CURRENT_REQUEST,
+    Ended,
+    RequestTracker,
+    TrackedRequest,
+    in_call,
+)
+from adk_prism.server.problems import ErrorRule, ErrorTexts
+from adk_prism.server.settings import LogFormat, LogLevel, Settings
+
+# ---------------------------------------------------------------------------
+# Where diagnostics go: lines on stderr, for a person or for a machine.
+#
+# Decides how a diagnostic looks and which log records are worth a line. The apps' own loggers write
+# from `--log-level` up, as under `adk web`; libraries from warnings up, and with `debug` ADK from
+# there. The access log is ours (`--access-log`), so uvicorn's stays off. ADK's notes that a feature
+# is experimental are left out, since they are about our code, not about the operator's. OpenTelemetry
+# is left as the host set it up.
+
+_DELIBERATE = "ASGI callable returned without completing response."
+"""What uvicorn logs for a stream that we cut on purpose, so that its client reconnects."""
+
+_FIELDS = ("correlation", "request", "app", "run")
+_Told = TypeVar("_Told")
+
+
+def sink(form: LogFormat, stream: TextIO | None = None) -> Report:
+    """Return a report that writes each diagnostic as one line (text: its cause below it)."""
+    return writing(_as_json if form == "json" else _as_text, stream)
+
+
+def writing(render: Callable[[_Told], str], stream: TextIO | None) -> Callable[[_Told], None]:
+    """Return what writes something as a line, as it is rendered; by default on stderr."""
+
+    def write(told: _Told) -> None:
+        # A line that cannot be written (a closed pipe, a full disk) must not end the run that it is about.
+        with suppress(OSError, ValueError):
+            # Looked up late, because sys.stderr may be replaced.
+            print(render(told), file=stream or sys.stderr, flush=True)
+
+    return write
+
+
+_ADK = ("google_adk", "google_genai", "google.adk", "google.genai")
+
+_LIBRARIES = (
+    *("uvicorn", "websockets", "asyncio", "httpx", "httpcore", "urllib3", "aiohttp", "requests"),
+    *("google", "grpc", "opentelemetry", "authlib", "mcp", "LiteLLM", "openai", "anthropic"),
+    *("sqlalchemy", "aiosqlite", "asyncpg", "redis", "fastapi", "markdown_it", "multipart"),
+)
+"""Loggers of libraries, with all below them: below a warning they log about themselves, often several lines
+for a request."""
+
+QUIET = (*_LIBRARIES, *_ADK)
+
+
+def route_logging(report: Report, level: LogLevel = "info") -> None:
+    """Make diagnostics of this process's log records: of libraries from warnings, of others from `level`."""
+    number = logging.getLevelNamesMapping()[level.upper()]
+    logging.basicConfig(level=number, handlers=[_Bridge(report)], force=True)
+    for name in QUIET:
+        is_wanted = level == "debug" and name in _ADK
+        logging.getLogger(name).setLevel(number if is_wanted else max(number, logging.WARNING))
+    logging.captureWarnings(True)
+    warnings.filterwarnings("ignore", message=r"\[EXPERIMENTAL\]", category=UserWarning)
+
+
+class _Bridge(logging.Handler):
+    def __init__(self, report: Report) -> None:
+        super().__init__()
+        self._report = report
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.msg == _DELIBERATE:
+            return
+        error = record.exc_info[1] if record.exc_info else None
+        self._report(
+            Diagnostic(
+                kind=record.levelname.lower(),
+                detail=f"{record.name}: {_message(record)}",
+                cause=cause_of(error) if error else "",
+            )
+        )
+
+
+def _message(record: logging.LogRecord) -> str:
+    """Return the message of a record; unformatted if its arguments do not fit, which is an app's mistake."""
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError, KeyError):
+        return f"{record.msg} {record.args}"
+
+
+def _as_text(diagnostic: Diagnostic) -> str:
+    words = [diagnostic.kind]
+    words += [f"{name}={value}" for name in _FIELDS if (value := getattr(diagnostic, name))]
+    line = " ".join(words) + (f": {diagnostic.detail}" if diagnostic.detail else "")
+    cause = "".join(f"\n    {one_line(row)}" for row in diagnostic.cause.splitlines())
+    return f"{now():%H:%M:%S} {one_line(line)}{cause}"
+
+
+def _as_json(diagnostic: Diagnostic) -> str:
+    fields = {"time": now().isoformat(), **msgspec.to_builtins(diagnostic)}
+    # Not msgspec: a text may hold half a surrogate pair, which only an ASCII writer can write.
+    return json.dumps(fields)
+
+
+def now() -> datetime:
+    """Return the time of a line."""
+    return datetime.now(UTC)
+
+
+def one_line(text: str) -> str:
+    """Return a text that cannot end its line or control a terminal: other characters are escaped."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+# ---------------------------------------------------------------------- access log
+#
+# One line for each request and socket, when it is over.
+#
+# It has no data that can contain a secret: the route's template instead of the path, no query, header or
+# body. So tickets, tokens and share links are never in it, and nothing from a caller can end a line or
+# control a terminal.
+
+ACCESS_KIND = "request"
+"""What the line is in JSON, beside the kinds of diagnostics."""
+
+
+def access_log(form: LogFormat, stream: TextIO | None = None) -> Ended:
+    """Return what writes the line of a call."""
+    return writing(_access_as_json if form == "json" else _access_as_text, stream)
+
+
+def _access_fields(call: TrackedRequest) -> dict[str, Any]:
+    fields = {
+        "request": call.id,
+        "method": call.method,
+        "route": call.route,
+        "status": call.status,
+        "seconds": round(call.seconds, 6),
+        "sent": call.sent,
+        "received": call.received,
+        "user": call.user,
+        "run": call.run,
+        "address": call.address,
+    }
+    given = {name: value for name, value in fields.items() if value != ""}
+    return given | {"cut": True} if call.is_cut else given
+
+
+def _access_as_json(call: TrackedRequest) -> str:
+    # ASCII: a user's name may hold what would command a terminal, or half a surrogate pair.
+    return json.dumps({"time": now().isoformat(), "kind": ACCESS_KIND, **_access_fields(call)})
+
+
+def _access_as_text(call: TrackedRequest) -> str:
+    fields = _access_fields(call)
+    words = [
+        f"{now():%H:%M:%S}",
+        fields.pop("method"),
+        fields.pop("route", "-"),
+        str(fields.pop("status", "-")),
+        f"{fields.pop('seconds'):.3f}s",
+        f"{fields.pop('sent')}B",
+        *(f"{name}={value}" for name, value in fields.items() if value),
+    ]
+    return one_line(" ".join(words))
+
+
+# ---------------------------------------------------------------------------
+# The audit log: who did what to whose run or session, when and from where.
+#
+# One line of JSON per action, written to disk before its request is answered. An action that cannot
+# be written is reported in full, and not undone.
+
+# ---------------------------------------------------------------------- the file
+#
+# An append-only file of lines with rotation, which several processes may share.
+#
+# `FILE` is written, `FILE.1` is the previous one, and so on; the oldest is deleted. A line is on the disk
+# when `append` returns. A line that a dying process has not finished stays, and the next one starts on a
+# new line.
+#
+# Not `logging.handlers.RotatingFileHandler`: two processes that rotate one file overwrite each other's
+# (`docs/decisions/0060-kept-by-hand.md`).
+
+if sys.platform == "win32":
+
+    def _wait_for(descriptor: int) -> None:
+        del descriptor  # There is no fork: one process serves.
+
+else:
+    import fcntl
+
+    def _wait_for(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+class RotatingFile:
+    """One file and its rotated predecessors."""
+
+    def __init__(self, path: Path, *, largest: int, kept: int) -> None:
+        """`largest`: bytes of one file; `kept`: how many rotated files."""
+        self._path = path.absolute()  # agent code may change the working directory
+        self._largest = largest
+        self._kept = kept
+        self._turn = Lock()
+
+    def make(self) -> None:
+        """Check that it can be written. Raise `OSError`."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(_opened(self._path))
+
+    def append(self, line: bytes) -> None:
+        """Write a line. Raise `OSError`."""
+        with self._alone():
+            if self._size() + len(line) > self._largest:
+                self._rotate()
+            descriptor = _opened(self._path)
+            try:
+                os.write(descriptor, (b"" if self._ends_a_line() else b"\n") + line + b"\n")
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def newest_first(self) -> Iterator[bytes]:
+        """Yield the lines, including those of rotated files. Raise `OSError`."""
+        for number in range(self._kept + 1):
+            place = self._aside(number)
+            if not place.exists():
+                return
+            yield from reversed(place.read_bytes().split(b"\n"))
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Lock out every other writer, in this process and in others."""
+        with self._turn:
+            descriptor = _opened(self._path.with_name(f"{self._path.name}.lock"))
+            try:
+                _wait_for(descriptor)
+                yield
+            finally:
+                os.close(descriptor)
+
+    def _size(self) -> int:
+        return self._path.stat().st_size if self._path.exists() else 0
+
+    def _ends_a_line(self) -> bool:
+        if not self._size():
+            return True
+        with self._path.open("rb") as opened:
+            opened.seek(-1, os.SEEK_END)
+            return opened.read(1) == b"\n"
+
+    def _aside(self, number: int) -> Path:
+        return self._path.with_name(f"{self._path.name}.{number}") if number else self._path
+
+    def _rotate(self) -> None:
+        for number in range(self._kept, 0, -1):
+            newer = self._aside(number - 1)
+            if newer.exists():
+                newer.replace(self._aside(number))
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+
+# ---------------------------------------------------------------------- the log
+#
+# The audit log: who did what to whose run or session, when and from where.
+#
+# One line of JSON per action, written to disk before its request is answered. An action that cannot be
+# written is reported in full, and not undone.
+
+LARGEST = 16 * 1024**2
+"""Bytes of one file: some 50,000 actions."""
+KEPT = 9
+"""Rotated files that are kept."""
+LONGEST_ABOUT = 300
+"""Characters: the name of an artifact is its owner's to choose."""
+
+
+class AuditLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An action as it is written."""
+
+    time: float
+    action: str
+    by: str = ""
+    """Who did it; empty without authentication."""
+    address: str = ""
+    request: str = ""
+    app: str = ""
+    user: str = ""
+    """Whose run or session it is."""
+    session: str = ""
+    run: str = ""
+    about: str = ""
+
+
+Wanted = Callable[[AuditLine], bool]
+
+
+class AuditLog:
+    """The audit log of one server."""
+
+    def __init__(
+        self, file: RotatingFile | None, report: Report, clock: Callable[[], float] = time
+    ) -> None:
+        """Without a file nothing is written."""
+        self._file = file
+        self._report = report
+        self._clock = clock
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether actions are written."""
+        return self._file is not None
+
+    async def note(self, action: AuditedAction) -> None:
+        """Write an action; return once it is on disk."""
+        if self._file is None:
+            return
+        line = _encode(self._line_of(action))
+        try:
+            await asyncio.to_thread(self._file.append, line)
+        except OSError as error:
+            detail = line.decode()
+            self._report(Diagnostic(kind="audit failed", detail=detail, cause=cause_of(error)))
+
+    def _line_of(self, action: AuditedAction) -> AuditLine:
+        call, origin = CURRENT_REQUEST.get(), action.origin
+        return AuditLine(
+            time=self._clock(),
+            action=action.action,
+            by=call.user if call else "",
+            address=call.address if call else "",
+            request=call.id if call else "",
+            app=origin.app,
+            user=origin.user,
+            session=origin.session,
+            run=action.run,
+            about=action.about[:LONGEST_ABOUT],
+        )
+
+    async def last(self, count: int, wanted: Wanted) -> list[AuditLine]:
+        """Return the last actions that match, the newest first. Raise `LogError`."""
+        if self._file is None:
+            return []
+        try:
+            return await asyncio.to_thread(_last, self._file, count, wanted)
+        except OSError as error:
+            raise LogError("The audit log cannot be read.") from error
+
+
+def open_audit_log(path: str, report: Report) -> AuditLog:
+    """Return the audit log in a file; with an empty path nothing is written. Raise `LogError`."""
+    if not path:
+        return AuditLog(None, report)
+    file = RotatingFile(Path(path), largest=LARGEST, kept=KEPT)
+    try:
+        file.make()
+    except OSError as error:
+        raise LogError(f"The audit log {path!r} cannot be written: {error.strerror}.") from error
+    return AuditLog(file, report)
+
+
+def _encode(line: AuditLine) -> bytes:
+    # A lone surrogate in a name cannot be encoded as UTF-8.
+    fields = {
+        name: value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+        for name, value in msgspec.to_builtins(line).items()
+    }
+    return msgspec.json.encode(fields)
+
+
+def _last(file: RotatingFile, count: int, wanted: Wanted) -> list[AuditLine]:
+    found = (line for text in file.newest_first() if (line := _read(text)) is not None)
+    return list(islice(filter(wanted, found), count))
+
+
+def _read(text: bytes) -> AuditLine | None:
+    """Read a line; return None for one that a dying process did not finish."""
+    try:
+        return msgspec.json.decode(text, type=AuditLine)
+    except msgspec.MsgspecError:
+        return None
+
+
+# ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,15 @@ from time import perf_counter
 from typing import Any, Final
 
 from msgspec import structs
+from opentelemetry import propagate, trace
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from adk_prism.diagnostics import Diagnostic, Report
+from adk_prism.errors import Diagnostic, Report
+from adk_prism.runs.recorder import is_traced
 from adk_prism.server.identity.caller import SCOPE_KEY, Anyone, Caller, Guest, Principal
+from adk_prism.server.responses import with_resume_path
+from adk_prism.version import VERSION
 
 REQUEST_HEADER: Final = b"x-request-id"
 _RUN_HEADER: Final = b"x-prism-run"
@@ -172,8 +177,9 @@ class TrackRequests:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
+        scope = with_resume_path(scope)
         call = TrackedRequest(scope, _id_of(scope))
-        with self._calls.following(call):
+        with self._calls.following(call), span_of(call, scope):
             await self._app(scope, _receiving(call, receive), _sending(call, send))
 
 
@@ -224,3 +230,42 @@ def _sending(call: TrackedRequest, send: Send) -> Send:
         await send(message)
 
     return send_seen
+
+
+# ---------------------------------------------------------------------- tracing
+#
+# A request as a span of OpenTelemetry, below the caller's own (`traceparent`), above the run that it
+# starts.
+#
+# Nothing happens without a tracer provider, or if the host application already has a span for the request.
+# Names are route templates; users, queries and texts are left out, because traces are stored elsewhere.
+
+
+@contextmanager
+def span_of(call: TrackedRequest, scope: Scope) -> Iterator[None]:
+    """Have the request as the current span, where spans are collected."""
+    if not is_traced() or trace.get_current_span().get_span_context().is_valid:
+        yield
+        return
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    tracer = trace.get_tracer("adk_prism", VERSION)
+    above = propagate.extract(headers)
+    with tracer.start_as_current_span(call.method, above, SpanKind.SERVER) as span:
+        try:
+            yield
+        finally:
+            _describe(span, call)
+
+
+def _describe(span: Span, call: TrackedRequest) -> None:
+    if call.route:
+        span.update_name(f"{call.method} {call.route}")
+        span.set_attribute("http.route", call.route)
+    span.set_attribute("http.request.method", call.method)
+    span.set_attribute("http.response.status_code", call.status)
+    span.set_attribute("adk_prism.request", call.id)
+    if call.run:
+        span.set_attribute("adk_prism.run", call.run)
+    if call.status >= 500:
+        span.set_attribute("error.type", str(call.status))
+        span.set_status(Status(StatusCode.ERROR))

@@ -9,15 +9,18 @@ the log's to say, which session URIs are is ADK's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Literal, get_type_hints
+from typing import Any, ClassVar, Literal, TypeVar, get_type_hints
 
 from adk_prism.errors import UsageError
-from adk_prism.runlog.contract import Retention
-from adk_prism.runlog.from_url import SHARED_LOGS
-from adk_prism.server.files.gcs_locations import AllowedLocations
-from adk_prism.server.guards.host_parsing import (
+from adk_prism.extension import installed
+from adk_prism.log.contract import Retention
+from adk_prism.log.from_url import SHARED_LOGS
+from adk_prism.server.cloud_storage import AllowedLocations
+from adk_prism.server.limits.caller_limits import NONE, USUAL, CallerLimits
+from adk_prism.server.proxies import (
     is_loopback,
     is_too_wide,
     origin_of_url,
@@ -26,16 +29,20 @@ from adk_prism.server.guards.host_parsing import (
     parse_origin,
     parse_pattern,
 )
-from adk_prism.server.limits.caller_limits import NONE, USUAL, CallerLimits
-from adk_prism.server.settings.adk import AdkSettings
-from adk_prism.server.settings.identity import IdentitySettings
-from adk_prism.server.settings.limits import LONGEST_KEEP_ALIVE, LimitSettings
-from adk_prism.server.settings.network import HIGHEST_PORT, NetworkSettings
-from adk_prism.server.settings.option_kinds import SPAN, Option
-from adk_prism.server.settings.output import OutputSettings
-from adk_prism.server.settings.remotes import RemoteSettings
-from adk_prism.server.settings.runs import InDoubt, RunSettings
-from adk_prism.server.settings.storage import StorageSettings
+from adk_prism.server.settings.groups import (
+    HIGHEST_PORT,
+    LONGEST_KEEP_ALIVE,
+    AdkSettings,
+    FeatureSettings,
+    IdentitySettings,
+    InDoubt,
+    LimitSettings,
+    NetworkSettings,
+    OutputSettings,
+    RunSettings,
+    StorageSettings,
+)
+from adk_prism.server.settings.reading import SPAN, Option
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 """Signatures that a JWT may have. None is symmetric: a public key must not pass for a secret."""
@@ -45,19 +52,28 @@ SHORTEST_LEASE, LONGEST_LEASE = 1.0, 300.0
 who waits for a takeover waits long."""
 
 
+Group = TypeVar("Group", bound=FeatureSettings)
+
+
 # A dataclass has the fields of its last base first.
 @dataclass(frozen=True, kw_only=True)
 class Settings(
     AdkSettings,
     OutputSettings,
     LimitSettings,
-    RemoteSettings,
     RunSettings,
     StorageSettings,
     IdentitySettings,
     NetworkSettings,
 ):
-    """Everything that can be set. Raise `UsageError` for a combination that cannot be."""
+    """Everything that can be set. Raise `UsageError` for a combination that cannot be.
+
+    Options of features are taken as well; `of` returns them.
+    """
+
+    features: Mapping[str, Any] = field(default_factory=dict)
+    """Values of options of features, by name."""
+    _of_features: ClassVar[Mapping[type[FeatureSettings], FeatureSettings]] = {}
 
     def __post_init__(self) -> None:
         if not self.log:
@@ -68,12 +84,36 @@ class Settings(
             self._process_rule,
             self._data_rule,
             self._value_rule,
-            self._remote_rule,
         )
         for rule in rules:
             broken = rule()
             if broken:
                 raise UsageError(broken)
+        self._read_features()
+
+    def _read_features(self) -> None:
+        """Make the settings of features from the values that are not the kernel's."""
+        left, found = dict(self.features), {}
+        for kind in feature_settings():
+            names = {each.name for each in fields(kind)}
+            group = kind(**{name: left.pop(name) for name in names & left.keys()})
+            if broken := group.broken_rule():
+                raise UsageError(broken)
+            found[kind] = group
+        if left:
+            raise TypeError(f"Settings got an unexpected keyword argument {min(left)!r}")
+        object.__setattr__(self, "_of_features", found)
+
+    def of(self, kind: type[Group]) -> Group:
+        """Return the settings of a feature."""
+        found = self._of_features.get(kind, kind())
+        assert isinstance(found, kind)
+        return found
+
+    @property
+    def secrets(self) -> list[str]:
+        """Values of features that must not be stored or reported."""
+        return [secret for group in self._of_features.values() for secret in group.secrets]
 
     @property
     def _own_log(self) -> str:
@@ -237,11 +277,45 @@ class Settings(
         return ""
 
 
+def _take_options_of_features(init: Callable[..., None]) -> Callable[..., None]:
+    """Let a constructor take the options of features beside those of the kernel."""
+    own = {each.name for each in fields(Settings)}
+
+    def taking(self: Settings, **given: Any) -> None:
+        more = {name: given.pop(name) for name in [*given] if name not in own}
+        init(self, **given | {"features": {**given.pop("features", {}), **more}})
+
+    return taking
+
+
+Settings.__init__ = _take_options_of_features(Settings.__init__)  # type: ignore[method-assign]
+
+
+def feature_settings() -> list[type[FeatureSettings]]:
+    """Return the settings that features declare."""
+    declared = (each.settings for each in installed().used.values())
+    return [load() for load in declared if load is not None]
+
+
 def options() -> dict[str, Option]:
-    """Return what each setting is, by name, in the order of the table."""
-    hints = get_type_hints(Settings, include_extras=True)
+    """Return what each setting is, by name, in the order of the table; those of features last."""
+    return {name: option for kind in _kinds() for name, option in options_of(kind).items()}
+
+
+def _kinds() -> list[type[Settings] | type[FeatureSettings]]:
+    return [Settings, *feature_settings()]
+
+
+def options_of(kind: type) -> dict[str, Option]:
+    """Return the options that a class of settings declares."""
+    hints = get_type_hints(kind, include_extras=True)
     return {
         name: hint.__metadata__[0]
         for name, hint in hints.items()
         if isinstance(getattr(hint, "__metadata__", (None,))[0], Option)
     }
+
+
+def default_of(name: str) -> Any:
+    """Return the default of a setting."""
+    return next(each.default for kind in _kinds() for each in fields(kind) if each.name == name)

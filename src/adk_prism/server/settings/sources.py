@@ -12,13 +12,18 @@ from typing import Any
 
 from adk_prism.errors import UsageError
 from adk_prism.server.settings import Settings, options
-from adk_prism.server.settings.option_kinds import (
+from adk_prism.server.settings.reading import (
     Option,
     flag_name,
     read_option,
     toml_name,
     variable_name,
 )
+
+REMOVED = {
+    "live_shortcut": "was removed: audio always goes through ADK's flow; leave it out",
+}
+"""Settings of earlier versions, and what to do. Refused, so that none is ignored in silence."""
 
 
 def read_settings(
@@ -27,16 +32,24 @@ def read_settings(
     """Return the settings of a process started in folder `start`.
 
     `command_line` holds only what was typed, by setting name. Raise `UsageError` with one line for
-    a value that is not of its kind, an unknown key in `[tool.adk-prism]` or a broken rule.
+    a value that is not of its kind, a removed setting, an unknown key in `[tool.adk-prism]` or a broken rule.
     """
     table = options()
     values: dict[str, Any] = {}
+    for name in REMOVED:
+        if environ.get(variable_name(name)):
+            raise removed_setting(name, variable_name(name))
     values.update(_from_pyproject(table, start))
     values.update(_from_environment(table, environ))
     for name, value in command_line.items():
         typed = name.upper() if table[name].positional else flag_name(name)
         values[name] = read_option(table[name], value, typed)
     return Settings(**values)
+
+
+def removed_setting(name: str, given_as: str) -> UsageError:
+    """Return the error for a setting that was removed."""
+    return UsageError(f"{given_as} {REMOVED[name]}.")
 
 
 def _from_environment(table: Mapping[str, Option], environ: Mapping[str, str]) -> dict[str, Any]:
@@ -55,6 +68,9 @@ def _from_pyproject(table: Mapping[str, Option], start: Path) -> dict[str, Any]:
         return {}
     section = _read_section(file)
     names = {toml_name(name): name for name in table}
+    for name in REMOVED:
+        if toml_name(name) in section:
+            raise removed_setting(name, f"[tool.adk-prism] {toml_name(name)}")
     if unknown := [key for key in section if key not in names]:
         known = ", ".join(sorted(names))
         raise UsageError(f"Unknown key {unknown[0]!r} in [tool.adk-prism]; known keys: {known}.")

@@ -1,9 +1,29 @@
-/** Code, in pieces of some lines: while it grows only its last piece changes, and when it is complete it is coloured. */
-import { memo, useState, type ReactNode } from 'react';
+/**
+ * Code, in pieces of some lines: while it grows only its last piece changes, and when it is complete it is coloured.
+ */
+import { memo, useState, type ReactNode, useEffect } from 'react';
 import { Copy } from '../../ui/Copy';
 import { plural } from '../../ui/format';
-import { useTokens } from './useTokens';
-import * as words from '../../words/chat';
+import type { Token } from './highlight';
+
+// Colours for code that is complete. Until they are there, and where there are none, code is plain.
+
+/** Letters of code that are coloured: more would hold up the page, and nobody reads it. */
+const MOST = 40_000;
+
+/** Return the tokens of code; null for none, yet or ever. */
+function useTokens(code: string, language: string): readonly Token[] | null {
+  const [found, setFound] = useState<{ code: string; tokens: Token[] | null } | null>(null);
+  useEffect(() => {
+    if (!language || code.length > MOST) return;
+    let isWanted = true;
+    void import('./highlight')
+      .then(({ highlight }) => isWanted && setFound({ code, tokens: highlight(code, language) }))
+      .catch(() => undefined); // The server is away, or a grammar fails: the code is there, without colours.
+    return () => void (isWanted = false);
+  }, [code, language]);
+  return language && found?.code === code ? found.tokens : null;
+}
 
 const LINES = 60;
 
@@ -25,16 +45,32 @@ export const Code = memo(function Code({ language, code, live = false, remark }:
   return (
     <figure className="code">
       <figcaption>
-        <span>{language || words.codeWord}</span>
+        <span>{language || 'code'}</span>
         {remark}
-        <Copy text={code} label={words.copyTheCode} />
+        <Copy text={code} label="Copy the code" />
       </figcaption>
-      <pre tabIndex={0} aria-label={language ? words.codeIn(language) : words.codeBlock}>
-        <code>{coloured ? <span className="piece">{coloured.map(({ kind, text }, index) => (kind ? <span key={index} className={kind}>{text}</span> : text))}</span> : shown.map((piece, index) => <Piece key={index} text={piece} />)}</code>
+      <pre tabIndex={0} aria-label={language ? `Code, ${language}` : 'Code'}>
+        <code>
+          {coloured ? (
+            <span className="piece">
+              {coloured.map(({ kind, text }, index) =>
+                kind ? (
+                  <span key={index} className={kind}>
+                    {text}
+                  </span>
+                ) : (
+                  text
+                ),
+              )}
+            </span>
+          ) : (
+            shown.map((piece, index) => <Piece key={index} text={piece} />)
+          )}
+        </code>
       </pre>
       {isFolded && (
         <button type="button" className="button code-more" data-look="quiet" onClick={() => setWhole(true)}>
-          {words.showAll(plural(code.split('\n').length, 'line'))}
+          {`Show all ${plural(code.split('\n').length, 'line')}`}
         </button>
       )}
     </figure>
@@ -46,7 +82,7 @@ const Piece = memo(function Piece({ text }: { text: string }) {
 });
 
 /** Cut code after every so many lines. */
-export function pieces(code: string): string[] {
+function pieces(code: string): string[] {
   const found: string[] = [];
   let start = 0;
   let lines = 0;

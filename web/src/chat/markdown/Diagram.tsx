@@ -1,10 +1,11 @@
-/** A diagram, drawn when the answer is complete: as a picture, in which nothing can run or be fetched. Else its source. */
+/**
+ * A diagram, drawn when the answer is complete: as a picture, in which nothing can run or be fetched. Else its source.
+ */
 import { useContext, useEffect, useState } from 'react';
 import { Copy } from '../../ui/Copy';
 import { Code } from './Code';
 import { drawing, type Drawing } from './drawings';
-import { GrowingText } from './OpenBlock';
-import * as words from '../../words/chat';
+import { GrowingText } from './Prose';
 import './diagram.css';
 
 export default function Diagram({ source }: { source: string }) {
@@ -18,23 +19,33 @@ export default function Diagram({ source }: { source: string }) {
     return () => void (isWanted = false);
   }, [source, isGrowing]);
   const found = drawn?.of === source ? drawn.drawing : null;
-  if (!found || found.picture === null) return <Code language="mermaid" code={source} remark={found && <span>{found.why}</span>} />;
+  if (!found || found.picture === null)
+    return <Code language="mermaid" code={source} remark={found && <span>{found.why}</span>} />;
   return (
     <figure className="code diagram">
       <figcaption>
-        <span>{words.diagram}</span>
-        <button type="button" className="button" data-look="quiet" aria-pressed={isSource} onClick={() => setSource(!isSource)}>
-          {words.source}
+        <span>diagram</span>
+        <button
+          type="button"
+          className="button"
+          data-look="quiet"
+          aria-pressed={isSource}
+          onClick={() => setSource(!isSource)}
+        >
+          Source
         </button>
-        <Copy text={source} label={words.copyTheSource} />
+        <Copy text={source} label="Copy the source" />
       </figcaption>
       {isSource ? (
-        <pre tabIndex={0} aria-label={words.sourceOfTheDiagram}>
+        <pre tabIndex={0} aria-label="Source of the diagram">
           <code>{source}</code>
         </pre>
       ) : (
-        <div className="diagram-view" tabIndex={0} role="group" aria-label={words.diagramTitle}>
-          <img src={`data:image/svg+xml,${encodeURIComponent(found.picture)}`} alt={words.diagramOf(source.trim().split('\n')[0]!.slice(0, 80))} />
+        <div className="diagram-view" tabIndex={0} role="group" aria-label="Diagram">
+          <img
+            src={`data:image/svg+xml,${encodeURIComponent(found.picture)}`}
+            alt={`Diagram: ${source.trim().split('\n')[0]!.slice(0, 80)}`}
+          />
         </div>
       )}
     </figure>

@@ -1,13 +1,37 @@
 /** An answer's Markdown, block by block; while it grows, only its last block is parsed again. */
-import { memo, Suspense, useMemo, useRef, type CSSProperties, type ReactNode } from 'react';
-import { lazyWithRetry } from '../../app/lazyWithRetry';
-import { useTail } from '../../ui/progressiveRender';
+import { memo, Suspense, useMemo, useRef, type CSSProperties, type ReactNode, Component, createContext } from 'react';
+import { lazyWithRetry } from '../../app/Failure';
+import { useTail } from '../../ui/hooks';
 import { Code } from './Code';
-import { takeImages } from './dataImages';
-import { footnotes, type Footnote } from './footnotes';
-import { Guarded } from './Guarded';
-import { GrowingText, OpenBlock } from './OpenBlock';
-import { cut, definitions, fenced, used, type Block, type Cut } from './blocks';
+import { takeImages, cut, definitions, fenced, used, type Block, type Cut, footnotes, type Footnote } from './blocks';
+
+/** Tells whether the block around is still being written: what is costly to draw waits for its end. */
+export const OpenBlock = createContext(false);
+
+/** Tells whether the text around is still being written: diagrams wait for its end. */
+export const GrowingText = createContext(false);
+
+/** Shows something else in the place of what could not be drawn; what is drawn next is tried again. */
+type Props = { of: string; instead: ReactNode; children: ReactNode };
+type State = { failed: string | null };
+
+export class Guarded extends Component<Props, State> {
+  override state: State = { failed: null };
+
+  static getDerivedStateFromError(): State {
+    return { failed: '' };
+  }
+
+  /** A block that has grown is another one: it may be drawn. */
+  static getDerivedStateFromProps({ of }: Props, { failed }: State): State | null {
+    if (failed === '') return { failed: of };
+    return failed !== null && failed !== of ? { failed: null } : null;
+  }
+
+  override render(): ReactNode {
+    return this.state.failed === null ? this.props.children : this.props.instead;
+  }
+}
 
 const Rendered = lazyWithRetry(() => import('./Rendered'));
 const Diagram = lazyWithRetry(() => import('./Diagram'));
@@ -43,11 +67,21 @@ export const Prose = memo(function Prose({ text, live }: { text: string; live: b
     <GrowingText value={live}>
       <div className="prose">
         {shelves(now.blocks).map((blocks) => (
-          <Shelf key={blocks[0]!.start} blocks={blocks} from={from} links={links} notes={numbers} open={blocks.at(-1) === open} />
+          <Shelf
+            key={blocks[0]!.start}
+            blocks={blocks}
+            from={from}
+            links={links}
+            notes={numbers}
+            open={blocks.at(-1) === open}
+          />
         ))}
         {notes.length > 0 && (
           <Suspense>
-            <Footnotes notes={notes} draw={(note) => <Parsed text={sourceOf({ start: 0, text: note }, links)} notes={numbers} />} />
+            <Footnotes
+              notes={notes}
+              draw={(note) => <Parsed text={sourceOf({ start: 0, text: note }, links)} notes={numbers} />}
+            />
           </Suspense>
         )}
       </div>
@@ -63,7 +97,8 @@ function numbersOf(notes: readonly Footnote[]): string {
 type ShelfProps = { blocks: readonly Block[]; from: number; links: string; notes: string; open: boolean };
 
 /**
- * Some blocks of a text. What is added to the text changes the last shelf only, so the others are not even looked through,
+ * Some blocks of a text. What is added to the text changes the last shelf only, so the others are not even looked
+ * through,
  * by React or by the browser: it skips a shelf that is not seen (`chat.css`), and asks for each one in each frame.
  */
 const Shelf = memo(
@@ -73,12 +108,20 @@ const Shelf = memo(
     const shown = blocks.map((block) =>
       endOf(block) <= from ? null : (
         <div className="block" key={block.start} data-head={isHead(block) || undefined}>
-          <Growing text={sourceOf(block, block === last ? '' : links)} notes={block.text.includes('[^') ? notes : ''} open={block === last} />
+          <Growing
+            text={sourceOf(block, block === last ? '' : links)}
+            notes={block.text.includes('[^') ? notes : ''}
+            open={block === last}
+          />
         </div>
       ),
     );
     return (
-      <div className="shelf" data-head={isHead(blocks[0]!) || undefined} style={{ '--lines': linesOf(blocks) } as CSSProperties}>
+      <div
+        className="shelf"
+        data-head={isHead(blocks[0]!) || undefined}
+        style={{ '--lines': linesOf(blocks) } as CSSProperties}
+      >
         {shown}
       </div>
     );
@@ -95,7 +138,9 @@ const Shelf = memo(
 );
 
 function shelves(blocks: readonly Block[]): readonly (readonly Block[])[] {
-  return Array.from({ length: Math.ceil(blocks.length / SHELF) }, (_, at) => blocks.slice(at * SHELF, (at + 1) * SHELF));
+  return Array.from({ length: Math.ceil(blocks.length / SHELF) }, (_, at) =>
+    blocks.slice(at * SHELF, (at + 1) * SHELF),
+  );
 }
 
 function isHead({ text }: Block): boolean {
@@ -121,7 +166,11 @@ function sourceOf({ head = '', text }: Block, links: string): string {
 /** A block as far as it has come; one that grows long is parsed now and then, and its news stand behind it. */
 const Growing = memo(function Growing({ text, notes, open }: { text: string; notes: string; open: boolean }) {
   const parsed = useRef('');
-  const isDue = !open || text.length < LONG_BLOCK || text.length > parsed.current.length * GROWTH || !text.startsWith(parsed.current);
+  const isDue =
+    !open ||
+    text.length < LONG_BLOCK ||
+    text.length > parsed.current.length * GROWTH ||
+    !text.startsWith(parsed.current);
   if (isDue) parsed.current = text;
   const rest = text.slice(parsed.current.length);
   const code = fenced(text);
@@ -156,7 +205,7 @@ const Parsed = memo(function Parsed({ text, notes }: { text: string; notes: stri
 });
 
 /** Tell whether a fence names a diagram. */
-export function isDiagram(language: string): boolean {
+function isDiagram(language: string): boolean {
   return /^\{?mermaid\b/i.test(language);
 }
 

@@ -2,11 +2,86 @@
  * Cuts Markdown into blocks that can be parsed one by one. Only the last of them can still grow, so an answer of any
  * length costs no more per token than its open block.
  *
- * A cut is made at a blank line after which something new begins at the margin, outside of a fence, and before and after
- * a fence at the margin: code is a block of its own, which needs no parser. Indented text stays with what it belongs to. What is long without a blank line is cut as well, where that shows least: a list between two
+ * A cut is made at a blank line after which something new begins at the margin, outside of a fence, and before and
+ * after
+ * a fence at the margin: code is a block of its own, which needs no parser. Indented text stays with what it belongs
+ * to. What is long without a blank line is cut as well, where that shows least: a list between two
  * items, a table between two rows (its head is put before each piece), a paragraph between two sentences.
  * Link definitions reach over blocks, so each block is given those that it uses.
  */
+
+/** Footnotes of a whole answer: numbered in the order in which they are named, and shown at its end. */
+export type Footnote = { name: string; number: number; text: string };
+
+const BEGINS = /^ {0,3}\[\^([^\]\s]+)\]:[ \t]*(.*)$/;
+const NAMED = /\[\^([^\]\s]+)\](?!:)/g;
+const FENCE_LINE = /^ {0,3}(`{3,}|~{3,})/;
+/** More are no footnotes. */
+const MOST = 500;
+
+/** Return a text's footnotes. One that is named nowhere comes last: nothing of a text is lost. */
+export function footnotes(text: string): readonly Footnote[] {
+  if (!text.includes('[^')) return [];
+  const texts = footnoteDefinitions(text);
+  const order = new Set(
+    [...text.matchAll(NAMED)].map((match) => footnoteName(match[1]!)).filter((name) => texts.has(name)),
+  );
+  return [...new Set([...order, ...texts.keys()])]
+    .slice(0, MOST)
+    .map((name, index) => ({ name, number: index + 1, text: texts.get(name)! }));
+}
+
+/** Names differ not by case. */
+export function footnoteName(name: string): string {
+  return name.toLowerCase();
+}
+
+function footnoteDefinitions(text: string): Map<string, string> {
+  const found = new Map<string, string>();
+  let open = '';
+  let fence = '';
+  for (const line of text.split('\n')) {
+    const mark = FENCE_LINE.exec(line)?.[1];
+    if (mark && (!fence || line.trim().startsWith(fence))) fence = fence ? '' : mark;
+    const begin = fence ? null : BEGINS.exec(line);
+    if (begin) {
+      open = footnoteName(begin[1]!);
+      if (found.has(open)) open = '';
+      else found.set(open, begin[2]!);
+    } else if (open && goesOn(line, found.get(open)!))
+      found.set(open, `${found.get(open)}\n${line.replace(/^(?: {1,4}|\t)/, '')}`);
+    else open = '';
+  }
+  return found;
+}
+
+/** A footnote goes on with lines that are indented, and with any line right below it. */
+function goesOn(line: string, before: string): boolean {
+  return line.trim() === '' || /^(?: {2,}|\t)/.test(line) || !before.endsWith('\n');
+}
+
+/**
+ * Pictures that are written into Markdown as data: a short name stands for each, so that no parser reads their
+ * letters.
+ */
+type WithImages = { text: string; images: readonly string[] };
+
+/** How the name of a picture begins; only `Rendered` understands it. */
+export const DATA_IMAGE = '#image-';
+
+/** Types that a browser shows and never runs, as for artifacts. */
+const IMAGE = /(\]\(\s*<?|\]:\s*<?)(data:image\/(?:png|jpeg|gif|webp|avif);base64,[A-Za-z0-9+/=_%-]+)/gi;
+
+/** Take the pictures out of a block of Markdown. */
+export function takeImages(block: string): WithImages {
+  if (!block.includes('data:image/')) return { text: block, images: [] };
+  const images: string[] = [];
+  const text = block.replace(
+    IMAGE,
+    (_, before: string, image: string) => `${before}${DATA_IMAGE}${images.push(image) - 1}`,
+  );
+  return { text, images };
+}
 
 export type Block = {
   /** Where it begins in the text: its identity, since text before it never changes. */
@@ -92,9 +167,15 @@ class Scan {
     }
     if (this.closed || (at > this.start && FENCE_AT_MARGIN.test(line))) this.end(at, '');
     // A line that has only begun may still turn out to belong to what is before it.
-    else if (this.blank && (isWhole || line.length > 12 || (this.kind !== 'list' && !/^\s/.test(line))) && this.beginsAnew(line)) this.end(at, '');
+    else if (
+      this.blank &&
+      (isWhole || line.length > 12 || (this.kind !== 'list' && !/^\s/.test(line))) &&
+      this.beginsAnew(line)
+    )
+      this.end(at, '');
     else if (at - this.start >= LONG && this.isSeam(line)) this.end(at, this.head);
-    if (at === this.start && !this.isRest) this.kind = ITEM.test(line) ? 'list' : SPECIAL.test(line) || FENCE.test(line) ? 'other' : 'paragraph';
+    if (at === this.start && !this.isRest)
+      this.kind = ITEM.test(line) ? 'list' : SPECIAL.test(line) || FENCE.test(line) ? 'other' : 'paragraph';
     if (!this.head && isWhole && this.isHead(line)) this.head = this.text.slice(this.start, next);
     this.fence = FENCE.exec(line)?.[1] ?? '';
     this.blank = false;
@@ -163,7 +244,10 @@ export function definitions(text: string): string {
 /** Return those of the link definitions whose names a block has: of many, each block gets its own. */
 export function used(links: string, block: string): string {
   const text = nameOf(block);
-  return links.split('\n').filter((line) => text.includes(nameOf(line.slice(line.indexOf('['), line.indexOf(']') + 1)))).join('\n');
+  return links
+    .split('\n')
+    .filter((line) => text.includes(nameOf(line.slice(line.indexOf('['), line.indexOf(']') + 1))))
+    .join('\n');
 }
 
 /** Names of links differ neither by case nor by the space in them. */
@@ -181,5 +265,7 @@ export function fenced(block: string): { language: string; code: string } | null
   const lines = block.slice(end + 1).split('\n');
   const close = lines.findIndex((line) => closes(line, marker));
   if (close < 0) return { language, code: lines.join('\n') };
-  return lines.slice(close + 1).every((line) => line.trim() === '') ? { language, code: lines.slice(0, close).join('\n') } : null;
+  return lines.slice(close + 1).every((line) => line.trim() === '')
+    ? { language, code: lines.slice(0, close).join('\n') }
+    : null;
 }

@@ -1,6 +1,5 @@
 /** Pictures of diagrams, by their sources: each is drawn once. A shared file has those that it was written with. */
 import { BLOCK } from '../../film/sharedFile';
-import * as words from '../../words/chat';
 
 /** A picture, as SVG; or why there is none. */
 export type Drawing = { picture: string } | { picture: null; why: string };
@@ -32,15 +31,17 @@ async function draw(source: string): Promise<Drawing> {
   if (inFile) {
     const key = keyOf(source);
     const picture = Object.hasOwn(inFile, key) ? inFile[key]! : '';
-    return picture.startsWith('<svg') ? { picture } : { picture: null, why: words.fileDoesNotContain };
+    return picture.startsWith('<svg')
+      ? { picture }
+      : { picture: null, why: 'This file does not contain the picture of this diagram.' };
   }
   try {
     const { drawDiagram } = await import('./drawDiagram');
     const picture = await drawDiagram(source);
-    return picture ? { picture } : { picture: null, why: words.diagramCouldNotBeDrawn };
+    return picture ? { picture } : { picture: null, why: 'This diagram could not be drawn.' };
   } catch {
     known.delete(source); // The server is away: it is tried again when the diagram is shown again.
-    return { picture: null, why: words.diagramsCouldNotBeLoaded };
+    return { picture: null, why: 'Diagrams could not be loaded.' };
   }
 }
 

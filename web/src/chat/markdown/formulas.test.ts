@@ -11,7 +11,10 @@ test.each([
   ['\\(a_b\\) and \\( c \\)', ['a_b', 'c']],
   ['before\n\n\\[\na = b\n\\]\n', ['[a = b]']],
   ['- \\[ x \\]\n- two', ['[x]']],
-  ['$$\n\\begin{aligned}\na &= b \\\\\n- c\n\\end{aligned}\n$$', ['[\\begin{aligned}\na &= b \\\\\n- c\n\\end{aligned}]']],
+  [
+    '$$\n\\begin{aligned}\na &= b \\\\\n- c\n\\end{aligned}\n$$',
+    ['[\\begin{aligned}\na &= b \\\\\n- c\n\\end{aligned}]'],
+  ],
   ['so $$x = 1$$ holds', ['[x = 1]']],
   ['> $$\n> x\n> $$', ['[x]']],
   ['| $|x|$ | $5 | $10 |', ['|x|']],

@@ -3,7 +3,8 @@
  * stars, bars and backslashes for its own. `Rendered` puts the formulas back, and in code and addresses their source.
  *
  * `\(…\)`, `$$…$$` and `\[…\]` are formulas; the last one only on lines of its own, since `\[` is also how Markdown
- * writes a bracket. `$…$` follows the usual rules (no space inside of its ends, no letter or digit outside of them), and
+ * writes a bracket. `$…$` follows the usual rules (no space inside of its ends, no letter or digit outside of them),
+ * and
  * an amount of money is none: `$5 and $10`, `$5-$10`. Nothing of this is looked for in code.
  */
 
@@ -51,7 +52,9 @@ function formulaAt(text: string, at: number): Formula | number {
     case '`':
       return codeEnd(text, at);
     case '\\':
-      return (text[at + 1] === '(' ? inParentheses(text, at) : text[at + 1] === '[' ? inBrackets(text, at) : null) ?? at + 2;
+      return (
+        (text[at + 1] === '(' ? inParentheses(text, at) : text[at + 1] === '[' ? inBrackets(text, at) : null) ?? at + 2
+      );
     case '$':
       return (text[at + 1] === '$' ? inDoubleDollars(text, at) : inDollars(text, at)) ?? at + dollars(text, at);
     default:

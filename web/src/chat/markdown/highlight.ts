@@ -22,7 +22,28 @@ import xml from 'highlight.js/lib/languages/xml';
 import yaml from 'highlight.js/lib/languages/yaml';
 import './code.css';
 
-const LANGUAGES = { bash, cpp, csharp, css, diff, dockerfile, go, ini, java, json, kotlin, markdown, python, ruby, rust, shell, sql, typescript, xml, yaml };
+const LANGUAGES = {
+  bash,
+  cpp,
+  csharp,
+  css,
+  diff,
+  dockerfile,
+  go,
+  ini,
+  java,
+  json,
+  kotlin,
+  markdown,
+  python,
+  ruby,
+  rust,
+  shell,
+  sql,
+  typescript,
+  xml,
+  yaml,
+};
 
 const lowlight = createLowlight(LANGUAGES);
 

@@ -10,12 +10,22 @@ const LARGEST: [number, number] = [20, 1];
 const DEEPEST = 60;
 const MOST_ELEMENTS = 4000;
 
-/** Draw a formula into an element; tell whether that could be done. Commands that name addresses or styles are refused. */
+/**
+ * Draw a formula into an element; tell whether that could be done. Commands that name addresses or styles are refused.
+ */
 export function draw(tex: string, isDisplay: boolean, into: HTMLElement): boolean {
   const drawn = document.createElement('span');
   try {
     // Macros that one formula defines are its own.
-    temml.render(tex, drawn, { displayMode: isDisplay, throwOnError: true, trust: false, strict: false, maxExpand: MOST_MACROS, maxSize: LARGEST, macros: {} });
+    temml.render(tex, drawn, {
+      displayMode: isDisplay,
+      throwOnError: true,
+      trust: false,
+      strict: false,
+      maxExpand: MOST_MACROS,
+      maxSize: LARGEST,
+      macros: {},
+    });
   } catch {
     return false; // No TeX, or more of it than a stack holds: its source is shown.
   }

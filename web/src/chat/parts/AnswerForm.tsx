@@ -1,9 +1,7 @@
 /** An answer to the agent: a form made from the schema that it asked for, or a text. */
 import { useEffect, useId, useState, type FormEvent, type ReactNode } from 'react';
 import { fieldsOf, inputOf, readForm, readText, textsOf, type Schema } from '../answerSchema';
-import { useActions } from '../ChatContext';
-import type { RejectedAnswer } from '../rejectedAnswers';
-import * as words from '../../words/chat';
+import { useActions, type RejectedAnswer } from '../ChatContext';
 
 type Props = {
   schema: Schema | undefined;
@@ -17,12 +15,13 @@ type Props = {
   onAnswer: (response: unknown) => void;
 };
 
-export default function AnswerForm({ schema, sample, refusal, word = words.answer, children, onAnswer }: Props) {
+export default function AnswerForm({ schema, sample, refusal, word = 'Answer', children, onAnswer }: Props) {
   const { conversation, reason } = useActions();
   const fields = fieldsOf(schema);
   const isSampled = sample !== undefined;
   const [texts, setTexts] = useState<Record<string, string>>(() => textsOf(fields, refusal ? refusal.given : sample));
   const [isSent, setSent] = useState(false);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a refusal makes the form usable again
   useEffect(() => setSent(false), [refusal]);
   const isOff = !conversation || isSent;
   const submit = (event: FormEvent) => {
@@ -31,13 +30,29 @@ export default function AnswerForm({ schema, sample, refusal, word = words.answe
     onAnswer(fields ? readForm(fields, texts, isSampled) : readText(schema, texts[''] ?? ''));
   };
   const set = (name: string) => (text: string) => setTexts((before) => ({ ...before, [name]: text }));
-  const isRequired = (name: string, field: Schema) => (schema?.required?.includes(name) ?? false) && !(isSampled && inputOf(field) === 'text');
+  const isRequired = (name: string, field: Schema) =>
+    (schema?.required?.includes(name) ?? false) && !(isSampled && inputOf(field) === 'text');
   return (
     <form className="request-form" onSubmit={submit}>
       {fields ? (
-        fields.map(([name, field]) => <FormField key={name} name={name} schema={field} required={isRequired(name, field)} text={texts[name] ?? ''} onChange={set(name)} />)
+        fields.map(([name, field]) => (
+          <FormField
+            key={name}
+            name={name}
+            schema={field}
+            required={isRequired(name, field)}
+            text={texts[name] ?? ''}
+            onChange={set(name)}
+          />
+        ))
       ) : (
-        <FormField name={isSampled ? 'Value for the tool (JSON)' : 'Your answer'} schema={schema && inputOf(schema) ? schema : { type: 'string' }} required text={texts[''] ?? ''} onChange={set('')} />
+        <FormField
+          name={isSampled ? 'Value for the tool (JSON)' : 'Your answer'}
+          schema={schema && inputOf(schema) ? schema : { type: 'string' }}
+          required
+          text={texts[''] ?? ''}
+          onChange={set('')}
+        />
       )}
       {refusal && (
         <p className="failure" role="alert">
@@ -45,7 +60,7 @@ export default function AnswerForm({ schema, sample, refusal, word = words.answe
         </p>
       )}
       <div className="row">
-        <button className="button" data-look="primary" disabled={isOff} title={reason}>
+        <button type="submit" className="button" data-look="primary" disabled={isOff} title={reason}>
           {word}
         </button>
         {children}
@@ -63,14 +78,35 @@ function FormField({ name, schema, required, text, onChange }: FieldProps) {
     <div className="form-field">
       <label htmlFor={id}>{schema.title || name}</label>
       {kind === 'choice' ? (
-        <select id={id} className="field" required={required} value={text} onChange={(event) => onChange(event.target.value)}>
-          <option value="">{words.choose}</option>
-          {schema.enum?.map((choice) => <option key={String(choice)}>{String(choice)}</option>)}
+        <select
+          id={id}
+          className="field"
+          required={required}
+          value={text}
+          onChange={(event) => onChange(event.target.value)}
+        >
+          <option value="">Choose…</option>
+          {schema.enum?.map((choice) => (
+            <option key={String(choice)}>{String(choice)}</option>
+          ))}
         </select>
       ) : kind === 'checkbox' ? (
-        <input id={id} type="checkbox" checked={text === 'true'} onChange={(event) => onChange(String(event.target.checked))} />
+        <input
+          id={id}
+          type="checkbox"
+          checked={text === 'true'}
+          onChange={(event) => onChange(String(event.target.checked))}
+        />
       ) : (
-        <input id={id} className="field" type={kind} step="any" required={required} value={text} onChange={(event) => onChange(event.target.value)} />
+        <input
+          id={id}
+          className="field"
+          type={kind}
+          step="any"
+          required={required}
+          value={text}
+          onChange={(event) => onChange(event.target.value)}
+        />
       )}
       {schema.description && <span className="quiet">{schema.description}</span>}
     </div>

@@ -1,17 +1,16 @@
 /** A call that a person has to approve: focus comes here when it appears. */
 import { Suspense, useEffect, useRef, useState } from 'react';
-import { lazyWithRetry } from '../../app/lazyWithRetry';
+import { lazyWithRetry } from '../../app/Failure';
 import { Icon } from '../../ui/Icon';
-import { Json } from '../../ui/Json';
+import { JsonView } from '../../ui/Json';
 import { useActions, useRejectedAnswer } from '../ChatContext';
 import type { CallNotes } from '../message';
-import { isPlanned, useWaitingPlan } from '../waitingPlan';
-import * as words from '../../words/chat';
+import { isPlanned, useWaitingPlan } from '../../features/grounding/grounding';
 
 // Few tools want more than yes or no.
 const AnswerForm = lazyWithRetry(() => import('./AnswerForm'));
 
-const PlanRequest = lazyWithRetry(() => import('./PlanRequest'));
+const PlanRequest = lazyWithRetry(() => import('../../features/grounding/PlanRequest'));
 
 type Props = { approval: { id: string; requestReason?: string }; notes: CallNotes; tool: string; input: unknown };
 
@@ -21,10 +20,12 @@ export default function Approval({ approval, notes, tool, input }: Props) {
   const [isDenying, setDenying] = useState(false);
   const [reason, setReason] = useState('');
   const [isSent, setSent] = useState(false);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a refusal makes the form usable again
   useEffect(() => setSent(false), [refusal]);
   const card = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    // A log that follows its end shows the card by itself; a reader who has scrolled up is left alone. Of several, the first one has the focus.
+    // A log that follows its end shows the card by itself; a reader who has scrolled up is left alone. Of several, the
+    // first one has the focus.
     if (conversation && !document.activeElement?.closest('.ask')) card.current?.focus({ preventScroll: true });
   }, [conversation]);
   const decide = (approved: boolean, payload?: unknown) => {
@@ -34,21 +35,29 @@ export default function Approval({ approval, notes, tool, input }: Props) {
   const isOff = !conversation || isSent;
   const approve = (
     <>
-      <Icon name="check" /> {words.approve}
+      <Icon name="check" /> Approve
     </>
   );
   const deny = (
-    <button type="button" className="button" disabled={isOff} title={blocked} onClick={() => (isDenying ? decide(false) : setDenying(true))}>
-      <Icon name="cross" /> {isDenying ? words.deny : words.denyWithReason}
+    <button
+      type="button"
+      className="button"
+      disabled={isOff}
+      title={blocked}
+      onClick={() => (isDenying ? decide(false) : setDenying(true))}
+    >
+      <Icon name="cross" /> {isDenying ? 'Deny' : 'Deny…'}
     </button>
   );
   const isPlan = isPlanned(useWaitingPlan(), input);
   const hint = notes.hint || approval.requestReason;
   const wants = notes.schema !== undefined && notes.schema !== null;
   return (
-    <div className="ask" ref={card} tabIndex={-1} role="group" aria-label={words.approveTool(tool)}>
-      <p>{hint || (isPlan ? words.runThisSearch : words.allowToRun(tool))}</p>
-      {!wants && notes.payload !== undefined && notes.payload !== null && <Json value={notes.payload} name="payload" open={2} />}
+    <div className="ask" ref={card} tabIndex={-1} role="group" aria-label={`Approve ${tool}?`}>
+      <p>{hint || (isPlan ? 'Run this search?' : `Allow ${tool} to run?`)}</p>
+      {!wants && notes.payload !== undefined && notes.payload !== null && (
+        <JsonView value={notes.payload} name="payload" open={2} />
+      )}
       {refusal && !wants && (
         <p className="failure" role="alert">
           {refusal.reason}
@@ -60,23 +69,44 @@ export default function Approval({ approval, notes, tool, input }: Props) {
         </Suspense>
       ) : isDenying ? (
         <>
-          <input className="field" autoFocus placeholder={words.reasonOptional} aria-label={words.reasonForDenying} value={reason} onChange={(event) => setReason(event.target.value)} onKeyDown={(event) => event.key === 'Enter' && decide(false)} />
+          <input
+            className="field"
+            autoFocus
+            placeholder="Reason (optional)"
+            aria-label="Reason for denying"
+            value={reason}
+            onChange={(event) => setReason(event.target.value)}
+            onKeyDown={(event) => event.key === 'Enter' && decide(false)}
+          />
           <div className="row">
             {deny}
             <button type="button" className="button" data-look="quiet" onClick={() => setDenying(false)}>
-              {words.back}
+              Back
             </button>
           </div>
         </>
       ) : wants ? (
         <Suspense>
-          <AnswerForm schema={notes.schema} sample={notes.payload} refusal={refusal} word={approve} onAnswer={(payload) => decide(true, payload)}>
+          <AnswerForm
+            schema={notes.schema}
+            sample={notes.payload}
+            refusal={refusal}
+            word={approve}
+            onAnswer={(payload) => decide(true, payload)}
+          >
             {deny}
           </AnswerForm>
         </Suspense>
       ) : (
         <div className="row">
-          <button type="button" className="button" data-look="primary" disabled={isOff} title={blocked} onClick={() => decide(true)}>
+          <button
+            type="button"
+            className="button"
+            data-look="primary"
+            disabled={isOff}
+            title={blocked}
+            onClick={() => decide(true)}
+          >
             {approve}
           </button>
           {deny}

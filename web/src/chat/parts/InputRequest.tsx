@@ -1,12 +1,11 @@
 /** A workflow asks the person. */
 import { Suspense } from 'react';
-import { lazyWithRetry } from '../../app/lazyWithRetry';
+import { lazyWithRetry } from '../../app/Failure';
 import { Icon } from '../../ui/Icon';
-import { Json } from '../../ui/Json';
+import { JsonView } from '../../ui/Json';
 import type { Schema } from '../answerSchema';
 import { useActions, useRejectedAnswer } from '../ChatContext';
-import { ClosedRequest, type RequestState } from './ClosedRequest';
-import * as words from '../../words/chat';
+import { ClosedRequest, type RequestState } from '../PartView';
 
 // Few are ever asked.
 const AnswerForm = lazyWithRetry(() => import('./AnswerForm'));
@@ -20,14 +19,25 @@ export default function InputRequest({ id, request, state }: Props) {
   const { conversation } = useActions();
   const refusal = useRejectedAnswer(id);
   const answer = (response: unknown) => void conversation?.answerRequest('input', id, response);
-  if (state !== 'open') return <ClosedRequest id={id} icon="input" words={asked.message || words.agentAskedForYourInput} state={state} details={asked.payload} />;
+  if (state !== 'open')
+    return (
+      <ClosedRequest
+        id={id}
+        icon="input"
+        words={asked.message || 'The agent asked for your input.'}
+        state={state}
+        details={asked.payload}
+      />
+    );
   return (
-    <div role="group" className="request" data-kind="approval" aria-label={words.agentNeedsYourInput}>
+    <div role="group" className="request" data-kind="approval" aria-label="The agent needs your input">
       <p className="request-head">
         <Icon name="input" />
-        <strong>{asked.message || words.inputNeeded}</strong>
+        <strong>{asked.message || 'The agent needs your input.'}</strong>
       </p>
-      {asked.payload !== undefined && asked.payload !== null && <Json value={asked.payload} name="about" open={2} />}
+      {asked.payload !== undefined && asked.payload !== null && (
+        <JsonView value={asked.payload} name="about" open={2} />
+      )}
       <Suspense>
         <AnswerForm schema={schema} refusal={refusal} onAnswer={answer} />
       </Suspense>

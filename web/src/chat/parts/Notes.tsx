@@ -1,19 +1,15 @@
 /** What happened beside the words: state, artifacts, transfers, outputs, errors, sound. One line each. */
 import { useEffect, useMemo, useState, type ReactNode } from 'react';
-import { path } from '../../app/serverUrl';
-import { explain } from '../../app/problem';
-import { getJson } from '../../app/request';
+import { path, explain, getJson } from '../../app/server';
 import { Icon, type IconName } from '../../ui/Icon';
-import { Json } from '../../ui/Json';
+import { JsonView } from '../../ui/Json';
 import { KindChip, type Kind } from '../../ui/Kind';
-import { duration, plural, readable, size } from '../../ui/format';
+import { duration, plural, readable, size, share } from '../../ui/format';
 import { Traceback } from '../../ui/Traceback';
 import { useActions } from '../ChatContext';
-import { confidenceWords } from '../confidence';
 import { Code } from '../markdown/Code';
 import type { PrismDataParts, PrismProof } from '@adk-prism/client/ai';
 import { bytesOf, wav } from '../audioCache';
-import * as words from '../../words/chat';
 
 type NoteProps = { kind: Kind; icon?: IconName; word: string; children?: ReactNode; details?: unknown };
 
@@ -30,7 +26,7 @@ function Note({ kind, icon, word, children, details }: NoteProps) {
   return (
     <details className="note-fold">
       <summary className="note">{line}</summary>
-      <Json value={details} open={3} />
+      <JsonView value={details} open={3} />
     </details>
   );
 }
@@ -38,8 +34,10 @@ function Note({ kind, icon, word, children, details }: NoteProps) {
 export function StateNote({ data }: { data: PrismDataParts['state'] }) {
   const keys = Object.keys(data);
   return (
-    <Note kind="state" word={words.state} details={data}>
-      <span className="quiet">{keys.length > 4 ? words.someAndMore(keys.slice(0, 4).join(', '), keys.length - 4) : keys.join(', ')}</span>
+    <Note kind="state" word="State" details={data}>
+      <span className="quiet">
+        {keys.length > 4 ? `${keys.slice(0, 4).join(', ')} and ${keys.length - 4} more` : keys.join(', ')}
+      </span>
     </Note>
   );
 }
@@ -56,11 +54,11 @@ export function ArtifactNote({ data }: { data: PrismDataParts['artifact'] }) {
     }
   };
   return (
-    <Note kind="media" icon="download" word={words.artifact}>
+    <Note kind="media" icon="download" word="Artifact">
       <span>{data.filename}</span>
-      <span className="quiet">{words.artifactVersion(data.version)}</span>
+      <span className="quiet">{`version ${data.version}`}</span>
       <button type="button" className="button" data-look="quiet" onClick={save}>
-        <Icon name="download" /> {words.save}
+        <Icon name="download" /> Save
       </button>
       {problem && <span className="failure">{problem}</span>}
     </Note>
@@ -70,7 +68,10 @@ export function ArtifactNote({ data }: { data: PrismDataParts['artifact'] }) {
 type ArtifactJson = { inlineData?: { data?: string; mimeType?: string; displayName?: string }; text?: string };
 
 function saveFile(name: string, part: ArtifactJson): void {
-  const blob = part.inlineData?.data !== undefined ? new Blob([bytesOf(part.inlineData.data)], { type: 'application/octet-stream' }) : new Blob([part.text ?? ''], { type: 'text/plain' });
+  const blob =
+    part.inlineData?.data !== undefined
+      ? new Blob([bytesOf(part.inlineData.data)], { type: 'application/octet-stream' })
+      : new Blob([part.text ?? ''], { type: 'text/plain' });
   const link = document.createElement('a');
   link.href = URL.createObjectURL(blob);
   link.download = name.split('/').at(-1) ?? name;
@@ -80,9 +81,9 @@ function saveFile(name: string, part: ArtifactJson): void {
 
 export function TransferNote({ data }: { data: PrismDataParts['transfer'] }) {
   return (
-    <Note kind="neutral" icon="branch" word={words.transfer}>
+    <Note kind="neutral" icon="branch" word="Transfer">
       <span>
-        {words.toWord} <strong>{data.to}</strong>
+        to <strong>{data.to}</strong>
       </span>
       {data.reason && <span className="quiet">{data.reason}</span>}
     </Note>
@@ -98,14 +99,17 @@ const PREVIEW = 120;
 
 /** The beginning of a value, in one line. */
 export function preview(value: unknown): string {
-  const text = typeof value === 'string' ? value : JSON.stringify(value) ?? '';
-  const line = text.slice(0, PREVIEW + 1).replaceAll(/\s+/g, ' ').trim();
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+  const line = text
+    .slice(0, PREVIEW + 1)
+    .replaceAll(/\s+/g, ' ')
+    .trim();
   return text.length > PREVIEW ? `${line.slice(0, PREVIEW)}…` : line;
 }
 
 export function OutputNote({ data }: { data: PrismDataParts['output'] }) {
   return (
-    <Note kind="neutral" icon="chevron" word={words.output} details={data.output}>
+    <Note kind="neutral" icon="chevron" word="Output" details={data.output}>
       <strong>{readable(nodeName(data))}</strong>
       <span className="quiet preview">{preview(data.output)}</span>
     </Note>
@@ -115,7 +119,7 @@ export function OutputNote({ data }: { data: PrismDataParts['output'] }) {
 /** How an approval stands, where no call's card tells it: in live runs of older clients. */
 export function ApprovalNote({ data }: { data: PrismDataParts['approval-request'] }) {
   return (
-    <Note kind="approval" word={words.approvalState(data.state)}>
+    <Note kind="approval" word={`Approval ${data.state}`}>
       {data.reason && <span className="quiet">{data.reason}</span>}
     </Note>
   );
@@ -124,8 +128,8 @@ export function ApprovalNote({ data }: { data: PrismDataParts['approval-request'
 export function ErrorNote({ data }: { data: PrismDataParts['error'] }) {
   return (
     <>
-      <Note kind="error" word={data.code || words.error}>
-        <span>{data.message || words.stepFailedTheRunContinued}</span>
+      <Note kind="error" word={data.code || 'Error'}>
+        <span>{data.message || 'A step failed; the run continued.'}</span>
         {(data.author || data.path) && <span className="quiet">{readable(nodeName({ ...data, output: null }))}</span>}
       </Note>
       <Traceback text={data.message ?? ''} />
@@ -138,16 +142,16 @@ export function Ending({ stopped, empty }: { stopped: boolean; empty: boolean })
   if (stopped) return <Stopped />;
   if (!empty) return null;
   return (
-    <Note kind="neutral" icon="neutral" word={words.empty}>
-      <span className="quiet">{words.agentEndedWithoutAnAnswer}</span>
+    <Note kind="neutral" icon="neutral" word="Empty">
+      <span className="quiet">The agent ended without an answer.</span>
     </Note>
   );
 }
 
 function Stopped() {
   return (
-    <Note kind="neutral" icon="stop" word={words.stopped}>
-      <span className="quiet">{words.answerWasStoppedBefore}</span>
+    <Note kind="neutral" icon="stop" word="Stopped">
+      <span className="quiet">This answer was stopped before its end.</span>
     </Note>
   );
 }
@@ -155,15 +159,15 @@ function Stopped() {
 export function InterruptedNote({ data }: { data: PrismDataParts['interrupted'] }) {
   if (!data.author) return <Stopped />;
   return (
-    <Note kind="neutral" icon="stop" word={words.interrupted}>
-      <span className="quiet">{words.wasInterrupted(data.author)}</span>
+    <Note kind="neutral" icon="stop" word="Interrupted">
+      <span className="quiet">{`${data.author} was interrupted`}</span>
     </Note>
   );
 }
 
 export function WarningNote({ data }: { data: PrismDataParts['warning'] }) {
   return (
-    <Note kind="neutral" icon="help" word={words.warning}>
+    <Note kind="neutral" icon="help" word="Warning">
       <span className="quiet">{data.message}</span>
     </Note>
   );
@@ -172,10 +176,10 @@ export function WarningNote({ data }: { data: PrismDataParts['warning'] }) {
 export function TakeoverNote({ data }: { data: PrismDataParts['prism-takeover'] }) {
   const doubtful = data.inDoubt?.length ?? 0;
   return (
-    <Note kind="neutral" icon="retry" word={words.resumed}>
+    <Note kind="neutral" icon="retry" word="Resumed">
       <span className="quiet">
-        {words.afterAServerRestart}
-        {doubtful > 0 && ` ${words.mayHaveRunAlready(doubtful === 1 ? words.oneToolCall : words.toolCalls(doubtful))}`}
+        {'after a server restart.'}
+        {doubtful > 0 && ` ${`${doubtful === 1 ? 'One tool call' : `${doubtful} tool calls`} may have run already.`}`}
       </span>
     </Note>
   );
@@ -183,7 +187,7 @@ export function TakeoverNote({ data }: { data: PrismDataParts['prism-takeover'] 
 
 export function TranscriptNote({ data }: { data: PrismDataParts['input-transcription'] }) {
   return (
-    <Note kind="media" icon="user" word={words.youSaid}>
+    <Note kind="media" icon="user" word="You said">
       <q>{data.text}</q>
       {!data.final && <span className="quiet">…</span>}
     </Note>
@@ -199,7 +203,7 @@ export function CodeResultNote({ data }: { data: PrismDataParts['code-execution-
   return (
     <div className="code-result" data-kind={isFine ? 'tool' : 'error'}>
       <KindChip kind={isFine ? 'tool' : 'error'} icon={isFine ? 'check' : 'error'}>
-        {isFine ? words.result : (data.outcome ?? 'failed').replace('OUTCOME_', '').toLowerCase().replaceAll('_', ' ')}
+        {isFine ? 'Result' : (data.outcome ?? 'failed').replace('OUTCOME_', '').toLowerCase().replaceAll('_', ' ')}
       </KindChip>
       <pre>{data.output}</pre>
     </div>
@@ -210,12 +214,21 @@ export function CodeResultNote({ data }: { data: PrismDataParts['code-execution-
 export function ProofNote({ data }: { data: PrismProof }) {
   const { openPanel } = useActions();
   const confidence = confidenceWords(data);
-  const stated = [confidence && words.confidenceOf(confidence), data.citations.length > 0 && plural(data.citations.length, 'source')].filter(Boolean);
+  const stated = [
+    confidence && `Confidence ${confidence}`,
+    data.citations.length > 0 && plural(data.citations.length, 'source'),
+  ].filter(Boolean);
   if (stated.length === 0) return null;
   const who = data.subject.kind === 'answer' ? '' : `${readable(data.subject.name)}: `;
   return (
     <p className="note">
-      <button type="button" className="proof-chip" data-kind="proof" title={words.showProof} onClick={() => openPanel('proof')}>
+      <button
+        type="button"
+        className="proof-chip"
+        data-kind="proof"
+        title="Show what it rests on"
+        onClick={() => openPanel('proof')}
+      >
         <Icon name="proof" /> {who}
         {stated.join(' · ')}
       </button>
@@ -229,7 +242,7 @@ export function ResponseNote({ word, data }: { word: string; data: { id: string;
 
 export function UnrecognisedNote({ data }: { data: PrismDataParts['unrecognised'] }) {
   return (
-    <Note kind="neutral" word={words.unknown} details={data.raw}>
+    <Note kind="neutral" word="Unknown" details={data.raw}>
       <span className="quiet">{data.kind}</span>
     </Note>
   );
@@ -239,34 +252,43 @@ export function UnrecognisedNote({ data }: { data: PrismDataParts['unrecognised'
 export function UnknownPart({ part }: { part: { type: string } }) {
   return (
     <Note kind="neutral" word={part.type} details={part}>
-      <span className="quiet">{words.notSupportedByThisPage}</span>
+      <span className="quiet">not supported by this page</span>
     </Note>
   );
 }
 
 /** Raw sound: heard from what came with the message, else fetched again from its run. */
-export function Sound({ pieces, audio, load }: { pieces: readonly PrismDataParts['pcm'][]; audio?: { duration: number; bytes: number; sampleRate: number }; load: () => Promise<readonly PrismDataParts['pcm'][]> }) {
+export function Sound({
+  pieces,
+  audio,
+  load,
+}: {
+  pieces: readonly PrismDataParts['pcm'][];
+  audio?: { duration: number; bytes: number; sampleRate: number };
+  load: () => Promise<readonly PrismDataParts['pcm'][]>;
+}) {
   const [loaded, setLoaded] = useState<readonly PrismDataParts['pcm'][]>([]);
   const [problem, setProblem] = useState('');
   const known = pieces.length > 0 ? pieces : loaded;
   const count = known.length;
   const url = useMemo(() => (count > 0 ? URL.createObjectURL(wav(known)) : ''), [known, count]);
   useEffect(() => () => URL.revokeObjectURL(url), [url]);
-  const take = (found: readonly PrismDataParts['pcm'][]) => (found.length > 0 ? setLoaded(found) : setProblem(words.serverHasNoAudio));
+  const take = (found: readonly PrismDataParts['pcm'][]) =>
+    found.length > 0 ? setLoaded(found) : setProblem('The server has no audio of this message.');
   const fetchIt = () => load().then(take, (error: unknown) => setProblem(explain(error)));
   return (
     <div className="file" data-kind="media">
-      {url && <audio controls src={url} aria-label={words.audioOfThisMessage} />}
+      {url && <audio controls src={url} aria-label="Audio of this message" />}
       <p className="note">
-        <KindChip kind="media">{words.audio}</KindChip>
+        <KindChip kind="media">Audio</KindChip>
         {audio && (
           <span className="quiet">
-            {duration(audio.duration)} · {audio.sampleRate / 1000} {words.kilohertz} · {size(audio.bytes)}
+            {duration(audio.duration)} · {audio.sampleRate / 1000} kHz · {size(audio.bytes)}
           </span>
         )}
         {!url && (
           <button type="button" className="button" data-look="quiet" onClick={fetchIt}>
-            <Icon name="play" /> {words.load}
+            <Icon name="play" /> Load
           </button>
         )}
         {problem && <span className="failure">{problem}</span>}
@@ -275,3 +297,7 @@ export function Sound({ pieces, audio, load }: { pieces: readonly PrismDataParts
   );
 }
 
+/** How sure a proof is: a percentage, or a level; empty where it says neither. */
+export function confidenceWords({ confidence, level }: Pick<PrismProof, 'confidence' | 'level'>): string {
+  return confidence === null ? (level ?? '') : share(confidence);
+}

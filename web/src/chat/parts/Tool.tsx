@@ -1,15 +1,13 @@
 /** A call of a tool: who runs it, with what, what came of it. Open while somebody has to do something. */
 import { Suspense, useState, type ComponentProps } from 'react';
-import { lazyWithRetry } from '../../app/lazyWithRetry';
+import { lazyWithRetry } from '../../app/Failure';
 import { Copy } from '../../ui/Copy';
 import { Icon, type IconName } from '../../ui/Icon';
-import { Json } from '../../ui/Json';
+import { JsonView } from '../../ui/Json';
 import type { Kind } from '../../ui/Kind';
 import { Traceback } from '../../ui/Traceback';
-import { useActions, useRejectedAnswer } from '../ChatContext';
-import { callNode, useRun } from '../RunContext';
+import { useActions, useRejectedAnswer, callNode, useRun } from '../ChatContext';
 import { toolName, type CallNotes, type ToolPart } from '../message';
-import * as wording from '../../words/chat';
 
 // Few calls are answered by hand, or need an approval.
 const LazyToolResultForm = lazyWithRetry(() => import('./ToolResultForm'));
@@ -26,13 +24,13 @@ function ToolResultForm(props: ComponentProps<typeof LazyToolResultForm>) {
 type Face = { word: string; kind: Kind; icon: IconName; busy?: boolean };
 
 const FACES: Record<ToolPart['state'], Face> = {
-  'input-streaming': { word: wording.preparingInput, kind: 'tool', icon: 'tool', busy: true },
-  'input-available': { word: wording.running, kind: 'tool', icon: 'tool', busy: true },
-  'approval-requested': { word: wording.needsYourApproval, kind: 'approval', icon: 'approval' },
-  'approval-responded': { word: wording.answeredState, kind: 'approval', icon: 'approval' },
-  'output-available': { word: wording.done, kind: 'tool', icon: 'check' },
-  'output-error': { word: wording.failed, kind: 'error', icon: 'error' },
-  'output-denied': { word: wording.denied, kind: 'approval', icon: 'cross' },
+  'input-streaming': { word: 'Preparing input', kind: 'tool', icon: 'tool', busy: true },
+  'input-available': { word: 'Running', kind: 'tool', icon: 'tool', busy: true },
+  'approval-requested': { word: 'Needs your approval', kind: 'approval', icon: 'approval' },
+  'approval-responded': { word: 'Answered', kind: 'approval', icon: 'approval' },
+  'output-available': { word: 'Done', kind: 'tool', icon: 'check' },
+  'output-error': { word: 'Failed', kind: 'error', icon: 'error' },
+  'output-denied': { word: 'Denied', kind: 'approval', icon: 'cross' },
 };
 
 type Props = { part: ToolPart; notes: CallNotes; live: boolean; last: boolean };
@@ -48,10 +46,18 @@ export function Tool({ part, notes, live, last }: Props) {
   const asks = part.state === 'approval-requested' && !isExpired;
   const refusal = useRejectedAnswer(part.approval?.id || part.toolCallId);
   const [choice, setChoice] = useState<boolean | null>(null);
-  const isOpen = choice ?? (waits || asks || refusal !== null || part.state === 'output-error' || part.state === 'input-streaming');
+  const isOpen =
+    choice ?? (waits || asks || refusal !== null || part.state === 'output-error' || part.state === 'input-streaming');
   const name = toolName(part);
   return (
-    <div className="tool" role="group" data-kind={face.kind} data-state={part.state} data-expired={isExpired || undefined} aria-label={wording.tool(name, face.word)}>
+    <div
+      className="tool"
+      role="group"
+      data-kind={face.kind}
+      data-state={part.state}
+      data-expired={isExpired || undefined}
+      aria-label={`Tool ${name}: ${face.word}`}
+    >
       <button type="button" className="tool-head" aria-expanded={isOpen} onClick={() => setChoice(!isOpen)}>
         <Icon name={face.icon} />
         <strong>{part.title || name}</strong>
@@ -59,15 +65,21 @@ export function Tool({ part, notes, live, last }: Props) {
         <span className="tool-state" data-busy={face.busy && live ? '' : undefined}>
           {face.word}
         </span>
-        {part.providerExecuted && <span className="quiet">{wording.theProvider}</span>}
+        {part.providerExecuted && <span className="quiet">by the provider</span>}
       </button>
       {isOpen && (
         <div className="tool-body">
           <Field name="Input" value={part.input ?? (part as { rawInput?: unknown }).rawInput} />
-          {part.state === 'output-available' && <Field name={part.preliminary ? 'Result so far' : 'Result'} value={part.output} />}
+          {part.state === 'output-available' && (
+            <Field name={part.preliminary ? 'Result so far' : 'Result'} value={part.output} />
+          )}
           {part.state === 'output-error' && <p className="failure">{part.errorText}</p>}
           {part.state === 'output-error' && <Traceback text={part.errorText} />}
-          {isExpired ? <p className="quiet">{part.approval?.reason || wording.requestHasExpired}</p> : part.approval && <Decision {...part.approval} />}
+          {isExpired ? (
+            <p className="quiet">{part.approval?.reason || 'This request has expired.'}</p>
+          ) : (
+            part.approval && <Decision {...part.approval} />
+          )}
           {asks && (
             <Suspense>
               <Approval approval={part.approval} notes={notes} tool={name} input={part.input} />
@@ -75,14 +87,14 @@ export function Tool({ part, notes, live, last }: Props) {
           )}
           {refusal && !asks && (
             <p className="failure" role="alert">
-              {wording.answerRefused(refusal.reason)}
+              {`Your answer was not accepted: ${refusal.reason}`}
             </p>
           )}
           <EventOf call={part.toolCallId} />
           {waits && <ToolResultForm tool={name} call={part.toolCallId} input={part.input} />}
           {part.state === 'output-available' && notes.longRunning && (
             <details>
-              <summary className="quiet">{notes.answered ? wording.sendAnotherResult : wording.sendTheFinalResult}</summary>
+              <summary className="quiet">{notes.answered ? 'Send another result' : 'Send the final result'}</summary>
               <ToolResultForm tool={name} call={part.toolCallId} input={part.input} isGrowing={live && !isTalking} />
             </details>
           )}
@@ -103,36 +115,46 @@ function EventOf({ call }: { call: string }) {
   };
   return (
     <button type="button" className="link quiet" onClick={show}>
-      {wording.showEvent(node.since)}
+      {`Show event ${node.since}`}
     </button>
   );
 }
 
-const EXPIRED: Face = { word: wording.expired, kind: 'neutral', icon: 'clock' };
+const EXPIRED: Face = { word: 'Expired', kind: 'neutral', icon: 'clock' };
 
-function faceOf(part: ToolPart, notes: CallNotes, { live, last, waits }: { live: boolean; last: boolean; waits: boolean }): Face {
+function faceOf(
+  part: ToolPart,
+  notes: CallNotes,
+  { live, last, waits }: { live: boolean; last: boolean; waits: boolean },
+): Face {
   const face = FACES[part.state];
-  if (waits) return { word: wording.waitingForYou, kind: 'approval', icon: 'input' };
-  if (notes.longRunning && !notes.answered && part.state === 'output-available') return { word: wording.pending, kind: 'approval', icon: 'clock' };
-  if (part.state === 'input-available' && !live) return { word: waitingWord(notes, last), kind: 'neutral', icon: 'clock' };
-  if (part.state === 'input-streaming' && !live) return { word: wording.interrupted, kind: 'neutral', icon: 'cross' };
+  if (waits) return { word: 'Waiting for you', kind: 'approval', icon: 'input' };
+  if (notes.longRunning && !notes.answered && part.state === 'output-available')
+    return { word: 'Pending', kind: 'approval', icon: 'clock' };
+  if (part.state === 'input-available' && !live)
+    return { word: waitingWord(notes, last), kind: 'neutral', icon: 'clock' };
+  if (part.state === 'input-streaming' && !live) return { word: 'Interrupted', kind: 'neutral', icon: 'cross' };
   if (part.state === 'approval-responded') {
-    return { ...face, word: part.approval.approved ? wording.approved : wording.denied, icon: part.approval.approved ? 'check' : 'cross' };
+    return {
+      ...face,
+      word: part.approval.approved ? 'Approved' : 'Denied',
+      icon: part.approval.approved ? 'check' : 'cross',
+    };
   }
   return face;
 }
 
 /** What a call waits for that the server runs. */
 function waitingWord({ awaits }: CallNotes, last: boolean): string {
-  if (!last) return wording.notAnswered;
-  return awaits ? wording.waitingFor(awaits) : wording.waiting;
+  if (!last) return 'Not answered';
+  return awaits ? `Waiting for ${awaits}` : 'Waiting';
 }
 
 function Decision({ approved, reason }: { approved?: boolean; reason?: string }) {
   if (approved === undefined) return null;
   return (
     <p className="quiet">
-      {approved ? wording.approvedThisCall : wording.deniedThisCall}
+      {approved ? 'You approved this call' : 'You denied this call'}
       {reason ? `: ${reason}` : '.'}
     </p>
   );
@@ -144,9 +166,9 @@ function Field({ name, value }: { name: string; value: unknown }) {
     <div className="field-row">
       <div className="field-name">
         {name}
-        <Copy text={() => JSON.stringify(value, null, 2)} label={wording.copyThe(name.toLowerCase())} />
+        <Copy text={() => JSON.stringify(value, null, 2)} label={`Copy the ${name.toLowerCase()}`} />
       </div>
-      <Json value={value} open={2} />
+      <JsonView value={value} open={2} />
     </div>
   );
 }

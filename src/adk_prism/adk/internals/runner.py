@@ -1,0 +1,392 @@
+"""What ADK's Runner does not tell: which task agent waits for a reply, and to plugins, how a run really goes.
+
+*Paused tasks* are found by the Runner's own rule (`_find_active_task_scope`).
+
+*Calls of a Runner*, for the recorder, in the process of an app that asks for it. google-adk 2.13 gives
+plugins the context of an invocation, which names an agent but neither the Runner nor a root that is a
+workflow. It calls no plugin for what leaves a Runner and is no `Exception`: a cancellation, a panic of a
+native library, `SystemExit`. So the Runner's two generators are wrapped, for the whole process and once,
+before the first run: a wrapper passes events and exceptions on as they are.
+
+A plugin's own callback is not called for an event that another plugin has replaced before, and does not see
+what a later one makes of it. So the call of all plugins is observed. The rules by which google-adk completes
+a replaced event (`Runner._get_output_event`, `_consume_event_queue`) are repeated here.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from contextvars import ContextVar
+from functools import cache, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from google.adk import runners
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.parallel_agent import ParallelAgent
+from google.adk.agents.readonly_context import ReadonlyContext
+from google.adk.agents.sequential_agent import SequentialAgent
+from google.adk.events.event import Event
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.google_llm import Gemini
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.adk.plugins.plugin_manager import PluginManager
+from google.adk.runners import Runner
+from google.adk.sessions.session import Session
+from google.adk.tools.base_tool import BaseTool
+from google.adk.workflow import BaseNode, FunctionNode
+
+from adk_prism.adk.internals import Capability, require
+
+_find = getattr(runners, "_find_active_task_scope", None)
+
+
+def paused_task_invocation(session: Session) -> str:
+    """Return the invocation of a task agent that waits for the user's reply; empty if none does."""
+    scope = _find(session) if _find is not None else None
+    return scope[1] if scope else ""
+
+
+def _probe() -> None:
+    require(_find is not None, "google.adk.runners has no _find_active_task_scope.")
+    assert _find is not None
+    require(list(inspect.signature(_find).parameters) == ["session"], "It takes other arguments.")
+    found = _find(Session(id="s", app_name="a", user_id="u"))
+    require(found is None, "It finds a task in an empty session.")
+
+
+CAPABILITY = Capability(
+    name="paused tasks",
+    summary="continue the invocation of a workflow whose task agent asked the user something",
+    without="the user's reply starts the workflow again from its first node",
+    probe=_probe,
+)
+
+
+# --------------------------------------------------------------------------- calls of a Runner
+
+_METHODS = ("run_async", "run_live")
+_Run = Callable[..., AsyncGenerator[Event, None]]
+_OBSERVED: list[_Run] = []
+"""The wrappers that are in place."""
+
+
+class RunnerCall:
+    """One call of a Runner."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        self.on_error: Callable[[BaseException], Awaitable[None]] | None = None
+        """Called with what the Runner raises; it must not raise."""
+
+
+CURRENT: ContextVar[RunnerCall | None] = ContextVar("adk_prism_runner_call", default=None)
+"""The call whose first step runs."""
+
+
+def observe_runners() -> None:
+    """Wrap the Runner's methods; repeating it changes nothing."""
+    for name in _METHODS:
+        method = getattr(Runner, name)
+        if method not in _OBSERVED:
+            _OBSERVED.append(_observed(method))
+            setattr(Runner, name, _OBSERVED[-1])
+
+
+def _observed(method: _Run) -> _Run:
+    @wraps(method)
+    async def run(runner: Runner, *given: Any, **named: Any) -> AsyncGenerator[Event, None]:
+        call = RunnerCall(runner)
+        CURRENT.set(call)
+        try:
+            async with aclosing(method(runner, *given, **named)) as events:
+                async for event in events:
+                    yield event
+        except GeneratorExit:
+            raise  # Plugins are told of a reader that stops.
+        except BaseException as error:
+            if call.on_error is not None:
+                await call.on_error(error)
+            raise
+        finally:
+            call.on_error = None
+
+    return run
+
+
+# --------------------------------------------------------------------------- events
+
+_KEPT = frozenset({"id", "invocation_id", "timestamp"})
+"""Fields of an event that a plugin cannot replace."""
+
+See = Callable[[InvocationContext, Event, Event | None], Awaitable[None]]
+"""Takes an event that is about to be yielded, and what a plugin has put in its place. It must not raise."""
+
+
+def observe_events(manager: PluginManager, see: See) -> None:
+    """Call a function with every event that passes a plugin manager, once its plugins have been called."""
+    call = manager.run_on_event_callback
+
+    async def observed(*, invocation_context: InvocationContext, event: Event) -> Event | None:
+        replaced = await call(invocation_context=invocation_context, event=event)
+        await see(invocation_context, event, replaced)
+        return replaced
+
+    manager.run_on_event_callback = observed  # type: ignore[method-assign] # of this object only
+
+
+def final_event(context: InvocationContext, event: Event, replaced: Event | None) -> Event:
+    """Return the event that the Runner stores and yields."""
+    if replaced is not None:
+        given = {name: getattr(replaced, name) for name in replaced.model_fields_set - _KEPT}
+        config = context.run_config
+        if "custom_metadata" in given and config is not None and config.custom_metadata:
+            given["custom_metadata"] = config.custom_metadata | (given["custom_metadata"] or {})
+        given["author"] = given.get("author") or event.author
+        event = event.model_copy(update=given)
+    if event.node_info.message_as_output and event.content is not None and not event.partial:
+        event = event.model_copy(update={"output": None})
+    return event
+
+
+# ---------------------------------------------------------------------------
+# What ADK shows of agents and nodes to nobody: the node of a worker, the folder, and how an agent runs
+# live.
+#
+# *Live support* is read from an agent as google-adk 2.13 would run it (`BaseAgent.run_live`), without
+# opening
+# a connection. It decides what the page offers, not what the server allows: a model that is not
+# recognised
+# here may still be live.
+#
+# *Live tools.* ADK creates a new FunctionTool for each plain function; the objects that a call will run
+# are
+# cached in the agent's own InvocationContext (`canonical_tools_cache`), which google-adk 2.13 gives to
+# plugins
+# only inside a CallbackContext (`_invocation_context`). Without it a call that waits for a person is not
+# made
+# non-blocking: the approval works, but the agent does not speak meanwhile.
+
+
+def worker_node(node: BaseNode) -> BaseNode:
+    """Return the node that a parallel worker runs for each item of a list; any other node as it is."""
+    inner = getattr(node, "_node", None)
+    return inner if isinstance(inner, BaseNode) and inner.name == node.name else node
+
+
+def origin_folder(root: BaseNode) -> Path | None:
+    """Return the folder from which ADK's loader read an agent; None for one that was built in Python."""
+    folder = getattr(root, "_adk_origin_path", None)
+    return folder if isinstance(folder, Path) else None
+
+
+def _probe_worker() -> None:
+    from google.adk.workflow._parallel_worker import _ParallelWorker
+
+    inner = FunctionNode(func=_nothing, name="probe")
+    worker = _ParallelWorker(node=inner)
+    require(worker_node(worker) is inner, "A parallel worker keeps its node elsewhere.")
+
+
+def _nothing() -> None:
+    """Do nothing: the function of the node that is probed."""
+
+
+WORKERS = Capability(
+    name="parallel workers",
+    summary="see the node inside a parallel worker",
+    without="parallel workers are shown without their node",
+    probe=_probe_worker,
+)
+
+
+# --------------------------------------------------------------------------- live runs
+
+_LIVE_GEMINI = re.compile(r"(?:^|-)(?:live|native-audio)(?:-|$)")
+"""Gemini models of the Live API have this in their names; the others refuse a live connection."""
+
+
+def supports_live(root: BaseNode) -> bool:
+    """Return whether an agent can be run live."""
+    match root:
+        case LlmAgent():
+            return _has_live_model(root)
+        case SequentialAgent():
+            return bool(root.sub_agents) and all(map(supports_live, root.sub_agents))
+        case BaseAgent():
+            return _implements_live(type(root))
+        case _:
+            return False  # a workflow: any of its nodes may come first
+
+
+def _implements_live(kind: type[BaseAgent]) -> bool:
+    run_live = getattr(kind, "_run_live_impl", None)
+    return run_live is not None and not _is_unimplemented(run_live)
+
+
+@cache
+def _is_unimplemented(run_live: Callable[..., object]) -> bool:
+    """Return whether a method only raises `NotImplementedError`.
+
+    ADK has such methods in ParallelAgent, LoopAgent, RemoteA2aAgent, and in BaseAgent for subclasses that
+    define none.
+    """
+    try:
+        source = textwrap.dedent(inspect.getsource(run_live))
+    except (OSError, TypeError):  # no source file
+        return run_live is getattr(BaseAgent, "_run_live_impl", None)
+    return only_raises(source)
+
+
+def only_raises(source: str) -> bool:
+    """Return whether the first statement of a function raises `NotImplementedError`."""
+    function = ast.parse(source).body[0]
+    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    body = [each for each in function.body if not isinstance(each, ast.Expr | ast.Delete)]
+    if not body or not isinstance(body[0], ast.Raise):
+        return False
+    raised = body[0].exc.func if isinstance(body[0].exc, ast.Call) else body[0].exc
+    return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
+
+
+def _has_live_model(agent: LlmAgent) -> bool:
+    try:
+        model = agent.canonical_live_model
+    except (ValueError, ImportError):  # an unknown model name, or its package is not installed
+        return False
+    if type(model).connect is BaseLlm.connect:
+        return False
+    name = model.model.rpartition("/")[2]
+    return not isinstance(model, Gemini) or _LIVE_GEMINI.search(name) is not None
+
+
+def agent_context(context: ReadonlyContext) -> InvocationContext | None:
+    """Return the InvocationContext of the agent that a callback is called for."""
+    found = getattr(context, "_invocation_context", None)
+    return found if isinstance(found, InvocationContext) else None
+
+
+def find_tool(context: InvocationContext, name: str) -> BaseTool | None:
+    """Return the tool of this name that ADK will call for the agent of a context."""
+    tools = getattr(context, "canonical_tools_cache", None) or []
+    return next((tool for tool in tools if tool.name == name), None)
+
+
+def _probe_tools() -> str | None:
+    if "canonical_tools_cache" not in InvocationContext.model_fields:
+        return "InvocationContext has no canonical_tools_cache."
+    context: Any = object()
+    is_kept = getattr(ReadonlyContext(context), "_invocation_context", None) is context
+    if not is_kept or not issubclass(CallbackContext, ReadonlyContext):
+        return "CallbackContext has no _invocation_context."
+    return None
+
+
+def _probe_live() -> None:
+    require(hasattr(BaseAgent, "_run_live_impl"), "BaseAgent has no _run_live_impl.")
+    require(
+        not _implements_live(BaseAgent) and not _implements_live(ParallelAgent),
+        "BaseAgent and ParallelAgent no longer refuse live runs with NotImplementedError.",
+    )
+
+
+LIVE_AGENTS = Capability(
+    name="live agents",
+    summary="recognise which agents support live runs",
+    without="only LlmAgent and SequentialAgent are offered for live runs",
+    probe=_probe_live,
+)
+
+LIVE_TOOLS = Capability(
+    name="live approvals",
+    summary="let an agent speak while a tool call waits for a person",
+    without="the approval works, but the agent does not speak meanwhile",
+    probe=_probe_tools,
+)
+
+# ---------------------------------------------------------------------------
+# A model that expands placeholders in its requests, for apps that ask for `cached_prefix()`.
+#
+# The app's model object gets a subclass of its own class. `isinstance` still holds, and so does
+# whatever the app keeps in the object. Only apps that declare the plugin are affected.
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    _AnyLlm = BaseLlm
+else:
+    _AnyLlm = object  # A pydantic class would give the model fields that it has already.
+
+Rewrite = Callable[[LlmRequest], LlmRequest]
+
+
+def rewrite_requests(model: BaseLlm, rewrite: Rewrite) -> bool:
+    """Have a model pass each request through `rewrite`; return whether that is possible."""
+    return isinstance(model, _Rewriting) or swap_class(model, _subclass(type(model), rewrite))
+
+
+def swap_class(model: BaseLlm, kind: type[BaseLlm]) -> bool:
+    """Turn a model into one of a subclass of its class; return whether that is possible."""
+    try:
+        object.__setattr__(model, "__class__", kind)
+    except TypeError:  # a class with slots of its own
+        return False
+    return True
+
+
+class _Rewriting(_AnyLlm):
+    """Stands before a model's class, so that it gets rewritten requests."""
+
+    __slots__ = ()
+
+    def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        return super().generate_content_async(self._rewrite(llm_request), stream=stream)
+
+    if TYPE_CHECKING:
+
+        @staticmethod
+        def _rewrite(request: LlmRequest) -> LlmRequest: ...
+
+
+@cache
+def _subclass(kind: type[BaseLlm], rewrite: Rewrite) -> type[BaseLlm]:
+    names = {
+        "__module__": kind.__module__,
+        "__qualname__": kind.__qualname__,
+        "__doc__": kind.__doc__,
+        "_rewrite": staticmethod(rewrite),
+    }
+    return type(kind.__name__, (_Rewriting, kind), names)
+
+
+def _probe_rewriting() -> None:
+    class Model(BaseLlm):
+        async def generate_content_async(
+            self, llm_request: LlmRequest, stream: bool = False
+        ) -> AsyncGenerator[LlmResponse, None]:
+            del llm_request, stream
+            yield LlmResponse()
+
+    model = Model(model="probe")
+    require(rewrite_requests(model, lambda request: request), "The class of a model is fixed.")
+    require(model.model == "probe", "The model lost its fields.")
+
+
+REWRITING = Capability(
+    name="model requests",
+    summary="expand cached prompt prefixes inside the model, for apps with cached_prefix()",
+    without="prefixes are expanded before ADK's telemetry reads the request, which takes longer",
+    probe=_probe_rewriting,
+)

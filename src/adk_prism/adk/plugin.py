@@ -1,0 +1,246 @@
+"""The ADK plugin of runs that this process records: it observes their nodes, and keeps what is stored sound.
+
+`nodes.callbacks` observes. Beyond that the plugin acts: only the owner of a run stores its events, and a tool
+is not called whose start could not be recorded, whose call is in doubt, that a person refused, or that is
+answered from a recording.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.events.event import Event
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.runners import Runner
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_context import ToolContext
+from google.adk.workflow import BaseNode
+
+from adk_prism.adk import nodes
+from adk_prism.adk.client_tools import with_interim_results
+from adk_prism.adk.errors import report_error
+from adk_prism.adk.nodes import SIGNALS, NodeCallbacks, see
+from adk_prism.adk.plain_json import make_storable
+from adk_prism.adk.redaction import safe_code
+from adk_prism.adk.resuming import CompletedCalls, answer_denied, answer_in_doubt
+from adk_prism.adk.run_observer import SCOPE
+from adk_prism.adk.tools import WORK
+from adk_prism.errors import NotAnEvent, Report
+from adk_prism.log.leases import still_owned
+
+NAME = "adk_prism_nodes"
+_NOT_CALLED = "The tool was not called: its start could not be recorded."
+
+
+def watch_nodes(runner: Runner) -> None:
+    """Observe a Runner's nodes: add our plugin to it, before all others."""
+    manager = runner.plugin_manager
+    if manager.get_plugin(NAME) is None:
+        manager.plugins.insert(0, NodePlugin(runner.agent))
+    SIGNALS.attach()
+
+
+class NodePlugin(NodeCallbacks):
+    """Observes and guards the current run; without one, it does nothing."""
+
+    def __init__(self, root: BaseNode) -> None:
+        """`root` is that of the Runner: ADK's callbacks do not give it if it is not an agent."""
+        super().__init__(name=NAME)
+        self._root = root
+
+    async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        scope = SCOPE.get()
+        if scope is not None and scope.observer.tools is not None:
+            scope.observer.tools.enter(invocation_context.session)
+        if scope is not None and scope.observer.is_resumed and scope.observer.completed is None:
+            scope.observer.completed = CompletedCalls(
+                invocation_context.session.events, invocation_context.invocation_id
+            )
+        if scope is not None:
+            scope.observer.appended.has_begun = True
+        await see(nodes.run_started, invocation_context, self._root)
+
+    async def on_event_callback(
+        self, *, invocation_context: InvocationContext, event: Event
+    ) -> None:
+        yielded: object = event  # whatever the agent yielded
+        if not isinstance(yielded, Event):
+            _note_not_an_event(invocation_context, yielded)
+            return  # ADK fails on it next; an error here would be blamed on this plugin.
+        if not event.invocation_id:
+            # An agent may leave it out, and ADK stores the event so: then nobody knows whose turn it is.
+            event.invocation_id = invocation_context.invocation_id
+        if not event.partial:
+            await still_owned()  # ADK stores it next; only the owner of the run may.
+            make_storable(event)
+        # The run's own events are yielded. Of those that a tool hides none is partial.
+        scope = SCOPE.get()
+        if scope is not None and scope.observer.completed is not None and not event.partial:
+            scope.observer.completed.note(event)
+        if scope is not None and scope.run is not None and scope.run.owner is not None:
+            await see(nodes.event_received, invocation_context, event)
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> dict[str, Any] | None:
+        await super().before_tool_callback(
+            tool=tool, tool_args=tool_args, tool_context=tool_context
+        )
+        answer = _instead(tool, tool_context)
+        if answer is None:
+            answer = await _recorded(tool, tool_args, tool_context)
+        work = WORK.get()
+        if answer is None and work is not None:
+            work.begin(tool_context.function_call_id or "", tool.name)
+        return answer
+
+    async def after_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
+    ) -> Any | None:
+        _end_work(tool_context)
+        await super().after_tool_callback(
+            tool=tool, tool_args=tool_args, tool_context=tool_context, result=result
+        )
+        # Callbacks after a tool have had their part in a recorded answer: they are not called again.
+        return result if _is_recorded(tool) else None
+
+    async def before_model_callback(
+        self, *, callback_context: CallbackContext, llm_request: LlmRequest
+    ) -> LlmResponse | None:
+        scope = SCOPE.get()
+        if scope is not None and (failure := scope.observer.unanswered) is not None:
+            return LlmResponse(error_code=failure.kind, error_message=failure.detail)
+        if scope is not None and (completed := scope.observer.completed) is not None:
+            answer = completed.take(callback_context)
+            if answer is not None:
+                return answer
+        if scope is not None:
+            llm_request.contents = with_interim_results(
+                llm_request.contents, llm_request.tools_dict
+            )
+        await super().before_model_callback(
+            callback_context=callback_context, llm_request=llm_request
+        )
+        return None
+
+    async def on_tool_error_callback(
+        self,
+        *,
+        tool: BaseTool,
+        tool_args: dict[str, Any],
+        tool_context: ToolContext,
+        error: BaseException,
+    ) -> None:
+        _end_work(tool_context)
+        await super().on_tool_error_callback(
+            tool=tool, tool_args=tool_args, tool_context=tool_context, error=error
+        )
+
+
+def _note_not_an_event(context: InvocationContext, yielded: object) -> None:
+    scope, agent = SCOPE.get(), context.agent
+    if scope is None:
+        return
+    name = agent.name if agent is not None else context.app_name
+    others = ", or an agent inside it," if getattr(agent, "sub_agents", None) else ""
+    kind = type(yielded).__name__
+    scope.observer.not_an_event = NotAnEvent(
+        f"The agent {name!r}{others} yielded an object of type {kind!r}; ADK expects an Event."
+    )
+
+
+def _end_work(context: ToolContext) -> None:
+    work = WORK.get()
+    if work is not None:
+        work.end(context.function_call_id or "")
+
+
+def _is_recorded(tool: BaseTool) -> bool:
+    scope = SCOPE.get()
+    if scope is None or scope.observer.tools is None:
+        return False
+    return not scope.observer.tools.is_called(tool)
+
+
+async def _recorded(
+    tool: BaseTool, arguments: dict[str, Any], context: ToolContext
+) -> dict[str, Any] | None:
+    """Return a recorded answer, or that there is none; None for a tool that is called."""
+    scope = SCOPE.get()
+    if scope is None or scope.observer.tools is None:
+        return None
+    return await scope.observer.tools.answer(tool, arguments, context)
+
+
+def _instead(tool: BaseTool, context: ToolContext) -> dict[str, Any] | None:
+    """Return an answer instead of the tool's: if the log cannot be written, or the call is in doubt."""
+    scope = SCOPE.get()
+    if scope is None:
+        return None
+    if scope.observer.error is not None:
+        return {"error": _NOT_CALLED}
+    policy = scope.observer.doubts.pop(context.function_call_id or "", None)
+    if policy is None:
+        return answer_denied(context)
+    return answer_in_doubt(policy, tool, context)
+
+
+# ---------------------------------------------------------------------------
+# Tools that fail on the payload of an approval.
+#
+# A payload is validated before the approval counts (`facts/calls/answer_schema`); the tool may still
+# reject it. ADK would end the run with the exception, and the approval would be used up. This plugin
+# answers instead of the tool: the model gets an error, the operator the cause. It acts only in runs
+# that took such a payload from a person; on ADK's own routes ADK handles the exception.
+
+PAYLOAD_PLUGIN = "adk_prism_confirmed_tools"
+
+
+class ApprovalPayloadErrors(BasePlugin):
+    """Handles tool errors in the runs of one Runner that got a payload."""
+
+    def __init__(self) -> None:
+        super().__init__(name=PAYLOAD_PLUGIN)
+        self._reports: dict[str, Report] = {}
+        """By invocation; a session has one run at a time, so an invocation has one as well."""
+
+    def enter(self, invocation: str, report: Report) -> None:
+        """Register a run that took a payload from a person."""
+        self._reports[invocation] = report
+
+    def leave(self, invocation: str) -> None:
+        """Remove a run that is over."""
+        self._reports.pop(invocation, None)
+
+    async def on_tool_error_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Any
+    ) -> dict[str, Any] | None:
+        """Answer for a tool that raised on a payload; leave every other exception to ADK."""
+        del tool_args
+        report = self._reports.get(tool_context.invocation_id)
+        confirmation = tool_context.tool_confirmation
+        if report is None or confirmation is None or confirmation.payload is None:
+            return None
+        return tool_failure(tool, error, report) if isinstance(error, Exception) else None
+
+
+def approval_payload_errors(runner: Runner) -> ApprovalPayloadErrors:
+    """Return the Runner's plugin for such tools; it is added on first use."""
+    manager = runner.plugin_manager
+    known = manager.get_plugin(PAYLOAD_PLUGIN)
+    if isinstance(known, ApprovalPayloadErrors):
+        return known
+    plugin = ApprovalPayloadErrors()
+    manager.plugins.append(plugin)
+    return plugin
+
+
+def tool_failure(tool: BaseTool, error: Exception, report: Report) -> dict[str, Any]:
+    """Return the answer of a tool that raised, and report why."""
+    correlation = report_error(report, "tool failed", error, tool.name)
+    kind = safe_code(type(error).__name__)
+    return {"error": f"The tool failed ({kind}). Reference: {correlation}."}

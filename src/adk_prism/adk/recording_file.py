@@ -1,0 +1,441 @@
+"""Files of runs: read in every form in which ADK events are stored, written as JSON lines.
+
+A **recording** is our own format: one entry per line, `{"cursor":1,"time":…,"type":"RunStarted",…}` first,
+an event as `{"cursor":2,"time":…,"type":"AgentEvent","event":{…}}`. It is read back unchanged. A
+**capture** contains plain ADK events (`capture`, `key_case`) and is one run: its `RunStarted` is generated
+and says so, its run id is a hash of its first event, and events of the user are kept. The caller passes
+its end as `end`. A recording without an end was cut: its outcome is *incomplete*. So is that of a capture
+that breaks off inside an event, as a connection does that is lost, and of an SSE body that ends with a
+tool's answer, to which the model always replies.
+
+Everything streams: memory is bounded by the largest value. google.adk is not imported, so a replay starts
+at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+import msgspec
+from msgspec import Raw, Struct
+
+from adk_prism.adk.json_files import Bytes, Item, ItemReader, chunks_of
+from adk_prism.adk.key_case import LATEST, error_event, is_bare_error, is_event, is_plain, respell
+from adk_prism.errors import SourceError
+from adk_prism.facts.adk_event import AdkEvent, read_event
+from adk_prism.facts.state import repair
+from adk_prism.log.entry import (
+    DERIVED,
+    EVENT,
+    NOTHING,
+    WRITTEN_BY,
+    AgentEvent,
+    Entry,
+    ModelCalled,
+    Origin,
+    Outcome,
+    Record,
+    RunEnded,
+    RunStarted,
+    check_labels,
+    is_absent,
+    labels,
+    pack,
+    unpack,
+)
+from adk_prism.version import VERSION
+
+
+class Ending(Protocol):
+    """Folds how a capture ended."""
+
+    def feed(self, entry: Entry) -> None:
+        """Take the next entry."""
+
+    def ended(self) -> RunEnded:
+        """Return the run's end, after its last entry."""
+
+
+class _Line(Struct, gc=False):
+    """What the lines of a recording have in common."""
+
+    cursor: int
+    time: float
+    type: str
+    event: Raw = NOTHING
+
+
+class _SaidFile(Struct, rename="camel", gc=False):
+    mime_type: str | None = None
+    data: str | None = None
+    file_uri: str | None = None
+    display_name: str | None = None
+
+
+class _SaidPart(Struct, rename="camel", gc=False):
+    text: str | None = None
+    inline_data: _SaidFile | None = None
+    file_data: _SaidFile | None = None
+
+
+class _Said(Struct, gc=False):
+    """The shape that every user message must have."""
+
+    role: str | None = None
+    parts: list[_SaidPart] | None = None
+
+
+_read_said = msgspec.json.Decoder(_Said).decode
+_read_line = msgspec.json.Decoder(_Line).decode
+_read_text = msgspec.json.Decoder(str).decode
+_read_keys = msgspec.json.Decoder(dict[str, Raw]).decode
+_RECORDING_KEYS = frozenset({"cursor", "time", "type"})
+
+_USER = "user"
+_RELEASE = re.compile(r"(\d{1,6})\.(\d{1,6})")
+_UNSOUND = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
+
+_GOES_ON: tuple[Outcome, ...] = ("finished", "waiting")
+"""Ends that cannot be, if another event had begun."""
+
+UNNAMED = Origin(app="recording", user="user", session="recording")
+"""Origin of a capture that does not name one."""
+
+
+class RunReader:
+    """Reads a recording or a capture that comes in pieces."""
+
+    def __init__(self, *, end: Ending | None = None, origin: Origin | None = None) -> None:
+        """`end` computes the end of a run that has none; without it the last entry is the last event.
+
+        `origin` replaces the origin that a capture names.
+        """
+        self._end = end
+        self._origin = origin
+        self._items = ItemReader()
+        self._reader: _Recording | _Capture | None = None
+        self._last: Entry | None = None
+        self._is_ours = False
+        """It was recorded by us, and not read from a capture."""
+        self._is_cut = False
+        """It is a capture that breaks off inside an event."""
+
+    def feed(self, chunk: bytes) -> Iterator[Entry]:
+        """Yield the entries that a piece completes. Raise `SourceError`, naming what cannot be read."""
+        for item in self._items.feed(chunk):
+            yield from self._read(item)
+
+    def finish(self) -> Iterator[Entry]:
+        """Yield what is left, and the end. Raise `SourceError`; then there is no end."""
+        for item in self._items.finish():
+            yield from self._read(item)
+        last = self._last
+        if last is None:
+            raise SourceError("The file contains no events.")
+        if self._end is not None and not isinstance(last.record, RunEnded):
+            # We always record an end: if it is missing, entries before it may be missing too.
+            ended = RunEnded(outcome="incomplete") if self._is_ours else self._end.ended()
+            if self._was_lost(ended):
+                ended = RunEnded(outcome="incomplete")
+            yield Entry(last.cursor + 1, last.time, ended)
+
+    def _was_lost(self, ended: RunEnded) -> bool:
+        """Return whether the connection that a capture holds was lost before the run ended."""
+        if self._is_cut:
+            return ended.outcome in _GOES_ON
+        reader = self._reader
+        is_reply_due = isinstance(reader, _Capture) and reader.is_reply_due
+        return ended.outcome == "finished" and self._items.is_stream and is_reply_due
+
+    def _read(self, item: Item) -> Iterator[Entry]:
+        if self._reader is None:
+            # The first value decides whether this is a recording or a capture.
+            is_ours = not item.is_error and _keys(item).keys() >= _RECORDING_KEYS
+            self._reader = _Recording() if is_ours else _Capture(self._origin)
+        elif self._end is not None and isinstance(self._reader, _Capture) and _breaks_off(item):
+            self._is_cut = True
+            return
+        for entry in self._reader.feed(item):
+            if self._end is not None:
+                self._end.feed(entry)
+            if isinstance(entry.record, RunStarted):
+                self._is_ours = not DERIVED.read(entry.record)
+            self._last = entry
+            yield entry
+
+
+def read_run(
+    source: Bytes, *, end: Ending | None = None, origin: Origin | None = None
+) -> Iterator[Entry]:
+    """Yield the entries of a recording or a capture; `end` and `origin` as `RunReader` takes them.
+
+    Raise `SourceError` at the first value that cannot be read, naming it, with everything before it
+    given; then there is no end.
+    """
+    reader = RunReader(end=end, origin=origin)
+    for chunk in chunks_of(source):
+        yield from reader.feed(chunk)
+    yield from reader.finish()
+
+
+def read_part(data: bytes) -> Iterator[Entry]:
+    """Yield the entries of a piece of a recording: some lines that follow each other, from any cursor.
+
+    Raise `SourceError` at the first line that cannot be read, naming it.
+    """
+    cursor = 0
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        item = Item(f"line {number}", line)
+        cursor = cursor + 1 if cursor else max(1, _first_cursor(item))
+        entry = _entry(item, cursor)
+        if isinstance(entry.record, RunStarted):
+            _check_start(entry.record)
+        yield entry
+
+
+def _first_cursor(item: Item) -> int:
+    try:
+        return _read_line(item.data).cursor
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise _unreadable(item, error, "an entry of a recording") from None
+
+
+def write_run(entries: Iterable[Entry]) -> Iterator[bytes]:
+    """Yield a recording, one line per entry."""
+    for entry in entries:
+        kind, payload = pack(entry.record)
+        if kind == EVENT:
+            payload = b'{"type":"AgentEvent","event":' + payload + b"}"
+        if b"\n" in payload:
+            payload = msgspec.json.format(payload, indent=-1)
+        time = msgspec.json.encode(entry.time)
+        yield b'{"cursor":%d,"time":%b,%b\n' % (entry.cursor, time, payload[1:])
+
+
+# ------------------------------------------------------------------------------ recordings
+
+
+class _Recording:
+    """Reads the entries of our own file."""
+
+    def __init__(self) -> None:
+        self._cursor = 0
+        self._is_over = False
+
+    def feed(self, item: Item) -> list[Entry]:
+        """Return the entry of a line."""
+        if self._is_over:
+            raise SourceError(f"The entry on {item.where} comes after the end of the run.")
+        self._cursor += 1
+        entry = _entry(item, self._cursor)
+        if isinstance(entry.record, RunStarted):
+            _check_start(entry.record)
+        self._is_over = isinstance(entry.record, RunEnded)
+        return [entry]
+
+
+def _check_start(head: RunStarted) -> None:
+    check_labels(head)
+    _check_version(WRITTEN_BY.read(head))
+
+
+def _check_version(version: str) -> None:
+    """Refuse a recording of a newer release: this one might misread it."""
+    if _release(version) > _release(VERSION):
+        raise SourceError(
+            f"The recording was written by adk-prism {version[:40]}, newer than this {VERSION}."
+            " Update adk-prism."
+        )
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """Return the first two numbers, which change with the format; nothing for what is not a version."""
+    found = _RELEASE.match(version)
+    return tuple(map(int, found.groups())) if found else ()
+
+
+def _entry(item: Item, cursor: int) -> Entry:
+    try:
+        _check_text(item.data)
+        line = _read_line(item.data)
+        record = _record(line, item.data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, SourceError) as error:
+        raise _unreadable(item, error, "an entry of a recording") from None
+    if line.cursor != cursor:
+        raise SourceError(
+            f"The entry on {item.where} has cursor {line.cursor}; expected {cursor}. "
+            "Entries of a recording are numbered from 1 without gaps."
+        )
+    if isinstance(record, RunStarted) != (cursor == 1):
+        raise SourceError(
+            f"The entry on {item.where} is {line.type[:40]!r}; a recording starts with RunStarted, "
+            "and has only one."
+        )
+    if not 0 <= line.time <= LATEST:
+        raise SourceError(f"The entry on {item.where} has an invalid time: {line.time:g}.")
+    return Entry(cursor, line.time, record)
+
+
+def _record(line: _Line, data: bytes) -> Record:
+    if line.type != EVENT:
+        record = unpack(line.type, data)
+        if isinstance(record, RunStarted) and not is_absent(record.message):
+            _read_said(record.message)
+        if isinstance(record, ModelCalled):
+            return msgspec.structs.replace(record, pieces=None)  # those of another log
+        return record
+    event = bytes(line.event)
+    read_event(event)
+    return AgentEvent(event)
+
+
+# ------------------------------------------------------------------------------ captures
+
+
+class _Capture:
+    """Reads bare ADK events."""
+
+    def __init__(self, origin: Origin | None) -> None:
+        self._origin = origin
+        self._cursor = 0
+        self._time = 0.0
+        self._before = AdkEvent()
+        self._long_running: set[str] = set()
+        """Calls whose first answer may be the last event: the real one comes later, from outside."""
+
+    @property
+    def is_reply_due(self) -> bool:
+        """Whether the last whole event holds a tool's answer that the model has to see."""
+        last = self._before
+        actions = last.actions
+        if last.author == _USER or last.content is None:
+            return False
+        if actions is not None and (actions.skip_summarization or actions.escalate):
+            return False
+        answers = (part.function_response for part in last.content.parts or ())
+        return any(each is not None and each.id not in self._long_running for each in answers)
+
+    def feed(self, item: Item) -> list[Entry]:
+        """Return the entries of a value: two for the first event, none for a repeated error."""
+        if item.is_session:
+            self._origin = self._origin or _origin_of(item)
+            return []
+        data, event = _event(item)
+        if _repeats(self._before, event):
+            return []
+        if 0 < event.timestamp <= LATEST:
+            self._time = event.timestamp
+        found: list[Entry] = []
+        if not self._cursor:
+            self._cursor = 1
+            found.append(Entry(1, self._time, _derived_start(data, event, self._origin or UNNAMED)))
+        self._cursor += 1
+        self._long_running.update(event.long_running_tool_ids or ())
+        self._before = self._before if event.partial else event
+        found.append(Entry(self._cursor, self._time, AgentEvent(data)))
+        return found
+
+
+def _event(item: Item) -> tuple[bytes, AdkEvent]:
+    """Return an event in ADK's spelling, and what is read from it."""
+    try:
+        data = _sound(item.data)
+        if item.is_error:
+            data = error_event(data)
+        elif not is_plain(data):
+            data = respell(data)
+        event = read_event(data)
+        if event.author or is_event(keys := _read_keys(data)):
+            return data, event
+        if is_bare_error(keys):
+            data = error_event(data)
+            return data, read_event(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise _unreadable(item, error, "an ADK event") from None
+    raise _unreadable(item, None, "an ADK event")
+
+
+def _breaks_off(item: Item) -> bool:
+    """Return whether this is the last value, and only its beginning."""
+    if not item.is_last_piece:
+        return False
+    try:
+        _read_keys(_sound(item.data))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        return str(error).endswith(("truncated", "unexpected end of data"))
+    return False
+
+
+def _sound(data: bytes) -> bytes:
+    """Repair what Python writes and strict JSON does not know: NaN, lone surrogates."""
+    _check_text(data)
+    return repair(data) if _UNSOUND.search(data) else data
+
+
+def _check_text(data: bytes) -> None:
+    """Raise `UnicodeDecodeError` if it is not UTF-8: not every value is decoded here."""
+    if not data.isascii():
+        data.decode()
+
+
+def _repeats(before: AdkEvent, event: AdkEvent) -> bool:
+    """Return whether this is ADK's second error frame: it has no author and repeats the last whole event.
+
+    The event may have the API's status as its code; the frame has the exception's class.
+    """
+    if not event.error_code or event.author or event.id or not before.error_code:
+        return False
+    return event.error_code == before.error_code or event.error_message == before.error_message
+
+
+def _derived_start(data: bytes, event: AdkEvent, origin: Origin) -> RunStarted:
+    # Spelling and spaces do not count: the same event always has the same run.
+    same = msgspec.json.format(respell(data), indent=-1)
+    run = "run-" + hashlib.sha256(same).hexdigest()[:24]
+    return RunStarted(
+        run=run, origin=origin, invocation=event.invocation_id, labels=labels(DERIVED(True))
+    )
+
+
+def _origin_of(session: Item) -> Origin:
+    """Return where a session belongs, as far as it says so before its events."""
+    fields = _keys(session)
+
+    def text(default: str, *names: str) -> str:
+        return next((_read_text(fields[name]) for name in names if name in fields), default)
+
+    try:
+        return Origin(
+            app=text(UNNAMED.app, "appName", "app_name"),
+            user=text(UNNAMED.user, "userId", "user_id"),
+            session=text(UNNAMED.session, "id"),
+        )
+    except msgspec.MsgspecError as error:
+        raise _unreadable(session, error, "a session") from None
+
+
+# ------------------------------------------------------------------------------ both
+
+
+def _keys(item: Item) -> dict[str, Raw]:
+    try:
+        return _read_keys(_sound(item.data))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise _unreadable(item, error, "an ADK event or an entry of a recording") from None
+
+
+def _unreadable(item: Item, error: Exception | None, expected: str) -> SourceError:
+    if item.is_last_piece and error is not None:
+        return SourceError(
+            f"The file is truncated: {item.where} has no end. Everything before it has been read."
+        )
+    came = item.data[:40].decode(errors="replace")
+    why = f" ({error})" if error is not None else ""
+    return SourceError(
+        f"{item.where.capitalize()} is not {expected}{why}: it starts with {came!r}."
+    )

@@ -1,0 +1,369 @@
+"""The request for one run of a Runner: a message, answers, or a state change.
+
+Validates what ADK would only refuse after the run has begun, so that a bad request is the caller's
+error and not a failed run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+import msgspec
+import pydantic
+from google.adk.events.event import Event
+from google.adk.runners import Runner
+from google.adk.sessions.base_session_service import BaseSessionService
+from google.adk.sessions.session import Session
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_context import ToolContext
+from google.genai import types
+from msgspec import Raw, Struct
+
+from adk_prism.adk.answers_to_models import REASON
+from adk_prism.adk.model_calls import SeenCall
+from adk_prism.adk.plain_json import replace_unstorable, storable
+from adk_prism.adk.session_store import find_call, live_events, user_responses
+from adk_prism.errors import CallNotRecorded, Conflict, Unprocessable
+from adk_prism.facts.adk_event import CONFIRMATION, CREDENTIAL, INPUT
+from adk_prism.log.entry import (
+    NOTHING,
+    AgentEvent,
+    BroughtTool,
+    Continues,
+    Entry,
+    Label,
+    Origin,
+    Record,
+    Response,
+    Warned,
+    is_absent,
+)
+
+# ---------------------------------------------------------------------------
+# Answers to calls of an earlier run: matched with the calls, and stored where each agent will see them.
+#
+# google-adk 2.13 takes the answers as one message of the user, and loses some of them:
+# - an event that answers `adk_request_confirmation` or `adk_request_credential` is hidden from the
+#   model whole (`flows/llm_flows/context/_contents.py`), so a client-run tool's result in the same
+#   message never reaches it;
+# - an event belongs to one branch, that of the first call it answers (`Runner._append_user_event`),
+#   so an agent in another branch sees nothing: its approved tool does not even run.
+# So the answers are sorted into groups that may share an event. One group is the message; the others
+# are stored first, as events of their own, in the branch and scope of the calls that they answer.
+
+_HIDING = frozenset({CONFIRMATION, CREDENTIAL})
+"""An answer to `INPUT` is read by a workflow from the message itself, whatever its branch."""
+
+
+class _Group:
+    """Answers that may share one event."""
+
+    __slots__ = ("call_event", "responses")
+
+    def __init__(self, call_event: Event) -> None:
+        self.call_event = call_event
+        self.responses: list[types.FunctionResponse] = []
+
+    def event(self) -> Event:
+        """Return the user's event that answers, beside the event that called."""
+        return Event(
+            invocation_id=self.call_event.invocation_id,
+            author="user",
+            branch=self.call_event.branch,
+            isolation_scope=self.call_event.isolation_scope,
+            content=_content(self.responses),
+        )
+
+
+class Answers:
+    """The answers of one request, with the calls that they answer."""
+
+    def __init__(self, invocation: str, message: types.Content, early: Sequence[_Group]) -> None:
+        self.invocation = invocation
+        self.message = message
+        """What `run_async` is given."""
+        self._early = early
+
+    @classmethod
+    def find(cls, session: Session, responses: Sequence[types.FunctionResponse]) -> Answers:
+        """Match answers to calls. Raise `Conflict` for one whose call is not there (any more)."""
+        events = live_events(session)
+        made = [_matched(events, response) for response in responses]
+        invocations = {event.invocation_id for event, _ in made}
+        if len(invocations) > 1:
+            raise Conflict("The answers belong to several turns; answer one turn at a time.")
+        groups = _grouped(made)
+        inputs = [response for _, response in made if response.name == INPUT]
+        message = [*(groups[-1].responses if groups else []), *inputs]
+        return cls(invocations.pop(), _content(message), groups[:-1])
+
+    async def store_early(
+        self, service: BaseSessionService, session: Session, *, again: bool
+    ) -> None:
+        """Append the answers that cannot be part of the message.
+
+        `again`: the process that began with it died; what it stored is not stored twice.
+        """
+        answered = user_responses(live_events(session)) if again else frozenset()
+        for group in self._early:
+            if all(response.id in answered for response in group.responses):
+                continue
+            await service.append_event(session, group.event())
+
+
+def answer_events(
+    events: Sequence[Event], responses: Sequence[types.FunctionResponse]
+) -> list[Event]:
+    """Return the user's events that answer calls, as they are stored. Raise `Conflict` as `find` does."""
+    made = [_matched(events, response) for response in responses]
+    inputs = [(event, response) for event, response in made if response.name == INPUT]
+    asked = [
+        Event(invocation_id=event.invocation_id, author="user", content=_content([response]))
+        for event, response in inputs
+    ]
+    return [*(group.event() for group in _grouped(made)), *asked]
+
+
+def _matched(
+    events: Sequence[Event], response: types.FunctionResponse
+) -> tuple[Event, types.FunctionResponse]:
+    """Return the event that made the call, and the answer under the call's own name."""
+    event = find_call(events, response.id) if response.id else None
+    if event is None:
+        raise Conflict(
+            f"No call {str(response.id)[:60]!r} is waiting for an answer in this session. "
+            "Answer with the id of the call as it was sent."
+        )
+    name = next(made.name for made in event.get_function_calls() if made.id == response.id)
+    return event, response.model_copy(update={"name": name})
+
+
+def _grouped(made: Sequence[tuple[Event, types.FunctionResponse]]) -> list[_Group]:
+    """Group by branch, scope and whether ADK hides it; those that it hides come last."""
+    groups: dict[tuple[bool, str | None, str | None], _Group] = {}
+    for event, response in made:
+        if response.name != INPUT:
+            key = (response.name in _HIDING, event.branch, event.isolation_scope)
+            groups.setdefault(key, _Group(event)).responses.append(response)
+    return [groups[key] for key in sorted(groups, key=lambda key: key[0])]
+
+
+def _content(responses: Sequence[types.FunctionResponse]) -> types.Content:
+    parts = [types.Part(function_response=response) for response in responses]
+    return types.Content(role="user", parts=parts)
+
+
+# ---------------------------------------------------------------------------
+# A source: anything that yields the records of one run, `RunStarted` first.
+#
+# A source ends by exhaustion or by raising. It need not yield `RunEnded`: the recorder writes how the
+# run ended (`runs.recorder`). A recording does yield its own `RunEnded`.
+
+EmitRecord = Callable[[Record | Entry | SeenCall], Awaitable[None]]
+"""Records something at once; an entry, with its own time. The source raises again what it raises."""
+
+Emit = Callable[[Record | Entry | SeenCall | list[AgentEvent]], Awaitable[None]]
+"""The same, and takes deltas that came together as a list, at the cost of one."""
+
+
+class EventSource(Protocol):
+    """Yields the records of one run, in order."""
+
+    def records(self, emit: Emit | None = None) -> AsyncGenerator[Record | Entry, None]:
+        """Start the run and yield what happens. Raise whatever ended it badly.
+
+        What happened before, in another run, comes as an entry: it keeps its time, not its cursor.
+
+        With `emit`, a source may record something between the records that it yields. Without `emit`, that is
+        not recorded.
+        """
+
+    def cancel(self) -> None:
+        """Ask the run to stop; its records continue until it has. Repeating it changes nothing."""
+
+    @property
+    def correlation(self) -> str:
+        """Correlation id of the last exception text that was withheld; empty if none was."""
+
+
+class ToolAnswers(Protocol):
+    """Answers tool calls in the tools' place: from a recording, when a run is run again."""
+
+    unanswered: CallNotRecorded | None
+    """The call that has no answer: the run fails with it."""
+
+    @property
+    def missing(self) -> list[str]:
+        """Artifacts that a tool saved, and that are not there any more."""
+
+    def enter(self, session: Session) -> None:
+        """Prepare the session of a run."""
+
+    def is_called(self, tool: BaseTool) -> bool:
+        """Return whether a tool is called all the same."""
+
+    async def answer(
+        self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
+    ) -> Any | None:
+        """Return the answer to a call; None for a tool that is called."""
+
+
+# ---------------------------------------------------------------------------
+
+
+class Repeats(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Which run is run again, and what was changed."""
+
+    run: str
+    """The first run of the message that is answered again."""
+    model: str = ""
+    """Empty: each agent has its own."""
+    instructions: list[str] = []
+    """Names of the agents with another instruction."""
+    tools: Literal["recorded", "live"] = "recorded"
+    """Whether tools were answered from the recording, or called."""
+
+
+REPEATS: Label[Repeats | None] = Label("repeats", Repeats, None)
+"""The run is another one, run again. Nobody else can go on with it: its app was changed for it."""
+
+
+class CallAnswer(Struct, frozen=True, kw_only=True):
+    """The result of a call that the client ran, or the answer to a question of ADK's."""
+
+    call: str
+    name: str
+    response: Raw
+    """Any JSON value; one that is not an object is sent as `{"result": value}`."""
+
+    def function_response(self) -> types.FunctionResponse:
+        """Return the answer as ADK takes it."""
+        value = storable(msgspec.json.decode(self.response))
+        response = value if isinstance(value, dict) else {"result": value}
+        return types.FunctionResponse(id=self.call, name=self.name, response=response)
+
+
+class ApprovalAnswer(Struct, frozen=True, kw_only=True):
+    """A person's answer to an approval request."""
+
+    approval: str
+    """Id of the `adk_request_confirmation` call."""
+    approved: bool
+    reason: str = ""
+    """Why not; reaches the model through `DenialReasonPlugin`."""
+    payload: Raw = NOTHING
+    """What a tool asked for beyond yes or no."""
+
+    def function_response(self) -> types.FunctionResponse:
+        """Return the answer as ADK takes it."""
+        response: dict[str, Any] = {"confirmed": self.approved}
+        payload = None if is_absent(self.payload) else msgspec.json.decode(self.payload)
+        if self.reason and not self.approved and (payload is None or isinstance(payload, dict)):
+            payload = {REASON: self.reason, **(payload or {})}
+        if payload is not None:
+            response["payload"] = payload
+        return types.FunctionResponse(id=self.approval, name=CONFIRMATION, response=response)
+
+
+class Variant(Struct, frozen=True, kw_only=True):
+    """An app with changes, for a run that is run again."""
+
+    runner: Runner
+    repeats: Repeats
+    tools: ToolAnswers | None
+    """None: tools are called."""
+
+
+class RunRequest(Struct, frozen=True, kw_only=True):
+    """One run. It has a message, answers, or the invocation to resume."""
+
+    run: str
+    origin: Origin
+    invocation: str = ""
+    """Empty: one is chosen, or found from the answers. With a message: the id to start under, so
+    that a repeated start is one start. Alone: the invocation to resume."""
+    message: types.Content | None = None
+    may_be_empty: bool = False
+    """The message may have no parts: ADK's own routes run the agent all the same."""
+    message_id: str = ""
+    extras: Mapping[str, Raw] = {}
+    """What was sent with the message for the client's own use."""
+    client_tools: Sequence[BroughtTool] = ()
+    warnings: Sequence[Warned] = ()
+    typed: types.Content | None = None
+    """What the person said, where that is not the message but became one of the answers."""
+    streaming: bool = True
+    state_delta: Mapping[str, Any] = {}
+    """Applied before the run, like ADK's PATCH: the agent's first step sees it, and it stays."""
+    continues: Continues | None = None
+    replaces: str = ""
+    restores: str = ""
+    rewound: Sequence[str] = ()
+    answers: Sequence[CallAnswer] = ()
+    decisions: Sequence[ApprovalAnswer] = ()
+    answered: Mapping[str, Response] = {}
+    """What the answers are to a run that is a turn of its own, as the log keeps it."""
+    fitted: Mapping[str, Raw] = {}
+    """Answers of the message as they were asked for, by their id: they take the place of what came."""
+    custom_metadata: Mapping[str, Any] = {}
+    variant: Variant | None = None
+    """The app as it is run, where that is not as it is served."""
+
+    def responses(self) -> list[types.FunctionResponse]:
+        """Return every answer in the request, those that came as parts of the message included."""
+        parts = self.message.parts or [] if self.message else []
+        sent = [self._fit(part.function_response) for part in parts if part.function_response]
+        return [
+            *sent,
+            *(answer.function_response() for answer in self.answers),
+            *(decision.function_response() for decision in self.decisions),
+        ]
+
+    def _fit(self, response: types.FunctionResponse) -> types.FunctionResponse:
+        fitted = self.fitted.get(response.id or "")
+        if fitted is None:
+            return response
+        return response.model_copy(update={"response": storable(msgspec.json.decode(fitted))})
+
+
+def checked_message(message: types.Content, *, may_be_empty: bool = False) -> types.Content:
+    """Return the message as it can be stored. Raise `Unprocessable` for one ADK would refuse."""
+    parts = message.parts or []
+    if not parts and not may_be_empty:
+        raise Unprocessable("The message has no parts; send at least one, e.g. {'text': 'Hello'}.")
+    if any(part.function_call for part in parts):
+        raise Unprocessable(
+            "A user message cannot contain function calls; only agents call functions."
+        )
+    if any(part.function_response for part in parts) and any(part.text for part in parts):
+        raise Unprocessable(
+            "A message must contain either text or function responses: text starts a turn, responses "
+            "continue one. Send them one after the other."
+        )
+    stored = [_storable_part(part) for part in parts]
+    return types.Content(role="user", parts=None if message.parts is None else stored)
+
+
+def _storable_part(part: types.Part) -> types.Part:
+    text = part.text
+    if text is None or (clean := replace_unstorable(text)) == text:
+        return part
+    return part.model_copy(update={"text": clean})
+
+
+def read_content(json: bytes | Raw) -> types.Content:
+    """Read a genai `Content`, camelCase or snake_case. Raise `Unprocessable`."""
+    try:
+        return types.Content.model_validate_json(bytes(json))
+    except pydantic.ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(str(step) for step in first["loc"]) or "content"
+        raise Unprocessable(
+            f"The message is not valid at {where[:80]!r}: {first['msg']}. "
+            "Expected {'role': 'user', 'parts': [{'text': …}]}."
+        ) from None
+    except AttributeError:  # genai's enumerations expect text (genai 2.34)
+        raise Unprocessable(
+            "The message has a number where the name of an enumeration value is expected."
+        ) from None

@@ -1,0 +1,303 @@
+"""Observes one run and writes records: starts and ends of nodes, and events of runs inside tools.
+
+Decides the order. Everything enters one queue when it happens, and an event is yielded only when the queue
+is empty, so the log has starts, ends and events in causal order. Callbacks wait until their records are
+written. What cannot wait (a log line of ADK's node runner, a task that is being cancelled) is written in
+the next turn of the event loop; if a blocking function delays that, with the time at which it happened.
+
+Decides the state. A start or an end carries the difference between ADK's session state at that moment and
+the state that the log adds up to (`facts.state`). So it includes what a node wrote and no event has
+carried yet, and the log only grows with changes.
+
+Observing never fails a run: errors here are reported to the operator. The exception is a log that cannot
+be written: then the run is asked to stop, and its driver gets the error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+import msgspec
+from google.adk.events.event import Event
+from msgspec import Raw, Struct
+
+from adk_prism.adk.answers_to_models import AppendedEvents
+from adk_prism.adk.model_calls import DETAIL, CallWatcher, Detail, SeenCall
+from adk_prism.adk.node_tree import Node, ObservedRun
+from adk_prism.adk.redaction import Serialiser, safe_code, state_json
+from adk_prism.adk.request import EmitRecord, ToolAnswers
+from adk_prism.adk.resuming import CompletedCalls, InDoubt
+from adk_prism.errors import CallNotRecorded, Diagnostic, Fenced, NotAnEvent, Report, cause_of
+from adk_prism.facts.outcome import is_finish
+from adk_prism.facts.state import Difference, StateFold
+from adk_prism.log.entry import ChildEvent, Entry, NodeEnded, NodeStatus, Record, RunStarted
+
+_ADK_KEYS = "_adk"
+"""State that ADK keeps for itself, and does not pass on to an agent inside a tool."""
+
+_HAS_DELTA = b'"stateDelta":{"'
+
+LATE = 0.05
+"""Seconds after which a record gets the time of what happened, not of the writing. Smaller delays are
+normal on a busy loop."""
+
+
+class _Actions(Struct, rename="camel"):
+    state_delta: dict[str, Raw] = {}
+
+
+class _Changed(Struct):
+    actions: _Actions
+
+
+_read_delta = msgspec.json.Decoder(_Changed).decode
+
+
+class Scope(NamedTuple):
+    """The current place in a run."""
+
+    observer: RunObserver
+    run: ObservedRun | None = None
+    node: Node | None = None
+
+
+SCOPE: ContextVar[Scope | None] = ContextVar("adk_prism_scope", default=None)
+"""Set while a run is driven. Tasks that ADK creates inherit it: so one plugin serves many runs, and a run
+inside a tool is assigned to that tool."""
+
+
+class RunObserver:
+    """Observes one run."""
+
+    def __init__(
+        self,
+        emit: EmitRecord,
+        started: RunStarted,
+        serialiser: Serialiser,
+        *,
+        report: Report,
+        stop: Callable[[], None],
+        attempt: int = 0,
+        doubts: Mapping[str, InDoubt] | None = None,
+        detail: Detail | None = None,
+        tools: ToolAnswers | None = None,
+    ) -> None:
+        """`stop` ends a run that cannot be recorded. `attempt` makes node ids differ from those of an
+        earlier one; `doubts` are the calls that it left without an answer. `detail` is how model calls
+        are observed; None: as the recording says. `tools` answers calls from a recording."""
+        self._emit = emit
+        self._name = started.run
+        self._fold = StateFold(started.state)
+        self._serialiser = serialiser
+        self._report = report
+        self._stop = stop
+        self.calls = CallWatcher(detail or DETAIL.get(), self._put)
+        self._queue: deque[tuple[float, Node | Record | SeenCall]] = deque()
+        """What has not been written yet, and when it happened."""
+        self._writing = asyncio.Lock()
+        self._flushing: asyncio.Task[None] | None = None
+        self._starts = 0
+        self._nodes = f"n{attempt}-" if attempt else "n"
+        self.is_resumed = attempt > 0
+        """Another process began the run."""
+        self.completed: CompletedCalls | None = None
+        """Of a run that is resumed: the model calls that are not to be repeated."""
+        self.appended = AppendedEvents(started.origin, self.calls.add_compaction)
+        self.doubts = dict(doubts or {})
+        """Calls that may have run before, and what to do about them; each counts once."""
+        self.tools = tools
+        self._failing: list[Node] = []
+        """Failed nodes whose end waits until the events before it are out."""
+        self._runs: dict[str, ObservedRun] = {}
+        """By invocation."""
+        self._loop = asyncio.get_running_loop()
+        self._has_reported = False
+        self.is_closed = False
+        self.error: Exception | None = None
+        """Why the log cannot be written any more."""
+        self.not_an_event: NotAnEvent | None = None
+        """What an agent yielded that is no event: ADK fails on it, without saying whose it is."""
+
+    @property
+    def is_inactive(self) -> bool:
+        """Return whether nothing is observed any more: the run is over, or this is another event loop.
+
+        ADK can run tools, and agents in them, in threads with their own loops; what happens there has no
+        order relative to the records of this loop.
+        """
+        return self.is_closed or asyncio.get_running_loop() is not self._loop
+
+    @property
+    def has_pending(self) -> bool:
+        """Return whether there is something to write, or writing has failed."""
+        return bool(self._queue) or self.error is not None
+
+    @property
+    def unanswered(self) -> CallNotRecorded | None:
+        """Return the call that the recording has no answer to: the run fails with it."""
+        return self.tools.unanswered if self.tools is not None else None
+
+    # ------------------------------------------------------------------ runs and their events
+
+    def enter(self, run: ObservedRun, invocation: str) -> None:
+        """Register the run of a Runner."""
+        self._runs[invocation] = run
+
+    def record_child(self, invocation: str, event: Event) -> None:
+        """Record an event of a run inside a tool; those of the run itself are yielded."""
+        run = self._runs.get(invocation)
+        if run is None or run.owner is None:
+            return
+        self.expect(event)
+        data = Raw(self._serialiser.event(event))
+        self._put(ChildEvent(call=run.owner.call, node=run.owner.id, event=data))
+        self.settle(event)
+
+    def expect(self, event: Event) -> None:
+        """Apply what a complete event says about nodes, before it is yielded."""
+        run = self._runs.get(event.invocation_id)
+        if run is None:
+            return
+        run.calls.update(call.id for call in event.get_function_calls() if call.id)
+        for response in event.get_function_responses():
+            tool = run.deferred.pop(response.id or "", None)
+            if tool is not None:
+                self.close(tool, run.session.state, "finished")
+        path, branch = event.node_info.path, event.branch or ""
+        node = run.at(path, branch) if path else run.spoken_by(event.author, branch)
+        if node is None:
+            return
+        code = event.error_code or ""
+        node.failure = safe_code(code) if code and not is_finish(code) else None
+        if event.long_running_tool_ids and node.kind != "agent":
+            node.waits = True
+
+    def fold(self, event: bytes) -> None:
+        """Apply an event's state change when the event is yielded."""
+        if _HAS_DELTA in event:
+            self._fold.change(_read_delta(event).actions.state_delta)
+
+    def settle(self, event: Event) -> None:
+        """End the nodes whose error this event was."""
+        if event.error_code and self._failing:
+            path = event.node_info.path
+            for node in [node for node in self._failing if path and node.path == path]:
+                self.close(node, node.run.session.state, "failed")
+            self.poke()
+
+    # ------------------------------------------------------------------ nodes
+
+    def begin(self, node: Node, state: Mapping[str, Any]) -> None:
+        """Queue a start. It includes what is learned about the node until it is written."""
+        self._starts += 1
+        node.id = f"{self._nodes}{self._starts}"
+        node.found = self._differ(node.run, state)
+        self._put(node)
+
+    def close(
+        self,
+        node: Node,
+        state: Mapping[str, Any],
+        status: NodeStatus | None = None,
+        *,
+        derived: bool = False,
+    ) -> None:
+        """Record an end, after the ends of all that is open inside. Repeating it changes nothing.
+
+        Without a status, the node ends as what is known of it says.
+        """
+        if not node.is_open:
+            return
+        self.calls.end_in(node, cancelled=status == "cancelled")
+        for inner in reversed(list(node.inside.values())):
+            ending = status if status == "cancelled" and inner.status == "finished" else None
+            self.close(inner, state, ending, derived=inner not in self._failing)
+        status = status or node.status
+        error = node.failure or "" if status == "failed" else ""
+        node.end(status, error)
+        if node in self._failing:
+            self._failing.remove(node)
+        changed = self._differ(node.run, state)
+        ended = NodeEnded(
+            node=node.id,
+            status=status,
+            error=error,
+            state=changed.state,
+            gone=changed.gone,
+            derived=derived,
+        )
+        self._put(ended)
+
+    def hold(self, node: Node, error: str) -> None:
+        """Note an error whose node ends once the events before it are out, or with the run."""
+        node.failure = error
+        self._failing.append(node)
+
+    def _differ(self, run: ObservedRun, state: Mapping[str, Any]) -> Difference:
+        now = state_json(state)
+        if run.owner is not None:
+            now |= {k: v for k, v in self._fold.items() if k.startswith(_ADK_KEYS) and k not in now}
+        changed = self._fold.difference(now)
+        self._fold.change(*changed)
+        return changed
+
+    # ------------------------------------------------------------------ writing
+
+    def _put(self, item: Node | Record | SeenCall) -> None:
+        self._queue.append((time.time(), item))
+
+    async def flush(self) -> None:
+        """Write the queue. It never raises: a failure is kept in `error`."""
+        if not self._queue or self.error is not None:
+            return
+        async with self._writing:
+            while self._queue and self.error is None:
+                when, item = self._queue[0]
+                record = item.started() if isinstance(item, Node) else item
+                is_late = time.time() - when > LATE
+                try:
+                    if is_late and not isinstance(record, SeenCall):
+                        await self._emit(Entry(0, when, record))
+                    else:
+                        await self._emit(record)
+                except Exception as error:  # the recorder raises it again
+                    self.error = error
+                    if not isinstance(
+                        error, Fenced
+                    ):  # the session has a new owner: do not write to it
+                        self._stop()
+                else:
+                    # Only now: if this task is cancelled, the next flush writes the record.
+                    self._queue.popleft()
+
+    def poke(self) -> None:
+        """Write the queue in the next turn of the event loop."""
+        if self._queue and (self._flushing is None or self._flushing.done()):
+            self._flushing = self._loop.create_task(self.flush())
+            self._flushing.add_done_callback(self._flushed)
+
+    def _flushed(self, task: asyncio.Task[None]) -> None:
+        """Let go of a task that is done: its context holds ADK's, and what ADK holds does not end."""
+        if self._flushing is task:
+            self._flushing = None
+
+    async def finish(self) -> None:
+        """End the nodes that failed, write what is left, and stop observing."""
+        if self.is_closed:
+            return
+        for node in list(self._failing):  # the innermost failed first
+            self.close(node, node.run.session.state, "failed")
+        self.calls.end_all()
+        self.is_closed = True
+        await self.flush()
+
+    def report(self, error: Exception) -> None:
+        """Report to the operator, once, that something could not be observed."""
+        if not self._has_reported:
+            self._has_reported = True
+            self._report(Diagnostic(kind="node not seen", cause=cause_of(error), run=self._name))

@@ -1,0 +1,400 @@
+"""Threads for synchronous tools, so that a blocking tool does not stop all other streams.
+
+    from adk_prism import tool_threads
+
+    app = App(name="support", root_agent=agent, plugins=[tool_threads(0)])
+
+google-adk calls a `def` tool, and a `def` function of a workflow, on the event loop unless its RunConfig
+has a `tool_thread_pool_config`. With one, only these functions run in threads; callbacks and `async def`
+tools stay on the loop. In a live run the same setting would also move `async def` tools to loops of their
+own, so it is not used there. An app opts out, or sets its own number, with the plugin above; an app of a
+folder that is a bare `root_agent` with a variable of its module: `tool_threads = 0`.
+
+A thread cannot be stopped: after its run was stopped, a tool's function continues until it returns.
+
+On Python 3.11 a `StopIteration` that leaves a function in a thread never reaches the caller that waits for
+it. The pool that we install where ADK looks for its own reports it as later versions do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
+from functools import partial
+from threading import Lock
+from typing import Any, TypeVar
+
+from google.adk.agents.run_config import ToolThreadPoolConfig
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.runners import Runner
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_context import ToolContext
+from msgspec import Struct
+
+from adk_prism.adk.internals.tool_threads import install_pool
+from adk_prism.errors import Diagnostic, Report, UsageError, ignore
+
+# ---------------------------------------------------------------------------
+# Which tools of a run are still running, also after the run was stopped.
+#
+# A call runs from `before_tool` to its answer or error. A thread cannot be stopped: a function that
+# runs in one continues when the call is cancelled. So the threads that a call starts are tracked too,
+# if they come from ADK's pool for tools (`adk.tool_threads`) or from the event loop's own
+# (`asyncio.to_thread`). Threads that a tool creates in another way are not seen.
+
+
+class Work:
+    """The tools of one run that are at work."""
+
+    def __init__(self, user: str = "") -> None:
+        """`user` is whose run it is."""
+        self.user = user
+        self._calls: dict[str, str] = {}
+        """Names by call."""
+        self._threads: dict[Future[Any], str] = {}
+
+    def begin(self, call: str, tool: str) -> None:
+        """Note that a tool begins to work on a call."""
+        self._calls[call] = tool
+        _TOOL.set(tool)
+
+    def end(self, call: str) -> None:
+        """Note that a call has its answer, its error, or was cancelled."""
+        self._calls.pop(call, None)
+        _TOOL.set("")
+
+    def note(self, future: Future[Any], tool: str) -> None:
+        """Note a thread until it is done."""
+        self._threads[future] = tool
+        future.add_done_callback(self._forget)
+
+    def _forget(self, future: Future[Any]) -> None:
+        # In the thread itself: for Python this is one step.
+        self._threads.pop(future, None)
+
+    def has_thread(self, tool: str) -> bool:
+        """Return whether a thread of a tool runs."""
+        return tool in list(self._threads.values())
+
+    @property
+    def tools(self) -> list[str]:
+        """The names of the tools that are at work, each once."""
+        return sorted({*self._calls.values(), *list(self._threads.values())})
+
+
+class Works(tuple[Work, ...]):
+    """The tools of some runs; empty where none of them is recorded here."""
+
+    __slots__ = ()
+
+    @property
+    def tools(self) -> list[str]:
+        """The names of those that are at work."""
+        return sorted({tool for work in self for tool in work.tools})
+
+
+WORK: ContextVar[Work | None] = ContextVar("adk_prism_work", default=None)
+"""Of the run that is being recorded: set in the task that records, and in all that it starts."""
+
+_TOOL: ContextVar[str] = ContextVar("adk_prism_tool", default="")
+"""The tool that is at work here."""
+
+
+SHARE = 3
+"""How many times the free threads one user's tools may hold: of 32 threads one user gets 24, the next six. So
+some are free for whoever comes next, although a thread cannot be taken away."""
+
+
+class NotingExecutor(ThreadPoolExecutor):
+    """Threads for an event loop; those that tools ask for are noted, and shared fairly among users.
+
+    A tool that may not have a thread yet waits with the other tools of its user; users take turns.
+    """
+
+    reserved = 1
+    """Threads that tools do not get: the server itself uses those of its event loop."""
+
+    def __init__(self, max_workers: int | None = None, thread_name_prefix: str = "") -> None:
+        # Without a number: as many as Python's own.
+        self._count = max_workers or min(32, (os.cpu_count() or 1) + 4)
+        super().__init__(self._count, thread_name_prefix)
+        self._lock = Lock()
+        self._waiting: dict[str, deque[tuple[Future[Any], Callable[[], Any]]]] = {}
+        """Calls of tools, by user, in the order in which the users are served."""
+        self._running: Counter[str] = Counter()
+
+    def submit(self, fn: Callable[..., _Result], /, *args: Any, **kwargs: Any) -> Future[_Result]:
+        """Run a function in a thread."""
+        work, tool = WORK.get(), _TOOL.get()
+        if work is None or not tool:
+            return super().submit(fn, *args, **kwargs)
+        future: Future[_Result] = Future()
+        work.note(future, tool)
+        with self._lock:
+            waiting = self._waiting.setdefault(work.user, deque())
+            waiting.append((future, partial(fn, *args, **kwargs)))
+        self._start_waiting()
+        return future
+
+    def _start_waiting(self) -> None:
+        """Give threads to tools that may have one."""
+        while (chosen := self._next()) is not None:
+            user, future, call = chosen
+            try:
+                super().submit(self._run, user, future, call)
+            except RuntimeError as error:  # The pool is shut down.
+                self._ended(user)
+                if future.set_running_or_notify_cancel():
+                    future.set_exception(error)
+
+    def _next(self) -> tuple[str, Future[Any], Callable[[], Any]] | None:
+        with self._lock:
+            free = max(1, self._count - self.reserved) - self._running.total()
+            for user, waiting in list(self._waiting.items()):
+                # The last free thread is for a user who has none.
+                if free <= 0 or self._running[user] >= max(1, SHARE * (free - 1)):
+                    continue
+                del self._waiting[user]
+                future, call = waiting.popleft()
+                if waiting:
+                    self._waiting[user] = waiting  # behind the other users
+                self._running[user] += 1
+                return user, future, call
+        return None
+
+    def _run(self, user: str, future: Future[Any], call: Callable[[], Any]) -> None:
+        try:
+            if future.set_running_or_notify_cancel():
+                try:
+                    result = call()
+                except BaseException as error:
+                    future.set_exception(error)
+                else:
+                    future.set_result(result)
+        finally:
+            self._ended(user)
+            self._start_waiting()
+
+    def _ended(self, user: str) -> None:
+        with self._lock:
+            self._running[user] -= 1
+            if not self._running[user]:
+                del self._running[user]
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Shut down; calls that wait for a thread are cancelled."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, {}
+        for calls in waiting.values():
+            for future, _ in calls:
+                future.cancel()
+        super().shutdown(wait, cancel_futures=cancel_futures)
+
+
+# ---------------------------------------------------------------------------
+
+MOST = 1024
+"""Threads: more than any process should have."""
+
+_REPORTS_STOP_ITERATION = sys.version_info >= (3, 12)
+_Result = TypeVar("_Result")
+
+
+class ToolThreads(BasePlugin):
+    """The declaration. It has no hook, so under any other server the app behaves as without it."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(name="adk_prism_tool_threads")
+        self.count = count
+
+
+def tool_threads(count: int) -> BasePlugin:
+    """Return the plugin that gives an app's synchronous tools so many threads; 0: the event loop.
+
+    Raise `ValueError` for a number out of range.
+    """
+    if not 0 <= count <= MOST:
+        raise ValueError(f"`tool_threads` must be a number from 0 to {MOST}, got {count!r}.")
+    return ToolThreads(count)
+
+
+def declared_threads(runner: Runner) -> int | None:
+    """Return the number that the Runner's app declares; None if it does not say."""
+    declared = [each for each in runner.plugin_manager.plugins if isinstance(each, ToolThreads)]
+    return declared[-1].count if declared else None
+
+
+def threads_of_module(app: str) -> list[BasePlugin]:
+    """Return the plugin for an app of a folder whose module has `tool_threads = N`."""
+    modules = (sys.modules.get(name) for name in (f"{app}.agent", app))
+    counts = [getattr(module, "tool_threads", None) for module in modules]
+    return [tool_threads(count) for count in counts if type(count) is int][:1]
+
+
+def thread_pool(count: int) -> ToolThreadPoolConfig | None:
+    """Return the setting of a run; None: its synchronous tools are called on the event loop."""
+    if not count or not (install_pool(ToolThreadPool, count) or _REPORTS_STOP_ITERATION):
+        return None
+    return ToolThreadPoolConfig(max_workers=count)
+
+
+class ToolThreadPool(NotingExecutor):
+    """A pool whose threads are tracked, and which reports a `StopIteration` as Python 3.12 does."""
+
+    reserved = 0
+
+    def __init__(self, max_workers: int) -> None:
+        super().__init__(max_workers, thread_name_prefix="adk_tool_executor")
+
+    def submit(self, fn: Callable[..., _Result], /, *args: Any, **kwargs: Any) -> Future[_Result]:
+        """Run a function in a thread."""
+
+        def call() -> _Result:
+            try:
+                return fn(*args, **kwargs)
+            except StopIteration as error:
+                raise RuntimeError("A function in a thread raised StopIteration.") from error
+
+        return super().submit(call)
+
+
+# ---------------------------------------------------------------------------
+# Time limits for tool calls: a call that takes longer fails, and the agent goes on with the error.
+#
+#     @tool_timeout(30)
+#     async def search(words: str) -> dict: ...
+#
+# The operator's limit for a tool by name (`--tool-timeout NAME=TIME`) comes first, then the tool's
+# own, then the operator's for all (`--tool-timeout TIME`). Without any, a call takes as long as it
+# takes.
+#
+# An `async def` tool is cancelled. A thread cannot be stopped: the function of a `def` tool
+# continues, its result counts for nothing, and the operator is told. A `def` tool that runs on the
+# event loop (`tool_threads(0)`) blocks the clock too: it is not limited. Nor are tools of voice
+# conversations.
+#
+# The plugin is the last of a Runner's: whoever answers for a tool, or for its error, comes before it.
+
+NAME = "adk_prism_tool_timeouts"
+CANCELLING = 1.0
+"""Seconds in which a tool that was cancelled may clean up; after that it is not waited for."""
+
+_MARK = "adk_prism_tool_timeout"
+_LIMITED = "_adk_prism_limited"
+
+Tool = TypeVar("Tool", bound=Callable[..., Any] | BaseTool)
+
+
+class ToolTimedOut(Exception):
+    """A tool did not end in time."""
+
+
+class ToolTimeouts(Struct, frozen=True):
+    """The operator's limits, in seconds; 0: none."""
+
+    seconds: float = 0.0
+    tools: Mapping[str, float] = {}
+    """Limits of single tools, by name."""
+
+    def of(self, tool: BaseTool) -> float:
+        """Return the limit of a call of a tool."""
+        return self.tools.get(tool.name) or _mark_of(tool) or self.seconds
+
+
+NO_TIMEOUTS = ToolTimeouts()
+
+
+def tool_timeout(seconds: float) -> Callable[[Tool], Tool]:
+    """Declare how long a call of this tool may take; longer, it fails. Raise `UsageError` for 0 or less."""
+    if not seconds > 0:
+        raise UsageError(f"The timeout of a tool must be above 0 seconds, got {seconds!r}.")
+
+    def mark(tool: Tool) -> Tool:
+        setattr(tool, _MARK, float(seconds))
+        return tool
+
+    return mark
+
+
+def limit_tools(runner: Runner, limits: ToolTimeouts, report: Report = ignore) -> None:
+    """Limit the tools of a Runner from now on."""
+    manager = runner.plugin_manager
+    if manager.get_plugin(NAME) is None:
+        manager.plugins.append(TimeoutPlugin(limits, report))
+
+
+class TimeoutPlugin(BasePlugin):
+    """Limits tool calls, and answers those that took too long."""
+
+    def __init__(self, limits: ToolTimeouts, report: Report) -> None:
+        super().__init__(name=NAME)
+        self._limits = limits
+        self._report = report
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> None:
+        """See that the call that follows ends in time."""
+        del tool_args, tool_context
+        # ADK calls a plugin before a tool and after it, and leaves the call itself to the tool.
+        if self._limits.of(tool) and not hasattr(tool, _LIMITED):
+            setattr(tool, _LIMITED, True)
+            tool.run_async = self._limited(tool)  # type: ignore[method-assign] # of this tool alone
+
+    async def on_tool_error_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Any
+    ) -> dict[str, Any] | None:
+        """Answer for a tool that took too long; leave every other error to ADK."""
+        del tool, tool_args, tool_context
+        return {"error": str(error)} if isinstance(error, ToolTimedOut) else None
+
+    def _limited(self, tool: BaseTool) -> Callable[..., Any]:
+        run = tool.run_async
+
+        async def run_async(*, args: dict[str, Any], tool_context: ToolContext) -> Any:
+            seconds = self._limits.of(tool)
+            call = asyncio.ensure_future(run(args=args, tool_context=tool_context))
+            try:
+                done, _ = await asyncio.wait([call], timeout=seconds)
+                if not done:
+                    call.cancel()
+                    await asyncio.wait([call], timeout=CANCELLING)
+            except asyncio.CancelledError:
+                call.cancel()
+                await asyncio.wait([call])
+                raise
+            if done:
+                return call.result()
+            call.add_done_callback(_ignore_late)
+            self._tell(tool, tool_context, seconds)
+            raise ToolTimedOut(f"The tool {tool.name} did not end within {seconds:g} seconds.")
+
+        return run_async
+
+    def _tell(self, tool: BaseTool, context: ToolContext, seconds: float) -> None:
+        work = WORK.get()
+        runs = work is not None and work.has_thread(tool.name)
+        self._report(
+            Diagnostic(
+                kind="tool timed out",
+                detail=f"{tool.name} did not end within {seconds:g} s"
+                + ("; its thread still runs, and its result will be ignored." if runs else "."),
+                app=context.session.app_name,
+            )
+        )
+
+
+def _ignore_late(call: asyncio.Future[Any]) -> None:
+    if not call.cancelled():
+        call.exception()  # Retrieved: the call has been answered.
+
+
+def _mark_of(tool: BaseTool) -> float:
+    """Return the limit that a tool, or the function that it calls, declares; 0: none."""
+    found: float = getattr(tool, _MARK, 0.0)
+    return found or getattr(getattr(tool, "func", None), _MARK, 0.0)

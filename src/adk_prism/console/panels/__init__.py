@@ -1,1 +1,0 @@
-"""Panels as rows: functions of panel data and a width."""

@@ -1,0 +1,225 @@
+"""What a feature can add to adk-prism: the one seam between the kernel and its features.
+
+A feature is a folder below `features/`, or another package. It declares an `Extension` and names it under
+the entry point group `adk_prism.extensions`; nothing else knows it. Declaring one must be cheap: every
+command loads all of them, so `serve` and the modules of commands import what they need when they are used.
+
+An extension that does not load, needs one that is missing, or claims a command, an option or a route that is
+taken is left out with one line that says why. The rest works.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from adk_prism.errors import UsageError
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+
+    from adk_prism.adk.served_app import AppElsewhere
+    from adk_prism.errors import Report
+    from adk_prism.facts.run_reader import MakeAnnotator
+    from adk_prism.log.contract import RunSummary
+    from adk_prism.log.entry import Entry, RunId
+    from adk_prism.server.context import Context
+    from adk_prism.server.settings import Settings
+    from adk_prism.server.settings.groups import FeatureSettings
+
+GROUP = "adk_prism.extensions"
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+class Command(NamedTuple):
+    """A subcommand of `adk-prism`."""
+
+    name: str
+    summary: str
+    """One line for `adk-prism --help`."""
+    module: str
+    """Has `register(parser)`, which adds arguments, and `execute(args) -> int`. Imported when it is used."""
+
+
+class RunObserver(Protocol):
+    """Sees every run that this process records, off the path of its deltas."""
+
+    def stored(self, run: RunId, entries: Sequence[Entry]) -> None:
+        """Take entries that were committed: each once, in order. Must not block or raise."""
+
+    def ended(self, run: RunId) -> None:
+        """Note that the end of a run was committed. Must not block or raise."""
+
+    def changed(self, run: RunId) -> None:
+        """Note that what is stored beside a run has changed. Must not block or raise."""
+
+
+class Observers(list[RunObserver]):
+    """The observers of one server, as one."""
+
+    def stored(self, run: RunId, entries: Sequence[Entry]) -> None:
+        """Pass entries on that were committed."""
+        for each in self:
+            each.stored(run, entries)
+
+    def ended(self, run: RunId) -> None:
+        """Tell all of them that a run has ended."""
+        for each in self:
+            each.ended(run)
+
+    def changed(self, run: RunId) -> None:
+        """Tell all of them that what is stored beside a run has changed."""
+        for each in self:
+            each.changed(run)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Served:
+    """What a feature adds to one server."""
+
+    routers: Sequence[APIRouter] = ()
+    observer: RunObserver | None = None
+    describe_run: Callable[[RunSummary], Awaitable[Mapping[str, Any]]] | None = None
+    """Returns what the feature adds to `GET /api/runs/{run}`."""
+    upload_paths: Sequence[str] = ()
+    """Paths whose request bodies may be as large as `--upload-limit`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Extension:
+    """A feature, as it declares itself."""
+
+    name: str
+    """Also its entry point, its folder, and what `--without` takes."""
+    summary: str
+    """One line for `adk-prism doctor`."""
+    requires: tuple[str, ...] = ()
+    """Features without which it cannot work."""
+    commands: tuple[Command, ...] = ()
+    serve: Callable[[Context], Served] | None = None
+    """Makes what the feature needs from the parts of a server, and registers what has to be opened and
+    closed with their lifecycle. Called once for each server."""
+    settings: Callable[[], type[FeatureSettings]] | None = None
+    """Returns the class of its settings: options of `serve`, variables, keys of `[tool.adk-prism]`."""
+    annotators: Callable[[], Sequence[MakeAnnotator]] | None = None
+    """Returns what adds annotations to the facts of runs, for protocols and views."""
+    apps: Callable[[Settings, Report], Sequence[AppElsewhere]] | None = None
+    """Returns apps that are served beside those of the folder."""
+
+
+class Extensions(NamedTuple):
+    """The extensions that are used."""
+
+    used: dict[str, Extension]
+    """By name; each after those that it requires."""
+    faults: tuple[str, ...]
+    """Why others are left out, a sentence each."""
+
+    def annotators(self) -> tuple[MakeAnnotator, ...]:
+        """Return the annotators of all of them."""
+        found = (each.annotators() for each in self.used.values() if each.annotators is not None)
+        return tuple(make for makers in found for make in makers)
+
+    def commands(self) -> dict[str, Command]:
+        """Return the commands of all of them, by name."""
+        return {each.name: each for found in self.used.values() for each in found.commands}
+
+
+@cache
+def installed() -> Extensions:
+    """Return every extension that is installed and can be used."""
+    found: dict[str, Extension] = {}
+    faults: list[str] = []
+    points = entry_points(group=GROUP)
+    for point in sorted(points, key=lambda each: (not _is_own(each), each.name)):
+        try:
+            extension = _checked(point, point.load())
+            _check_unclaimed(extension, found.values())
+            found[extension.name] = extension
+        except (Exception, SystemExit) as error:  # another package's code: the rest has to work
+            why = " ".join(str(error).split()) or type(error).__name__
+            faults.append(f"The extension {point.name!r} ({point.value}) is left out: {why}.")
+    return _ordered(found, faults)
+
+
+def chosen(without: Collection[str]) -> Extensions:
+    """Return the extensions that are used `without` some of them.
+
+    Raise `UsageError` for a name that is not installed, or that one which stays requires.
+    """
+    every = installed()
+    for name in without:
+        if name not in every.used:
+            known = ", ".join(sorted(every.used)) or "none"
+            raise UsageError(f"--without {name[:40]}: there is no such feature; known: {known}.")
+    used = {name: each for name, each in every.used.items() if name not in without}
+    for name, each in used.items():
+        for needed in each.requires:
+            if needed in without:
+                raise UsageError(
+                    f"--without {needed}: feature {name!r} needs it; add --without {name}."
+                )
+    return every._replace(used=used)
+
+
+def _is_own(point: EntryPoint) -> bool:
+    return point.value.startswith("adk_prism.features.")
+
+
+def _checked(point: EntryPoint, found: Any) -> Extension:
+    if not isinstance(found, Extension):
+        raise TypeError(f"it must name an Extension, not {type(found).__name__}")
+    if not _NAME.fullmatch(found.name):
+        raise ValueError("its `name` must be lower-case letters, digits and underscores")
+    if found.name != point.name:
+        raise ValueError(f"its `name` is {found.name!r}, but the entry point is {point.name!r}")
+    return found
+
+
+def _check_unclaimed(extension: Extension, others: Iterable[Extension]) -> None:
+    for other in others:
+        if other.name == extension.name:
+            raise ValueError("its name is taken")
+        taken = {command.name for command in other.commands}
+        for command in extension.commands:
+            if command.name in taken or command.name in KERNEL_COMMANDS:
+                owner = other.name if command.name in taken else "adk-prism itself"
+                raise ValueError(f"its command {command.name!r} belongs to {owner}")
+
+
+def _ordered(found: dict[str, Extension], faults: list[str]) -> Extensions:
+    """Order extensions by what they require; leave out those that require what is not there."""
+    used: dict[str, Extension] = {}
+    left = dict(found)
+    while left:
+        ready = [each for each in left.values() if used.keys() >= set(each.requires)]
+        if not ready:
+            break
+        for each in ready:
+            used[each.name] = left.pop(each.name)
+    for name, each in left.items():
+        missing = ", ".join(repr(needed) for needed in each.requires if needed not in used)
+        faults.append(f"The extension {name!r} is left out: it needs {missing}.")
+    return Extensions(used, tuple(faults))
+
+
+KERNEL_COMMANDS = {
+    "serve": Command("serve", "serve ADK apps in every protocol", "adk_prism.cli.serve"),
+    "run": Command("run", "run an app once and print the result", "adk_prism.cli.run"),
+    "replay": Command(
+        "replay",
+        "print a recording in any protocol, without calling a model",
+        "adk_prism.cli.replay",
+    ),
+    "laws": Command(
+        "laws",
+        "check that recordings give correct streams in every protocol (the five laws)",
+        "adk_prism.cli.laws",
+    ),
+}
+"""The commands that need no feature, by name."""

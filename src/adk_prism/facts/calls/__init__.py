@@ -1,1 +1,0 @@
-"""Calls of a run: reading them, their streamed arguments, and what is pending."""

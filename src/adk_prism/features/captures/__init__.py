@@ -1,0 +1,37 @@
+"""Runs as files: downloaded as recordings, and uploaded from wherever they were captured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adk_prism.extension import Extension, Served
+
+if TYPE_CHECKING:
+    from adk_prism.server.context import Context
+
+
+def _serve(context: Context) -> Served:
+    from adk_prism.features.captures import uploads as recordings
+    from adk_prism.features.captures.download import DownloadRoutes
+    from adk_prism.features.captures.uploads import Uploads
+    from adk_prism.features.conversations.labels import ConversationTitles
+    from adk_prism.features.model_calls import model_calls
+
+    log, chats, recording = context.log, context.chats, context.recording
+    uploads = Uploads(recording.log, recording.leases, recording.calls)
+    titles = ConversationTitles(log, chats)
+    return Served(
+        routers=[
+            DownloadRoutes(log, chats, model_calls(context), titles).router(),
+            recordings.routes(uploads, context.lifecycle, log),
+        ],
+        upload_paths=[recordings.PATH],
+    )
+
+
+EXTENSION = Extension(
+    name="captures",
+    summary="upload and download recordings",
+    requires=("conversations", "model_calls"),
+    serve=_serve,
+)

@@ -1,0 +1,242 @@
+"""Stores uploaded recordings and captures in the log, completely or not at all.
+
+The file is read twice: first to see that all of it can be read, then to store it. So a
+broken file leaves nothing, and only a batch of it is in memory. Afterwards it is a run like any other, except
+that its session is only a name: it belongs to no chat.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from tempfile import TemporaryFile
+from typing import Annotated, Any, BinaryIO
+
+from fastapi import APIRouter, Query, Request, Response
+from msgspec import structs
+from msgspec.structs import replace
+from starlette.exceptions import HTTPException
+
+from adk_prism.adk.model_calls import from_file
+from adk_prism.adk.recording_file import UNNAMED, read_run
+from adk_prism.adk.redaction import foreign_json
+from adk_prism.errors import NotFound, PrismError, SourceError, Unprocessable
+from adk_prism.facts.run_reader import CaptureEnding
+from adk_prism.features.conversations.labels import change_label, short_title
+from adk_prism.log.contract import RunLog, RunSummary
+from adk_prism.log.entry import (
+    UPLOADED,
+    Entry,
+    ModelCalled,
+    Origin,
+    RunId,
+    RunStarted,
+    pack,
+    relabelled,
+    unpack,
+)
+from adk_prism.log.hooks import bound_json
+from adk_prism.log.leases import Leases, LocalLeases
+from adk_prism.runs.model_call_writer import ModelCallWriter, append_foreign
+from adk_prism.runs.recorder import FORKED_FROM, REQUEST_DIGEST
+from adk_prism.runs.runs import new_run
+from adk_prism.server.identity.caller import Caller, Principal, caller_of
+from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.server.request_names import check_app, check_user
+from adk_prism.server.routes.runs import shown_run
+from adk_prism.server.run_streams import RUN_HEADER
+
+BATCH = 256
+"""Entries that are read and stored in one go: milliseconds, so that live runs are not held up."""
+
+_RUN = re.compile(r"[A-Za-z0-9_-]{1,100}")
+"""Ids that an upload may keep; a session's name is made of them, and has 128 characters at most."""
+
+
+class Uploads:
+    """Takes uploaded runs."""
+
+    def __init__(
+        self, log: RunLog, leases: Leases | None = None, calls: ModelCallWriter | None = None
+    ) -> None:
+        """`calls` stores the model calls of recordings that have them; without: none."""
+        self._log = log
+        self._calls = calls
+        self._leases: Leases = leases or LocalLeases()
+
+    async def store(
+        self, file: BinaryIO, named: Callable[[Origin], Origin], *, keeps_id: bool = True
+    ) -> RunSummary:
+        """Store a recording or capture. `named` returns the origin with names that may be used here.
+
+        `keeps_id`: under the recording's own run id, if that is free. Callers who may not
+        know of other users' runs must not learn whether it is free.
+        Raise `Unprocessable` for a file that cannot be read to its end, `LogError` if it cannot be
+        stored; either way nothing of it is kept.
+        """
+        head = await self._checked(file)
+        run = await self._free(head.run) if keeps_id else new_run()
+        where = named(head.origin)
+        origin = Origin(app=where.app, user=where.user, session=f"recording-{run}")
+        lease = await self._leases.begin(run)  # So that no process takes it for a lost run.
+        try:
+            await self._append(file, run, as_upload(head, run, origin))
+            await self._log.commit(run)
+        except BaseException:
+            await asyncio.shield(self._log.delete(origin))
+            raise
+        finally:
+            await self._leases.release(lease)
+        return await self._log.summary(run)
+
+    async def _checked(self, file: BinaryIO) -> RunStarted:
+        """Read the file to its end; return its first record."""
+        head: RunStarted | None = None
+        try:
+            reading = read_upload(file)
+            while batch := await _next(reading):
+                first = batch[0].record
+                head = head or (first if isinstance(first, RunStarted) else None)
+        except SourceError as error:
+            raise Unprocessable(f"{error.detail} Nothing was stored.") from None
+        assert head is not None, "a file without a first entry is refused"
+        return head
+
+    async def _free(self, wanted: str) -> RunId:
+        """Return the recording's own id, or another one if that is taken or was."""
+        if _RUN.fullmatch(wanted) is None:
+            return new_run()
+        try:
+            await self._log.summary(RunId(wanted))
+        except NotFound:
+            return RunId(wanted)
+        except PrismError:
+            pass
+        return new_run()
+
+    async def _append(self, file: BinaryIO, run: RunId, head: RunStarted) -> None:
+        reading = read_upload(file)
+        while batch := await _next(reading):
+            if batch[0].cursor == 1:
+                batch[0] = Entry(1, batch[0].time, head)
+            await append_foreign(self._log, self._calls, run, head.origin, batch)
+
+
+async def _next(reading: Iterator[Entry]) -> list[Entry]:
+    """Read some entries, in a thread: a file is decoded without a pause."""
+    return await asyncio.to_thread(lambda: list(islice(reading, BATCH)))
+
+
+def read_upload(file: BinaryIO) -> Iterator[Entry]:
+    """Yield the entries of an uploaded file, from its beginning, redacted, with an end.
+
+    Raise `SourceError` at the first value that cannot be read, naming its line.
+    """
+    file.seek(0)
+    for entry in read_run(file, end=CaptureEnding()):
+        yield cleaned(entry)
+
+
+def cleaned(entry: Entry) -> Entry:
+    """Return an entry from elsewhere without credentials. Raise `SourceError` if that cannot be told."""
+    if isinstance(entry.record, ModelCalled):
+        from_file(entry.record)  # says what is wrong with it before anything is stored
+    kind, payload = pack(entry.record)
+    try:
+        clean = foreign_json(bound_json(payload))
+    except (ValueError, RecursionError):
+        raise SourceError(
+            f"Entry {entry.cursor} may hold a credential, and cannot be read to look for it."
+        ) from None
+    return entry if clean is payload else Entry(entry.cursor, entry.time, unpack(kind, clean))
+
+
+def as_upload(head: RunStarted, run: str, origin: Origin) -> RunStarted:
+    """Return an uploaded run's first record with its names here, without its key and its place in a chat."""
+    moved = structs.replace(head, run=run, origin=origin, replaces="", restores="")
+    return relabelled(moved, REQUEST_DIGEST(""), FORKED_FROM(None), UPLOADED(True))
+
+
+# ---------------------------------------------------------------------------
+# Upload of recordings: a file of a run from anywhere becomes a run of this server.
+#
+# The body is the file as it is: a recording (`GET /api/runs/{run}/recording`), JSON lines of ADK
+# events, a body of `/run_sse`, or a JSON list or session. It is written to disk as it comes, bounded
+# by a setting of its own; only then it is read. A body of a type that a foreign web page could send
+# without asking (text, forms) is refused, as on every other route.
+
+PATH = "/api/recordings"
+TYPES = (
+    "application/jsonl",
+    "application/x-ndjson",
+    "text/event-stream",
+    "application/json",
+    "application/octet-stream",
+)
+
+
+FileName = Annotated[str, Query(max_length=1000, description="Name of the file")]
+
+
+def routes(uploads: Uploads, lifecycle: Lifecycle, log: RunLog) -> APIRouter:
+    """Return the router of recordings."""
+    router = APIRouter(tags=["runs"])
+
+    async def upload(request: Request, response: Response, name: FileName = "") -> dict[str, Any]:
+        """Take a recording or capture into the log; answer the run that it is now.
+
+        `name` is the file's, and becomes the title of its conversation.
+        """
+        lifecycle.check_open()
+        check_type(request, TYPES)
+        with TemporaryFile() as file:
+            async for chunk in request.stream():
+                file.write(chunk)
+            caller = caller_of(request)
+            summary = await uploads.store(
+                file, _naming(caller), keeps_id=not isinstance(caller, Principal)
+            )
+        if title := short_title("".join(c if c.isprintable() else " " for c in name)):
+            await change_label(log, summary.origin, title, None)
+        response.headers[RUN_HEADER] = summary.run
+        response.headers["location"] = (
+            f"{request.scope.get('root_path', '')}/api/runs/{summary.run}"
+        )
+        return shown_run(summary)
+
+    content = {kind: {"schema": {"type": "string", "format": "binary"}} for kind in TYPES}
+    body = {"requestBody": {"required": True, "content": content}}
+    router.post(PATH, status_code=201, openapi_extra=body)(upload)
+    return router
+
+
+def check_type(request: Request, types: Sequence[str]) -> None:
+    """Refuse a body of another type, such as a foreign web page could send without asking."""
+    given = request.headers.get("content-type", "")
+    if given.partition(";")[0].strip().lower() not in types:
+        known = ", ".join(types)
+        raise HTTPException(
+            415, f"The body is {ascii(given)[:60]}; expected Content-Type: one of {known}."
+        )
+
+
+def _naming(caller: Caller) -> Callable[[Origin], Origin]:
+    """Return how an upload is named: whoever is known owns what it sends, whatever the file says."""
+    if not isinstance(caller, Principal):
+        return safe_names
+    return lambda origin: replace(safe_names(origin), user=caller.user)
+
+
+def safe_names(origin: Origin) -> Origin:
+    """Return the origin's app and user, or those of a capture that says nothing, if they are no names."""
+    try:
+        app = check_app(origin.app)
+    except PrismError:
+        app = UNNAMED.app
+    try:
+        user = check_user(origin.user)
+    except PrismError:
+        user = UNNAMED.user
+    return Origin(app=app, user=user, session=origin.session)

@@ -1,0 +1,192 @@
+"""One server judged as one protocol: finds the address, tries everything, returns a report."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+from xml.etree import ElementTree
+
+from msgspec import Struct
+
+from adk_prism.errors import UsageError
+from adk_prism.features.captures.client import shown_url
+from adk_prism.features.conform import adk, ag_ui, ai_sdk, studio
+from adk_prism.features.conform.check import Check, Result, Sheet, Verdict
+from adk_prism.features.conform.exchange import (
+    CannotTry,
+    Driver,
+    Exchange,
+    Options,
+    Probe,
+    connected,
+)
+from adk_prism.features.conform.npm_client import CHECK as CLIENT
+from adk_prism.features.conform.npm_client import NpmClient, read_with
+from adk_prism.features.conform.stream_checks import read_json
+
+DRIVERS: dict[str, Driver] = {
+    each.name: each for each in (ai_sdk.DRIVER, ag_ui.DRIVER, adk.DRIVER, studio.DRIVER)
+}
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """What was found."""
+
+    url: str
+    protocol: str
+    prompts: tuple[str, ...]
+    results: tuple[Result, ...]
+
+    def count(self, verdict: Verdict) -> int:
+        """Return how many checks have a verdict."""
+        return sum(result.verdict == verdict for result in self.results)
+
+    @property
+    def conforms(self) -> bool:
+        return not self.count("failed")
+
+
+def checks_of(protocol: str) -> tuple[Check, ...]:
+    """Return the checks of a protocol."""
+    return (*DRIVERS[protocol].checks, CLIENT)
+
+
+async def judge(
+    protocol: str, options: Options, left_out: Collection[str] = (), client: NpmClient | None = None
+) -> Report:
+    """Try a server. Raise `CannotTry` if it cannot be tried, `UsageError` for an unknown check."""
+    driver = DRIVERS[protocol]
+    if urlsplit(options.url).scheme not in ("http", "https"):
+        raise UsageError("URL must begin with http:// or https://.")
+    sheet = Sheet(checks_of(protocol), left_out, _secrets(options))
+    async with connected(options.url, options.headers, options.timeout) as exchange:
+        endpoint = await _endpoint(driver, options, exchange)
+        probe = Probe(options, exchange, sheet, endpoint)
+        try:
+            await driver.run(probe)
+        except CannotTry as error:
+            if not sheet.has_results:
+                raise
+            if not sheet.has_faults:  # otherwise what is wrong has been said
+                sheet.fault("status", error.detail)
+        if client is not None:
+            await read_with(client, protocol, probe)
+    return Report(
+        url=shown_url(endpoint.partition("?")[0]),
+        protocol=protocol,
+        prompts=options.prompts,
+        results=sheet.results(),
+    )
+
+
+def _secrets(options: Options) -> list[str]:
+    """Return what a report must not show: what the user sends in headers and in the URL."""
+    values = [*options.headers.values()]
+    parts = urlsplit(options.url)
+    words = [word for value in values for word in value.split()]
+    return [each for each in (*values, *words, parts.password or "", parts.query) if len(each) > 3]
+
+
+async def _endpoint(driver: Driver, options: Options, exchange: Exchange) -> str:
+    """Return the address to try; below that of an adk-prism server, its first app's."""
+    if options.app or not driver.own_path:
+        return driver.endpoint(options.url, options.app)
+    base = options.url.partition("?")[0].rstrip("/")
+    version = await _get_json(exchange, f"{base}/version")
+    if isinstance(version, dict) and "adkPrism" in version:
+        names = await _get_json(exchange, f"{base}/list-apps")
+        if isinstance(names, list) and names and isinstance(names[0], str):
+            return driver.endpoint(options.url, names[0])
+        raise CannotTry("the server lists no apps; name one with --app, or pass --header.")
+    return driver.endpoint(options.url, "")
+
+
+async def _get_json(exchange: Exchange, url: str) -> Any:
+    answer = await exchange.send("GET", url)
+    return read_json(answer.body.decode(errors="replace")) if answer.status == 200 else None
+
+
+# ---------------------------------------------------------------------- report text
+#
+# A report as text, JSON and JUnit.
+
+_MARKS: dict[Verdict, str] = {
+    "passed": "ok",
+    "failed": "FAILED",
+    "advice": "advice",
+    "not seen": "not seen",
+    "left out": "left out",
+}
+
+
+def as_text(report: Report) -> str:
+    """Return a report for people: what is wrong in full, the rest in a line each."""
+    lines = [f"{report.url} as {report.protocol}", ""]
+    for result in report.results:
+        lines += _result_lines(result)
+    verdict = "conforms" if report.conforms else "does not conform"
+    told: tuple[Verdict, ...] = ("passed", "failed", "advice", "not seen", "left out")
+    counts = ", ".join(f"{report.count(each)} {each}" for each in told if report.count(each))
+    return "\n".join([*lines, "", f"{verdict}: {counts}", ""])
+
+
+def _result_lines(result: Result) -> Iterator[str]:
+    check = result.check
+    yield f"{_MARKS[result.verdict]:9} {check.id:20} {check.expected}"
+    for fault in result.faults:
+        yield f"          came: {fault.came}"
+        if fault.where:
+            yield f"          at:   {fault.where}"
+    if result.count > len(result.faults):
+        yield f"          and {result.count - len(result.faults)} more"
+    if result.faults:
+        yield f"          see:  {check.source}"
+
+
+def list_text(checks: tuple[Check, ...]) -> str:
+    """Return the checks of a protocol, as a table."""
+    return "".join(f"{each.id:20} {each.level:7} {each.expected}\n" for each in checks)
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """Return a report as JSON values."""
+    return {
+        "url": report.url,
+        "protocol": report.protocol,
+        "conforms": report.conforms,
+        "prompts": list(report.prompts),
+        "checks": [
+            {
+                "id": result.check.id,
+                "level": result.check.level,
+                "verdict": result.verdict,
+                "expected": result.check.expected,
+                "source": result.check.source,
+                "count": result.count,
+                "faults": [{"came": each.came, "where": each.where} for each in result.faults],
+            }
+            for result in report.results
+        ],
+    }
+
+
+def as_junit(report: Report) -> ElementTree.Element:
+    """Return a report as a JUnit suite: what was not seen is skipped, advice is output."""
+    skipped = report.count("not seen") + report.count("left out")
+    counts = {"tests": len(report.results), "failures": report.count("failed"), "skipped": skipped}
+    name = f"conform {report.protocol}"
+    words = {key: str(value) for key, value in counts.items()}
+    suite = ElementTree.Element("testsuite", {"name": name, **words})
+    for result in report.results:
+        names = {"classname": f"conform.{report.protocol}", "name": result.check.id}
+        test = ElementTree.SubElement(suite, "testcase", names)
+        said = "\n".join(line.strip() for line in _result_lines(result))
+        if result.verdict == "failed":
+            failure = ElementTree.SubElement(test, "failure", {"message": result.check.expected})
+            failure.text = said
+        elif result.verdict == "advice":
+            ElementTree.SubElement(test, "system-out").text = said
+        elif result.verdict != "passed":
+            ElementTree.SubElement(test, "skipped", {"message": result.verdict})
+    return suite

@@ -1,0 +1,186 @@
+"""`adk-prism eval`: runs an eval set with ADK's evaluators; each case is a recorded run."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from adk_prism.cli import FAILURE, USAGE, fail
+from adk_prism.cli.run import DiagnosticPrinter
+from adk_prism.cli.terminal import Row, printable, progress, write_json, write_junit, write_rows
+from adk_prism.errors import PrismError, SourceError, UsageError
+from adk_prism.features.captures.client import Client
+from adk_prism.features.captures.stored_runs import add_arguments, opened
+from adk_prism.server.settings.sources import read_settings
+
+AGAIN = 1.0
+"""Seconds after which a server is asked again how an evaluation goes."""
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("set", metavar="SET", help="file of an eval set, e.g. weather.evalset.json")
+    parser.add_argument(
+        "app",
+        metavar="APP",
+        nargs="?",
+        default="",
+        help="folder of the agent, or name of an app of --url or of an example (default: the folder of SET)",
+    )
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="criteria, as for adk eval (default: test_config.json beside SET, else those of adk eval)",
+    )
+    parser.add_argument(
+        "--case", metavar="ID", action="append", default=[], help="run only this case; repeatable"
+    )
+    parser.add_argument(
+        "--answers",
+        choices=("none", "recorded"),
+        default="none",
+        help="recorded: give approvals and results of client tools again; approved tools run",
+    )
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    parser.add_argument(
+        "--junit", metavar="FILE", help="also write the results as JUnit XML, for CI"
+    )
+    add_arguments(parser)
+    parser.epilog = "Exit codes: 0 every case passed, 1 one did not, 2 the set cannot be run."
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Run the set. Return 1 if a case did not pass."""
+    try:
+        with progress("Running the eval set…"):
+            found = asyncio.run(_evaluate(args))
+        if args.junit:
+            write_junit(Path(args.junit), found)
+    except PrismError as error:  # Not 1: that is for cases that fail.
+        return fail(error.detail, USAGE)
+    if args.json:
+        write_json(found)
+    else:
+        write_rows(_rows(found))
+    missed = [each for each in found["cases"] if each["verdict"] != "passed"]
+    return (
+        fail(f"{len(missed)} of {len(found['cases'])} cases did not pass", FAILURE) if missed else 0
+    )
+
+
+async def _evaluate(args: argparse.Namespace) -> dict[str, Any]:
+    # Importing ADK takes seconds, so arguments are parsed first.
+    from adk_prism.features.evaluation.criteria import read_eval_set
+
+    path = Path(args.set)
+    eval_set = read_eval_set(path)
+    if args.url:
+        return await _on_server(args, path, args.app or eval_set_app(eval_set))
+    return await _here(args, path, eval_set)
+
+
+async def _here(args: argparse.Namespace, path: Path, eval_set: Any) -> dict[str, Any]:
+    from adk_prism.features.evaluation import make_evaluator
+    from adk_prism.features.evaluation.criteria import config_beside, read_criteria
+    from adk_prism.features.evaluation.evaluation import Evaluation
+    from adk_prism.features.evaluation.evaluations import shown_cases
+    from adk_prism.server.app import create_app
+
+    folder, app = _place(args.app, path)
+    criteria = read_criteria(Path(args.config) if args.config else config_beside(path))
+    evaluation = Evaluation(
+        app or eval_set_app(eval_set),
+        eval_set,
+        criteria,
+        args.case,
+        answers=args.answers == "recorded",
+    )
+    given = {"insecure": True} | ({"log": args.log} if args.log else {})
+    settings = read_settings(given, os.environ, Path.cwd())
+    server = create_app(folder, settings, report=DiagnosticPrinter())
+    async with server.router.lifespan_context(server):
+        found = await make_evaluator(server.state.context).run(evaluation)
+    return {"evalSetId": evaluation.set_id, **shown_cases(found)}
+
+
+async def _on_server(args: argparse.Namespace, path: Path, app: str) -> dict[str, Any]:
+    """Let a server run the set, which is sent to it. Raise `SourceError` if it cannot."""
+    from adk_prism.features.evaluation.criteria import config_beside, id_of
+
+    config = Path(args.config) if args.config else config_beside(path)
+    body = {"set": id_of(path), "evalSet": _json(path), "cases": args.case, "answers": args.answers}
+    if config is not None:
+        body["config"] = _json(config)
+    async with opened(args) as place:
+        assert isinstance(place, Client), "--url names a server"
+        found = await place.evaluate(app, body)
+        while found["status"] == "running":
+            await asyncio.sleep(AGAIN)
+            found = await place.evaluation(app, found["id"])
+    if found["status"] == "failed":
+        raise SourceError(found["error"])
+    return found
+
+
+def _json(path: Path) -> Any:
+    try:
+        return msgspec.json.decode(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path.name} cannot be read: {error.strerror}.") from None
+    except msgspec.MsgspecError:
+        raise UsageError(f"{path.name} is not JSON.") from None
+
+
+def _place(app: str, set_file: Path) -> tuple[Path | None, str]:
+    """Return the folder of apps (None: the example apps) and the name of the app (empty: the cases say)."""
+    from adk_prism.adk.app_folder import is_agent_folder
+
+    if not app:
+        beside = set_file.resolve().parent
+        return (beside.parent, beside.name) if is_agent_folder(beside) else (None, "")
+    folder = Path(app)
+    if not folder.is_dir():
+        if "/" in app or os.sep in app:
+            raise UsageError(f"There is no folder {app[:200]!r}.")
+        return None, app
+    return folder.resolve().parent, folder.resolve().name
+
+
+def eval_set_app(eval_set: Any) -> str:
+    """Return the app that the cases of a set name. Raise `UsageError` if they name none."""
+    named = [case.session_input.app_name for case in eval_set.eval_cases if case.session_input]
+    if not named or not named[0]:
+        raise UsageError("The set does not say which app it is for; name the agent's folder.")
+    return str(named[0])
+
+
+def _rows(found: dict[str, Any]) -> Iterator[Row]:
+    for case in found["cases"]:
+        title = (
+            f"{case['verdict'].upper():<14}{printable(case['id'])}  {printable(case['text'])[:60]}"
+        )
+        yield Row(title, "good" if case["verdict"] == "passed" else "error")
+        for metric in case["metrics"]:
+            yield Row(f"  {_metric(metric)}")
+        if case.get("error"):
+            yield Row(f"  {printable(case['error'])}", "error")
+        for run in case["runs"]:
+            yield Row(f"  run {run}", "dim")
+    passed = sum(case["verdict"] == "passed" for case in found["cases"])
+    yield Row(
+        f"{found['evalSetId']}: {passed} of {len(found['cases'])} passed",
+        "strong",
+    )
+
+
+def _metric(metric: dict[str, Any]) -> str:
+    score = "–" if metric["score"] is None else f"{metric['score']:g}"
+    threshold = "" if metric["threshold"] is None else f" (at least {metric['threshold']:g})"
+    reason = f": {printable(metric['reason'])}" if metric.get("reason") else ""
+    return f"{metric['name']:<30}{score}{threshold} {metric['verdict']}{reason}"

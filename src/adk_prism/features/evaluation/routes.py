@@ -1,0 +1,262 @@
+"""Eval sets of an app: list them, add runs to them, run them, and see the results over time.
+
+For administrators where callers are known: sets are files beside the app's code, and a case names its user.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from fastapi import APIRouter, Response
+from fastapi import Path as PathParameter
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from adk_prism.adk.apps import Apps
+from adk_prism.errors import Conflict, NotFound, UsageError
+from adk_prism.features.evaluation.criteria import (
+    SUFFIX,
+    Criteria,
+    add_cases,
+    case_as_written,
+    config_beside,
+    criteria_of,
+    parse_eval_set,
+    read_criteria,
+    read_eval_set,
+)
+from adk_prism.features.evaluation.eval_cases import EvalCases
+from adk_prism.features.evaluation.evaluation import (
+    Case,
+    Evaluation,
+    StoredResult,
+    cases_of,
+    stored_results,
+)
+from adk_prism.features.evaluation.evaluations import Evaluator, shown_score
+from adk_prism.log.contract import RunLog
+from adk_prism.log.entry import RunId
+from adk_prism.server.identity.caller import Guest
+from adk_prism.server.identity.identity import Administrator, CallerOf, Run
+from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.server.limits.limit_middleware import HeavyWork
+from adk_prism.server.request_bodies import StrictRoute
+from adk_prism.server.request_names import AppName
+
+SetId = Annotated[str, PathParameter(pattern=r"^[A-Za-z0-9_]{1,100}$")]
+"""The id of a set in a path: ADK's rule for new ones, so that it is a file's name and nothing else."""
+MOST_SETS = 200
+"""Files that are listed for an app."""
+
+Json = dict[str, Any]
+
+
+class AddRun(BaseModel):
+    """A run that becomes a case."""
+
+    run: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,640}$")]
+
+
+class Evaluate(BaseModel):
+    """What is to be evaluated: a set of the app, by its name, or a set that comes with the request."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
+
+    set: Annotated[str, Field(pattern=r"^[^/\\\x00]{0,200}$")] = ""
+    eval_set: dict[str, Any] | list[Any] | None = Field(
+        default=None, description="An eval set of ADK, as in its files."
+    )
+    config: dict[str, Any] | None = Field(
+        default=None, description="Criteria, as in ADK's `test_config.json`."
+    )
+    cases: list[str] = Field(default=[], description="Ids of the cases to run; none: all.")
+    answers: Literal["none", "recorded"] = Field(
+        default="none",
+        description="`recorded`: approvals and results of client tools are given again, so that tools run.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EvalRoutes:
+    """The routes of eval sets, made of the parts that they use."""
+
+    evaluator: Evaluator
+    cases: EvalCases
+    apps: Apps
+    log: RunLog
+    lifecycle: Lifecycle
+
+    def router(self) -> APIRouter:
+        """Return the router of eval sets."""
+        router = APIRouter(
+            prefix="/api/evals",
+            route_class=StrictRoute,
+            tags=["evaluation"],
+            dependencies=[Administrator],
+        )
+        router.get("/{app_name}")(self.list_sets)
+        router.post("/{app_name}", status_code=202)(self.evaluate)
+        router.get("/{app_name}/evaluations/{evaluation}")(self.evaluation)
+        router.get("/{app_name}/results/{result}")(self.result)
+        router.post("/{app_name}/sets/{set_id}/cases")(self.add_case)
+        return router
+
+    async def list_sets(self, app_name: AppName) -> Json:
+        """Return the app's eval sets with their cases, the stored results and what is being evaluated."""
+        folder = self.evaluator.folder(app_name)
+        sets = await asyncio.to_thread(_sets, folder / app_name)
+        results = await asyncio.to_thread(stored_results, folder, app_name)
+        running = [job.shown() for job in self.evaluator.jobs(app_name)]
+        return {
+            "sets": sets,
+            "results": [_summary(each) for each in results],
+            "evaluations": running,
+        }
+
+    async def evaluate(self, app_name: AppName, asked: Evaluate) -> Json:
+        """Begin to evaluate a set of the app, or one that is sent; `evaluations/{id}` tells how it goes."""
+        self.lifecycle.check_open()
+        folder = self.evaluator.folder(app_name) / app_name
+        evaluation = await asyncio.to_thread(_evaluation, app_name, folder, asked)
+        await self.apps.open(app_name)
+        return self.evaluator.start(evaluation).shown()
+
+    async def evaluation(self, app_name: AppName, evaluation: str) -> Json:
+        """Return how an evaluation goes: the runs of its cases, and at its end the scores."""
+        self.apps.check(app_name)
+        return self.evaluator.job(app_name, evaluation).shown()
+
+    async def result(self, app_name: AppName, result: str) -> Json:
+        """Return a stored result, with the runs of its cases as far as the log has them."""
+        folder = self.evaluator.folder(app_name)
+        stored = await asyncio.to_thread(stored_results, folder, app_name)
+        found = next((each for each in stored if each.id == result), None)
+        if found is None:
+            raise NotFound("There is no such result.")
+        known = await asyncio.to_thread(_cases, folder / app_name, found.eval_set_id)
+        shown = []
+        for score in found.cases:
+            runs = await self.log.list(app=app_name, user=score.user, session=score.session)
+            case = known.get(score.id)
+            about = {
+                "text": case.text if case is not None else "",
+                "runs": [each.run for each in runs],
+                "expectedRun": (case.expected_run or None) if case is not None else None,
+            }
+            shown.append(shown_score(score) | about)
+        return _summary(found) | {"cases": shown}
+
+    async def add_case(self, app_name: AppName, set_id: SetId, asked: AddRun) -> Json:
+        """Add the conversation up to a run to a set; begin the set if there is none."""
+        folder = self.evaluator.folder(app_name) / app_name
+        run = RunId(asked.run)
+        if (await self.log.summary(run)).origin.app != app_name:
+            raise Conflict("The run is of another app.")
+        case = await self.cases.of(run)
+
+        def add() -> list[str]:
+            folder.mkdir(parents=True, exist_ok=True)
+            written = [case_as_written(case)]
+            return add_cases(folder / f"{set_id}{SUFFIX}", written, set_id, now=time.time())
+
+        added = await asyncio.to_thread(add)
+        return {"evalSetId": set_id, "case": case["evalId"], "added": bool(added)}
+
+
+def _sets(folder: Path) -> list[Json]:
+    """Return the sets of an app, also those that cannot be read, with the reason."""
+    found = []
+    for path in sorted(folder.glob(f"*{SUFFIX}"))[:MOST_SETS]:
+        shown: Json = {"id": path.name.removesuffix(SUFFIX), "cases": []}
+        try:
+            cases = cases_of(read_eval_set(path))
+            shown["cases"] = [
+                {
+                    "id": case.id,
+                    "text": case.text[:200],
+                    "messages": case.messages,
+                    "expectedRun": case.expected_run or None,
+                }
+                for case in cases
+            ]
+        except UsageError as error:
+            shown["problem"] = error.detail
+        found.append(shown)
+    return found
+
+
+def _cases(folder: Path, set_id: str) -> dict[str, Case]:
+    """Return the cases of a set, if it is still there."""
+    for path in sorted(folder.glob(f"*{SUFFIX}"))[:MOST_SETS]:
+        try:
+            found = read_eval_set(path)
+        except UsageError:
+            continue
+        if found.eval_set_id == set_id:
+            return {case.id: case for case in cases_of(found)}
+    return {}
+
+
+def _evaluation(app: str, folder: Path, asked: Evaluate) -> Evaluation:
+    """Read what is asked for; in a thread, since ADK's evaluators take seconds to import."""
+    path = folder / f"{asked.set}{SUFFIX}"
+    if asked.eval_set is not None:
+        content = msgspec.json.encode(asked.eval_set)
+        eval_set = parse_eval_set(content, asked.set or "sent", "The eval set")
+    elif asked.set and path.is_file():
+        eval_set = read_eval_set(path)
+    else:
+        raise NotFound(f"The app has no eval set {asked.set[:60]!r}.")
+    if asked.eval_set is not None or asked.config is not None:
+        criteria = _sent_criteria(asked)
+    else:
+        criteria = read_criteria(config_beside(path))
+    answers = asked.answers == "recorded"
+    return Evaluation(app, eval_set, criteria, asked.cases, answers=answers)
+
+
+def _sent_criteria(asked: Evaluate) -> Criteria:
+    if asked.config is None:
+        return criteria_of(None)
+    if {"custom_metrics", "customMetrics"} & asked.config.keys():
+        raise UsageError("A request cannot bring metrics of its own: they are code. Use a file.")
+    return criteria_of(msgspec.json.encode(asked.config))
+
+
+def _summary(result: StoredResult) -> Json:
+    return {
+        "id": result.id,
+        "evalSetId": result.eval_set_id,
+        "time": result.time,
+        "passed": sum(case.verdict == "passed" for case in result.cases),
+        "count": len(result.cases),
+    }
+
+
+# ---------------------------------------------------------------------------
+# `GET /api/runs/{run}/evalcase`: a run, with the conversation before it, as an eval case of ADK.
+
+
+def routes(log: RunLog, cases: EvalCases, heavy: HeavyWork) -> APIRouter:
+    """Return the router of eval cases."""
+    router = APIRouter(prefix="/api/runs", tags=["runs"])
+
+    @router.get("/{run}/evalcase", response_class=Response)
+    async def evalcase(caller: CallerOf, run: Run) -> Response:
+        """Return the conversation up to this run as `EvalCase` of ADK, without messages that were replaced.
+
+        A run that failed, waits, or has not ended is refused: it has no answer to expect.
+        """
+        if isinstance(caller, Guest):
+            raise NotFound("A share link shows one run, not its conversation.")
+        async with heavy.slot(caller, (await log.summary(run)).bytes):
+            case = await cases.of(run)
+            body = await asyncio.to_thread(msgspec.json.encode, case)
+        return Response(body, media_type="application/json")
+
+    return router

@@ -1,0 +1,426 @@
+"""A conversation that continues elsewhere from a cursor: a new session, its history, and a run.
+
+The original is only read. The fork is built under its own name, step by step, and taken away again if a
+step fails, so that no half fork remains. How it continues:
+- *turn*: with a new message. What the cut run had not finished is there as a turn that was stopped;
+- *resume*: without one, the cut run itself continues. Its log begins with what had happened, and its
+  invocation is resumed by ADK's means;
+- *again*: nothing of the run had happened, so it is started again with the same message or answers;
+- *nothing*: nothing was left to do. The run is a state-only update, and no model is called.
+
+A history that this server did not see happen (`labels.is_untrusted`), or that has such a part, is never
+resumed or started again: without a message there is nothing left to do. What it asked is asked no more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Literal
+from uuid import uuid4
+
+import msgspec
+from msgspec import Raw, Struct, structs
+
+from adk_prism.adk.apps import Apps
+from adk_prism.adk.redaction import serialise, state_json
+from adk_prism.adk.request import (
+    REPEATS,
+    EventSource,
+    RunRequest,
+    Variant,
+    checked_message,
+    read_content,
+)
+from adk_prism.adk.resuming import answers_of, rebuild
+from adk_prism.adk.session_changes import (
+    ArtifactCopies,
+    Cuttings,
+    Past,
+    cut_session,
+    without_state,
+)
+from adk_prism.adk.session_runs import restored
+from adk_prism.commands import ChangeState, RunAgent, Submit
+from adk_prism.errors import Conflict, Report, Unprocessable
+from adk_prism.facts.state import read_object, read_stored
+from adk_prism.features.forks.history import ForkHistories, ForkHistory, ForkTarget, as_copy
+from adk_prism.log.contract import RunLog, SideValue
+from adk_prism.log.entry import (
+    DERIVED,
+    RESPONSES,
+    AgentEvent,
+    Entry,
+    NodeEnded,
+    Origin,
+    Record,
+    RunId,
+    is_absent,
+    relabelled,
+)
+from adk_prism.runs.conversations import Conversations, Start
+from adk_prism.runs.recorder import REQUEST_DIGEST, ContinuedSource, ForkPoint, PreparedSource
+from adk_prism.runs.runs import Runs, new_run
+from adk_prism.runs.session_locks import SessionLocks
+from adk_prism.runs.truncated_run import HowToContinue
+
+# ---------------------------------------------------------------------------
+# The forks of a conversation, as notes on its session: a fork names its origin, and this is the way back.
+
+KIND = "fork"
+MOST_FORKS = 32
+"""Forks that a conversation lists, the newest ones: a session has room for some notes of all kinds."""
+
+
+class ForkLink(Struct, frozen=True):
+    """A fork of a conversation, and where it begins."""
+
+    app: str
+    session: str
+    run: str
+    at: int
+
+
+async def link_fork(log: RunLog, origin: Origin, fork: Origin, at: int, run: str) -> None:
+    """Let a conversation know of a fork at a cursor of a run; the oldest that it knows of makes room."""
+    known = [note for note in (await log.side.list([origin])).get(origin, ()) if note.space == KIND]
+    for note in sorted(known, key=lambda each: each.time)[: len(known) + 1 - MOST_FORKS]:
+        await log.side.delete(origin, KIND, note.key)
+    link = ForkLink(fork.app, fork.session, run, at)
+    with suppress(Conflict):  # No room for one more note: the fork names its origin all the same.
+        await log.side.put(origin, KIND, fork.session, msgspec.json.encode(link))
+
+
+def read_links(notes: Sequence[SideValue]) -> list[ForkLink]:
+    """Return the forks that notes of a session name, oldest first; without those that cannot be read."""
+    links: list[ForkLink] = []
+    for note in sorted((note for note in notes if note.space == KIND), key=lambda note: note.time):
+        with suppress(
+            msgspec.MsgspecError
+        ):  # Redacted, or of another version: the list goes on without.
+            links.append(msgspec.json.decode(note.value, type=ForkLink))
+    return links
+
+
+# ---------------------------------------------------------------------------
+
+_SHARED = ("user:", "app:")
+
+
+class ForkRequest(Struct, frozen=True, kw_only=True):
+    """What a client wants."""
+
+    run: RunId
+    at: int
+    message: Raw
+    """Empty: none."""
+    state_delta: Mapping[str, Any] = {}
+    remove_state: Collection[str] = ()
+    """Keys of the session's state that the fork does not have."""
+    session: str = ""
+    """Empty: one is drawn."""
+    app: str = ""
+    """The app that continues an uploaded run; empty: the one that it names."""
+    streaming: bool = True
+    variant: Variant | None = None
+    """The app as it is run, where that is not as it is served."""
+
+
+class Forked(Struct, frozen=True, kw_only=True):
+    """What became of it."""
+
+    run: RunId
+    origin: Origin
+    goes_on: Literal["turn", "resume", "again", "nothing"]
+    differing: Sequence[str]
+    """Keys of the user's and the app's state that have another value today."""
+    missing: Sequence[str]
+    """Artifacts that the history mentions, and that cannot be found any more."""
+    withheld: Sequence[str]
+    """Keys of the session's state that the history is not trusted to set."""
+
+
+class _Fork(Struct, frozen=True):
+    """A fork on its way."""
+
+    history: ForkHistory
+    start: Start
+    run: RunId
+    wanted: ForkRequest
+    target: ForkTarget
+
+    @property
+    def goes_on(self) -> Literal["turn"] | HowToContinue:
+        return self.history.cut.further if is_absent(self.wanted.message) else "turn"
+
+
+class Forks:
+    """Makes forks."""
+
+    def __init__(
+        self,
+        log: RunLog,
+        apps: Apps,
+        runs: Runs,
+        locks: SessionLocks,
+        histories: ForkHistories,
+        conversations: Conversations,
+        report: Report,
+    ) -> None:
+        self._log = log
+        self._apps = apps
+        self._runs = runs
+        self._locks = locks
+        self._histories = histories
+        self._conversations = conversations
+        self._report = report
+
+    async def fork(self, wanted: ForkRequest, run: RunId | None = None, digest: str = "") -> Forked:
+        """Make a fork and start its run.
+
+        Raise `NotFound` for a run or an app that is not there, `Gone`, `BadPosition` for the cursor,
+        `Conflict` for a session that already exists or an app that cannot continue without a message.
+        """
+        speaks = not is_absent(wanted.message)
+        if speaks:
+            checked_message(read_content(wanted.message))
+        origin = (await self._log.summary(wanted.run)).origin
+        app = await self._apps.open(wanted.app or origin.app)
+        app.check("fork")
+        history = await self._histories.of(
+            wanted.run, wanted.at, wanted.app, new_turn=speaks, as_text=app.plants_text
+        )
+        fork = self._planned(wanted, history, run or new_run(), digest)
+        if wanted.variant is not None and fork.goes_on != "again":
+            raise Unprocessable(
+                "This run follows messages that were recorded elsewhere, so that it cannot be run again."
+            )
+        target = fork.start.origin
+        if wanted.session:
+            await self._check_free(target)
+        async with self._locks.held(target):
+            missing = await self._build(fork)
+        try:
+            differing = await self._differing(history, target)
+            await self._begin(fork)
+        except Exception:
+            await self._discard(target)
+            raise
+        if wanted.variant is None:  # A run that is run again is no fork of somebody's.
+            await link_fork(self._log, origin, target, wanted.at, wanted.run)
+        return Forked(
+            run=fork.run,
+            origin=target,
+            goes_on=fork.goes_on,
+            differing=differing,
+            missing=missing,
+            withheld=history.withheld,
+        )
+
+    def _planned(self, wanted: ForkRequest, history: ForkHistory, run: RunId, digest: str) -> _Fork:
+        target = structs.replace(history.origin, session=wanted.session or str(uuid4()))
+        point = ForkPoint(
+            run=wanted.run,
+            at=wanted.at,
+            session=history.origin.session,
+            rerun=wanted.variant is not None,
+        )
+        start = Start(
+            origin=target,
+            forked_from=point,
+            policy="wait",
+            run=run,
+            digest=digest,
+            streaming=wanted.streaming,
+            state_delta=wanted.state_delta,
+            variant=wanted.variant,
+        )
+        fork = _Fork(history, start, run, wanted, ForkTarget(target, {}, point))
+        is_same_run = fork.goes_on in ("resume", "again")
+        ids = history.new_ids(run if is_same_run else None)
+        return structs.replace(fork, target=ForkTarget(target, ids, point))
+
+    async def _check_free(self, target: Origin) -> None:
+        """Raise `Conflict` for a session that is there, or of which the log still has runs."""
+        runs = await self._log.list(app=target.app, user=target.user, session=target.session)
+        if runs or await self._apps.sessions(target.app).exists(target):
+            raise Conflict(f"The session {target.session[:60]!r} already exists.")
+
+    async def _differing(self, history: ForkHistory, target: Origin) -> list[str]:
+        """Return the shared keys whose value is not what it was at the cursor."""
+        recorded = history.recorded if history.untrusted else history.cut.state()
+        now = state_json(await self._apps.sessions(target.app).state(target))
+        known = recorded.keys() if DERIVED.read(history.cut.head) else recorded.keys() | now.keys()
+        return sorted(
+            key
+            for key in known
+            if key.startswith(_SHARED) and _value(recorded.get(key)) != _value(now.get(key))
+        )
+
+    # -------------------------------------------------------------- building
+
+    async def _build(self, fork: _Fork) -> list[str]:
+        """Make the session with its artifacts and its runs; return which artifacts are missing."""
+        target = fork.start.origin
+        app = self._apps.app(target.app)
+        said = fork.goes_on != "again"
+        past = await self._histories.past(fork.history, said=said)
+        cuttings = await self._cuttings(fork.history, past, said)
+        events = without_state(cuttings.events, fork.wanted.remove_state)
+        await app.plant(target, events, resumes=fork.goes_on == "resume")
+        try:
+            artifacts = self._artifacts(fork)
+            missing = await artifacts.copy(cuttings, past.until) if artifacts is not None else []
+            ends = fork.goes_on in ("turn", "nothing")
+            await self._histories.copy(fork.history, fork.target, with_cut=ends)
+        except BaseException:
+            await self._discard(target)
+            raise
+        return missing
+
+    async def _cuttings(self, history: ForkHistory, past: Past, said: bool) -> Cuttings:
+        """Return the history: from the session if it is there, else from the log."""
+        sessions = self._apps.sessions(history.origin.app)
+        if not history.untrusted and await sessions.exists(history.origin):
+            found = cut_session(await sessions.get(history.origin), past)
+            if found is not None:
+                return found
+        rebuilt = rebuild(await self._histories.chapters(history, said=said))
+        if history.untrusted:
+            return structs.replace(rebuilt, events=restored(rebuilt.events))
+        return rebuilt
+
+    def _artifacts(self, fork: _Fork) -> ArtifactCopies | None:
+        target = fork.start.origin
+        service = self._apps.artifact_service(target.app)
+        if service is None:
+            return None
+        source = None if fork.history.is_upload else fork.history.origin
+        return ArtifactCopies(service, source, target)
+
+    async def _discard(self, target: Origin) -> None:
+        """Take a fork away that did not come to be: each part, whatever becomes of the others."""
+        service = self._apps.artifact_service(target.app)
+        try:
+            await self._apps.sessions(target.app).delete(target)
+        finally:
+            try:
+                await self._log.delete(target)
+            finally:
+                if service is not None:
+                    await ArtifactCopies(service, None, target).discard()
+
+    # -------------------------------------------------------------- going on
+
+    async def _begin(self, fork: _Fork) -> None:
+        head = fork.history.cut.head
+        match fork.goes_on:
+            case "turn":
+                await self._conversations.perform(fork.start, RunAgent(content=fork.wanted.message))
+            case "nothing":
+                await self._conversations.perform(fork.start, ChangeState())
+            case "resume":
+                await self._resume(fork)
+            case "again" if head.continues is not None:
+                await self._answer_again(fork)
+            case "again":
+                await self._say_again(fork)
+
+    async def _say_again(self, fork: _Fork) -> None:
+        head = fork.history.cut.head
+        if is_absent(head.message):
+            raise Unprocessable("There is no message yet at this cursor; send `newMessage`.")
+        message = Submit(
+            message_id=head.message_id,
+            content=head.message,
+            text=_text(head.message),
+            responses={
+                name: given.response
+                for name, given in RESPONSES.read(head).items()
+                if not given.typed and not is_absent(given.response)
+            },
+            confirmed=[
+                d for each in RESPONSES.read(head).values() if (d := each.decision) is not None
+            ],
+        )
+        start = structs.replace(fork.start, client_tools=head.client_tools)
+        await self._conversations.perform(start, message)
+
+    async def _answer_again(self, fork: _Fork) -> None:
+        head = as_copy(fork.history.cut.head, fork.target)
+        results, decisions = answers_of(head.continues) if head.continues is not None else ([], [])
+        request = RunRequest(
+            run=fork.run,
+            origin=fork.start.origin,
+            continues=head.continues,
+            answers=results,
+            decisions=decisions,
+            streaming=fork.start.streaming,
+            state_delta=fork.start.state_delta,
+        )
+
+        def make(_: RunId) -> EventSource:
+            source = self._conversations.source(request)
+            start = fork.start
+            return PreparedSource(source, digest=start.digest, forked_from=start.forked_from)
+
+        await self._runs.start(fork.start.origin, "wait", make, fork.run)
+
+    async def _resume(self, fork: _Fork) -> None:
+        target = fork.start.origin
+        past: list[Record | Entry] = [*self._past(fork), *await self._state_change(fork)]
+        request = RunRequest(
+            run=fork.run,
+            origin=target,
+            invocation=fork.history.cut.invocation,
+            streaming=fork.start.streaming,
+        )
+
+        def make(_: RunId) -> EventSource:
+            return ContinuedSource(self._conversations.source(request), past)
+
+        await self._runs.start(target, "wait", make, fork.run)
+
+    def _past(self, fork: _Fork) -> list[Entry]:
+        """Return the beginning of the cut run as that of the new one."""
+        target = fork.start.origin
+        first, *rest = fork.history.cut.continued(time.time())
+        copy = as_copy(fork.history.cut.head, fork.target)
+        # It goes on with the app as it is served, so it repeats no run.
+        head = relabelled(
+            structs.replace(copy, agents=self._apps.agents(target.app)),
+            REQUEST_DIGEST(fork.start.digest),
+            REPEATS(None),
+        )
+        return [Entry(1, first.time, head), *_without(rest, fork.wanted.remove_state)]
+
+    async def _state_change(self, fork: _Fork) -> list[AgentEvent]:
+        """Change the state between past and future: an event of the session, and of the run."""
+        delta = fork.start.state_delta
+        if not delta:
+            return []
+        sessions = self._apps.sessions(fork.start.origin.app)
+        event = await sessions.append_state(fork.start.origin, delta)
+        return [AgentEvent(serialise(event, self._report))]
+
+
+def _without(past: Sequence[Entry], keys: Collection[str]) -> list[Entry]:
+    """Return a past at whose end the state has not these keys: its last node took them along."""
+    ends = [i for i, entry in enumerate(past) if isinstance(entry.record, NodeEnded)]
+    entries = list(past)
+    if keys and ends:
+        entry = entries[ends[-1]]
+        assert isinstance(entry.record, NodeEnded)
+        gone = sorted({*entry.record.gone, *keys})
+        entries[ends[-1]] = structs.replace(entry, record=structs.replace(entry.record, gone=gone))
+    return entries
+
+
+def _value(raw: Raw | None) -> Any:
+    return None if raw is None else read_stored(raw)
+
+
+def _text(message: Raw) -> str:
+    parts = read_object(message).get("parts") or []
+    return "".join(part.get("text") or "" for part in parts)

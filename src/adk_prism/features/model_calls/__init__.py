@@ -1,0 +1,33 @@
+"""What was sent to models and what they answered, with tokens, times and prices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adk_prism.extension import Extension, Served
+
+if TYPE_CHECKING:
+    from adk_prism.features.model_calls.calls import ModelCalls
+    from adk_prism.server.context import Context
+
+
+def _serve(context: Context) -> Served:
+    from adk_prism.features.model_calls import routes
+
+    calls = model_calls(context)
+    return Served(routers=[routes.routes(calls, context.log)], describe_run=calls.usage)
+
+
+def model_calls(context: Context) -> ModelCalls:
+    """Return what reads the model calls of a server's runs, with the prices of its settings."""
+    from adk_prism.features.model_calls.calls import ModelCalls
+    from adk_prism.server.data_folder import prices_of
+
+    return ModelCalls(context.log, prices_of(context.settings))
+
+
+EXTENSION = Extension(
+    name="model_calls",
+    summary="requests, responses, tokens and cost of model calls",
+    serve=_serve,
+)

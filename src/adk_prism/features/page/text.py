@@ -1,0 +1,314 @@
+"""The panels of a recording as rows for a person.
+
+`adk-prism view` prints them all; the console shows those of a session, and writes calls the same way.
+Timeline, proof and research plan have modules of their own. JSON has everything, so long values
+are shortened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from adk_prism.cli.terminal import Row, Style, counted, one_line, seconds, short_json, wrapped
+from adk_prism.features.grounding import text as grounding
+from adk_prism.features.proof import text as proof
+
+_CALLS: dict[str, tuple[str, Style]] = {
+    "answered": ("← ", "dim"),
+    "failed": ("✗ failed: ", "error"),
+    "denied": ("✗ denied: ", "error"),
+    "abandoned": ("✗ stopped before it returned", "error"),
+    "awaiting approval": ("? needs approval ", "ask"),
+}
+"""What stands below a call, by its status; any other is not over yet."""
+_STATES: dict[str, Style] = {"failed": "error", "waiting": "ask", "finished": "good"}
+
+_TITLES = {
+    "conversation": "Conversation",
+    "timeline": "Timeline",
+    "state": "State",
+    "graph": "Graph",
+    "proof": "Confidence and sources",
+    "grounding": "Research plan",
+    "artifacts": "Artifacts",
+    "nodes": "Agents and tools",
+}
+
+
+def recording_rows(view: Mapping[str, Any], width: int) -> list[Row]:
+    """Return the run in one line, and each panel that the view has, under its title."""
+    shown = [*wrapped(_heading(view), width, "strong")]
+    for name, panel in _PANELS.items():
+        if name in view:
+            shown += [Row(""), Row(_TITLES[name], "title"), *panel(view[name], width)]
+    return shown
+
+
+def _heading(view: Mapping[str, Any]) -> str:
+    return (
+        f"Run {view.get('run', '')} of {view.get('app', '')}: {view['outcome'] or 'running'},"
+        f" event {view['at']} of {view['last']}"
+    )
+
+
+def _conversation(items: Sequence[Mapping[str, Any]], width: int) -> Iterator[Row]:
+    for item in items:
+        inside = "  " if "within" in item else ""
+        for row in _said(item, width - len(inside)):
+            yield Row(inside + row.text, row.style)
+
+
+def _said(item: Mapping[str, Any], width: int) -> Iterator[Row]:
+    kind = item["kind"]
+    if kind == "call":
+        yield from _call(item, width)
+    elif kind in ("user", "text", "reasoning", "transcript"):
+        style: Style = "user" if kind == "user" else "dim" if kind == "reasoning" else ""
+        name = item["speaker"]
+        speaker = f"{name} (thinking)" if kind == "reasoning" else name
+        for index, line in enumerate(item["text"].splitlines() or [""]):
+            yield from wrapped(f"{speaker}: {line}" if not index else f"  {line}", width, style)
+    elif kind != "end":
+        about = {key: value for key, value in item.items() if key not in ("kind", "since", "node")}
+        yield from wrapped(f"· {kind}: {short_json(about)}", width, "dim")
+
+
+def call_rows(name: str, given: str, status: str, result: str) -> Iterator[Row]:
+    """Yield a call with its arguments, and below it how far it is; `given` and `result` are short texts."""
+    yield Row(f"→ {one_line(name)} {given}".rstrip(), "dim")
+    mark, style = _CALLS.get(status, (f"… {status}", "dim"))
+    result = one_line(result)
+    yield Row(f"  {mark}{result}" if result else f"  {mark.rstrip(': ')}", style)
+
+
+def _call(item: Mapping[str, Any], width: int) -> Iterator[Row]:
+    given = short_json(item["input"]) if item.get("input") is not None else ""
+    result = item.get("error") or item.get("reason") or ""
+    if "output" in item:
+        result = short_json(item["output"])
+    for row in call_rows(item["name"], given, item["status"], result):
+        yield from wrapped(row.text, width, row.style, 4)
+
+
+def state_rows(view: Mapping[str, Any] | None, width: int) -> list[Row]:
+    """Return every key; keys that the last run changed have a `Δ` and their previous value."""
+    changes = {change.key: change for change in view["sinceStart"]} if view else {}
+    if not view or not (changes or any(view["snapshot"].values())):
+        return [Row("The session's state is empty.", "dim")]
+    shown: list[Row] = []
+    for scope, values in view["snapshot"].items():
+        if values:
+            shown.append(Row(f"{scope} ({len(values)})", "title"))
+        for key, value in values.items():
+            line = f"{key} = {short_json(value)}  by {view['writers'].get(key, '?')}"
+            shown += _key_rows(line, changes.get(key), width)
+    for change in changes.values():
+        if change.kind == "removed":
+            line = f"{change.key} removed, was {short_json(change.before)}"
+            shown += wrapped(f"Δ {line}", width, "dim", 4)
+    return shown
+
+
+def _key_rows(line: str, change: Any, width: int) -> Iterator[Row]:
+    if change is None:
+        yield from wrapped(f"- {line}", width, hang=4)
+        return
+    yield from wrapped(f"Δ {line}", width, "changed", 4)
+    if change.kind == "changed":
+        yield from wrapped(f"was {short_json(change.before)}", width, "dim", 4)
+
+
+def _state(view: Mapping[str, Any], width: int) -> Iterator[Row]:
+    yield from state_rows(view, width)
+    if "difference" in view:
+        yield Row(f"Changes since event {view['from']}", "title")
+        for change in view["difference"]:
+            both = f"{short_json(change.before)} → {short_json(change.after)}"
+            yield from wrapped(f"{change.kind} {change.key}: {both}", width, "changed", 4)
+    if "history" in view:
+        yield Row(f"Writes to {view['key']}", "title")
+        for write in view["history"]:
+            value = "removed" if "removed" in write else short_json(write["value"])
+            text = f"event {write['cursor']}, {write['writer']}: {value}"
+            yield from wrapped(text, width)
+
+
+def _graph(view: Mapping[str, Any], width: int) -> Iterator[Row]:
+    for node in view["nodes"]:
+        text = f"{one_line(node['id'], 60)} ({node['kind']}): {_ran(node)}, {node['status']}"
+        yield from wrapped(text, width, "error" if node["failures"] else "")
+    for edge in view["edges"]:
+        keys = f": {', '.join(edge['keys'])}" if edge["keys"] else ""
+        text = f"{edge['from']} → {edge['to']} ({edge['kind']}, {edge['count']}×){keys}"
+        yield from wrapped(text, width, "dim", 4)
+
+
+def _ran(node: Mapping[str, Any]) -> str:
+    runs, took = counted(node["runs"], "run"), seconds(node["duration"])
+    if not node["failures"]:
+        return f"{runs}, {took}"
+    failures = counted(node["failures"], "failure")
+    return f"{runs}, {failures}, {took}"
+
+
+def _artifacts(items: Sequence[Mapping[str, Any]], width: int) -> Iterator[Row]:
+    if not items:
+        yield Row("No artifact was saved.", "dim")
+    for item in items:
+        for saved in item["versions"]:
+            text = (
+                f"{item['name']}, version {saved['version']}, saved by {saved['author']} at"
+                f" event {saved['since']}"
+            )
+            yield from wrapped(text, width)
+
+
+def _nodes(items: Sequence[Mapping[str, Any]], width: int) -> Iterator[Row]:
+    for item in items:
+        title = f"{item['name']} ({item['kind']}): {item['status']}, {seconds(item['duration'])}"
+        yield from wrapped(title, width, _STATES.get(item["status"], "strong"))
+        for given in item["received"]:
+            value = short_json(given["value"])
+            text = f"from {given['from']}: {value}"
+            yield from wrapped(f"  {text}", width, "dim", 4)
+        for said in item["said"]:
+            for row in _said(said, width - 2):
+                yield Row(f"  {row.text}", row.style)
+        for output in item["outputs"]:
+            yield from wrapped(f"  output: {short_json(output)}", width, "", 4)
+        if item["changes"]:
+            yield Row(f"  {counted(len(item['changes']), 'state change')}", "changed")
+
+
+# ---------------------------------------------------------------------------
+# When things ran: a strip of one row, and a waterfall with a row for each node, below that of its parent.
+#
+# A tool that only runs an agent has no row of its own: it is that agent. In the strip a column is a
+# slice of the run's time, and its sign is the most important thing in it: `█` a tool, `▬` an agent or
+# a step, `?` a wait for a person, `·` idle time, `✗` a failure.
+
+MOST_ROWS = 200
+"""Most nodes in the waterfall."""
+_STATUS: dict[str, tuple[str, Style]] = {
+    "running": ("…", "strong"),
+    "finished": ("✓", ""),
+    "failed": ("✗", "error"),
+    "cancelled": ("■", "dim"),
+    "incomplete": ("■", "dim"),
+    "waiting": ("?", "ask"),
+}
+_RANK = "·▬█?✗"
+"""Signs by priority in a column, the strongest last."""
+
+
+def strip(view: Mapping[str, Any] | None, width: int) -> Row:
+    """Return the run as one row of a width."""
+    if not view or not view["nodes"]:
+        return Row("No run yet", "dim")
+    total = max(view["now"], 0.001)
+    summary = f" {seconds(view['now'])}, {counted(len(_tree(view['nodes'])), 'node')}"
+    summary += f", {counted(len(view['waits']), 'wait')}" if view["waits"] else ""
+    failures = len(view.get("failures", ()))
+    summary += f", {counted(failures, 'failure')}" if failures else ""
+    room = max(width - len(summary), 10)
+    return Row("".join(_columns(view, total, room)) + summary)
+
+
+def _columns(view: Mapping[str, Any], total: float, room: int) -> list[str]:
+    columns = ["·"] * room
+    for sign, start, end in _stretches(view, total):
+        first = min(int(start / total * room), room - 1)
+        last = min(max(int(end / total * room), first + 1), room)
+        for index in range(first, last):
+            if _RANK.index(sign) > _RANK.index(columns[index]):
+                columns[index] = sign
+    return columns
+
+
+def _stretches(view: Mapping[str, Any], total: float) -> Iterator[tuple[str, float, float]]:
+    for failure in view.get("failures", ()):
+        yield "✗", failure["time"], failure["time"]
+    for node in view["nodes"]:
+        end = node["start"] + node["duration"]
+        yield "█" if node["kind"] == "tool" else "▬", node["start"], end
+    for wait in view["waits"]:
+        yield "?", wait["start"], total if wait["end"] is None else wait["end"]
+
+
+def rows(view: Mapping[str, Any] | None, width: int) -> list[Row]:
+    """Return the waterfall: name, bar, duration, status in a word."""
+    if not view or not view["nodes"]:
+        return [Row("No run yet. Send a message first.", "dim")]
+    nodes = _tree(view["nodes"])
+    total = max(view["now"], 0.001)
+    labels = [_name(node, depth) for node, depth in nodes[:MOST_ROWS]]
+    names = min(max(map(len, labels)), width // 3)
+    room = max(width - names - 24, 8)
+    shown = [
+        _bar(node, label[:names].ljust(names), total, room)
+        for (node, _), label in zip(nodes, labels, strict=False)
+    ]
+    shown += [_wait(wait) for wait in view["waits"]]
+    if len(nodes) > MOST_ROWS:
+        shown.append(Row(f"{len(nodes) - MOST_ROWS} more", "dim"))
+    if any(node["derived"] for node, _ in nodes):
+        shown.append(Row("~ inferred from the events", "dim"))
+    return shown
+
+
+_Node = Mapping[str, Any]
+
+
+def _tree(nodes: Sequence[_Node]) -> list[tuple[_Node, int]]:
+    """Return the nodes, each with its depth, in the order of a walk through the tree."""
+    known = {node["node"] for node in nodes}
+    inside: dict[str, list[_Node]] = {}
+    for node in nodes:
+        inside.setdefault(node["parent"] if node["parent"] in known else "", []).append(node)
+    rows: list[tuple[_Node, int]] = []
+    waiting = [(node, 0) for node in reversed(inside.pop("", []))]
+    while waiting:
+        node, depth = waiting.pop()
+        children = inside.pop(node["node"], [])
+        merged = node["kind"] == "tool" and any(
+            child["kind"] != "tool" and child["call"] == node["call"] for child in children
+        )
+        if not merged:
+            rows.append((node, depth))
+        waiting += [(child, depth if merged else depth + 1) for child in reversed(children)]
+    # What stands inside of itself, as a damaged recording may say, hangs on nothing.
+    return rows + [(node, 0) for left in inside.values() for node in left]
+
+
+def _name(node: _Node, depth: int) -> str:
+    mark = "~" if node["derived"] else ""
+    return f"{'  ' * depth}{mark}{one_line(node['name'], 40)}"
+
+
+def _bar(node: _Node, name: str, total: float, room: int) -> Row:
+    first = min(int(node["start"] / total * room), room - 1)
+    length = min(max(round(node["duration"] / total * room), 1), room - first)
+    sign = "█" if node["kind"] == "tool" else "▬"
+    bar = (" " * first + sign * length).ljust(room)
+    mark, style = _STATUS.get(node["status"], ("", ""))
+    return Row(f"{name} {bar} {seconds(node['duration']):>7} {mark} {node['status']}", style)
+
+
+def _wait(wait: Mapping[str, Any]) -> Row:
+    if wait["end"] is None:
+        return Row(f"? waits for {wait['kind']} since {seconds(wait['start'])}", "ask")
+    return Row(f"? waited for {wait['kind']} {seconds(wait['end'] - wait['start'])}", "dim")
+
+
+_PANELS: dict[str, Callable[[Any, int], list[Row] | Iterator[Row]]] = {
+    "conversation": _conversation,
+    "timeline": rows,
+    "state": _state,
+    "graph": _graph,
+    "proof": proof.rows,
+    "grounding": grounding.rows,
+    "artifacts": _artifacts,
+    "nodes": _nodes,
+}
+"""In the order in which a person reads them."""

@@ -1,0 +1,476 @@
+"""A message that is answered again, with another model, another instruction, or the code of now.
+
+The new runs are in a session of their own, a fork from before the message: they see the history, state and
+artifacts that the recorded ones saw. Where a recorded run waited for a person or for the client, the
+recorded answer is given again if the same is asked. Whatever is asked besides has no answer: the message ends
+waiting, and stays so, because its app was changed for it alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+from msgspec import Raw, Struct
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from adk_prism.adk.apps import Apps
+from adk_prism.adk.request import REPEATS, Repeats, Variant
+from adk_prism.commands import Answer, AnswerQuestions, QuestionAnswer, ToolAnswer
+from adk_prism.errors import (
+    Conflict,
+    Diagnostic,
+    Forbidden,
+    Gone,
+    NotFound,
+    PrismError,
+    Report,
+    Unprocessable,
+)
+from adk_prism.facts.model import CallRequested, InputRequested
+from adk_prism.facts.pending import Pending, PendingCall
+from adk_prism.facts.run_reader import Reader
+from adk_prism.facts.state import read_value
+from adk_prism.features.forks.forks import ForkRequest, Forks
+from adk_prism.features.model_calls.calls import ModelCalls
+from adk_prism.features.rerun.changed_app import Changes, Tools, changed_runner
+from adk_prism.features.rerun.recorded_calls import RecordedCalls, canonical
+from adk_prism.features.rerun.recorded_tools import (
+    RecordedMemory,
+    RecordedTools,
+    recorded_memory,
+    stored_artifacts,
+)
+from adk_prism.log.contract import RunLog
+from adk_prism.log.entry import (
+    NOTHING,
+    RESPONSES,
+    STREAMING,
+    Continues,
+    Decision,
+    Entry,
+    ModelCalled,
+    Origin,
+    RunId,
+    RunStarted,
+    is_absent,
+    is_untrusted,
+)
+from adk_prism.protocols.adk.routes import Key
+from adk_prism.runs.chats import ChatRun, Chats, Turn
+from adk_prism.runs.conversations import Conversations, Start
+from adk_prism.runs.runs import Runs, new_run
+from adk_prism.runs.session_log import AuditedAction
+from adk_prism.server.identity.caller import Caller, Guest, may_operate
+from adk_prism.server.identity.identity import CallerOf, Run
+from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.server.observability.observability import AuditLog
+from adk_prism.server.request_bodies import StrictRoute
+from adk_prism.server.run_starter import Idempotency
+from adk_prism.server.run_streams import RUN_HEADER
+
+# ---------------------------------------------------------------------------
+# What people and clients answered in a message, to be given again when the same is asked. Pure.
+#
+# An approval is the same if the call is: its tool and arguments. So is the result of a call that the
+# client ran. A request for input is the same if it asks for the same. Credentials are not in a log.
+
+Given = TypeVar("Given")
+_Asked = tuple[str, bytes]
+"""A tool's name and arguments; or `input`, and what was asked for."""
+
+
+class RecordedAnswers:
+    """The answers of one message. Each is given once."""
+
+    def __init__(self, runs: Iterable[Sequence[Entry]]) -> None:
+        """Read the runs of a message, in their order."""
+        self._decisions: dict[_Asked, list[Decision]] = {}
+        self._results: dict[_Asked, list[Raw]] = {}
+        asked: dict[str, _Asked] = {}
+        for entries in runs:
+            reader = Reader()
+            head = entries[0].record
+            if isinstance(head, RunStarted) and head.continues is not None:
+                self._read(head.continues, asked)
+            for entry in entries:
+                for fact in reader.feed(entry):
+                    if isinstance(fact, CallRequested):
+                        asked[fact.call] = _of_call(fact.name, fact.input)
+                    elif isinstance(fact, InputRequested) and fact.kind == "input":
+                        asked[fact.call] = _of_request(fact.request)
+
+    def _read(self, continues: Continues, asked: dict[str, _Asked]) -> None:
+        if continues.held:
+            return  # The run that passes the answers on has them, too.
+        for call, decision in continues.decisions.items():
+            if call in asked:
+                self._decisions.setdefault(asked[call], []).append(decision)
+        for call, answer in continues.answers.items():
+            if call in asked:
+                self._results.setdefault(asked[call], []).append(answer)
+
+    def next(self, pending: Pending) -> Answer | AnswerQuestions | None:
+        """Take the answers to what a message waits for now.
+
+        None if nothing can be answered, or not everything that has to be answered in one.
+        """
+        calls = pending.client_calls
+        is_asked = bool(pending.approvals or pending.requests or calls)
+        if not is_asked:
+            calls = pending.late_calls
+        results = [
+            ToolAnswer(call=name, output=output)
+            for name, call in calls.items()
+            if (output := _pop(self._results, _of(call))) is not None
+        ]
+        questions = self._questions(pending)
+        is_whole = len(results) == len(calls) or not is_asked
+        if not is_whole or len(questions) < len(pending.approvals) + len(pending.requests):
+            return None
+        if questions:
+            return AnswerQuestions(answers=questions, results=results)
+        return Answer(answers=results) if results else None
+
+    def _questions(self, pending: Pending) -> list[QuestionAnswer]:
+        found: list[QuestionAnswer] = []
+        for name, approval in pending.approvals.items():
+            decision = _pop(self._decisions, _of(approval.call))
+            if decision is not None:
+                own = Decision(
+                    approval=name,
+                    approved=decision.approved,
+                    reason=decision.reason,
+                    payload=decision.payload,
+                )
+                found.append(QuestionAnswer(question=name, decision=own))
+        for name, request in pending.requests.items():
+            is_known = request.kind == "input"
+            answer = _pop(self._results, _of_request(request.request)) if is_known else None
+            if answer is not None:
+                found.append(QuestionAnswer(question=name, response=answer))
+        return found
+
+
+def _of(call: PendingCall) -> _Asked:
+    return _of_call(call.name, call.input)
+
+
+def _of_call(name: str, input: Raw) -> _Asked:
+    return name, canonical(read_value(input))
+
+
+def _of_request(request: Raw) -> _Asked:
+    return "input", canonical(_without_ids(read_value(request)))
+
+
+def _without_ids(request: Any) -> Any:
+    """Return a request without what ADK draws for each."""
+    if not isinstance(request, dict):
+        return request
+    return {key: value for key, value in request.items() if not key.lower().endswith("id")}
+
+
+def _pop(found: dict[_Asked, list[Given]], asked: _Asked) -> Given | None:
+    given = found.get(asked)
+    return given.pop(0) if given else None
+
+
+# ---------------------------------------------------------------------------
+
+MOST_WARNED = 100
+"""Messages whose warnings are kept until they are asked for."""
+
+
+class Rerun(Struct, frozen=True, kw_only=True):
+    """A message, and the same message answered again."""
+
+    origin: Origin
+    """The new session."""
+    recorded: list[RunId]
+    runs: list[RunId]
+    """The new ones, as far as they have begun."""
+    warnings: list[str]
+
+
+class _Plan(Struct, frozen=True):
+    """What is needed to answer a message again."""
+
+    turn: Turn
+    variant: Variant
+    answers: RecordedAnswers
+
+
+class Reruns:
+    """Answers messages again."""
+
+    def __init__(
+        self,
+        log: RunLog,
+        apps: Apps,
+        runs: Runs,
+        chats: Chats,
+        forks: Forks,
+        conversations: Conversations,
+        report: Report,
+    ) -> None:
+        self._log = log
+        self._apps = apps
+        self._runs = runs
+        self._chats = chats
+        self._forks = forks
+        self._conversations = conversations
+        self._report = report
+        self._driving: dict[RunId, asyncio.Task[None]] = {}
+        """By the first new run, while its message is not over."""
+        self._warnings: dict[RunId, list[str]] = {}
+
+    async def start(
+        self, run: RunId, changes: Changes, new: RunId | None = None, digest: str = ""
+    ) -> RunId:
+        """Begin to answer the message of a run again; return the first new run.
+
+        Raise `NotFound` or `Gone` for a run or an app that is not there (any more), `Conflict` for one that
+        is not over, `Unprocessable` and `NotSupported` for one that cannot be run again.
+        """
+        plan = await self._plan(run, changes)
+        first = plan.turn.first
+        wanted = ForkRequest(
+            run=first.summary.run,
+            at=1,
+            message=NOTHING,
+            streaming=STREAMING.read(first.head),
+            variant=plan.variant,
+        )
+        forked = await self._forks.fork(wanted, new or new_run(), digest)
+        self._warn(forked.run, _missing(forked.missing))
+        if plan.variant.tools is None:  # With recorded tools the run sees the recorded state.
+            changed = [f"The state {key!r} has another value today." for key in forked.differing]
+            self._warn(forked.run, changed)
+        driving = asyncio.create_task(self._drive(forked.run, forked.origin, plan))
+        self._driving[forked.run] = driving
+        driving.add_done_callback(lambda _: self._driving.pop(forked.run, None))
+        return forked.run
+
+    async def wait(self, run: RunId) -> None:
+        """Wait until the message that a run began is over; for one of another process, do not wait."""
+        driving = self._driving.get(run)
+        if driving is not None:
+            await asyncio.wait([driving])
+
+    async def result(self, run: RunId) -> Rerun:
+        """Return what has become of a message that a run began."""
+        head = await self._chats.beginning(run)
+        repeats = REPEATS.read(head)
+        assert repeats is not None, "the run is another one, run again"
+        recorded = await self._turn(RunId(repeats.run))
+        return Rerun(
+            origin=head.origin,
+            recorded=[each.summary.run for each in recorded.runs],
+            runs=[each.summary.run for each in (await self._turn(run)).runs],
+            warnings=self._warnings.pop(run, []),
+        )
+
+    # -------------------------------------------------------------- planning
+
+    async def _plan(self, run: RunId, changes: Changes) -> _Plan:
+        turn = await self._turn(run)
+        _check(turn)
+        origin = turn.first.head.origin
+        await self._apps.open(origin.app)
+        runner = changed_runner(self._apps.runner(origin.app, "rerun"), changes)
+        runs = [await self._entries(each.summary.run) for each in turn.runs]
+        repeats = Repeats(
+            run=turn.first.summary.run,
+            model=changes.model,
+            instructions=sorted(changes.instructions),
+            tools=changes.tools,
+        )
+        is_recorded = changes.tools == "recorded"
+        if is_recorded and (memory := await self._memory(turn)) is not None:
+            runner.memory_service = memory
+        artifacts = stored_artifacts(self._apps.artifact_service(origin.app), origin)
+        state = await self._chats.state_before(turn.first.summary.run)
+        tools = RecordedTools(RecordedCalls(runs), artifacts, state)
+        variant = Variant(runner=runner, repeats=repeats, tools=tools if is_recorded else None)
+        return _Plan(turn, variant, RecordedAnswers(runs))
+
+    async def _memory(self, turn: Turn) -> RecordedMemory | None:
+        calls = ModelCalls(self._log)
+        found = [await calls.of_run(each.summary.run) for each in turn.runs]
+        runs: list[list[dict[str, Any]]] = msgspec.json.decode(msgspec.json.encode(found))
+        return recorded_memory(call for each in runs for call in each)
+
+    async def _turn(self, run: RunId) -> Turn:
+        """Return the message that a run belongs to, also one that was taken back."""
+        head = await self._chats.head(run)
+        message = head.continues.message if head.continues is not None else head.run
+        origin = (await self._log.summary(run)).origin
+        found: list[ChatRun] = []
+        for each in await self._log.list(app=origin.app, user=origin.user, session=origin.session):
+            begun = await self._chats.beginning(each.run)
+            continued = begun.continues.message if begun.continues is not None else ""
+            if message in (begun.run, continued):
+                found.append(ChatRun(each, begun))
+        if not found or found[0].head.run != message:
+            raise Gone("The first run of this message is not in the log any more.")
+        return Turn(message, found)
+
+    async def _entries(self, run: RunId) -> list[Entry]:
+        return [entry async for entry in self._chats.entries(run)]
+
+    # -------------------------------------------------------------- going on
+
+    async def _drive(self, run: RunId, origin: Origin, plan: _Plan) -> None:
+        """Give the recorded answers until nothing more is asked, or something that has none."""
+        try:
+            await self._runs.wait(run)
+            while (next_run := await self._answer(run, origin, plan)) is not None:
+                await self._runs.wait(next_run)
+        except PrismError as error:
+            self._report(Diagnostic(kind="rerun stopped", detail=error.detail, run=run))
+            self._warn(run, [error.detail])
+        if (tools := plan.variant.tools) is not None:
+            self._warn(run, _missing(tools.missing))
+            if tools.unanswered is not None:
+                self._warn(run, [tools.unanswered.detail])
+        if plan.variant.repeats.model:
+            await self._warn_of_others(run)
+
+    async def _warn_of_others(self, run: RunId) -> None:
+        """Name the agents that an app makes while it runs: no change reaches them."""
+        known, asked = set[str](), set[str]()
+        for each in (await self._turn(run)).runs:
+            for entry in await self._entries(each.summary.run):
+                match entry.record:
+                    case RunStarted(agents=agents):
+                        known.update(agent.name for agent in agents)
+                    case ModelCalled(agent=agent):
+                        asked.add(agent)
+                    case _:
+                        pass  # says nothing of who asks models
+        others = ", ".join(sorted(asked - known))
+        if others:
+            self._warn(run, [f"Made while the app runs, with a model of their own: {others}."])
+
+    def _warn(self, run: RunId, warnings: list[str]) -> None:
+        self._warnings.setdefault(run, []).extend(warnings)
+        while len(self._warnings) > MOST_WARNED:
+            self._warnings.pop(next(iter(self._warnings)))
+
+    async def _answer(self, run: RunId, origin: Origin, plan: _Plan) -> RunId | None:
+        """Give the next recorded answers; return the run that goes on with them."""
+        turn = await self._turn(run)
+        if turn.last.summary.outcome not in ("waiting", "finished"):
+            return None
+        answers = plan.answers.next(await self._chats.pending(turn))
+        if answers is None:
+            return None
+        streaming = STREAMING.read(plan.turn.first.head)
+        start = Start(origin=origin, policy="wait", streaming=streaming, variant=plan.variant)
+        return await self._conversations.perform(start, answers)
+
+
+def _missing(artifacts: Iterable[str]) -> list[str]:
+    return [f"The artifact {name!r} is missing." for name in dict.fromkeys(artifacts)]
+
+
+def _check(turn: Turn) -> None:
+    """Raise for a message that cannot be answered again."""
+    head = turn.first.head
+    if is_untrusted(head):
+        raise Unprocessable(
+            "This run was recorded elsewhere and imported here. Download its recording, and use "
+            "`adk-prism rerun FILE`."
+        )
+    if head.live:
+        raise Unprocessable("A live run cannot be run again: its audio is not in the log.")
+    if head.kind != "turn" or (is_absent(head.message) and not RESPONSES.read(head)):
+        raise Unprocessable("This run does not answer a message, so it cannot be run again.")
+    if turn.live:
+        raise Conflict("The run is not over yet. Wait until it is, or stop it.")
+
+
+# ---------------------------------------------------------------------------
+# `POST /api/runs/{run}/rerun`: a message answered again, with another model, instruction or the code of
+# now.
+#
+# Body: `model`; `instructions`, texts by agent; `tools`, `recorded` (default: answered from the
+# recording) or `live`; `wait`, false to get the answer when the first run has begun. The answer names
+# the new runs, each streamed and compared as any other. An instruction decides what an app does:
+# where callers are known, this is for administrators.
+
+MOST_INSTRUCTIONS = 100
+LONGEST_NAME = 200
+
+
+class RerunRun(BaseModel):
+    """What is different this time."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+    model: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
+    instructions: Annotated[dict[str, str], Field(max_length=MOST_INSTRUCTIONS)] = {}
+    tools: Tools = "recorded"
+    wait: bool = True
+
+
+def routes(
+    log: RunLog, reruns: Reruns, idempotency: Idempotency, audit: AuditLog, lifecycle: Lifecycle
+) -> APIRouter:
+    """Return the router of reruns."""
+    router = APIRouter(prefix="/api/runs", route_class=StrictRoute, tags=["runs"])
+
+    @router.post("/{run}/rerun")
+    async def rerun(
+        request: Request,
+        response: Response,
+        caller: CallerOf,
+        run: Run,
+        asked: RerunRun,
+        key: Key = "",
+    ) -> dict[str, Any]:
+        """Answer the message of a run again, in a new session. Tools are answered from the recording."""
+        _check_may_rerun(caller)
+        lifecycle.check_open()
+        changes = Changes(
+            model=asked.model.strip(), instructions=asked.instructions, tools=asked.tools
+        )
+        begun: list[RunId] = []
+
+        async def begin(new: RunId | None, digest: str) -> RunId:
+            begun.append(await reruns.start(run, changes, new, digest))
+            return begun[0]
+
+        new = await idempotency.once(key, f"rerun {run}", await request.body(), begin)
+        response.headers[RUN_HEADER] = new
+        for each in begun:
+            origin = (await log.summary(run)).origin
+            await audit.note(
+                AuditedAction(action="run repeated", origin=origin, run=run, about=each)
+            )
+        if asked.wait:
+            await reruns.wait(new)
+        done = await reruns.result(new)
+        return {
+            "run": new,
+            "runs": done.runs,
+            "recorded": done.recorded,
+            "app": done.origin.app,
+            "user": done.origin.user,
+            "session": done.origin.session,
+            "warnings": done.warnings,
+        }
+
+    return router
+
+
+def _check_may_rerun(caller: Caller) -> None:
+    if isinstance(caller, Guest):
+        raise NotFound("A share link does not run anything.")
+    if not may_operate(caller):
+        raise Forbidden("To run an app with changes is for administrators.")

@@ -1,0 +1,235 @@
+"""Digests in the file of a SQLite log: one row a run, its names in a table, its text in a full-text index.
+
+The tables belong to the search, in the log's file. Triggers keep them in step with the table of runs: one
+that ends waits for its digest, one that is removed takes its digest along. The index gets text that
+`searchable` has cut into words, so its tokenizer splits at spaces, and a query is a list of quoted words.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+
+from adk_prism.errors import LogError
+from adk_prism.features.search.digest import (
+    ANY,
+    DIGEST_VERSION,
+    Bounds,
+    FoundRun,
+    NamePattern,
+    RunDigest,
+    RunQuery,
+    SearchPage,
+    decode_digest,
+    decode_used,
+    encode_digest,
+    name_pattern,
+    search_terms,
+)
+from adk_prism.features.search.memory import page_of
+from adk_prism.log.entry import RunId
+from adk_prism.log.sqlite.log_reader import SqliteLogReader
+from adk_prism.log.sqlite.queries import RUN_COLUMNS, stored_run
+from adk_prism.log.sqlite.side import SqliteAccess
+
+_TABLES = (
+    """CREATE TABLE IF NOT EXISTS digests (
+    run      INTEGER PRIMARY KEY,
+    tokens   INTEGER NOT NULL,
+    duration REAL NOT NULL,
+    digest   BLOB NOT NULL,
+    version  INTEGER NOT NULL DEFAULT 0
+)""",
+    """CREATE TABLE IF NOT EXISTS digest_names (
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    run  INTEGER NOT NULL,
+    PRIMARY KEY (kind, name, run)
+) WITHOUT ROWID""",
+    "CREATE INDEX IF NOT EXISTS digest_names_by_run ON digest_names (run)",
+    # The text is cut into words before. `ascii` keeps all other characters inside their words.
+    "CREATE VIRTUAL TABLE IF NOT EXISTS digest_text"
+    " USING fts5(text, tokenize = 'ascii', prefix = '1 2')",
+    # Ended runs without a digest of this version.
+    "CREATE TABLE IF NOT EXISTS undigested (run INTEGER PRIMARY KEY)",
+    """CREATE TRIGGER IF NOT EXISTS digest_of_ended AFTER UPDATE OF ended ON runs WHEN new.ended IS NOT NULL
+BEGIN INSERT OR IGNORE INTO undigested VALUES (new.number); END""",
+    """CREATE TRIGGER IF NOT EXISTS digest_of_removed AFTER DELETE ON runs
+BEGIN
+    DELETE FROM undigested WHERE run = old.number;
+    DELETE FROM digests WHERE run = old.number;
+    DELETE FROM digest_names WHERE run = old.number;
+    DELETE FROM digest_text WHERE rowid = old.number;
+END""",
+)
+_OF_A_DIGEST = (("digests", "run"), ("digest_names", "run"), ("digest_text", "rowid"))
+"""Tables, and the columns with the number of a run."""
+
+
+class SqliteSearch:
+    """Is a `SearchIndex`."""
+
+    def __init__(self, access: SqliteAccess) -> None:
+        self._access = access
+        self._is_ready = False
+
+    async def index(self, run: RunId, digest: RunDigest) -> None:
+        await self._prepare()
+        await self._access.change("A run could not be indexed", put_digest, run, digest)
+
+    async def unindexed(self, limit: int) -> Sequence[RunId]:
+        await self._prepare()
+        return await self._access.ask(unindexed, limit)
+
+    async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
+        await self._prepare()
+        return await self._access.ask(search, query, limit, before)
+
+    async def _prepare(self) -> None:
+        if not self._is_ready:
+            await self._access.change("Runs could not be indexed", prepare_tables)
+            self._is_ready = True
+
+
+class SqliteSearchReader:
+    """Searches the file of a log that another process may be writing."""
+
+    def __init__(self, reader: SqliteLogReader) -> None:
+        self._reader = reader
+
+    async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
+        if not await self._reader.ask(_is_prepared):
+            raise LogError("The run log has no index yet. Start adk-prism serve with it once.")
+        return await self._reader.ask(search, query, limit, before)
+
+
+# --------------------------------------------------------------------------- SQL
+
+
+def _is_prepared(connection: sqlite3.Connection) -> bool:
+    found = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'undigested'")
+    return found.fetchone() is not None
+
+
+def prepare_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables that a file lacks, and note which runs have no digest of this version."""
+    for statement in _TABLES:
+        connection.execute(statement)
+    connection.execute(
+        "INSERT OR IGNORE INTO undigested SELECT number FROM runs LEFT JOIN digests ON digests.run = number"
+        " WHERE ended IS NOT NULL AND coalesce(digests.version, 0) < ?",
+        (DIGEST_VERSION,),
+    )
+
+
+def put_digest(connection: sqlite3.Connection, run: RunId, digest: RunDigest) -> None:
+    """Store the digest of an ended run, in place of an older one."""
+    found = connection.execute(
+        "SELECT number FROM runs WHERE run = ? AND ended IS NOT NULL", (run,)
+    ).fetchone()
+    if found is None:
+        return
+    (number,) = found
+    for table, key in _OF_A_DIGEST:
+        connection.execute(f"DELETE FROM {table} WHERE {key} = ?", found)
+    connection.execute(
+        "INSERT INTO digests (run, tokens, duration, digest, version) VALUES (?, ?, ?, ?, ?)",
+        (number, digest.tokens, digest.duration, encode_digest(digest), digest.version),
+    )
+    if digest.version >= DIGEST_VERSION:
+        connection.execute("DELETE FROM undigested WHERE run = ?", found)
+    connection.executemany(
+        "INSERT OR IGNORE INTO digest_names VALUES (?, ?, ?)",
+        [(kind, name, number) for kind, name in digest.folded_names()],
+    )
+    connection.execute("INSERT INTO digest_text (rowid, text) VALUES (?, ?)", (number, digest.text))
+
+
+def unindexed(connection: sqlite3.Connection, limit: int) -> list[RunId]:
+    """Return ended runs without a digest of this version, the newest first."""
+    rows = connection.execute(
+        "SELECT runs.run FROM undigested JOIN runs ON number = undigested.run"
+        " ORDER BY number DESC LIMIT ?",
+        (limit,),
+    )
+    return [RunId(run) for (run,) in rows]
+
+
+_Condition = tuple[str, tuple[object, ...]]
+
+
+def search(
+    connection: sqlite3.Connection, query: RunQuery, limit: int, before: int | None
+) -> SearchPage:
+    """Return the newest runs that fit. Raise `UsageError` for a text without words."""
+    connection.create_function("fits_cost", 1, lambda text: query.fits_cost(decode_used(text)))
+    origin = list(_origin(query))
+    where, values = _joined([*origin, *_conditions(query, before)])
+    rows = connection.execute(
+        f"SELECT {RUN_COLUMNS}, digests.digest FROM runs JOIN digests ON digests.run = number"
+        f" WHERE {where} ORDER BY number DESC LIMIT ?",
+        (*values, limit + 1),
+    )
+    found = []
+    for *row, digest in rows:
+        stored = stored_run(tuple(row))
+        found.append(FoundRun(stored.summary, decode_digest(digest), stored.number))
+    where, values = _joined(origin)
+    waiting = connection.execute(
+        f"SELECT 1 FROM undigested JOIN runs ON number = undigested.run WHERE {where} LIMIT 1",
+        values,
+    ).fetchone()
+    return page_of(found, limit, complete=waiting is None)
+
+
+def _joined(conditions: list[_Condition]) -> tuple[str, tuple[object, ...]]:
+    where = " AND ".join(text for text, _ in conditions) or "1"
+    return where, tuple(value for _, values in conditions for value in values)
+
+
+def _origin(query: RunQuery) -> Iterator[_Condition]:
+    given = {"app": query.app, "user": query.user, "session": query.session}
+    yield from ((f"runs.{column} = ?", (value,)) for column, value in given.items() if value)
+
+
+def _conditions(query: RunQuery, before: int | None) -> Iterator[_Condition]:
+    if before is not None:
+        yield "number < ?", (before,)
+    if query.outcome:
+        yield "outcome = ?", (query.outcome,)
+    yield from _within("started", query.started)
+    yield from _within("digests.tokens", query.tokens)
+    yield from _within("digests.duration", query.duration)
+    if query.cost != ANY:
+        yield "fits_cost(digests.digest)", ()
+    for kind, text in query.names.items():
+        if text:
+            test, value = _named(name_pattern(text))
+            yield (
+                f"number IN (SELECT n.run FROM digest_names n WHERE n.kind = ? AND n.name {test} ?)",
+                (kind, value),
+            )
+    if query.without:
+        yield "number NOT IN (SELECT n.run FROM digest_names n WHERE n.kind = ?)", (query.without,)
+    terms = search_terms(query.text)
+    if terms:
+        match = " ".join(f'"{term.strip()}"*' for term in terms)
+        yield (
+            "number IN (SELECT rowid FROM digest_text WHERE digest_text MATCH ?)",
+            (match,),
+        )
+
+
+def _within(column: str, bounds: Bounds) -> Iterator[_Condition]:
+    if bounds.least is not None:
+        yield f"{column} >= ?", (bounds.least,)
+    if bounds.most is not None:
+        yield f"{column} <= ?", (bounds.most,)
+
+
+def _named(pattern: NamePattern) -> tuple[str, str]:
+    if not (pattern.begins or pattern.ends):
+        return "=", pattern.part
+    # Only the stars at the ends are patterns of GLOB: what else would be one stands in brackets.
+    plain = "".join(f"[{c}]" if c in "*?[" else c for c in pattern.part)
+    return "GLOB", f"{'*' * pattern.begins}{plain}{'*' * pattern.ends}"

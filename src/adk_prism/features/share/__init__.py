@@ -1,0 +1,44 @@
+"""A run as one HTML file that opens from disk, and links that let others read one run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adk_prism.extension import Command, Extension, Served
+
+if TYPE_CHECKING:
+    from adk_prism.server.context import Context
+
+
+def _serve(context: Context) -> Served:
+    from adk_prism.features.conversations.labels import ConversationTitles
+    from adk_prism.features.model_calls import model_calls
+    from adk_prism.features.share import routes as share_links
+    from adk_prism.features.share.routes import ShareRoutes
+
+    log, chats = context.log, context.chats
+    shared = ShareRoutes(
+        log,
+        chats,
+        context.apps,
+        model_calls(context),
+        ConversationTitles(log, chats),
+        context.limits.heavy,
+    )
+    links = share_links.LinkRoutes(context.identity.links, log, context.audit, context.settings)
+    return Served(routers=[shared.router(), links.router()])
+
+
+EXTENSION = Extension(
+    name="share",
+    summary="share a run as one HTML file or by a link",
+    requires=("conversations", "model_calls", "page"),
+    commands=(
+        Command(
+            "share",
+            "write a recording as one HTML file",
+            "adk_prism.features.share.command",
+        ),
+    ),
+    serve=_serve,
+)

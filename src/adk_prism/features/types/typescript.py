@@ -1,0 +1,371 @@
+"""TypeScript types for `useChat<PrismUIMessage>`, written from the tables of parts and metadata.
+
+Upstream's own structures (google-genai 2.34) are spelled out here, camelCase as on the wire; the
+compiler checks them against real frames in a test.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from adk_prism.protocols.ai_sdk.data_parts import METADATA_KEYS, SENT, TAKEN
+
+_HEAD = """\
+// Types of what adk-prism sends besides text and tools. Written by `adk-prism types`.
+//
+//   import type { PrismUIMessage } from './prism';
+//   const { messages } = useChat<PrismUIMessage>({ … });
+import type { UIMessage, UITools } from 'ai';
+
+export type JsonValue =
+  null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
+"""
+
+_UPSTREAM = """\
+export type PrismTokenDetails = { modality?: string; tokenCount?: number }[];
+
+/** One model call's own counts, as the model's provider gave them. */
+export type PrismModelCall = {
+  promptTokenCount?: number;
+  candidatesTokenCount?: number;
+  totalTokenCount?: number;
+  thoughtsTokenCount?: number;
+  cachedContentTokenCount?: number;
+  toolUsePromptTokenCount?: number;
+  promptTokensDetails?: PrismTokenDetails;
+  candidatesTokensDetails?: PrismTokenDetails;
+  cacheTokensDetails?: PrismTokenDetails;
+  toolUsePromptTokensDetails?: PrismTokenDetails;
+  trafficType?: string;
+};
+
+export type PrismUsage = {
+  inputTokens?: number;
+  outputTokens?: number;
+  totalTokens?: number;
+  reasoningTokens?: number;
+  cachedInputTokens?: number;
+  modelCalls?: PrismModelCall[];
+};
+
+export type PrismGroundingChunk = {
+  web?: { uri?: string; title?: string; domain?: string };
+  image?: { sourceUri?: string; imageUri?: string; title?: string; domain?: string };
+  maps?: {
+    uri?: string;
+    title?: string;
+    text?: string;
+    placeId?: string;
+    placeAnswerSources?: JsonValue;
+    route?: JsonValue;
+  };
+  retrievedContext?: {
+    uri?: string;
+    title?: string;
+    text?: string;
+    documentName?: string;
+    pageNumber?: number;
+    fileSearchStore?: string;
+    mediaId?: string;
+    ragChunk?: JsonValue;
+    customMetadata?: JsonValue[];
+  };
+};
+
+/** A span of the text, and the chunks (by index) that it rests on. */
+export type PrismGroundingSupport = {
+  segment?: { startIndex?: number; endIndex?: number; partIndex?: number; text?: string };
+  groundingChunkIndices?: number[];
+  confidenceScores?: number[];
+  renderedParts?: number[];
+};
+
+export type PrismGrounding = {
+  /** Each source once, in the order of first sight; `uri` is empty for a document without an address. */
+  sources?: { uri: string; title: string }[];
+  groundingChunks?: PrismGroundingChunk[];
+  groundingSupports?: PrismGroundingSupport[];
+  webSearchQueries?: string[];
+  imageSearchQueries?: string[];
+  retrievalQueries?: string[];
+  searchEntryPoint?: { renderedContent?: string; sdkBlob?: string };
+  retrievalMetadata?: { googleSearchDynamicRetrievalScore?: number };
+  googleMapsWidgetContextToken?: string;
+  sourceFlaggingUris?: { sourceId?: string; flagContentUri?: string }[];
+};
+
+export type PrismCitation = {
+  startIndex?: number;
+  endIndex?: number;
+  uri?: string;
+  title?: string;
+  license?: string;
+  publicationDate?: { year?: number; month?: number; day?: number };
+};
+
+/** ADK writes its own keys with underscores. They are not there where only the provider caches. */
+export type PrismCache = {
+  hits: number;
+  misses: number;
+  fingerprint?: string;
+  contents_count?: number;
+  cache_name?: string;
+  created_at?: number;
+  expire_time?: number;
+  invocations_used?: number;
+};
+
+export type PrismLogprob = { token?: string; tokenId?: number; logProbability?: number };
+
+export type PrismLogprobs = {
+  chosenCandidates?: PrismLogprob[];
+  topCandidates?: { candidates?: PrismLogprob[] }[];
+  logProbabilitySum?: number;
+};
+"""
+
+_PROOF = """\
+/** Given as data by a tool, read from text, or not given at all. */
+export type PrismProofOrigin = 'computed' | 'parsed' | 'absent';
+
+export type PrismConfidenceLevel = 'very high' | 'high' | 'medium' | 'low' | 'very low';
+
+/** The proof of an answer. A `cursor` names the run's entry that a piece came from. */
+export type PrismProof = {
+  subject: {
+    kind: 'specialist' | 'tool' | 'answer';
+    name: string;
+    /** Ids of the tool calls that it answered. */
+    calls?: string[];
+    path?: string;
+  };
+  origin: PrismProofOrigin;
+  /** 0 to 1; null where no number was given. There is no default. */
+  confidence: number | null;
+  /** How that number came about. */
+  derivation: string;
+  level?: PrismConfidenceLevel;
+  /** Every statement of confidence, and what it belongs to. */
+  readings: {
+    value: number | null;
+    text: string;
+    origin: PrismProofOrigin;
+    cursor: number;
+    level?: PrismConfidenceLevel;
+    low?: number;
+    high?: number;
+    bound?: 'about' | 'at least' | 'at most';
+    overall?: boolean;
+    about?: string;
+    section?: string;
+    reason?: string;
+    /** Of one part of what a tool found, which gave a number for all of it as well. */
+    part?: boolean;
+  }[];
+  citations: {
+    source: string;
+    origin: PrismProofOrigin;
+    cursor: number;
+    reference?: string;
+    uri?: string;
+    excerpt?: string;
+    hash?: string;
+    label?: string;
+    section?: string;
+    /** In the proof of the whole: the specialist who cited it first. */
+    by?: string;
+    /** In the proof of the whole: every specialist who cited it. */
+    used_by?: string[];
+    details?: { [key: string]: JsonValue };
+  }[];
+  reasoning_chain: {
+    text: string;
+    kind: 'stated' | 'call' | 'answer';
+    cursor: number;
+    origin: PrismProofOrigin;
+    call?: string;
+  }[];
+  factors?: {
+    name: string;
+    cursor: number;
+    value?: JsonValue;
+    effect?: JsonValue;
+    why?: string;
+    by?: string;
+  }[];
+  /** Text that seems to state something, and could not be read. */
+  unread?: { text: string; reason: string; cursor: number }[];
+  /** Numbers in the text that are not those they should rest on. */
+  disagreements?: {
+    stated: number;
+    relation: 'higher' | 'within' | 'lower' | "nobody's";
+    text: string;
+    about?: string;
+    low?: number;
+    high?: number;
+  }[];
+  /** Claims of the whole answer that have no citation. */
+  uncited?: { text: string; section?: string }[];
+  /** In the proof of the whole: on whom it rests. */
+  specialists?: {
+    name: string;
+    origin: PrismProofOrigin;
+    confidence: number | null;
+    level?: PrismConfidenceLevel;
+  }[];
+  /** Pieces left out for their number. */
+  omitted?: number;
+};
+"""
+
+_TAIL = """\
+/** A message of a chat with adk-prism; name your tools to have their parts typed as well. */
+export type PrismUIMessage<TOOLS extends UITools = UITools> =
+  UIMessage<PrismMetadata, PrismDataParts, TOOLS>;
+"""
+
+
+def declarations() -> str:
+    """Return the TypeScript module."""
+    return "\n".join((_HEAD, _UPSTREAM, _PROOF, _metadata(), _data_parts(), _TAIL))
+
+
+def _metadata() -> str:
+    return _type(
+        "PrismMetadata",
+        "What `message.metadata` holds; all but `runId` and `createdAt` comes with the message's end.",
+        (
+            (name if key.always else f"{name}?", key.shape, key.doc)
+            for name, key in METADATA_KEYS.items()
+        ),
+    )
+
+
+def _data_parts() -> str:
+    return _type(
+        "PrismDataParts",
+        "What the parts `data-<name>` hold, by name.",
+        (
+            (f"'{name}'", part.shape, f"{part.doc} Transient." if part.transient else part.doc)
+            for name, part in (SENT | TAKEN).items()
+        ),
+    )
+
+
+def _type(name: str, doc: str, members: Iterator[tuple[str, str, str]]) -> str:
+    lines = [f"/** {doc} */", f"export type {name} = {{"]
+    for member, shape, text in members:
+        lines += [f"  /** {text} */", f"  {member}: {shape};"]
+    return "\n".join((*lines, "};", ""))
+
+
+# ---------------------------------------------------------------------------
+# TypeScript types of an app's tools, from JSON schemas: for `useChat<MyAppUIMessage>`.
+#
+# What a schema does not say is `unknown`; keywords that TypeScript cannot express (a pattern, a
+# range) are left out. A schema that refers to itself ends in `unknown`, too.
+
+Json = Mapping[str, Any]
+
+UNKNOWN = "unknown"
+MOST_LEVELS = 12
+"""Levels of a type: more nobody reads, and a schema may refer to itself."""
+
+_PLAIN = {
+    "string": "string",
+    "number": "number",
+    "integer": "number",
+    "boolean": "boolean",
+    "null": "null",
+}
+_UNSPOKEN = ("", "type_unspecified")
+
+
+def tool_declarations(app: str, tools: Iterable[tuple[str, str, Json, Json | None]]) -> str:
+    """Return the types of tools, given as (name, description, input, output), and of a message with them.
+
+    Tools of several agents that share a name share a type: each of its sides is a union.
+    """
+    by_name: dict[str, tuple[str, dict[str, None], dict[str, None]]] = {}
+    for name, description, takes, gives in tools:
+        _, inputs, outputs = by_name.setdefault(name, (description, {}, {}))
+        inputs[typescript(takes) if takes else "Record<string, never>"] = None
+        outputs[typescript(gives) if gives is not None else UNKNOWN] = None
+    title = (
+        "".join(word[:1].upper() + word[1:] for word in re.split(r"[^A-Za-z0-9]+", app)) or "App"
+    )
+    lines = [f"/** The tools of `{app}`. */", f"export type {title}Tools = {{"]
+    for name, (description, inputs, outputs) in by_name.items():
+        sides = f"input: {' | '.join(inputs)}; output: {' | '.join(outputs)}"
+        lines += [*_comment(description), f"  {json.dumps(name)}: {{ {sides} }};"]
+    message = f"export type {title}UIMessage = PrismUIMessage<{title}Tools>;"
+    return "\n".join((*lines, "};", "", f"/** A message of a chat with `{app}`. */", message, ""))
+
+
+def typescript(schema: Json) -> str:
+    """Return the TypeScript type of what a JSON schema allows."""
+    return _tool_type(schema, schema.get("$defs") or schema.get("defs") or {}, MOST_LEVELS)
+
+
+def _comment(text: str) -> list[str]:
+    first = text.strip().partition("\n\n")[0].replace("*/", "* /")
+    return [f"  /** {' '.join(first.split())} */"] if first else []
+
+
+def _tool_type(schema: Any, defs: Json, left: int) -> str:
+    if not isinstance(schema, Mapping) or left == 0:
+        return UNKNOWN
+    found = _one(schema, defs, left - 1)
+    return f"{found} | null" if schema.get("nullable") and found != UNKNOWN else found
+
+
+def _one(schema: Json, defs: Json, left: int) -> str:
+    if "$ref" in schema:
+        return _tool_type(defs.get(str(schema["$ref"]).rpartition("/")[2]), defs, left)
+    if "const" in schema:
+        return json.dumps(schema["const"])
+    if isinstance(schema.get("enum"), list):
+        return _union(json.dumps(value) for value in schema["enum"])
+    for key in ("anyOf", "oneOf"):
+        if isinstance(schema.get(key), list):
+            return _union(_tool_type(each, defs, left) for each in schema[key])
+    if isinstance(schema.get("allOf"), list):
+        return " & ".join(_tool_type(each, defs, left) for each in schema["allOf"]) or UNKNOWN
+    kinds = schema.get("type", "")
+    return _union(
+        _kind(str(kind).lower(), schema, defs, left)
+        for kind in (kinds if isinstance(kinds, list) else [kinds])
+    )
+
+
+def _kind(kind: str, schema: Json, defs: Json, left: int) -> str:
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    if kind == "array":
+        items = _tool_type(schema.get("items", {}), defs, left)
+        return f"({items})[]" if re.search(r"[|&]", items) else f"{items}[]"
+    if kind == "object" or (kind in _UNSPOKEN and "properties" in schema):
+        return _object(schema, defs, left)
+    return UNKNOWN
+
+
+def _object(schema: Json, defs: Json, left: int) -> str:
+    properties = schema.get("properties") or {}
+    required = schema.get("required") or ()
+    if not properties:
+        further = schema.get("additionalProperties")
+        values = _tool_type(further, defs, left) if isinstance(further, Mapping) else UNKNOWN
+        return f"{{ [key: string]: {values} }}"
+    members = (
+        f"{json.dumps(name)}{'' if name in required else '?'}: {_tool_type(each, defs, left)}"
+        for name, each in properties.items()
+    )
+    return f"{{ {'; '.join(members)} }}"
+
+
+def _union(types: Iterable[str]) -> str:
+    found = list(dict.fromkeys(types))
+    return UNKNOWN if not found or UNKNOWN in found else " | ".join(found)

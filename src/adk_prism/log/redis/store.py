@@ -1,0 +1,296 @@
+"""Runs in Redis Streams, for any number of processes, on Redis 6.2 or newer, or Valkey.
+
+Every process can write, read and follow every run. A run has one owner at a time: each append is checked in
+Redis against the run's epoch and its last cursor, so an owner that was replaced can add nothing. Runs that
+another process writes are followed through pub/sub (`subscriptions.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from functools import partial
+from typing import Any, TypeVar
+
+from redis.asyncio import Redis
+
+from adk_prism.errors import LogError
+from adk_prism.log.buffered_log import BufferedLog
+from adk_prism.log.contract import RunSummary
+from adk_prism.log.entry import Entry, Origin, RunId
+from adk_prism.log.group_commit import PATIENCE, AppendResult, FollowedRun, Group, StoredRun
+from adk_prism.log.redis.connection import (
+    APPEND,
+    DEFAULT_PREFIX,
+    REMOVE,
+    STORE_ERRORS,
+    Keys,
+    Script,
+    asking,
+    check_server,
+    is_cluster,
+    listening,
+)
+from adk_prism.log.redis.side import RedisSide
+from adk_prism.log.redis.writer import (
+    MOMENT,
+    PASSING,
+    RETRY,
+    RedisWriter,
+    RunSubscriptions,
+    describe,
+    insist,
+    log_errors,
+    read_rows,
+    read_run,
+)
+from adk_prism.log.retention import EndedRun
+from adk_prism.log.run_state import READ_BATCH, TAIL_BYTES, BufferedRun, is_from, trimmed, unknown
+
+TOMBSTONE_SECONDS = 30 * 24 * 3600
+"""For a month a removed run is answered with *gone*; after that with *not found*."""
+
+
+class RedisStore:
+    """Is a `LogStore`."""
+
+    is_shared = True
+
+    def __init__(self, url: str, prefix: str, warn: Callable[[str], None]) -> None:
+        self._warn = warn
+        self._is_cluster = is_cluster(url)
+        self.redis, self._listening = asking(url), listening(url)
+        self.keys = Keys(prefix)
+        self._append, self._remove = Script(APPEND), Script(REMOVE)
+        self.side = RedisSide(self.redis, self.keys)
+
+    async def open(self) -> Sequence[StoredRun]:
+        self._reader = RedisReader(self.redis, self.keys)
+        self._writer = RedisWriter(self.redis, self.keys, self._append)
+        self._subscriptions = RunSubscriptions(self._listening, self.keys, self._reader.advance)
+        async with AsyncExitStack() as undo:
+            undo.push_async_callback(self._disconnect)
+            with log_errors("The run log cannot be opened"):
+                await check_server(self.redis, self.keys, self._warn, is_cluster=self._is_cluster)
+                await self._append.ready(self.redis)
+                await self._remove.ready(self.redis)
+                await self.side.ready()
+                await self._subscriptions.open()
+            undo.pop_all()
+        return ()
+
+    def closing(self) -> None:
+        self._writer.closing()
+        self._reader.is_closing = True
+
+    async def close(self) -> None:
+        await self._subscriptions.close()
+        await self._disconnect()
+
+    async def _disconnect(self) -> None:
+        for redis in (self.redis, self._listening):
+            await redis.aclose()
+
+    # ----------------------------------------------------------------------- writing
+
+    async def register(self, summary: RunSummary) -> int:
+        """Put a run into the indexes before it is stored: what is stored is then always found."""
+
+        async def register() -> int:
+            number = int(await self.redis.incr(self.keys.number))
+            async with self.redis.pipeline(transaction=False) as pipeline:
+                for index in self._indexes(summary.origin):
+                    pipeline.zadd(index, {summary.run: number})
+                await pipeline.execute()
+            return number
+
+        with log_errors("The run cannot be started"):
+            return await insist(register)
+
+    def _indexes(self, origin: Origin) -> Sequence[str]:
+        return self.keys.runs, self.keys.unended, self.keys.session(origin)
+
+    def write_now(self, group: Group) -> Sequence[AppendResult] | None:
+        del group  # Redis is always a round trip away.
+        return None
+
+    async def write(self, group: Group) -> Sequence[AppendResult]:
+        return await self._writer.write(group)
+
+    async def remove(self, run: RunId, origin: Origin | None, *, only_ended: bool = False) -> bool:
+        keys = self.keys.run(run)
+        arguments = [TOMBSTONE_SECONDS, self.keys.channel(run), int(only_ended)]
+        with log_errors("A run could not be removed"):
+            done = bool(await self._remove.call(self.redis, keys, arguments))
+            async with self.redis.pipeline(transaction=False) as pipeline:
+                for index in self._indexes(origin) if origin is not None else ():
+                    pipeline.zrem(index, run)
+                # Of the search, which shows what these name.
+                pipeline.zrem(self.keys.digests, run)
+                pipeline.hdel(self.keys.revisions, run)
+                await pipeline.execute()
+            if done and origin is not None:
+                await self.side.drop(origin)
+        return done
+
+    async def probe(self) -> None:
+        with log_errors("The run log cannot be written"):
+            await self.redis.set(self.keys.probe, 1, px=1000)
+
+    # ----------------------------------------------------------------------- reading
+
+    async def find(self, run: RunId, *, patient: bool = False) -> StoredRun:
+        return await self._reader.find(run, patient=patient)
+
+    async def entries(
+        self, live: BufferedRun, after: int, last: int, *, patient: bool = False
+    ) -> Sequence[Entry]:
+        return await self._reader.entries(live.run, after, last, patient=patient)
+
+    async def select(self, wanted: Origin, *, unended: bool) -> Sequence[StoredRun]:
+        index = self.keys.unended if unended else self.keys.runs
+        if wanted.app and wanted.user and wanted.session:
+            index = self.keys.session(wanted)
+        found = await self._reader.select(index)
+        return [each for each in found if is_from(each.summary.origin, wanted)]
+
+    async def sizes(self) -> tuple[Sequence[EndedRun], int]:
+        ended: list[EndedRun] = []
+        others = 0
+        for each in await self._reader.select(self.keys.runs):
+            run = each.summary
+            if run.ended is not None:
+                ended.append(EndedRun(run.run, run.ended, run.bytes, run.origin))
+            else:
+                others += run.bytes
+        return ended, others
+
+    def follow(self, live: BufferedRun) -> AbstractAsyncContextManager[FollowedRun]:
+        return self._subscriptions.follow(live)
+
+
+class RedisLog(BufferedLog):
+    """Keeps runs in Redis, for any number of processes.
+
+    A commit is as durable as Redis: with `appendonly yes` it survives a crash of Redis, except for the last
+    moments that `appendfsync everysec` may lose.
+    """
+
+    store: RedisStore
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        prefix: str = DEFAULT_PREFIX,
+        tail_bytes: int = TAIL_BYTES,
+        clock: Callable[[], float] = time.time,
+        warn: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`warn` is called for a Redis that can be used, but should be configured differently."""
+        super().__init__(RedisStore(url, prefix, warn), tail_bytes=tail_bytes, clock=clock)
+
+
+# --------------------------------------------------------------------------- reader
+
+# Reads a run log in Redis: runs, entries, and what other processes have added meanwhile.
+#
+# A query fails after a moment while Redis is down, with one exception: a follower of a run waits, as the
+# run's writer does. A restart or a failover is then a pause in the stream, not its end.
+
+_AT_A_TIME = 500
+"""Runs fetched in one round trip."""
+
+_Answer = TypeVar("_Answer")
+
+
+class RedisReader:
+    """Reads runs, whichever process writes them."""
+
+    def __init__(self, redis: Redis, keys: Keys) -> None:
+        self._redis = redis
+        self._keys = keys
+        self.is_closing = False
+        """The log closes: nothing is tried again."""
+
+    async def find(self, run: RunId, *, patient: bool = False) -> StoredRun:
+        """Return a run; raise `NotFound`, `Gone` or `LogError`."""
+        keys = self._keys.run(run)
+
+        async def ask() -> list[Any]:
+            async with self._redis.pipeline(transaction=False) as pipeline:
+                pipeline.hgetall(keys.head)
+                pipeline.exists(keys.tombstone)
+                return list(await pipeline.execute())
+
+        fields, gone = await self._ask(ask, patient)
+        if not fields:
+            raise trimmed(run) if gone else unknown(run)
+        return read_run(run, fields)
+
+    async def entries(
+        self, run: RunId, after: int, last: int, *, patient: bool = False
+    ) -> Sequence[Entry]:
+        """Return some entries of a run that has them; raise `Gone` if it has not, `LogError`."""
+        name = self._keys.run(run).entries
+        rows: Any = await self._ask(
+            lambda: self._redis.xrange(name, f"{after + 1}-0", f"{last}-9", READ_BATCH), patient
+        )
+        entries, _ = read_rows(rows)
+        if not entries or entries[0].cursor != after + 1:
+            raise trimmed(run)
+        return entries
+
+    async def select(self, index: str) -> list[StoredRun]:
+        """Return the stored runs that an index names."""
+        found: list[StoredRun] = []
+        members: Any = await self._ask(lambda: self._redis.zrange(index, 0, -1))
+        names = [RunId(name.decode()) for name in members]
+        for start in range(0, len(names), _AT_A_TIME):
+            some = names[start : start + _AT_A_TIME]
+            heads = await self._ask(partial(self._heads, some))
+            found += [read_run(*each) for each in zip(some, heads, strict=True) if each[1]]
+        return found
+
+    async def _heads(self, names: Sequence[RunId]) -> list[Any]:
+        async with self._redis.pipeline(transaction=False) as pipeline:
+            for name in names:
+                pipeline.hgetall(self._keys.run(name).head)
+            return list(await pipeline.execute())
+
+    async def advance(self, live: BufferedRun) -> bool:
+        """Read what another process has added to a run; return whether more may come.
+
+        Raise redis-py's own errors: the follower tries again.
+        """
+        keys = self._keys.run(live.run)
+        while True:
+            rows: Any = await self._redis.xrange(
+                keys.entries, f"{live.committed + 1}-0", "+", READ_BATCH
+            )
+            if not rows:
+                break
+            entries, packed = read_rows(rows)
+            if entries[0].cursor != live.committed + 1:
+                raise trimmed(live.run)
+            live.taken_at = entries[-1].time
+            live.commit(entries[-1], live.bytes + sum(len(payload) for _, payload in packed))
+            live.recent.add(entries, packed)
+            live.changed.notify()
+        if live.outcome is None and not await self._redis.exists(keys.head):
+            live.removed = True
+        return live.outcome is None and not live.removed
+
+    async def _ask(self, ask: Callable[[], Awaitable[_Answer]], patient: bool = False) -> _Answer:
+        until, wait = time.monotonic() + (PATIENCE if patient else MOMENT), RETRY[0]
+        while True:
+            try:
+                return await ask()
+            except STORE_ERRORS as error:
+                passes = isinstance(error, PASSING) and not self.is_closing
+                if not passes or time.monotonic() + wait > until:
+                    raise LogError(f"The run log cannot be read: {describe(error)}.") from error
+            await asyncio.sleep(wait)
+            wait = min(2 * wait, RETRY[1])

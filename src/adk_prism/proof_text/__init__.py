@@ -1,1 +1,0 @@
-"""The annotator that reads confidence, citations and reasoning behind answers, from data and from prose."""

@@ -1,1 +1,0 @@
-"""Reading prose: Markdown without its markup, and what specialists state in it."""

@@ -1,0 +1,270 @@
+"""ADK's run routes: `/run` gives a list of events, `/run_sse` a stream of them.
+
+Follows google-adk 2.13 `cli/api_server.py`. Deliberate differences: the run survives its client, until the
+next message to its session (`left_runs`); the stream has `id:` lines, keep-alive comments and the header
+`x-prism-run`; an error is one event, on `/run` too; an event is never split in two; a message without parts
+and a state change is a state-only update; answers that nobody waits for are 409.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from fastapi import APIRouter, Header, Query, Request, Response
+from google.adk import version as adk_version
+from google.adk.cli.utils.graph_serialization import serialize_app_info
+from google.adk.runners import Runner
+from google.adk.tools.computer_use.computer_use_toolset import ComputerUseToolset
+from google.adk.workflow import BaseNode
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from adk_prism.adk.apps import Apps
+from adk_prism.adk.internals.runner import origin_folder
+from adk_prism.adk.redaction import foreign_json
+from adk_prism.adk.served_app import ServedApp
+from adk_prism.errors import SourceError, Unprocessable
+from adk_prism.log.contract import RunLog
+from adk_prism.log.entry import RunId
+from adk_prism.protocols.adk import SPEC
+from adk_prism.protocols.adk.projection import read_request
+from adk_prism.protocols.adk.sessions import AppInfo, AppList, Health, Version
+from adk_prism.runs.message_stream import positioned_frames
+from adk_prism.server.identity.caller import caller_of
+from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.server.request_bodies import StrictRoute
+from adk_prism.server.request_names import AppName, check_app
+from adk_prism.server.run_starter import RunStarter, Sent
+from adk_prism.server.run_streams import RUN_HEADER, RunStreams
+from adk_prism.version import VERSION
+
+Key = Annotated[str, Header(alias="Idempotency-Key")]
+
+
+class RunAgentRequest(BaseModel):
+    """ADK's run request, in either spelling; unknown keys are passed over as ADK does."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+    app_name: str | None = None
+    user_id: str
+    session_id: str
+    new_message: dict[str, Any] | None = None
+    streaming: bool = False
+    state_delta: dict[str, Any] | None = None
+    invocation_id: str | None = None
+    custom_metadata: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRoutes:
+    """The routes of runs in ADK's own form, made of the parts that they use."""
+
+    apps: Apps
+    log: RunLog
+    starter: RunStarter
+    streams: RunStreams
+
+    def router(self) -> APIRouter:
+        """Return the router of runs in ADK's own form."""
+        router = APIRouter(route_class=StrictRoute, tags=["ADK: run"])
+        router.post("/run")(self.run)
+        router.post("/run_sse", response_class=Response)(self.run_sse)
+        return router
+
+    async def run(self, request: Request, asked: RunAgentRequest, key: Key = "") -> Response:
+        """Run the agent and return all of its events."""
+        run = await self._start(request, asked, key, streaming=False)
+        format = self.streams.format(request, SPEC)
+        async with self._noting_if_left(request, run):
+            frames = positioned_frames(self.log, run, format)
+            async with aclosing(frames):
+                events = [placed.payload.data async for placed in frames]
+        return Response(
+            b"[" + b",".join(events) + b"]",
+            media_type="application/json",
+            headers={RUN_HEADER: run},
+        )
+
+    async def run_sse(self, request: Request, asked: RunAgentRequest, key: Key = "") -> Response:
+        """Run the agent and stream its events."""
+        run = await self._start(request, asked, key, streaming=asked.streaming)
+        origin = (await self.log.summary(run)).origin
+        format = self.streams.format(request, SPEC)
+        return await self.streams.start(run, format, on_left=lambda: self.starter.left.note(origin))
+
+    @asynccontextmanager
+    async def _noting_if_left(self, request: Request, run: RunId) -> AsyncIterator[None]:
+        """Note a client that closes the connection meanwhile."""
+        origin = (await self.log.summary(run)).origin
+
+        async def watch() -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+            self.starter.left.note(origin)
+
+        watching = asyncio.create_task(watch())
+        try:
+            yield
+        finally:
+            watching.cancel()
+            await asyncio.wait({watching})
+
+    async def _start(
+        self, request: Request, asked: RunAgentRequest, key: str, *, streaming: bool
+    ) -> RunId:
+        body = asked.model_dump(by_alias=True, exclude_none=True) | {"streaming": streaming}
+        sent = Sent(caller=caller_of(request), key=key, body=await request.body())
+        return await self.starter.start(SPEC, self._app(asked), read_request(body), sent)
+
+    def _app(self, asked: RunAgentRequest) -> str:
+        name = asked.app_name
+        if not name:
+            names = self.apps.names()
+            if len(names) != 1:
+                raise Unprocessable("`appName` is missing, and there is more than one app here.")
+            name = names[0]
+        return check_app(name)
+
+
+# ---------------------------------------------------------------------------
+# What this server is and what it serves, in ADK's words: health, version, apps.
+#
+# Follows google-adk 2.13 `cli/api_server.py`. Beyond ADK: `/health` is 503 while the server drains,
+# `/version` adds `adkPrism`. ADK's internal apps (`__…`) do not exist here.
+
+# ---------------------------------------------------------------------------
+# What ADK's server says of an app.
+
+
+def describe_app(name: str, app: ServedApp) -> AppInfo:
+    """Return what `/list-apps?detailed=true` says of an app."""
+    tools = getattr(app.root, "tools", ())
+    return AppInfo(
+        name=name,
+        root_agent_name=app.root_name,
+        description=app.description,
+        language=_language(app.root),
+        is_computer_use=any(isinstance(tool, ComputerUseToolset) for tool in tools),
+    )
+
+
+def folder_of(root: BaseNode | None) -> Path | None:
+    """Return the folder of an app; None for a Runner that was built in Python, and for code elsewhere."""
+    return origin_folder(root) if root is not None else None
+
+
+def _language(root: BaseNode | None) -> Literal["yaml", "python"]:
+    folder = folder_of(root)
+    return "yaml" if folder is not None and (folder / "root_agent.yaml").is_file() else "python"
+
+
+# ---------------------------------------------------------------------------
+# An app as ADK's page draws it: agents, nodes and tools, with the app's README.
+#
+# Follows google-adk 2.13 `cli/dev_server.py` (`build_graph`), whose serialiser is used. Differences:
+# plugins of this server are left out, values that are not JSON are shown by their type, and
+# credentials are redacted.
+
+LONGEST_README = 256 * 1024
+"""Bytes of a README that are sent: more is a book."""
+
+_OURS = "adk_prism"
+"""How the names of this server's own plugins begin."""
+
+
+def describe_graph(runner: Runner, folder: Path | None) -> bytes:
+    """Return what an app consists of, as JSON. Reads the app's README; call it in a thread."""
+    about = serialize_app_info(runner.app, _readme(folder))
+    plugins = [each for each in about.pop("plugins", ()) if not each["name"].startswith(_OURS)]
+    if plugins:
+        about["plugins"] = plugins
+    return foreign_json(json.dumps(about, default=_type_of, allow_nan=False).encode())
+
+
+def _type_of(value: object) -> str:
+    return f"<{type(value).__name__}>"
+
+
+def _readme(folder: Path | None) -> str | None:
+    if folder is None:
+        return None
+    try:
+        with (folder / "README.md").open("rb") as file:
+            return file.read(LONGEST_README).decode(errors="replace")
+    except OSError:
+        return None
+
+
+# ---------------------------------------------------------------------------
+
+
+def routes(apps: Apps, lifecycle: Lifecycle) -> APIRouter:
+    """Return the router of health, version and apps."""
+    router = APIRouter(route_class=StrictRoute, tags=["ADK: server"])
+
+    @router.get("/health", responses={503: {"model": Health}})
+    async def health(response: Response) -> Health:
+        """Tell whether the server takes new work; 503 while it goes down."""
+        if lifecycle.draining:
+            response.status_code = 503
+            return Health(status="draining")
+        return Health(status="ok")
+
+    @router.get("/version")
+    async def version() -> Version:
+        """Return the versions of ADK, Python and adk-prism."""
+        return Version(
+            version=adk_version.__version__,
+            language_version=".".join(str(part) for part in sys.version_info[:3]),
+            adkPrism=VERSION,
+        )
+
+    @router.get("/list-apps")
+    async def list_apps(detailed: bool = Query(False)) -> list[str] | AppList:
+        """Return the apps' names; with `detailed` what each is, which imports all of them.
+
+        Those that fail are left out of the details.
+        """
+        names = await asyncio.to_thread(apps.names)
+        if not detailed:
+            return names
+        return AppList(apps=[info for name in names if (info := await _info(name))])
+
+    async def _info(name: str) -> AppInfo | None:
+        try:
+            return describe_app(name, await apps.open(name))
+        except SourceError:  # Reported when it was opened.
+            return None
+
+    @router.get("/apps/{app_name}/app-info", response_model_exclude_none=True)
+    async def app_info(app_name: AppName) -> AppInfo:
+        """Return an app's agents with their instructions and tools."""
+        app = await apps.open(app_name)
+        agents = await app.details()
+        described = describe_app(app_name, app)
+        return described.model_copy(update={"agents": agents, "language": "python"})
+
+    @router.get("/dev/apps/{app_name}/build_graph")
+    async def build_graph(app_name: AppName) -> Response:
+        """Return an app's agents, nodes and tools, as ADK's page draws them."""
+        app, found = await apps.open(app_name), apps.find(app_name)
+        described = await _described(app, found.path if found is not None else None)
+        return Response(described, media_type="application/json")
+
+    return router
+
+
+async def _described(app: ServedApp, folder: Path | None) -> bytes:
+    drawing = app.drawing()
+    if drawing is not None:
+        return msgspec.json.encode(drawing)
+    return await asyncio.to_thread(describe_graph, app.runner("graph"), folder)

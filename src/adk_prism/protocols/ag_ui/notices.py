@@ -1,0 +1,397 @@
+"""What AG-UI has no event for: custom events, which pass, and activities, which a client keeps.
+
+Names begin with `adk.` where ADK says something, and with `prism.` where the record of the run does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import UNSET, Raw, Struct, json, structs
+
+from adk_prism.facts import model as fact
+from adk_prism.facts.event_actions import sources_in
+from adk_prism.facts.model import (
+    ModelCallEnded,
+    NodeBegan,
+    NodeFinished,
+    RunBegan,
+    RunOver,
+    Speaker,
+    StateChanged,
+)
+from adk_prism.facts.outcome import BROKEN, with_reference
+from adk_prism.facts.state import is_given, read_object, read_value, repair
+from adk_prism.protocols.ag_ui.frames import (
+    ActivitySnapshot,
+    Custom,
+    Dialect,
+    Frame,
+    Json,
+    RunError,
+    RunFinished,
+    StateDelta,
+    StateSnapshot,
+    SubagentError,
+    ToolCallResult,
+    bounded,
+    fits,
+    safe,
+    too_large,
+)
+from adk_prism.protocols.ag_ui.owners import Tag
+from adk_prism.protocols.contract import Complete, plain_base64
+
+REPLACED = "adk.replaced"
+FILE = "adk.file"
+ARTIFACT = "adk.artifact"
+SOURCES = "adk.sources"
+APPROVAL = "adk.approval"
+ERROR = "adk.error"
+
+
+def activity(name: str, kind: str, content: Any, tag: Tag = UNSET) -> ActivitySnapshot:
+    """Return an activity; one of the same name replaces it."""
+    size = len(json.encode(content))
+    told = content if fits(size) else {"size": size}
+    return ActivitySnapshot(name, kind, told, subagent_run_id=tag)
+
+
+def upstream(event: bytes) -> Any:
+    """Return ADK's own event; as text, where a file holds something that is no JSON."""
+    if not fits(len(event)):
+        return too_large(len(event))
+    value = read_value(event)
+    return event.decode(errors="replace") if value is None else value
+
+
+def _model_call(item: fact.ModelCallEnded) -> Json:
+    told: Json = {"author": item.speaker.author, "path": item.speaker.path}
+    told |= {"model": item.model, "finishReason": item.finish, "finishMessage": item.message}
+    told = {key: value for key, value in told.items() if value}
+    if item.avg_logprobs is not None:
+        told["avgLogprobs"] = item.avg_logprobs
+    for key, raw in (("usage", item.usage), ("cache", item.cache), ("logprobs", item.logprobs)):
+        if is_given(raw):
+            told[key] = bounded(raw)
+    return told
+
+
+def _audio(item: fact.AudioHeard) -> Json:
+    return {
+        "content": plain_base64(item.data) if fits(len(item.data)) else "",
+        "sampleRate": item.sample_rate,
+        "channels": item.channels,
+        "bitDepth": item.bit_depth,
+    }
+
+
+def _takeover(item: fact.TakenOver) -> Json:
+    told: Json = {"epoch": item.epoch, "superseded": item.superseded}
+    return told | ({"inDoubt": item.in_doubt} if item.in_doubt else {})
+
+
+def _transfer(item: fact.AgentTransferred) -> Json:
+    return {"to": item.to} | ({"reason": item.reason} if item.reason else {})
+
+
+def _error(item: fact.ErrorRaised) -> Json:
+    told = {"code": item.code, "author": item.speaker.author, "path": item.speaker.path}
+    return told | ({"message": item.message} if item.message else {})
+
+
+def _output(item: fact.NodeOutput) -> Json:
+    speaker = item.speaker
+    return {"author": speaker.author, "path": speaker.path, "output": bounded(item.output)}
+
+
+_CUSTOM: Mapping[type[Any], tuple[str, Callable[[Any], Any]]] = {
+    fact.ModelCallEnded: ("adk.model_call", _model_call),
+    fact.MetadataGiven: ("adk.metadata", lambda item: bounded(item.custom)),
+    fact.AudioHeard: ("adk.audio", _audio),
+    fact.TakenOver: ("prism.takeover", _takeover),
+    fact.AgentTransferred: ("adk.transfer", _transfer),
+    fact.ErrorRaised: (ERROR, _error),
+    fact.NodeOutput: ("adk.output", _output),
+    fact.Interrupted: ("adk.interrupted", lambda item: {"author": item.speaker.author}),
+    fact.Unrecognised: (
+        "adk.unrecognised",
+        lambda item: {"kind": item.kind, "raw": bounded(item.raw)},
+    ),
+}
+"""Facts that become a custom event: its name, and its value."""
+
+
+def custom(item: fact.Fact, tag: Tag = UNSET) -> Custom:
+    """Return the custom event that tells a fact."""
+    name, value = _CUSTOM[type(item)]
+    return Custom(name, value(item), subagent_run_id=tag)
+
+
+def annotation_content(item: fact.Annotated) -> Any:
+    """Return what an annotator says of the run."""
+    return safe(Raw(json.encode(item.value)))
+
+
+# ---------------------------------------------------------------------------
+# What an answer rests on: the sources, citations and grounding of one model call.
+
+_OF_SOURCES = frozenset((fact.SourceCited, fact.SourcesLinked, fact.CitationsGiven))
+
+
+class Sources:
+    """The sources of one run: each has one id, however often it is cited."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, str] = {}
+
+    def read(self, facts: Sequence[fact.Fact]) -> Json:
+        """Return what the facts of an entry say of sources; nothing if they say nothing."""
+        told: Json = {}
+        if _OF_SOURCES.isdisjoint(map(type, facts)):
+            return told
+        for item in facts:
+            match item:
+                case fact.SourceCited():
+                    self._ids.setdefault(item.uri or item.title, item.source)
+                case fact.SourcesLinked():
+                    told["sources"] = self._listed(item)
+                    told["grounding"] = bounded(item.grounding)
+                case fact.CitationsGiven():
+                    given = read_object(item.citations).get("citations")
+                    told["citations"] = given if isinstance(given, list) else []
+                case _:
+                    pass  # says nothing of sources
+        return told
+
+    def _listed(self, item: fact.SourcesLinked) -> list[Json]:
+        found: dict[str, Json] = {}
+        for source in sources_in(item.grounding):
+            found[source.key] = {
+                "id": self._ids.get(source.key, ""),
+                "type": "document" if source.document else "url",
+                "uri": source.uri,
+                "title": source.title,
+            }
+        return list(found.values())
+
+
+# ---------------------------------------------------------------------------
+# Token counts of a run, summed per model, under AG-UI's names.
+#
+# AG-UI counts reasoning among the output, and what was found in a cache among the input. Gemini
+# counts what a model thought beside what it said, so both are added.
+
+_COUNTS = (
+    ("promptTokenCount", "inputTokens"),
+    ("toolUsePromptTokenCount", "inputTokens"),
+    ("candidatesTokenCount", "outputTokens"),
+    ("thoughtsTokenCount", "outputTokens"),
+    ("totalTokenCount", "totalTokens"),
+    ("thoughtsTokenCount", "reasoningTokens"),
+    ("cachedContentTokenCount", "cachedInputTokens"),
+)
+"""Upstream's counts, and AG-UI's that each is part of."""
+
+LARGEST = 2**53 - 1
+"""A larger count is none: JavaScript could not tell it from its neighbours."""
+
+
+class Usage:
+    """The token counts of one run."""
+
+    def __init__(self) -> None:
+        self._models: dict[str, dict[str, int]] = {}
+
+    def add(self, item: ModelCallEnded) -> None:
+        """Add a model call's counts."""
+        given = read_object(item.usage)
+        if not given:
+            return
+        sums = self._models.setdefault(item.model, {})
+        for part, name in _COUNTS:
+            if part in given and (count := _count(given[part])) is not None:
+                sums[name] = sums.get(name, 0) + count
+
+    def told(self) -> list[Json]:
+        """Return an entry for each model that counted anything."""
+        return [
+            ({"model": model} if model else {}) | dict(sums)
+            for model, sums in self._models.items()
+            if sums
+        ]
+
+
+def _count(value: Any) -> int | None:
+    """Return a token count; some adapters write it as text, or as a float."""
+    try:
+        count = None if value is None or isinstance(value, bool) else int(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return count if count is not None and 0 <= count <= LARGEST else None
+
+
+# ---------------------------------------------------------------------------
+# Who says something, as metadata of what is said.
+
+
+def spoken_by(speaker: Speaker, **more: Any) -> Json:
+    """Return the metadata of a message or call: its author, and where in the agent tree that is."""
+    adk: Json = {"author": speaker.author}
+    if speaker.path:
+        adk["path"] = speaker.path
+    if speaker.branch:
+        adk["branch"] = speaker.branch
+    return {"adk": adk | more}
+
+
+# ---------------------------------------------------------------------------
+# The last event of a run: finished, with what it waits for, or an error.
+
+STOPPED = "STOPPED"
+"""The code of a run that somebody stopped, where the protocol has no outcome for it."""
+
+
+class Ending(Struct, frozen=True):
+    """What is known when a run ends."""
+
+    thread: str
+    run: str
+    interrupts: list[Json]
+    pending: list[str]
+    """Calls that wait for the client."""
+    usage: list[Json]
+
+
+def ending(over: RunOver, how: Ending, speaks: Dialect) -> RunFinished | RunError:
+    """Return the last event of a run."""
+    usage = how.usage or UNSET
+    if over.outcome in BROKEN:
+        code = over.outcome if over.outcome == "incomplete" else over.code or "error"
+        return RunError(with_reference(over), code, usage)
+    if over.outcome == "cancelled" and not speaks.cancelled:
+        return RunError("The run was stopped.", STOPPED, usage)
+    return RunFinished(how.thread, how.run, _outcome(over, how, speaks), usage)
+
+
+def _outcome(over: RunOver, how: Ending, speaks: Dialect) -> Json:
+    if over.outcome == "cancelled":
+        return {"type": "cancelled"}
+    if how.interrupts:
+        return {"type": "interrupt", "interrupts": how.interrupts}
+    if how.pending and speaks.pending_calls:
+        return {"type": "success", "pendingToolCallIds": how.pending}
+    return {"type": "success"}
+
+
+# ---------------------------------------------------------------------------
+# Session state for a client: a snapshot at the beginning, then JSON patches (RFC 6902).
+#
+# Patches only `add`, which also replaces, and `remove` what is there: a client drops a whole patch of
+# which one operation fails. A value too large for a frame is replaced by its size.
+
+_FORBIDDEN = {"__proto__": "(__proto__)"}
+"""Keys that a JavaScript client refuses, and under which names they are sent."""
+
+
+class SharedState:
+    """The state of one run, as a client holds it."""
+
+    def __init__(self) -> None:
+        self._keys: set[str] = set()
+
+    def begin(self, item: RunBegan) -> list[Frame]:
+        """Return the state that the run begins with: what does not fit one frame follows as patches."""
+        self._keys = {_key(key) for key in item.state}
+        whole, rest, size = {}, [], 0
+        for key, value in item.state.items():
+            told = _value(value)
+            size += len(bytes(told))
+            if fits(size):
+                whole[_key(key)] = told
+            else:
+                rest.append(_add(key, told))
+        # One patch each: every value fits a frame, several may not.
+        return [
+            StateSnapshot(Raw(json.encode(whole))),
+            *(StateDelta([operation]) for operation in rest),
+        ]
+
+    def change(self, item: StateChanged | NodeBegan | NodeFinished) -> list[Frame]:
+        """Return the patches for a change; none where nothing changes."""
+        if isinstance(item, StateChanged):
+            return self._patches(item.delta)
+        return self._patches(item.state, item.gone) if item.state or item.gone else []
+
+    def _patches(self, values: Mapping[str, Raw], gone: Iterable[str] = ()) -> list[Frame]:
+        patches: list[list[Json]] = [[]]
+        size = 0
+        for key, value in values.items():
+            told = _value(value)
+            size += len(bytes(told))
+            if not fits(size):
+                patches.append([])
+                size = len(bytes(told))
+            patches[-1].append(_add(key, told))
+            self._keys.add(_key(key))
+        for key in gone:
+            if _key(key) in self._keys:
+                self._keys.discard(_key(key))
+                patches[-1].append({"op": "remove", "path": _pointer(key)})
+        return [StateDelta(patch) for patch in patches if patch]
+
+
+def _value(value: Raw) -> Raw:
+    sound = repair(bytes(value) or b"null", parsed=True)
+    return Raw(sound) if fits(len(sound)) else Raw(json.encode(too_large(len(sound))))
+
+
+def _add(key: str, value: Raw) -> Json:
+    return {"op": "add", "path": _pointer(key), "value": value}
+
+
+def _key(key: str) -> str:
+    return _FORBIDDEN.get(key, key)
+
+
+def _pointer(key: str) -> str:
+    return "/" + _key(key).replace("~", "~0").replace("/", "~1")
+
+
+# ---------------------------------------------------------------------------
+# Where AG-UI's events hold the text of an error: a server completes it for who may see it.
+
+
+def completed(frame: Frame, complete: Complete) -> Frame:
+    """Return a frame with its error text completed; itself, where it tells no error."""
+    found = _COMPLETED.get(type(frame))
+    return frame if found is None else found(frame, complete)
+
+
+def _message(frame: RunError | SubagentError, complete: Complete) -> Frame:
+    return structs.replace(frame, message=complete(frame.message))
+
+
+def _result(frame: ToolCallResult, complete: Complete) -> Frame:
+    about = frame.metadata.get("adk", {}) if isinstance(frame.metadata, dict) else {}
+    if "error" not in about:
+        return frame
+    told = {**about, "error": complete(about["error"])}
+    return structs.replace(frame, metadata={"adk": told})
+
+
+def _custom(frame: Custom, complete: Complete) -> Frame:
+    if frame.name != ERROR or "message" not in frame.value:
+        return frame
+    # The code is beside it, and is not said twice.
+    full = complete(frame.value["message"]).removeprefix(f"{frame.value.get('code')}: ")
+    return structs.replace(frame, value={**frame.value, "message": full})
+
+
+_COMPLETED: dict[type[Any], Callable[[Any, Complete], Frame]] = {
+    RunError: _message,
+    SubagentError: _message,
+    ToolCallResult: _result,
+    Custom: _custom,
+}

@@ -1,0 +1,472 @@
+"""AG-UI's routes: what `HttpAgent` posts to, and what goes beyond it.
+
+`HttpAgent` has one URL, and each request is a run. Coming back to a thread, stopping, capabilities and going
+on after a lost connection (`Last-Event-ID`) are ours: the protocol names them, and fixes no address.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Body, Header, Query, Request, Response
+from msgspec import UNSET, Raw, Struct, structs
+from starlette.exceptions import HTTPException
+
+from adk_prism.adk.apps import Apps
+from adk_prism.adk.redaction import state_json
+from adk_prism.commands import DEFAULT_USER
+from adk_prism.errors import (
+    Conflict,
+    Expired,
+    NotFound,
+    QuestionsOpen,
+    StaleConversation,
+    Unprocessable,
+    UsageError,
+)
+from adk_prism.log.entry import CLIENT_RUN, Origin, RunId
+from adk_prism.protocols.adk.routes import Key
+from adk_prism.protocols.ag_ui import SPEC
+from adk_prism.protocols.ag_ui.frames import (
+    DEFAULT,
+    Frame,
+    MessagesSnapshot,
+    RunError,
+    RunFinished,
+    RunStarted,
+    StateSnapshot,
+    dialect,
+    fits,
+)
+from adk_prism.protocols.ag_ui.history import ThreadMessages
+from adk_prism.protocols.ag_ui.requests import read_request, run_id
+from adk_prism.protocols.contract import Format, Payload
+from adk_prism.runs.broadcast import Broadcaster, Viewer
+from adk_prism.runs.chats import ChatRun, Chats, Turn, stored_bytes
+from adk_prism.runs.message_stream import Shown, build_history, shown, without_held_runs
+from adk_prism.runs.off_loop import call_sized
+from adk_prism.runs.runs import CancelResult
+from adk_prism.runs.session_log import AuditedAction
+from adk_prism.server.context import Context
+from adk_prism.server.identity.caller import caller_of, spoken_user
+from adk_prism.server.identity.identity import QueryUser, seen_position
+from adk_prism.server.problems import AG_UI_PATH, TEXT_RESPONSES, TYPE_HEADER
+from adk_prism.server.request_bodies import AgentRoute, StrictRequest, StrictRoute
+from adk_prism.server.request_names import AppName, SessionId, check_session, check_user
+from adk_prism.server.responses import json_list
+from adk_prism.server.run_starter import Sent
+from adk_prism.server.run_streams import HEADERS
+from adk_prism.version import VERSION
+
+# ---------------------------------------------------------------------------
+# What a client that comes back to a thread is sent of its past.
+#
+# One run that gives state and messages as snapshots, and ends as the last run did: with its
+# interrupts, or its error. A snapshot takes the place of what the client still shows; events of the
+# past would be added to messages of the same id. It is also much smaller than they are. Only a thread
+# that does not fit one event is sent run by run, after an empty snapshot.
+
+
+class Past(Struct, frozen=True):
+    """What is sent of a thread: frames, then runs."""
+
+    frames: Sequence[Payload] = ()
+    runs: Sequence[RunId] = ()
+
+
+async def thread_past(
+    chats: Chats, apps: Apps, origin: Origin, turns: Sequence[Turn], format: Format
+) -> Past:
+    """Return what to send of a thread with these turns; nothing of a new one."""
+    places = [without_held_runs(place) for place in shown(turns)]
+    if not places:
+        return Past()
+    version = dialect(format.options.dialect).protocol_version
+    begin = RunStarted(origin.session, f"{origin.session}-connect", version or UNSET)
+    on = [place for place in places if place.turn.resumable]
+    history = ThreadMessages(format.options, format.complete)
+    await build_history(chats, turns, history)
+    messages, size = await call_sized(stored_bytes(turns), _written, history)
+    state = await _state(apps, origin)
+    if not fits(size) or not fits(len(bytes(state))):
+        return Past(_as_run(begin, MessagesSnapshot([])), _runs(places))
+    over = [run for place in places for run in place.turn.runs if run.summary.outcome is not None]
+    snapshots: list[Frame] = [StateSnapshot(state), MessagesSnapshot(messages)]
+    if on or not over:
+        return Past(_as_run(begin, *snapshots), _runs(on))
+    begin = structs.replace(begin, run_id=run_id(over[-1].head))
+    if over[-1].summary.outcome == "cancelled":
+        return Past(_as_run(begin, *snapshots))  # no error to be told again
+    end = await _end_of(chats, over[-1], format)
+    return Past([SPEC.payload(begin), *map(SPEC.payload, snapshots), *end])
+
+
+def _written(history: ThreadMessages) -> tuple[list[Json], int]:
+    """Return the messages of a thread and the bytes of their JSON."""
+    messages = history.messages()
+    return messages, len(json_list(messages))
+
+
+def _runs(places: Sequence[Shown]) -> list[RunId]:
+    return [run.summary.run for place in places for run in place.turn.runs]
+
+
+async def _state(apps: Apps, origin: Origin) -> Raw:
+    try:
+        state = await apps.sessions(origin.app).state(origin)
+    except NotFound:  # the log has runs of a session that is gone
+        state = {}
+    return Raw(msgspec.json.encode(state_json(state)))
+
+
+def _as_run(begin: RunStarted, *frames: Frame) -> list[Payload]:
+    """Return frames as a run of their own."""
+    end = RunFinished(begin.thread_id, begin.run_id, {"type": "success"})
+    return [SPEC.payload(frame) for frame in (begin, *frames, end)]
+
+
+async def _end_of(chats: Chats, run: ChatRun, format: Format) -> list[Payload]:
+    """Return the last event of a run."""
+    reader, last = format.reader(), list[Payload]()
+    async for entry in chats.entries(run.summary.run):
+        last = reader.feed(entry)[-1:] or last
+    return last
+
+
+# ---------------------------------------------------------------------------
+# A whole thread as one stream: its past, then the run that is on, each with its own start and end.
+#
+# For a client that comes back to a thread. What it is sent first is decided in `thread_past`.
+
+
+class ThreadStream:
+    """Views of runs, each opened when the one before is over."""
+
+    def __init__(
+        self,
+        broadcaster: Broadcaster,
+        format: Format,
+        first: Sequence[Payload],
+        runs: Sequence[RunId],
+    ) -> None:
+        """`first` are frames of no run, so without a position."""
+        self._broadcaster = broadcaster
+        self._format = format
+        self._first = first
+        self._runs = runs
+        self._view: Viewer | None = None
+        self.left = False
+        """Somebody ended the view before the thread was over."""
+
+    def leave(self) -> None:
+        """End the view from outside."""
+        self.left = True
+        if self._view is not None:
+            self._view.leave()
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """Yield the thread's bytes."""
+        yield b": connected\n\n" + b"".join(
+            b"data: %s\n\n" % payload.data for payload in self._first
+        )
+        for run in self._runs:
+            if self.left:
+                return
+            self._view = await self._broadcaster.open(run, self._format)
+            async with aclosing(self._view.chunks()) as chunks:
+                async for data in chunks:
+                    yield data
+            if self._view.left:
+                self.left = True
+
+
+# ---------------------------------------------------------------------------
+
+# ---------------------------------------------------------------------------
+# What AG-UI clients do with an agent: run it, come back to a thread, stop it.
+#
+# A thread is an ADK session, made with its first message. Whoever asks twice under one `runId` gets one
+# run.
+
+Json = dict[str, Any]
+
+
+class Asked(Struct, frozen=True):
+    """A request of an AG-UI client."""
+
+    request: Request
+    app: str
+    body: Json
+    user: str
+    """Who the query says; empty if it does not."""
+    dialect: str = ""
+    key: str = ""
+    """Its `Idempotency-Key`; empty: the `runId` of the body."""
+
+
+class AgentRuns:
+    """Runs of a server's apps, for AG-UI clients."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    async def run(self, asked: Asked) -> Response:
+        """Start the run that an input asks for, and stream it."""
+        format = self._format(asked)
+        read = read_request(asked.body)
+        if asked.user:
+            read = structs.replace(read, user=asked.user)
+        request = asked.request
+        sent = Sent(
+            caller=caller_of(request),
+            key=asked.key,
+            body=await request.body(),
+            digest=request.digest if isinstance(request, StrictRequest) else "",
+            base=format.options.files.base,
+        )
+        try:
+            run = await self._context.starter.start(SPEC, asked.app, read, sent)
+        except _REFUSED as error:
+            return _refusal(error)
+        return await self._context.streams.start(run, format)
+
+    async def go_on(self, asked: Asked, last: str) -> Response:
+        """Stream a run after a position that the client has seen; 204 after its end."""
+        format, caller = self._format(asked), caller_of(asked.request)
+        run, after = await seen_position(self._context.log, caller, asked.app, last)
+        return await self._context.streams.start(run, format, after)
+
+    async def connect(self, asked: Asked) -> Response:
+        """Stream a thread: its past runs, and the one that is on until it is over."""
+        format, thread = self._format(asked), asked.body.get("threadId")
+        if not isinstance(thread, str):
+            raise Unprocessable("`threadId` must be a non-empty string.")
+        self._context.apps.check(asked.app)
+        origin = Origin(app=asked.app, user=_user_of(asked), session=check_session(thread))
+        turns = await self._context.chats.turns(origin)
+        async with self._context.limits.heavy.slot(caller_of(asked.request), stored_bytes(turns)):
+            chats, apps = self._context.chats, self._context.apps
+            past = await thread_past(chats, apps, origin, turns, format)
+        view = ThreadStream(self._context.streams.broadcaster, format, past.frames, past.runs)
+        return self._context.streams.response(view, format)
+
+    async def stop(self, app: str, user: str, thread: str, run: str = "") -> CancelResult:
+        """Stop the run of a thread; with a client's run id, only that one."""
+        self._context.apps.check(app)
+        origin = Origin(app=app, user=user, session=thread)
+        if run and not await self._is_on(origin, run):
+            return CancelResult(False, [])
+        stopped = await self._context.runs.canceller.stop(origin)
+        if stopped.found:
+            await self._context.audit.note(AuditedAction(action="run cancelled", origin=origin))
+        return stopped
+
+    async def _is_on(self, origin: Origin, run: str) -> bool:
+        turns = await self._context.chats.turns(origin)
+        active = (each for turn in turns for each in turn.runs if each.summary.outcome is None)
+        return any(run in (CLIENT_RUN.read(each.head), each.summary.run) for each in active)
+
+    def _format(self, asked: Asked) -> Format:
+        _check_encoding(asked.request)
+        return self.format(asked.request, _dialect_of(asked.body, asked.dialect))
+
+    def format(self, request: Request, dialect: str) -> Format:
+        """Return AG-UI as a request's client gets it. Raise `UsageError` for an unknown dialect."""
+        return self._context.streams.format(request, SPEC, dialect)
+
+
+def _user_of(asked: Asked) -> str:
+    """Return the user of a request that may name one in its query or its properties."""
+    props = asked.body.get("forwardedProps")
+    named = props.get("userId") if isinstance(props, dict) else None
+    given = asked.user or (named if isinstance(named, str) else "") or DEFAULT_USER
+    return spoken_user(caller_of(asked.request), check_user(given))
+
+
+_REFUSED = (Conflict, Unprocessable)
+"""What becomes a RUN_ERROR."""
+
+_CODES: dict[type[UsageError], str] = {
+    QuestionsOpen: "INTERRUPT_OPEN",
+    Expired: "INTERRUPT_EXPIRED",
+    StaleConversation: "STALE_CONVERSATION",
+    Conflict: "CONFLICT",
+    Unprocessable: "INVALID_INPUT",
+}
+
+
+def _refusal(error: UsageError) -> Response:
+    """Return the stream of one RUN_ERROR that refuses a request which the conversation does not allow.
+
+    Clients show the message of a RUN_ERROR, and of an HTTP error they show the raw body. So what a person
+    can cause in a page (a new message while a question is open, an answer that came too late) is a run that
+    failed at once. Nothing of it is in the log. What a program did wrong (a body that is no input, an unknown
+    app) stays an HTTP problem.
+    """
+    code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
+    data = SPEC.payload(RunError(error.detail, code)).data
+    return Response(b"data: " + data + b"\n\n", headers={**HEADERS, TYPE_HEADER: error.kind})
+
+
+_PROTOBUF = "application/vnd.ag-ui.event+proto"
+_SSE = "text/event-stream"
+
+_VERSION = re.compile(r"(\d{1,4})(?:\.\d{1,4}){0,2}(?:[-+].{0,40})?")
+_BY_MAJOR = {"0": DEFAULT, "1": "1.0"}
+
+
+def _dialect_of(body: dict[str, Any], asked: str) -> str:
+    """Return the dialect that a request asks for, or that its input is in. Raise `Unprocessable`."""
+    if asked:
+        return asked
+    version = body.get("protocolVersion")
+    if version is None:
+        return DEFAULT  # clients before 1.0 do not say
+    match = _VERSION.fullmatch(version) if isinstance(version, str) else None
+    found = _BY_MAJOR.get(match[1]) if match is not None else None
+    if found is None:
+        raise Unprocessable(
+            f"`protocolVersion` {str(version)[:40]!r} is not spoken here; expected 1.0, or none for clients "
+            "before 1.0. `?dialect=` overrides it."
+        )
+    return found
+
+
+def _check_encoding(request: Request) -> None:
+    """Raise a 406 for a client that reads nothing but protobuf."""
+    accepted = [
+        each.partition(";")[0].strip().lower()
+        for value in request.headers.getlist("accept")
+        for each in value.split(",")
+    ]
+    if _PROTOBUF in accepted and not {_SSE, "text/*", "*/*"} & set(accepted):
+        raise HTTPException(406, f"Events are sent as {_SSE} only; {_PROTOBUF} is not offered.")
+
+
+# ---------------------------------------------------------------------------
+# What an app can do, as AG-UI's `AgentCapabilities` (1.0) says it.
+#
+# Only what is known: a capability that depends on the model is left out.
+
+
+def capabilities(apps: Apps, app: str) -> Json:
+    """Return the capabilities of a loaded app."""
+    served, agents = apps.app(app), apps.agents(app)
+    others = [{"name": agent.name} for agent in agents if agent.name != served.root_name]
+    return {
+        "identity": {
+            "name": app,
+            "type": "google-adk",
+            "description": served.description or "",
+            "version": VERSION,
+        },
+        "transport": {
+            "streaming": True,
+            "websocket": False,
+            "httpBinary": False,
+            "resumable": True,
+        },
+        "tools": {
+            "supported": any(agent.tools for agent in agents),
+            "clientProvided": "client tools" not in served.lacks,
+        },
+        "state": {
+            "snapshots": True,
+            "deltas": True,
+            "memory": apps.memory_service(app) is not None,
+            "persistentState": True,
+        },
+        "multiAgent": {"supported": bool(others), "subagents": others},
+        "humanInTheLoop": {
+            "supported": True,
+            "approvals": True,
+            "interrupts": True,
+            "approveWithEdits": False,
+        },
+    }
+
+
+# ---------------------------------------------------------------------------
+
+Dialect = Annotated[str, Query(description="AG-UI version: 0.0.59 or 1.0; the input's by default")]
+LastSeen = Annotated[str, Header(alias="Last-Event-ID")]
+NamedUser = Annotated[str, Query(alias="userId")]
+
+
+def routes(context: Context) -> APIRouter:
+    """Return the router of AG-UI."""
+    router = APIRouter(
+        prefix=AG_UI_PATH, route_class=StrictRoute, tags=["AG-UI"], responses=TEXT_RESPONSES
+    )
+    agents = _AgUiRoutes(context)
+    nothing: dict[int | str, dict[str, Any]] = {204: {"description": "The run is over"}}
+    for path, route in (("/{app_name}", agents.run), ("/{app_name}/connect", agents.connect)):
+        router.add_api_route(
+            path,
+            route,
+            methods=["POST"],
+            response_class=Response,
+            responses=nothing,
+            route_class_override=AgentRoute,
+        )
+    router.get("/{app_name}/capabilities")(agents.capabilities)
+    router.post("/{app_name}/{thread_id}/stop")(agents.stop)
+    return router
+
+
+class _AgUiRoutes:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._runs = AgentRuns(context)
+
+    async def run(
+        self,
+        request: Request,
+        app_name: AppName,
+        body: dict[str, Any],
+        user: NamedUser = "",
+        dialect: Dialect = "",
+        key: Key = "",
+        last_event_id: LastSeen = "",
+    ) -> Response:
+        """Run the agent on a `RunAgentInput` and stream its events; or go on after `Last-Event-ID`.
+
+        What the conversation does not allow is a stream of one RUN_ERROR.
+        """
+        asked = Asked(request, app_name, body, user, dialect, key)
+        if last_event_id:
+            return await self._runs.go_on(asked, last_event_id)
+        return await self._runs.run(asked)
+
+    async def connect(
+        self,
+        request: Request,
+        app_name: AppName,
+        body: dict[str, Any],
+        user: NamedUser = "",
+        dialect: Dialect = "",
+    ) -> Response:
+        """Stream a thread's past, and the run that is on; nothing of a new thread."""
+        return await self._runs.connect(Asked(request, app_name, body, user, dialect))
+
+    async def capabilities(self, app_name: AppName) -> dict[str, Any]:
+        """Return what the agent can do, as AG-UI's `AgentCapabilities`."""
+        await self._context.apps.open(app_name)
+        return capabilities(self._context.apps, app_name)
+
+    async def stop(
+        self,
+        app_name: AppName,
+        thread_id: SessionId,
+        user: QueryUser,
+        body: Annotated[dict[str, Any] | None, Body()] = None,
+    ) -> dict[str, Any]:
+        """Stop the run of a thread, or only the run `runId` of the body; repeating it is no error."""
+        run = (body or {}).get("runId")
+        named = run if isinstance(run, str) else ""
+        stopped = await self._runs.stop(app_name, user, thread_id, named)
+        return {"stopped": stopped.found, **stopped.shown()}

@@ -1,0 +1,321 @@
+"""Payloads to a Server-Sent Events stream (WHATWG HTML, "Server-sent events").
+
+Decides the bytes of a frame on the wire and nothing of what it says. Each payload becomes one event
+whose `id` is its position. What would break a frame apart cannot get into one:
+- CR, LF and CRLF in a payload end a `data:` line; the client joins the lines with LF again;
+- U+2028, U+2029 and U+0085 are line ends to readers that split with `str.splitlines`, so they never
+  go out raw: escaped inside JSON (the same value), a line end in plain text;
+- an event name or a run id with a control character is refused: it would be our own mistake.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+
+from adk_prism.errors import ProtocolError, SourceError
+
+KEEP_ALIVE = b": keep-alive\n\n"
+"""A comment: without id and event, so no client's position changes."""
+
+_LF, _CR = b"\n\r"
+_E2, _C2 = b"\xe2\xc2"
+"""First bytes of the separators. Numbers: `int in bytes` costs a seventh of `bytes in bytes`."""
+_LS, _PS, _NEL = "\u2028".encode(), "\u2029".encode(), "\u0085".encode()
+_ESCAPES = {_LS: rb"\u2028", _PS: rb"\u2029", _NEL: rb"\u0085"}
+_SEPARATOR = re.compile(b"|".join(_ESCAPES))
+_BEGINNINGS = (b"\xe2", b"\xe2\x80", b"\xc2")
+"""What a separator may begin with, at the end of a piece."""
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_RUNS_AT_A_TIME = 1024
+"""Prefixes kept: more runs than one process streams at once, in some hundred kilobytes."""
+_JSON_STARTS = (b"{", b"[", b'"')
+_check_json = msgspec.json.Decoder(msgspec.Raw).decode
+
+
+class SsePayload(Protocol):
+    """What is said, and under which event name (empty: none)."""
+
+    @property
+    def data(self) -> bytes: ...
+    @property
+    def event(self) -> str: ...
+
+
+def encode(run: str, cursor: int, payloads: Sequence[SsePayload], first: int = 1) -> bytes:
+    """Return the events of one entry's payloads, with the ids `run:cursor.first` and on.
+
+    An empty `run` gives ids without a prefix. A stream that continues inside an entry passes the rest
+    of its payloads and the number of the `first`. Raise `ProtocolError` for a run id or an event
+    name that cannot be in a frame.
+    """
+    prefix = _prefix(run) if run else b""
+    if first == 1 and len(payloads) == 1:  # most often
+        [payload] = payloads
+        data = payload.data
+        if not payload.event and data.isascii() and _LF not in data and _CR not in data:
+            return b"id: %b%d.1\ndata: %b\n\n" % (prefix, cursor, data)
+    frames = []
+    for part, payload in enumerate(payloads, first):
+        data = payload.data
+        if not data.isascii() and (_E2 in data or _C2 in data):
+            data = _without_separators(data)
+        if _LF in data or _CR in data:
+            data = _LINE_END.sub(b"\ndata: ", data)
+        name = payload.event
+        if name:
+            data = b"%b\ndata: %b" % (_line(name), data)
+            frames.append(b"id: %b%d.%d\nevent: %b\n\n" % (prefix, cursor, part, data))
+        else:
+            frames.append(b"id: %b%d.%d\ndata: %b\n\n" % (prefix, cursor, part, data))
+    return b"".join(frames)
+
+
+@lru_cache(maxsize=_RUNS_AT_A_TIME)
+def _prefix(run: str) -> bytes:
+    return _line(run) + b":"
+
+
+def _line(text: str) -> bytes:
+    """Return an event name or a run id as bytes, if it fits on one line."""
+    if not text.isprintable():
+        raise ProtocolError(f"A name or id for the stream has a control character: {text[:60]!r}.")
+    return text.encode()
+
+
+def _without_separators(data: bytes) -> bytes:
+    # `find` one by one: a regular expression takes five times as long, and curly quotation marks,
+    # which begin with the same byte, are in every other sentence of a model.
+    if data.find(_LS) < 0 and data.find(_PS) < 0 and data.find(_NEL) < 0:
+        return data
+    if _is_json(data):
+        return _SEPARATOR.sub(lambda match: _ESCAPES[match[0]], data)
+    return _SEPARATOR.sub(b"\n", data)
+
+
+class JsonStreamEscaper:
+    """Escapes the separators in a stream of JSON events that something else has encoded, piece by piece."""
+
+    def __init__(self) -> None:
+        self._held = b""
+        """The end of the last piece, where it may be the beginning of a separator."""
+
+    def feed(self, data: bytes, *, last: bool) -> bytes:
+        """Return a piece with its separators escaped; but for the last, its end may come with the next."""
+        data = self._held + data
+        self._held = b""
+        if not last and data.endswith(_BEGINNINGS):
+            at = max(data.rfind(b"\xe2", -2), data.rfind(b"\xc2", -1))
+            data, self._held = data[:at], data[at:]
+        return _SEPARATOR.sub(lambda match: _ESCAPES[match[0]], data)
+
+
+def _is_json(data: bytes) -> bool:
+    """Return whether data is JSON: there a line separator is in a string, and can be escaped."""
+    if not data.startswith(_JSON_STARTS):
+        return False
+    try:
+        _check_json(data)
+    except msgspec.DecodeError:
+        return False
+    except RecursionError:
+        # Too deep to check. No text of ours is: it is a tool's value.
+        return True
+    return True
+
+
+# ---------------------------------------------------------------------------
+# A Server-Sent Events stream to events, as WHATWG HTML ("Event stream interpretation") says.
+#
+# Sans-io: `feed` takes bytes cut anywhere and returns the events they complete. Knows nothing of what
+# the events say. As the standard says, and other Python decoders do not:
+# - a block without `data` is not an event, also after an `id` has been seen (keep-alives stay silent);
+# - a line ends with LF, CR or CRLF and with nothing else, whatever Unicode calls a line end;
+# - an event that the stream's end cuts off is dropped.
+# Beyond the standard: an event may not be larger than a bound, so a peer cannot fill the memory.
+
+MAX_EVENT_BYTES = 16 * 1024 * 1024
+"""An ADK event with inline media is a few MiB of base64; four times that is not an event."""
+
+_MAX_RETRY_DIGITS = 15
+"""Milliseconds that stay exact in every JSON reader: thirty thousand years."""
+
+_LINE_ENDS = re.compile(rb"\r\n|\r|\n")
+_BOM = b"\xef\xbb\xbf"
+
+
+class SseEvent(Struct, frozen=True, gc=False):
+    """One event of the stream."""
+
+    event: str
+    """`message` when the stream names none."""
+    data: str
+    id: str
+    """The last id of the stream so far: it stays until another one is sent."""
+    retry: int | None
+    """Milliseconds to wait before a new connection, if this event's block said so."""
+
+
+class SseDecoder:
+    """Reads one stream. After a `SourceError` it stays broken: the rest cannot be trusted."""
+
+    def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        self.last_event_id = ""
+        """What a new connection sends as `Last-Event-ID`."""
+        self._max = max_event_bytes
+        self._line: list[bytes] = []
+        """Pieces of the line that is not complete: joined once, so that small pieces stay cheap."""
+        self._after_cr = False
+        self._at_start = True
+        self._size = 0
+        """Bytes of the block so far, the incomplete line included."""
+        self._data: list[str] = []
+        self._event = ""
+        self._id = ""
+        self._retry: int | None = None
+
+    def feed(self, chunk: bytes) -> list[SseEvent]:
+        """Return the events that `chunk` completes. Raise `SourceError` for one over the bound."""
+        if self._size > self._max:
+            raise self._too_large()
+        if not chunk:
+            return []
+        if self._after_cr and chunk.startswith(b"\n"):
+            chunk = chunk[1:]
+            self._after_cr = False
+            if not chunk:
+                return []
+        self._after_cr = chunk.endswith(b"\r")
+        return self._read_lines(_LINE_ENDS.split(chunk))
+
+    def _read_lines(self, pieces: list[bytes]) -> list[SseEvent]:
+        rest = pieces.pop()
+        events: list[SseEvent] = []
+        for piece in pieces:
+            self._grow(piece)
+            line = b"".join(self._line)
+            self._line.clear()
+            if self._at_start:
+                line = line.removeprefix(_BOM)
+                self._at_start = False
+            if line:
+                self._read_field(line)
+            else:
+                self._dispatch(events)
+        if rest:
+            self._grow(rest)
+        return events
+
+    def _grow(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size > self._max:
+            self._line.clear()
+            self._data.clear()
+            raise self._too_large()
+        self._line.append(piece)
+
+    def _too_large(self) -> SourceError:
+        return SourceError(
+            f"An event of the stream is larger than {self._max} bytes; it cannot be read further."
+        )
+
+    def _read_field(self, line: bytes) -> None:
+        name, _, value = line.decode(errors="replace").partition(":")
+        value = value.removeprefix(" ")
+        if name == "data":
+            self._data.append(value)
+        elif name == "event":
+            self._event = value
+        elif name == "id":
+            if "\0" not in value:
+                self._id = value
+        elif name == "retry" and value.isascii() and value.isdigit():
+            self._read_retry(value)
+
+    def _read_retry(self, digits: str) -> None:
+        if len(digits) <= _MAX_RETRY_DIGITS:
+            self._retry = int(digits)
+
+    def _dispatch(self, events: list[SseEvent]) -> None:
+        self.last_event_id = self._id
+        if self._data:
+            data = "\n".join(self._data)
+            events.append(SseEvent(self._event or "message", data, self._id, self._retry))
+        self._data.clear()
+        self._event = ""
+        self._retry = None
+        self._size = 0
+
+
+# ---------------------------------------------------------------------------
+# Bytes to the lines of a JSON Lines file or stream, each with its number.
+#
+# Sans-io: `feed` takes bytes cut anywhere, `finish` gives a last line that has no line end. Decides
+# what a line is and nothing of what it says: LF ends a line (a CR before it belongs to the line end),
+# blank lines are counted and left out, a byte order mark at the beginning is dropped. A line has a
+# bound, so that a file that is not JSON Lines cannot fill the memory.
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+"""An ADK event with inline media is a few MiB of base64; four times that is not an event."""
+
+
+class Line(Struct, frozen=True, gc=False):
+    """One line that is not blank."""
+
+    number: int
+    """From 1, as an editor counts; for error messages."""
+    data: bytes
+
+
+class LineSplitter:
+    """Reads one file or stream. After a `SourceError` it stays broken."""
+
+    def __init__(self, max_line_bytes: int = MAX_LINE_BYTES) -> None:
+        self._max = max_line_bytes
+        self._number = 0
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[Line]:
+        """Return the lines that `chunk` completes. Raise `SourceError` for one over the bound."""
+        *ended, rest = chunk.split(b"\n")
+        lines: list[Line] = []
+        for piece in ended:
+            self._grow(piece)
+            self._end_line(lines)
+        self._grow(rest)
+        return lines
+
+    def finish(self) -> list[Line]:
+        """Return the last line, if it had no line end. The splitter is then as at its beginning."""
+        lines: list[Line] = []
+        self._end_line(lines)
+        self._number = 0
+        return lines
+
+    def _grow(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size > self._max:
+            self._pieces.clear()
+            raise SourceError(
+                f"Line {self._number + 1} is longer than {self._max} bytes; "
+                "expected JSON Lines, one value on each line."
+            )
+        if piece:
+            self._pieces.append(piece)
+
+    def _end_line(self, lines: list[Line]) -> None:
+        data = b"".join(self._pieces)
+        self._pieces.clear()
+        self._size = 0
+        self._number += 1
+        if self._number == 1:
+            data = data.removeprefix(_BOM)
+        data = data.removesuffix(b"\r")
+        if not data.isspace() and data:
+            lines.append(Line(self._number, data))

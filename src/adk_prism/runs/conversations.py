@@ -1,0 +1,636 @@
+"""What a client may do with a conversation: send a message, answer, rewind, change state.
+
+Each of these becomes one run. Whether it may happen is decided from the log, under a lock of the session,
+so that two requests cannot both answer the same question. The client's own idea of the history counts
+for nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, assert_never
+
+import msgspec
+from msgspec import Raw, Struct, structs
+
+from adk_prism.adk.answers_to_models import REASON
+from adk_prism.adk.apps import Apps
+from adk_prism.adk.request import REPEATS, EventSource, RunRequest, Variant, read_content
+from adk_prism.adk.session_changes import StoredAnswersSource
+from adk_prism.commands import (
+    Answer,
+    AnswerQuestions,
+    ChangeState,
+    Command,
+    Regenerate,
+    RunAgent,
+    Submit,
+)
+from adk_prism.errors import Conflict, NotFound, Report, Unprocessable
+from adk_prism.facts.adk_event import CONFIRMATION
+from adk_prism.facts.state import read_object
+from adk_prism.log.entry import (
+    EXTRAS,
+    NOTHING,
+    BroughtTool,
+    Decision,
+    Origin,
+    RunId,
+    Warned,
+    is_untrusted,
+    to_raw,
+)
+from adk_prism.runs import answers as matching
+from adk_prism.runs.answers import AnsweredMessage, find_answered_by_adk, find_answered_by_chat
+from adk_prism.runs.branches import (
+    WHOLE_HISTORY,
+    SessionBranches,
+    branch_change,
+    kept_turns,
+    shows_whole,
+    taken_ids,
+)
+from adk_prism.runs.chats import ChatHistory, Chats, Turn, first_recorded, runs_of
+from adk_prism.runs.recorder import (
+    ForkPoint,
+    HeldAnswers,
+    LeftQuestions,
+    PreparedSource,
+    no_preparation,
+)
+from adk_prism.runs.runs import Runs
+from adk_prism.runs.session_locks import Policy, SessionLocks
+from adk_prism.runs.session_log import Action, AuditedAction, WriteAudit, no_audit
+
+
+class Start(Struct, frozen=True, kw_only=True):
+    """How a run is to be started, whatever it is about."""
+
+    origin: Origin
+    policy: Policy
+    by: str = ""
+    """Who asks for it, where callers are known."""
+    run: RunId | None = None
+    """Given under an idempotency key; else one is drawn."""
+    digest: str = ""
+    client_run: str = ""
+    """The client's own id of the run."""
+    forked_from: ForkPoint | None = None
+    """Of the run that a fork begins with."""
+    streaming: bool = True
+    state_delta: Mapping[str, Any] = {}
+    custom_metadata: Mapping[str, Any] = {}
+    client_tools: Sequence[BroughtTool] = ()
+    warnings: Sequence[Warned] = ()
+    variant: Variant | None = None
+    """The app as it is run, where that is not as it is served."""
+
+
+class Conversations:
+    """All conversations of one server."""
+
+    def __init__(
+        self,
+        apps: Apps,
+        runs: Runs,
+        locks: SessionLocks,
+        chats: Chats,
+        branches: SessionBranches,
+        report: Report,
+        deciding: SessionLocks | None = None,
+        note: WriteAudit = no_audit,
+    ) -> None:
+        """`deciding` keeps those apart who decide about one session, in all processes that serve it.
+
+        `note` records what was approved, denied and rewound.
+        """
+        self._apps = apps
+        self._runs = runs
+        self._locks = locks
+        self._chats = chats
+        self.branches = branches
+        self._report = report
+        self._deciding = deciding or SessionLocks()
+        self._note = note
+
+    @asynccontextmanager
+    async def _alone(self, start: Start) -> AsyncIterator[None]:
+        if start.policy == "refuse" and self._locks.is_held(start.origin):
+            raise Conflict(
+                "This session is running. Wait until it finishes, stop it, or use another session."
+            )
+        async with self._decided(start.origin, start.policy):
+            yield
+
+    @asynccontextmanager
+    async def _decided(self, origin: Origin, policy: Policy = "wait") -> AsyncIterator[None]:
+        """Keep others from deciding about a session, which is as the log says."""
+        async with self._deciding.held(origin):
+            await self.branches.settle(origin, policy)
+            yield
+
+    async def perform(self, start: Start, command: Command) -> RunId:
+        """Carry a command out; return its run.
+
+        Raise `Conflict` for one that the conversation does not allow (any more), `NotFound` for a message
+        that it does not have, `Unprocessable` for an answer that does not fit its question.
+        """
+        match command:
+            case Submit():
+                return await self._submit(start, command)
+            case Regenerate():
+                return await self._regenerate(start, command)
+            case Answer():
+                return await self._answer(start, command)
+            case AnswerQuestions():
+                return await self._answer_questions(start, command)
+            case RunAgent():
+                return await self._run_agent(start, command)
+            case ChangeState():
+                return await self._change_state(start)
+            case _:
+                assert_never(command)
+
+    # -------------------------------------------------------------- a chat's messages
+
+    async def _submit(self, start: Start, message: Submit) -> RunId:
+        """Send a message. What the chat has after the message before it is removed first (`lineage`)."""
+        async with self._alone(start):
+            return await self._place(start, message)
+
+    async def _place(self, start: Start, message: Submit) -> RunId:
+        """Say a message where it belongs. The session is decided about here alone."""
+        await self._apps.sessions(start.origin.app).ensure(start.origin)
+        history = await self._chats.history(start.origin)
+        turns = history.turns
+        kept = await kept_turns(self._chats, history, message)
+        if shows_whole(history, message.before):
+            extras = {**message.extras, WHOLE_HISTORY: to_raw(True)}
+            message = structs.replace(message, extras=extras)
+        if runs_of(kept) != runs_of(turns):
+            return await self._retake(start, history, kept, message)
+        if not message.leaves_questions:
+            asked = await matching.last_asked(self._chats, turns)
+            matching.check_none_open(asked)
+            await self._store_results(start, turns, asked, message)
+            return await self._say(start, message)
+        answered = await self._answer_request(start, turns, message)
+        if answered is not None:
+            return answered
+        if (message.responses or message.confirmed) and not _parts(message.content):
+            raise Conflict("Nothing in this conversation is waiting for this answer.")
+        return await self._say(start, message)
+
+    async def _store_results(
+        self, start: Start, turns: Sequence[Turn], asked: AnsweredMessage | None, message: Submit
+    ) -> None:
+        """Store the results of the client's own tools that come with a message, without asking the model."""
+        answers = matching.match_results(asked, message.results) if asked is not None else None
+        if asked is not None and answers is not None:
+            await self._store(start, asked, answers)
+        earlier = await matching.find_unanswered(self._chats, turns, message.earlier_results)
+        if earlier is not None:
+            await self._store(start, *earlier)
+
+    async def _store(
+        self, start: Start, asked: AnsweredMessage, answers: matching.MatchedAnswers
+    ) -> None:
+        pending, turn = asked.pending, asked.turn
+
+        def make(run: RunId) -> EventSource:
+            request = RunRequest(
+                run=run,
+                origin=start.origin,
+                invocation=turn.last.summary.invocation,
+                continues=matching.continues(turn.message, pending, answers, late=asked.is_late),
+                answers=matching.call_answers(pending, answers),
+            )
+            app = start.origin.app
+            runner, agents = self._apps.runner(app, "stored results"), self._apps.agents(app)
+            return StoredAnswersSource(
+                runner,
+                request,
+                note=self.branches.results.note,
+                agents=agents,
+                report=self._report,
+            )
+
+        run = await self._runs.start(start.origin, "wait", make)
+        await self._runs.wait(run)
+
+    async def _say(
+        self,
+        start: Start,
+        message: Submit,
+        *,
+        before: Callable[[RunId], Awaitable[None]] | None = None,
+        **about: Any,
+    ) -> RunId:
+        content = read_content(message.content)
+
+        def make(run: RunId) -> EventSource:
+            request = self._request(
+                start,
+                run,
+                message=content,
+                message_id=message.message_id,
+                extras=message.extras,
+                **about,
+            )
+            return self._source(start, request, before and partial(before, run))
+
+        return await self._runs.start(start.origin, start.policy, make, start.run)
+
+    async def _answer_request(
+        self, start: Start, turns: Sequence[Turn], message: Submit
+    ) -> RunId | None:
+        """Take a message for the answer to what waits for one, if there is such a thing.
+
+        Raise `Unprocessable` for an answer that does not fit: the question stays open.
+        """
+        if not turns or turns[-1].last.summary.outcome != "waiting" or _is_run_again(turns[-1]):
+            return None
+        pending = await self._chats.pending(turns[-1])
+        answers = matching.match_responses(pending, message.responses, message.confirmed)
+        asked = [r for r in pending.requests.values() if r.kind == "input"]
+        typed = not answers.outputs and not answers.decisions and bool(message.text)
+        if typed and len(asked) == 1 and not pending.approvals:
+            said = {asked[0].call: to_raw({"result": message.text})}
+            answers = matching.match_responses(pending, said, ())
+        if not answers.outputs and not answers.decisions:
+            return None
+        answers = matching.signed(answers, start.by)
+        if answers.decisions and not matching.is_complete(pending, answers):
+            raise Conflict(
+                "That message has more open questions; answer all of them in one message."
+            )
+        invocation = turns[-1].last.summary.invocation
+
+        def make(run: RunId) -> EventSource:
+            request = self._request(
+                start,
+                run,
+                invocation=invocation,
+                message_id=message.message_id,
+                extras=message.extras,
+                typed=read_content(message.content),
+                answers=matching.call_answers(pending, answers),
+                decisions=matching.approval_answers(answers),
+                answered=matching.responses(pending, answers, typed=typed),
+            )
+            return self._source(start, request)
+
+        run = await self._runs.start(start.origin, start.policy, make, start.run)
+        await self._note_decisions(start.origin, run, matching.decided(pending, answers))
+        return run
+
+    # -------------------------------------------------------------- taking back
+
+    async def _regenerate(self, start: Start, again: Regenerate) -> RunId:
+        """Answer a message again, as if it had never been answered; send one that never arrived."""
+        async with self._alone(start):
+            history = await self._chats.history(start.origin)
+            turn = _find(history, again.message_id)
+            if turn is None:
+                return await self._place(start, _never_arrived(history, again))
+            head = turn.first.head
+            if not bytes(head.message):
+                raise Conflict(
+                    "This answer cannot be regenerated: it does not follow a user message."
+                )
+            message = Submit(
+                message_id=head.message_id, content=head.message, text="", extras=EXTRAS.read(head)
+            )
+            return await self._retake(start, history, history.preceding(turn.message), message)
+
+    async def _retake(
+        self, start: Start, history: ChatHistory, kept: Sequence[Turn], message: Submit
+    ) -> RunId:
+        """Say something after the kept turns, in the place of all others; those may be rewound ones."""
+        change = branch_change(history, kept)
+        again = {name for turn in change.back for name in (turn.message, turn.user_message)}
+        rewound = await taken_ids(self._chats, change.void, {message.message_id, *again})
+
+        async def prepare(run: RunId) -> None:
+            await self.branches.change(start.origin, run, change)
+
+        run = await self._say(
+            start,
+            message,
+            replaces=first_recorded(change.void) or next((t.message for t in change.void), ""),
+            restores=kept[-1].message if change.back else "",
+            rewound=rewound,
+            before=prepare,
+        )
+        if change.void:
+            about = change.void[0].message
+            action = AuditedAction(
+                action="message taken back", origin=start.origin, run=run, about=about
+            )
+            await self._note(action)
+        return run
+
+    # -------------------------------------------------------------- answers
+
+    async def _answer(self, start: Start, given: Answer) -> RunId:
+        """Continue a message whose questions are answered."""
+        while True:
+            async with self._decided(start.origin):
+                turns = await self._chats.turns(start.origin)
+                if not given.leaves_questions:
+                    matching.check_none_open(await matching.last_asked(self._chats, turns))
+                asked, answers = await self._answered(turns, given)
+                answers = matching.signed(answers, start.by)
+                if not (asked.is_late and self._locks.is_held(start.origin)):
+                    return await self._go_on(start, asked, answers)
+            # A late result waits for the active run, which can still be interrupted.
+            async with self._locks.held(start.origin):
+                pass
+
+    async def _answered(
+        self, turns: Sequence[Turn], given: Answer
+    ) -> tuple[AnsweredMessage, matching.MatchedAnswers]:
+        """Return what is answered, and with what. Raise `Conflict`, or `Unprocessable` where nothing is."""
+        if not given.earlier:
+            asked = await find_answered_by_chat(self._chats, turns, given)
+            return asked, _matched(asked, given)
+        found = await matching.find_unanswered(self._chats, turns, given.answers)
+        if found is None:
+            raise Unprocessable(
+                "There is nothing to answer: the list ends with neither a user's message nor results, and"
+                " none of its calls waits for a result. To answer a message again, end the list with it."
+            )
+        return found
+
+    async def _answer_questions(self, start: Start, given: AnswerQuestions) -> RunId:
+        """Continue a message all of whose questions are answered, or leave them."""
+        async with self._decided(start.origin):
+            turns = await self._chats.turns(start.origin)
+            message = matching.new_message(turns, given)
+            if message is not None:
+                return await self._place(start, message)
+            repeated = await matching.find_repeated(self._chats, turns, given)
+            if repeated is not None:
+                return repeated
+            asked = await matching.last_asked(self._chats, turns)
+            if asked is None:
+                raise matching.expired(given)
+            if matching.is_left(asked, given):
+                return await self._leave(start, asked)
+            answers = matching.signed(matching.match(asked, given), start.by)
+            return await self._go_on(start, asked, answers)
+
+    async def _leave(self, start: Start, asked: AnsweredMessage) -> RunId:
+        """End the questions of a message without an answer."""
+        turn = asked.turn
+
+        def make(run: RunId) -> EventSource:
+            left = LeftQuestions(run, start.origin, turn.last.summary.invocation, turn.message)
+            return PreparedSource(left, digest=start.digest, client_run=start.client_run)
+
+        return await self._runs.start(start.origin, "wait", make, start.run)
+
+    async def _go_on(
+        self, start: Start, asked: AnsweredMessage, answers: matching.MatchedAnswers
+    ) -> RunId:
+        pending = asked.pending
+        _check_answerable(start, asked.turn)
+        whole = matching.with_held(pending, answers)
+        if not asked.is_late and not matching.is_complete(pending, whole):
+            run = await self._hold(start, asked, answers)
+            await self._note_decisions(start.origin, run, matching.decided(pending, answers))
+            return run
+
+        def make(run: RunId) -> EventSource:
+            message = asked.turn.message
+            request = self._request(
+                start,
+                run,
+                invocation=asked.turn.last.summary.invocation,
+                continues=matching.continues(message, pending, whole, late=asked.is_late),
+                answers=matching.call_answers(pending, whole),
+                decisions=matching.approval_answers(whole),
+            )
+            return self._source(start, request)
+
+        run = await self._runs.start(start.origin, "wait", make, start.run)
+        await self._note_decisions(start.origin, run, matching.decided(pending, answers))
+        return run
+
+    async def _note_decisions(
+        self, origin: Origin, run: RunId, decided: Sequence[tuple[bool, str]]
+    ) -> None:
+        for approved, about in decided:
+            action: Action = "approval given" if approved else "approval denied"
+            await self._note(AuditedAction(action=action, origin=origin, run=run, about=about))
+
+    async def _hold(
+        self, start: Start, asked: AnsweredMessage, answers: matching.MatchedAnswers
+    ) -> RunId:
+        """Keep answers until the rest of their batch is there: ADK would continue without it."""
+        if any(matching.is_credential(asked.pending, name) for name in answers.outputs):
+            raise Conflict(
+                "A sign-in is not kept until the rest is answered; answer everything in one request."
+            )
+        kept = matching.continues(asked.turn.message, asked.pending, answers)
+
+        def make(run: RunId) -> EventSource:
+            held = HeldAnswers(run, start.origin, asked.turn.last.summary.invocation, kept)
+            return PreparedSource(held, digest=start.digest, client_run=start.client_run)
+
+        return await self._runs.start(start.origin, "wait", make, start.run)
+
+    # -------------------------------------------------------------- ADK's own requests
+
+    async def _run_agent(self, start: Start, asked: RunAgent) -> RunId:
+        """Run as ADK's `/run` and `/run_sse` ask."""
+        message, invocation = asked.content, asked.invocation
+        async with self._alone(start):
+            if invocation:
+                await self._check_happened_here(start.origin, invocation)
+            content = read_content(message) if bytes(message) else None
+            given = _adk_answers(message)
+            about, decided = await self._adk_continuation(start, given) if given else ({}, [])
+
+            def make(run: RunId) -> EventSource:
+                request = self._request(
+                    start, run, message=content, may_be_empty=True, invocation=invocation, **about
+                )
+                return self._source(start, request)
+
+            run = await self._runs.start(start.origin, start.policy, make, start.run)
+            await self._note_decisions(start.origin, run, decided)
+            return run
+
+    async def _check_happened_here(self, origin: Origin, invocation: str) -> None:
+        """Raise `Conflict` for an invocation of a run that this server did not record."""
+        for turn in await self._chats.turns(origin):
+            if not any(run.summary.invocation == invocation for run in turn.runs):
+                continue
+            if _is_run_again(turn):
+                raise Conflict(_RUN_AGAIN)
+            if any(is_untrusted(r.head) and r.summary.invocation == invocation for r in turn.runs):
+                raise Conflict(
+                    "That invocation was recorded on another server. Send a new message instead."
+                )
+
+    async def _adk_continuation(
+        self, start: Start, given: Sequence[matching.AdkAnswer]
+    ) -> tuple[dict[str, Any], list[tuple[bool, str]]]:
+        """Return what a request continues, its own answers and those that were held before; and what
+        it decides."""
+        turns = await self._chats.turns(start.origin)
+        asked = await find_answered_by_adk(
+            self._chats, turns, lambda pending: matching.asks_for(pending, given)
+        )
+        pending = asked.pending
+        _check_answerable(start, asked.turn)
+        answers = matching.signed(matching.match_adk(pending, given), start.by)
+        held = matching.held(pending)
+        whole = matching.with_held(pending, answers)
+        about = {
+            "continues": matching.continues(asked.turn.message, pending, whole, late=asked.is_late),
+            "fitted": {k: v for k, v in answers.outputs.items() if k in pending.requests},
+            "answers": matching.call_answers(pending, held),
+            "decisions": matching.approval_answers(held),
+        }
+        return about, matching.decided(pending, answers)
+
+    async def _change_state(self, start: Start) -> RunId:
+        """Change state without calling a model, after the active run if there is one."""
+
+        def make(run: RunId) -> EventSource:
+            request = self._request(start, run)
+            source = self._apps.app(start.origin.app).state_update(request, self._report)
+            return _prepared(start, source, partial(self.branches.settle_locked, start.origin))
+
+        return await self._runs.start(start.origin, "wait", make, start.run)
+
+    # -------------------------------------------------------------- sources
+
+    def _request(self, start: Start, run: RunId, **about: Any) -> RunRequest:
+        return RunRequest(
+            run=run,
+            origin=start.origin,
+            streaming=start.streaming,
+            state_delta=start.state_delta,
+            custom_metadata=start.custom_metadata,
+            client_tools=start.client_tools,
+            warnings=start.warnings,
+            variant=start.variant,
+            **about,
+        )
+
+    def source(self, request: RunRequest) -> EventSource:
+        """Return a run of the app."""
+        return self._apps.app(request.origin.app).source(request, self._report)
+
+    def _source(
+        self,
+        start: Start,
+        request: RunRequest,
+        before: Callable[[], Awaitable[None]] | None = None,
+    ) -> EventSource:
+        source = self.source(request)
+        if before is None and not start.digest and start.forked_from is None:
+            return source  # Most runs need no preparation: a step less for each of their events.
+        return _prepared(start, source, before or no_preparation)
+
+
+def _prepared(
+    start: Start,
+    source: EventSource,
+    before: Callable[[], Awaitable[None]] = no_preparation,
+) -> PreparedSource:
+    return PreparedSource(
+        source,
+        before=before,
+        digest=start.digest,
+        client_run=start.client_run,
+        forked_from=start.forked_from,
+    )
+
+
+_RUN_AGAIN = (
+    "This message was run again from a recording, and its app was changed for that: nothing in it can be "
+    "answered or resumed. Send a new message instead."
+)
+
+
+def _is_run_again(turn: Turn) -> bool:
+    return REPEATS.read(turn.first.head) is not None
+
+
+def _check_answerable(start: Start, turn: Turn) -> None:
+    """Raise `Conflict` for a message that was run again: its answers come from the recording alone."""
+    if start.variant is None and _is_run_again(turn):
+        raise Conflict(_RUN_AGAIN)
+
+
+def _find(history: ChatHistory, message_id: str) -> Turn | None:
+    """Return which turn a message belongs to, of the chat or of an earlier version; without one, the last."""
+    if not message_id and history.turns:
+        return history.turns[-1]
+    turns = (*history.turns, *reversed(history.taken_back))
+    return next((t for t in turns if message_id in (t.message, t.user_message)), None)
+
+
+def _never_arrived(history: ChatHistory, again: Regenerate) -> Submit:
+    """Return the message that a client wants answered, where the chat lacks it. Raise `NotFound`."""
+    message = again.message
+    if message is None or _find(history, message.message_id) is not None:
+        raise NotFound("There is no such message in this chat.")
+    return message
+
+
+def _matched(asked: AnsweredMessage, given: Answer) -> matching.MatchedAnswers:
+    """Match a client's answers. Raise `Conflict` for what is not waited for (any more)."""
+    if asked.turn.live:
+        raise Conflict("That message is still streaming; answer when it has finished.")
+    is_whole = given.repeats or bool(given.message_id)
+    answers = matching.match_parts(asked.pending, given.answers, is_whole=is_whole)
+    if answers.decisions and asked.is_late:
+        raise Conflict(
+            "This request has expired: the conversation has continued without the approval."
+        )
+    if answers.decisions and not asked.is_waiting:
+        raise Conflict("That message has no pending approval.")
+    return answers
+
+
+def _adk_answers(message: Raw) -> list[matching.AdkAnswer]:
+    """Return the answers in a message, by ADK's id."""
+    found: list[matching.AdkAnswer] = []
+    for part in _parts(message):
+        response = part.get("functionResponse") or part.get("function_response")
+        if not isinstance(response, dict):
+            continue
+        adk_id, value = str(response.get("id") or ""), response.get("response")
+        name = str(response.get("name") or "")
+        answer = _adk_decision(adk_id, value) if name == CONFIRMATION else to_raw(value)
+        found.append(matching.AdkAnswer(adk_id, name, answer))
+    return found
+
+
+def _adk_decision(adk_id: str, value: Any) -> Decision:
+    if isinstance(value, dict) and isinstance(value.get("response"), str):
+        try:  # the other form that ADK accepts: the answer as JSON text
+            value = msgspec.json.decode(value["response"])
+        except msgspec.MsgspecError:
+            value = None
+    given = value if isinstance(value, dict) else {}
+    payload = given.get("payload")
+    reason = payload.get(REASON) if isinstance(payload, dict) else None
+    return Decision(
+        approval=adk_id,
+        approved=given.get("confirmed") is True,
+        reason=reason if isinstance(reason, str) else "",
+        payload=NOTHING if payload is None else to_raw(payload),
+    )
+
+
+def _parts(message: Raw) -> list[dict[str, Any]]:
+    parts = read_object(message).get("parts")
+    return [part for part in parts or () if isinstance(part, dict)]

@@ -1,0 +1,615 @@
+"""From a source to the log: everything a run says, and how it ended, whatever happens.
+
+The one place, beside the server's edge, that catches every exception: a run's failure becomes its
+`RunEnded` and the operator's diagnostic. Nothing is left for a projection to clean up.
+
+The source is driven by a task of its own (`work`), in which nothing that agent code raises can end the
+process (`adk.containment`). Only a stop that was requested here makes a run *cancelled*; a cancellation
+that nobody requested is a failure like any other. A source that does not stop is abandoned: the run ends, and
+what the source writes after that is refused.
+
+A run whose log cannot be written for too long is stopped too, and fails with `log_unavailable`. Its end is
+stored as soon as the log is back: until then the run counts as active, and nobody is told how it ended. If
+the process dies before, the log has no end, and another process continues the run as any other that was left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import aclosing, contextmanager
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
+
+from msgspec import Struct, structs
+from opentelemetry import trace
+from opentelemetry.trace import Span, Status, StatusCode
+
+from adk_prism.adk.errors import CONTAINED, Containment, contain, message_of, ordinary
+from adk_prism.adk.model_calls import DETAIL, SeenCall
+from adk_prism.adk.redaction import safe_code
+from adk_prism.adk.request import Emit, EventSource
+from adk_prism.errors import (
+    Diagnostic,
+    Fenced,
+    LogError,
+    LogUnavailable,
+    PrismError,
+    Report,
+    cause_of,
+    new_correlation,
+)
+from adk_prism.facts.adk_event import MOST, unknown_fields
+from adk_prism.facts.run_reader import Reader
+from adk_prism.log.contract import Receipt, RunLog
+from adk_prism.log.entry import (
+    CLIENT_RUN,
+    WRITTEN_BY,
+    AgentEvent,
+    Continues,
+    Entry,
+    Label,
+    Origin,
+    Outcome,
+    Record,
+    RunEnded,
+    RunId,
+    RunStarted,
+    labels,
+    relabelled,
+)
+from adk_prism.log.leases import OWNED, Lease
+from adk_prism.log.run_state import LOG_UNAVAILABLE
+from adk_prism.runs.model_call_writer import ModelCallWriter
+from adk_prism.version import VERSION
+
+# ---------------------------------------------------------------------------
+# Agent code as a task of its own, which is waited for, cancelled, and in the end abandoned.
+#
+# A tool can ignore its cancellation, or wait for something that never comes; a run has to end all the
+# same. So the recorder of a run waits for a separate task that drives it, and stops waiting after
+# `PATIENCE`. The task never raises: what ended it is its result.
+
+AGAIN = 0.2
+"""Seconds until a task is cancelled again: some code takes one cancellation for a failure, and continues."""
+
+PATIENCE = 1.0
+"""Seconds between the first cancellation of a task and the moment at which it is abandoned. Whoever stops a
+run has waited before (`runs.runs.CANCEL_GRACE`), and a drain has one second for this."""
+
+CLOSING = 5.0
+"""Seconds in which a task that has failed may clean up before it is cancelled."""
+
+_Result = TypeVar("_Result")
+
+
+class Abandoned(Exception):
+    """The task did not end when it was cancelled, and is not waited for any more."""
+
+
+class AgentTask(Generic[_Result]):
+    """A task that is awaited."""
+
+    def __init__(self, coro: Coroutine[Any, Any, _Result], name: str) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._failure: BaseException | None = None
+        self._cancelled_at: float | None = None
+        self._over = asyncio.Event()
+        self.was_interrupted = False
+        """Whether the waiting task was cancelled."""
+        self.task = asyncio.create_task(_result_of(coro), name=name)
+        self.task.add_done_callback(lambda _: self._over.set())
+
+    async def wait(self) -> _Result | BaseException:
+        """Return what the task returned or raised, or `Abandoned`. Being cancelled cancels the task."""
+        while not self._over.is_set():
+            try:
+                await self._over.wait()
+            except asyncio.CancelledError:
+                self.was_interrupted = True
+                self.cancel()
+        if not self.task.done():
+            return self._failure or Abandoned()
+        return asyncio.CancelledError() if self.task.cancelled() else self.task.result()
+
+    def cancel(self) -> None:
+        """Cancel the task until it has ended or is abandoned; repeating it changes nothing."""
+        if self._cancelled_at is None:
+            self._cancelled_at = self._loop.time()
+            self._insist(self._cancelled_at)
+
+    def close(self, failure: BaseException) -> None:
+        """Give the task, which has failed, a limited time to clean up."""
+        self._failure = failure
+        self._loop.call_later(CLOSING, self.cancel)
+
+    def _insist(self, since: float) -> None:
+        if self.task.done():
+            return
+        self.task.cancel()
+        is_patient = self._loop.time() - since < PATIENCE
+        if not is_patient:
+            self._over.set()
+        # Also of an abandoned task: once its tool returns, nothing more is to be done.
+        self._loop.call_later(AGAIN if is_patient else PATIENCE, self._insist, since)
+
+
+async def _result_of(coro: Coroutine[Any, Any, _Result]) -> _Result | BaseException:
+    try:
+        return await coro
+    except BaseException as error:  # The one who waits decides what it means.
+        return error
+
+
+# ---------------------------------------------------------------------------
+
+STOPPED = "server_stopped"
+OWNER_LOST = "owner_lost"
+HANDED_OVER = "handed over"
+"""Kind of the note that a process leaves on a run that it does not end: it did not die of it. The key is its
+epoch."""
+STORED_AGAIN = 1.0
+"""Seconds between two looks whether the log has stored a run's end."""
+_PARTIAL = b'"partial":true'
+UNREAD = 256
+"""Deltas that are read together: one by one, between the steps of an agent, costs several times as much."""
+
+State = Literal["before", "running", "abandoned", "over"]
+
+
+class Past(NamedTuple):
+    """What there is of a run that somebody else began to record."""
+
+    head: RunStarted
+    reader: Reader
+    """Has read all of it."""
+
+
+class RunRecorder:
+    """Records one run."""
+
+    def __init__(
+        self,
+        log: RunLog,
+        run: RunId,
+        source: EventSource,
+        report: Report,
+        past: Past | None = None,
+        calls: ModelCallWriter | None = None,
+    ) -> None:
+        """With a `past`, the source gives what comes after it. `calls` stores model calls; without: none."""
+        self._log = log
+        self._run = run
+        self._source = source
+        self._report = report
+        self._calls = calls
+        self._reader = past.reader if past else Reader()
+        self._unread: list[Entry] = []
+        self._lease = Lease(run)
+        self._state: State = "running" if past else "before"
+        self._work: AgentTask[RunEnded] | None = None
+        self._contained = Containment()
+        self._wish: Literal["none", "stop", "leave", "lost"] = "none"
+        self._stopped_by = ""
+        """Code of the limit that stopped the run; empty: somebody did."""
+        self._unknown_fields: set[str] = set()
+        self.head: RunStarted | None = past.head if past else None
+        """How the run began, once it has."""
+        self.ended: RunEnded | None = None
+        """How it ended, once it has."""
+        self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done when the run is in the log and can be read; failed when it never began."""
+        if past:
+            self.started.set_result(None)
+
+    def stop(self, code: str = "") -> None:
+        """Ask the run to stop; what it says until then is recorded. With a code, it fails with that."""
+        if self._wish == "none":
+            self._wish, self._stopped_by = "stop", code
+        self._source.cancel()
+
+    def leave(self) -> None:
+        """Have the run end here without an end: whoever cancels the recording hands it over."""
+        if self._wish == "none":
+            self._wish = "leave"
+
+    def lose(self) -> None:
+        """Note that somebody else has the run: it is to be cancelled, and nothing more be written."""
+        self._wish = "lost"
+
+    def insist(self) -> None:
+        """Cancel what drives the run; if that does not end it, the run ends without it."""
+        if self._work is not None:
+            self._work.cancel()
+
+    @property
+    def abandoned(self) -> asyncio.Task[object] | None:
+        """What drove the run, if it did not stop when it was cancelled and still runs."""
+        return self._work.task if self._work and not self._work.task.done() else None
+
+    async def record(self, lease: Lease | None = None) -> None:
+        """Write the run until its end is stored. Raise `LogError` where that cannot be: another process has
+        the run, or the log closes."""
+        self._lease = lease or self._lease
+        result = await self._drive()
+        if isinstance(result, LogError):
+            self._source.cancel()
+            self._fail_start(result)
+            if self._state == "before" or isinstance(result, Fenced):
+                raise result
+        if self._wish == "lost":
+            raise Fenced(f"Run {self._run!r} was taken over.")
+        if self._state == "before":
+            if not isinstance(result, BaseException):
+                result = RuntimeError("The source gave no record.")
+            self._fail_start(result)
+            return
+        if isinstance(result, BaseException) and self._wish == "leave":
+            await self._log.commit(self._run)
+            await self._log.side.put(self._run, HANDED_OVER, str(self._lease.epoch), b"{}")
+            return
+        if self._state != "over":
+            await self._end(self._judged(result))
+        await self._stored()
+
+    async def _stored(self) -> None:
+        """Wait until the end is stored, however long the log is unavailable."""
+        while True:
+            try:
+                await self._log.commit(self._run)
+            except LogUnavailable:
+                await asyncio.sleep(STORED_AGAIN)
+            else:
+                return
+
+    async def _drive(self) -> RunEnded | BaseException:
+        """Run the source; return how the run ended, or what ended it badly."""
+        OWNED.set(self._lease)
+        CONTAINED.set(self._contained)
+        DETAIL.set(self._calls.detail if self._calls is not None else "off")
+        contain(asyncio.get_running_loop())
+        self._work = AgentTask(self._drain(), f"run {self._run}")
+        result = await self._work.wait()
+        if self.abandoned is not None:
+            if self._state == "running":
+                self._state = "abandoned"
+            self._note_abandoned()
+        return result
+
+    async def _end(self, ended: RunEnded) -> None:
+        await self._lease.sure()
+        await self._log.append(self._run, [ended], epoch=self._lease.epoch)
+        self._state, self.ended = "over", ended
+        if self.abandoned is not None:
+            # Nothing more of it may enter the session either.
+            self._lease.on_lost = None
+            self._lease.lose()
+
+    async def _drain(self) -> RunEnded:
+        records = self._source.records(self._emit)
+        try:
+            async for record in records:
+                if type(record) is AgentEvent and record.more:
+                    # More of a text changes nothing that the reader is asked for.
+                    await self._store([record])
+                else:
+                    await self._write(record)
+        except BaseException as error:
+            if self._work is not None:
+                self._work.close(error)
+            raise
+        finally:
+            await records.aclose()
+        outcome, code = self._outcome()
+        if outcome == "cancelled":
+            return self._stopped()
+        correlation = self._tell(code) if outcome == "failed" else ""
+        return RunEnded(outcome=outcome, code=code, correlation=correlation)
+
+    async def _emit(self, item: Record | Entry | SeenCall | list[AgentEvent]) -> None:
+        """Write what happened between the records that the source yields."""
+        if not isinstance(item, SeenCall):
+            await self._write(item)
+        elif self._calls is not None and self.head is not None:
+            await self._write(await self._calls.store(self._run, self.head.origin, item))
+
+    async def _write(self, record: Record | Entry | list[AgentEvent]) -> None:
+        times = None
+        if isinstance(record, list):
+            await self._append(record)
+            return
+        if isinstance(record, Entry):
+            times, record = [record.time], record.record
+        await self._append([record], times)
+        if type(record) is AgentEvent:
+            if _PARTIAL not in record.event:
+                self._read()
+                self._notice_unknown_fields(record.event)
+            return
+        self._read()
+        if isinstance(record, RunStarted):
+            await self._log.commit(self._run)
+            self.head, self._state = record, "running"
+            self.started.set_result(None)
+        elif isinstance(record, RunEnded):
+            self._state, self.ended = "over", record
+
+    async def _append(self, records: Sequence[Record], times: list[float] | None = None) -> None:
+        receipt = await self._store(records, times)
+        first = receipt.cursor - len(records) + 1
+        for cursor, record in enumerate(records, first):
+            self._unread.append(Entry(cursor, 0.0, record))
+        if len(self._unread) >= UNREAD:
+            self._read()
+
+    async def _store(self, records: Sequence[Record], times: list[float] | None = None) -> Receipt:
+        lease = self._lease
+        if self._wish == "lost":
+            raise Fenced(f"Run {self._run!r} was taken over.")
+        if self._state in ("abandoned", "over"):
+            raise Fenced(f"Run {self._run!r} has ended.")
+        if not lease.is_sure:
+            # Nothing is done, no tool called, while somebody else may own the run.
+            await lease.sure()
+        return await self._log.append(self._run, records, epoch=lease.epoch, times=times)
+
+    def _read(self) -> None:
+        """Read what was written."""
+        entries, self._unread = self._unread, []
+        for entry in entries:
+            self._reader.feed(entry)
+
+    def _outcome(self) -> tuple[Outcome, str]:
+        self._read()
+        return self._reader.outcome()
+
+    def _fail_start(self, error: BaseException) -> None:
+        if not self.started.done():
+            self.started.set_exception(ordinary(error))
+
+    def _judged(self, result: RunEnded | BaseException) -> RunEnded:
+        if isinstance(result, RunEnded):
+            return result
+        try:
+            return self._failure(result)
+        except BaseException:  # What an exception says about itself is agent code too.
+            return RunEnded(outcome="failed", code=safe_code(type(result).__name__))
+
+    def _failure(self, error: BaseException) -> RunEnded:
+        outcome, code = self._outcome()
+        if self._wish == "stop" or outcome == "cancelled":
+            return self._stopped()
+        if self._work is not None and self._work.was_interrupted:
+            return RunEnded(outcome="failed", code=STOPPED)
+        if isinstance(error, asyncio.CancelledError | Abandoned):
+            # A group of tasks, of which one failed, cancels whoever waits for it.
+            error = self._contained.first or error
+        if isinstance(error, LogUnavailable):
+            code = LOG_UNAVAILABLE
+        kind = error.kind if isinstance(error, PrismError) else safe_code(type(error).__name__)
+        code = code or kind
+        return RunEnded(outcome="failed", code=code, correlation=self._tell(code, error))
+
+    def _stopped(self) -> RunEnded:
+        """Return the end of a run that was stopped: by a person, or by a limit, which says so."""
+        code = self._stopped_by
+        if not code:
+            return RunEnded(outcome="cancelled")
+        return RunEnded(
+            outcome="failed", code=code, correlation=self._tell(code, kind="run stopped")
+        )
+
+    def _tell(
+        self, code: str, error: BaseException | None = None, *, kind: str = "run failed"
+    ) -> str:
+        correlation = self._source.correlation or new_correlation()
+        self._report(
+            Diagnostic(
+                kind=kind,
+                detail=code,
+                correlation=correlation,
+                run=self._run,
+                app=self.head.origin.app if self.head else "",
+                cause=cause_of(error) if error is not None else "",
+                message=message_of(error) if error is not None else "",
+            )
+        )
+        return correlation
+
+    def _note_abandoned(self) -> None:
+        self._report(
+            Diagnostic(
+                kind="run abandoned",
+                detail="The agent's code did not stop when it was cancelled; it still runs.",
+                run=self._run,
+                app=self.head.origin.app if self.head else "",
+            )
+        )
+
+    def _notice_unknown_fields(self, event: bytes) -> None:
+        """Tell the operator, once a run, of fields that this version has never heard of."""
+        news = unknown_fields(event).keys() - self._unknown_fields
+        if news and len(self._unknown_fields) < MOST:
+            self._unknown_fields |= news
+            names = ", ".join(sorted(news))
+            self._report(
+                Diagnostic(
+                    kind="unknown field",
+                    detail=names,
+                    run=self._run,
+                    app=self.head.origin.app if self.head else "",
+                )
+            )
+
+
+# ---------------------------------------------------------------------------
+# A run as a span of OpenTelemetry: what ADK does in it is below it, the request that started it above.
+#
+# Nothing happens without a tracer provider. A run continues when its request is over, so its span may
+# end after its parent's.
+
+NAME = "adk_prism.run"
+
+
+def is_traced() -> bool:
+    """Return whether there is a tracer provider: until then OpenTelemetry returns a proxy."""
+    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+
+
+@contextmanager
+def run_span(run: RunId, recorder: RunRecorder) -> Iterator[None]:
+    """Record what happens in the block as the span of a run."""
+    if not is_traced():
+        yield
+        return
+    tracer = trace.get_tracer("adk_prism", VERSION)
+    with tracer.start_as_current_span(NAME, attributes={"adk_prism.run": run}) as span:
+        try:
+            yield
+        finally:
+            _describe(span, recorder)
+
+
+def _describe(span: Span, recorder: RunRecorder) -> None:
+    """Say what run it was and how it ended. Users and texts stay out: traces are kept by others."""
+    if recorder.head is not None:
+        span.set_attribute("adk_prism.app", recorder.head.origin.app)
+        span.set_attribute("gen_ai.conversation.id", recorder.head.origin.session)
+        span.set_attribute("adk_prism.invocation", recorder.head.invocation)
+    if recorder.ended is not None:
+        span.set_attribute("adk_prism.outcome", recorder.ended.outcome)
+        if recorder.ended.outcome == "failed":
+            span.set_attribute("error.type", recorder.ended.code)
+            span.set_attribute("adk_prism.correlation", recorder.ended.correlation)
+            span.set_status(Status(StatusCode.ERROR, recorder.ended.code))
+
+
+# ---------------------------------------------------------------------------
+# Sources made of other sources: with something done first, after a past, or nothing done at all.
+
+
+class ForkPoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a conversation was forked from: a cursor of a run, and the session of that run."""
+
+    run: str
+    at: int
+    session: str
+    rerun: bool = False
+    """The run at that cursor was run again, with changes."""
+
+
+FORKED_FROM: Label[ForkPoint | None] = Label("forked_from", ForkPoint, None)
+"""Of a session that is a fork: on the copies of earlier runs, and on the run that the fork began with."""
+
+REQUEST_DIGEST: Label[str] = Label("digest", str, "")
+"""Of the request that started the run under an idempotency key."""
+
+
+async def no_preparation() -> None:
+    """Do nothing."""
+
+
+class PreparedSource:
+    """A source whose run begins with a preparation under the session's hold, such as a rewind."""
+
+    def __init__(
+        self,
+        inner: EventSource,
+        *,
+        before: Callable[[], Awaitable[None]] = no_preparation,
+        digest: str = "",
+        client_run: str = "",
+        forked_from: ForkPoint | None = None,
+    ) -> None:
+        """`digest`, `client_run` and `forked_from` go into the run's first record."""
+        self._inner = inner
+        self._before = before
+        self._labels = REQUEST_DIGEST(digest), CLIENT_RUN(client_run), FORKED_FROM(forked_from)
+
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record | Entry, None]:
+        """Prepare, then yield what the source yields."""
+        await self._before()
+        async with aclosing(self._inner.records(emit)) as records:
+            async for record in records:
+                if isinstance(record, RunStarted):
+                    record = relabelled(record, *self._labels)
+                yield record
+
+    def cancel(self) -> None:
+        self._inner.cancel()
+
+    @property
+    def correlation(self) -> str:
+        return self._inner.correlation
+
+
+class ContinuedSource:
+    """A source that continues a run of the past: its log begins with what happened there."""
+
+    def __init__(self, inner: EventSource, past: Sequence[Record | Entry]) -> None:
+        """`past` begins with the run's `RunStarted`, which takes the place of the source's own."""
+        self._inner = inner
+        self._past = past
+
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record | Entry, None]:
+        """Yield the past, then what the source yields. Raise before that what keeps it from going on."""
+        async with aclosing(self._inner.records(emit)) as records:
+            await anext(records)
+            for entry in self._past:
+                yield entry
+            async for record in records:
+                yield record
+
+    def cancel(self) -> None:
+        self._inner.cancel()
+
+    @property
+    def correlation(self) -> str:
+        return self._inner.correlation
+
+
+class LeftQuestions:
+    """A run that ends the questions of a message without an answer: the agent does not continue."""
+
+    correlation = ""
+
+    def __init__(self, run: str, origin: Origin, invocation: str, message: str) -> None:
+        self._started = RunStarted(
+            run=run,
+            origin=origin,
+            invocation=invocation,
+            continues=Continues(message=message),
+            labels=labels(WRITTEN_BY(VERSION)),
+        )
+
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
+        """Yield a run that is over at once."""
+        del emit  # nothing runs
+        yield self._started
+        # Not cancelled: old AG-UI clients take that for an error, and keep the questions open.
+        yield RunEnded(outcome="finished")
+
+    def cancel(self) -> None:
+        """Nothing runs."""
+
+
+class HeldAnswers:
+    """A run that only keeps answers, until the others of their batch are there."""
+
+    correlation = ""
+
+    def __init__(self, run: str, origin: Origin, invocation: str, continues: Continues) -> None:
+        self._started = RunStarted(
+            run=run,
+            origin=origin,
+            invocation=invocation,
+            continues=structs.replace(continues, held=True),
+            labels=labels(WRITTEN_BY(VERSION)),
+        )
+
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
+        """Yield the record that holds the answers; the run waits on."""
+        del emit  # nothing runs
+        yield self._started
+
+    def cancel(self) -> None:
+        """Nothing runs."""

@@ -1,1 +1,0 @@
-"""What only the routes of ADK's own contract need."""

@@ -1,1 +1,0 @@
-"""What a server has done and does now, as numbers that a Prometheus can collect."""

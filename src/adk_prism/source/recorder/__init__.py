@@ -1,1 +1,0 @@
-"""The ADK plugin that records runs where they happen, and what takes the records elsewhere."""

@@ -1,0 +1,207 @@
+"""The contract of a search index (`features.search.index.SearchIndex`), as checks on a log and its index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from adk_prism.errors import LogError, UsageError
+from adk_prism.features.search.digest import DIGEST_VERSION, Bounds, RunDigest, RunQuery, Used
+from adk_prism.features.search.index import SearchIndex, index_of
+from adk_prism.log.contract import LogObserver, RunLog
+from adk_prism.log.entry import Origin, RunEnded, RunId
+from adk_prism.testing.runlog_steps import (
+    END,
+    EVERYTHING,
+    LATER,
+    ORIGIN,
+    RUN,
+    Store,
+    opened,
+    refused,
+    start,
+)
+
+WEATHER, INVOICE, TOKYO = RunId("weather"), RunId("invoice"), RunId("tokyo")
+
+DIGESTS: dict[RunId, RunDigest] = {
+    WEATHER: RunDigest(
+        user="What is the weather in Zürich?",
+        agent="It is 21 degrees.",
+        names={
+            "tool": ["get_weather"],
+            "agent": ["Forecaster"],
+            "state": ["user:city"],
+            "feedback": ["down"],
+        },
+        tokens=120,
+        used={"m": {"input": 120}},
+        duration=1.5,
+        version=DIGEST_VERSION,
+    ),
+    INVOICE: RunDigest(
+        user="Send the invoice 4711",
+        calls='send_invoice {"to":"a@b.example"} RESOURCE_EXHAUSTED: try later',
+        names={"tool": ["send_invoice", "odd*[name]"], "error": ["ValueError"], "model": ["m-1"]},
+        tokens=9000,
+        used={"m": {"input": 9000}},
+        duration=30.0,
+        version=DIGEST_VERSION,
+    ),
+    TOKYO: RunDigest(
+        user="東京の天気は", agent="ｶﾅ 晴れです。สวัสดีครับ", tokens=5, version=DIGEST_VERSION
+    ),
+}
+"""Runs in the order of their start. The second one belongs to somebody else, and has failed."""
+
+
+def _price(used: Used) -> float | None:
+    """Return what a run cost; of a run without a model nobody knows."""
+    return used["m"]["input"] / 100 if "m" in used else None
+
+
+OTHERS = Origin(app="app", user="other", session="session")
+
+FINDS: Sequence[tuple[RunQuery, Sequence[RunId]]] = (
+    (RunQuery(), (TOKYO, INVOICE, WEATHER)),
+    (RunQuery(text="weather"), (WEATHER,)),
+    (RunQuery(names={"feedback": "down"}), (WEATHER,)),
+    (RunQuery(names={"feedback": "up"}), ()),
+    (RunQuery(names={"feedback": "*"}), (WEATHER,)),
+    (RunQuery(without="feedback"), (TOKYO, INVOICE)),
+    (RunQuery(cost=Bounds(1.0, 90.0), price=_price), (INVOICE, WEATHER)),
+    (RunQuery(cost=Bounds(None, 1.1), price=_price), ()),
+    (RunQuery(text="weather", cost=Bounds(1.3), price=_price), ()),
+    (RunQuery(text="WEATHER zurich"), (WEATHER,)),
+    (RunQuery(text="weat deg"), (WEATHER,)),
+    (RunQuery(text="eather"), ()),
+    (RunQuery(text='"weather in"'), (WEATHER,)),
+    (RunQuery(text='"in weather"'), ()),
+    (RunQuery(text="weather invoice"), ()),
+    (RunQuery(text="resource_exhausted"), (INVOICE,)),
+    (RunQuery(text="a@b.example"), (INVOICE,)),
+    (RunQuery(text="天気"), (TOKYO,)),
+    (RunQuery(text="京"), (TOKYO,)),
+    (RunQuery(text="気天"), ()),
+    (RunQuery(text="カナ"), (TOKYO,)),
+    (RunQuery(text="ครับ"), (TOKYO,)),
+    (RunQuery(names={"tool": "get_weather"}), (WEATHER,)),
+    (RunQuery(names={"tool": "GET_Weather"}), (WEATHER,)),
+    (RunQuery(names={"tool": "get"}), ()),
+    (RunQuery(names={"tool": "get*"}), (WEATHER,)),
+    (RunQuery(names={"tool": "*e*"}), (INVOICE, WEATHER)),
+    (RunQuery(names={"tool": "*invoice"}), (INVOICE,)),
+    (RunQuery(names={"tool": "odd*[name]"}), (INVOICE,)),
+    (RunQuery(names={"tool": "odd*[n*"}), (INVOICE,)),
+    (RunQuery(names={"tool": "odd?*"}), ()),
+    (RunQuery(names={"agent": "forecaster", "state": "user:city"}), (WEATHER,)),
+    (RunQuery(names={"agent": "get_weather"}), ()),
+    (RunQuery(names={"error": "*"}), (INVOICE,)),
+    (RunQuery(names={"model": "m-1"}), (INVOICE,)),
+    (RunQuery(outcome="failed"), (INVOICE,)),
+    (RunQuery(outcome="waiting"), ()),
+    (RunQuery(tokens=Bounds(120, 120)), (WEATHER,)),
+    (RunQuery(tokens=Bounds(most=119)), (TOKYO,)),
+    (RunQuery(duration=Bounds(1.4)), (INVOICE, WEATHER)),
+    (RunQuery(started=Bounds(LATER)), ()),
+    (RunQuery(started=Bounds(most=LATER)), (TOKYO, INVOICE, WEATHER)),
+    (RunQuery(user="user"), (TOKYO, WEATHER)),
+    (RunQuery(user="user", text="invoice"), ()),
+    (RunQuery(app="app", session="other"), ()),
+)
+"""Queries, and what they find."""
+
+AWKWARD = ('"', "'); DROP TABLE runs; --", "NEAR(a b)", "a OR b", "text: x", "a* -b ^c {d}", "x\0y")
+"""Texts that a query language might understand."""
+
+
+async def runs_are_found_by_what_their_digests_say(store: Store) -> None:
+    """Every field of a query narrows the search; what is empty does not. The newest run comes first."""
+    async with opened(store) as log:
+        search = await fill(log)
+        for query, expected in FINDS:
+            page = await search.search(query, limit=10)
+            assert tuple(each.summary.run for each in page.found) == tuple(expected), query
+            assert (page.before, page.complete) == (None, True)
+            assert all(each.digest == DIGESTS[each.summary.run] for each in page.found)
+
+
+async def no_text_breaks_a_search(store: Store) -> None:
+    """Text is words and nothing else; one without a letter or digit is refused."""
+    async with opened(store) as log:
+        search = await fill(log)
+        for text in AWKWARD[1:]:
+            assert (await search.search(RunQuery(text=text), limit=1)).found == []
+        await refused(UsageError, search.search(RunQuery(text=AWKWARD[0]), limit=1))
+        assert len((await search.search(RunQuery(), limit=10)).found) == len(DIGESTS)
+
+
+async def pages_of_a_search_follow_each_other(store: Store) -> None:
+    """Each page begins where the last one ended; the last has no next."""
+    async with opened(store) as log:
+        search = await fill(log)
+        seen: list[RunId] = []
+        before: int | None = None
+        for _ in DIGESTS:
+            page = await search.search(RunQuery(), limit=1, before=before)
+            seen += [each.summary.run for each in page.found]
+            before = page.before
+        assert (seen, before) == ([TOKYO, INVOICE, WEATHER], None)
+
+
+async def only_ended_runs_have_digests(store: Store) -> None:
+    """A run without one is listed as unindexed once it has ended, and a search says that one is missing."""
+    ended: list[RunId] = []
+    async with opened(store) as log:
+        log.attach(observer=LogObserver(ended=ended.append))
+        search = await fill(log)
+        await log.append(RUN, [start()])
+        await log.commit(RUN)
+        await search.index(RUN, RunDigest(version=DIGEST_VERSION))
+        await search.index(RunId("nobody"), RunDigest(version=DIGEST_VERSION))
+        assert len((await search.search(RunQuery(), limit=10)).found) == len(DIGESTS)
+        assert list(await search.unindexed(5)) == []
+        await log.append(RUN, [END])
+        await log.commit(RUN)
+        assert list(await search.unindexed(5)) == [RUN]
+        assert not (await search.search(RunQuery(), limit=10)).complete
+        assert ended == [*DIGESTS, RUN]
+        await search.index(RUN, RunDigest(user="old", version=DIGEST_VERSION))
+        await search.index(RUN, RunDigest(user="new", version=DIGEST_VERSION))
+        assert (await search.search(RunQuery(text="old"), limit=10)).found == []
+        assert len((await search.search(RunQuery(text="new"), limit=10)).found) == 1
+
+
+async def digests_go_with_their_runs(store: Store) -> None:
+    """What was trimmed, or deleted with its session, is not found; nor is it after the log was closed."""
+    async with opened(store) as log:
+        search = await fill(log)
+        await log.delete(OTHERS)
+        found = (await search.search(RunQuery(), limit=10)).found
+        assert [each.summary.run for each in found] == [TOKYO, WEATHER]
+        await log.trim(EVERYTHING, LATER)
+        assert (await search.search(RunQuery(), limit=10)).found == []
+        assert (await search.search(RunQuery(text="weather"), limit=10)).found == []
+        await log.close()
+        await refused(LogError, search.search(RunQuery(), limit=1))
+        await refused(LogError, search.unindexed(1))
+
+
+async def fill(log: RunLog) -> SearchIndex:
+    """Store the runs and their digests; return the index."""
+    search = index_of(log)
+    for run, digest in DIGESTS.items():
+        failed = run == INVOICE
+        end = RunEnded(outcome="failed", code="ValueError") if failed else END
+        await log.append(run, [start(run, OTHERS if failed else ORIGIN), end])
+        await log.commit(run)
+        await search.index(run, digest)
+    return search
+
+
+CHECKS = (
+    runs_are_found_by_what_their_digests_say,
+    no_text_breaks_a_search,
+    pages_of_a_search_follow_each_other,
+    only_ended_runs_have_digests,
+    digests_go_with_their_runs,
+)

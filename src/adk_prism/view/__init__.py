@@ -1,1 +1,0 @@
-"""What a person sees of a run at a playhead: folds over facts. Pure; no protocol, no clock."""

@@ -1,0 +1,399 @@
+"""A live run of an in-process ADK Runner as a source of records.
+
+Decides how google-adk 2.13's `Runner.run_live` is driven: one task drives the run, and each turn of the model
+is a model call (`model_calls`). After an interruption the model is notified in the way that it understands.
+
+`close` ends the run: the model is notified, and ADK has half a second to end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.agents.live_request_queue import LiveRequest
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.events.event import Event
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.google_llm import Gemini
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.runners import Runner
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_confirmation import ToolConfirmation
+from google.adk.tools.tool_context import ToolContext
+from google.genai import types
+from msgspec import json
+
+from adk_prism.adk.agents import list_agents
+from adk_prism.adk.client_tools import is_client_tool
+from adk_prism.adk.internals.log_lines import CANCEL_CALLS, watch_cancellations
+from adk_prism.adk.internals.runner import agent_context
+from adk_prism.adk.model_calls import DETAIL, SeenCall
+from adk_prism.adk.plain_json import storable
+from adk_prism.adk.plugin import tool_failure
+from adk_prism.adk.redaction import state_json
+from adk_prism.adk.request import Emit
+from adk_prism.adk.sessions import load_session
+from adk_prism.errors import Diagnostic, Report, cause_of, ignore
+from adk_prism.facts.adk_event import INPUT
+from adk_prism.log.entry import (
+    NOTHING,
+    WRITTEN_BY,
+    Agent,
+    AgentEvent,
+    Record,
+    RunStarted,
+    is_absent,
+    labels,
+    to_raw,
+)
+from adk_prism.version import VERSION
+from adk_prism.voice.conversation import MICROPHONE_TYPE, LiveConversation, PcmChunk
+from adk_prism.voice.model_calls import LiveCalls, has_model_callbacks
+from adk_prism.voice.run_context import (
+    CANCELLED,
+    CURRENT_RUN,
+    ApprovalDecision,
+    ApprovalPrompt,
+    LiveCall,
+    LiveRunContext,
+    NonBlockingTools,
+    PendingQuestions,
+    current_run,
+    run_config,
+)
+
+# ---------------------------------------------------------------------------
+# The ADK plugin of live runs: calls that wait for a person or the client.
+#
+# google-adk 2.13 has no approvals in live runs: a tool that needs one is refused without asking. Here
+# the call waits, in the background (`run_context`), and then runs or is refused, as in any other run.
+# An exception of a tool is answered with an error: for a background call ADK would only log it and
+# the model would wait for ever; for any other it would end the conversation.
+#
+# It also sets the invocation id, which ADK generates by itself in live runs.
+
+NAME = "adk_prism_live"
+
+MAX_QUESTIONS = 8
+"""Approvals that one call may ask for, one after the other."""
+
+ALWAYS_BLOCKING = frozenset({"transfer_to_agent", "task_completed"})
+"""ADK acts on their responses only in its receiving loop."""
+
+
+def live_plugin(runner: Runner, report: Report) -> LivePlugin:
+    """Return the Runner's plugin for live runs; add it behind the node plugin if it is missing."""
+    manager = runner.plugin_manager
+    known = manager.get_plugin(NAME)
+    if isinstance(known, LivePlugin):
+        return known
+    plugin = LivePlugin(report)
+    first = 1 if manager.plugins and manager.plugins[0].name == "adk_prism_nodes" else 0
+    manager.plugins.insert(first, plugin)
+    return plugin
+
+
+class LivePlugin(BasePlugin):
+    """Serves every live run of one Runner; it ignores other runs."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(name=NAME)
+        self.nonblocking_tools = NonBlockingTools()
+        self._report = report
+
+    async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        run = CURRENT_RUN.get()
+        if run is not None and invocation_context.live_request_queue is run.request_queue:
+            invocation_context.invocation_id = run.invocation
+
+    async def before_agent_callback(
+        self, *, agent: BaseAgent, callback_context: CallbackContext
+    ) -> None:
+        run = current_run(callback_context.invocation_id)
+        context = agent_context(callback_context)
+        if run is not None and context is not None:
+            run.enter_agent(agent.name, context)
+
+    async def on_event_callback(
+        self, *, invocation_context: InvocationContext, event: Event
+    ) -> None:
+        """Prepare for calls before ADK runs them."""
+        run = current_run(invocation_context.invocation_id)
+        if run is None or event.partial:
+            return
+        for call in event.get_function_calls():
+            run.questions.add_call(call.id or "")
+            tool = run.tool(event.author, call.name or "")
+            if tool is None or not call.id or tool.name in ALWAYS_BLOCKING:
+                continue
+            if run.questions.is_cancelled(call.id):
+                continue
+            context = ToolContext(invocation_context, function_call_id=call.id)
+            gated = await self._is_gated(tool, dict(call.args or {}), context)
+            if gated or tool.is_long_running:
+                run.expect_answer(call.id, tool, gated=gated)
+            if tool.name == INPUT:
+                run.questions.expect_input(call.id, to_raw(storable(dict(call.args or {}))))
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> dict[str, Any] | None:
+        """Wait for the approval, or for the client's result; respond for a call that must not run here."""
+        run = current_run(tool_context.invocation_id)
+        call = tool_context.function_call_id
+        if run is None or not call:
+            return None
+        CANCEL_CALLS.set(None)
+        run.nonblocking_calls.remove(call)
+        if run.questions.is_cancelled(call):
+            return {"error": CANCELLED}
+        if await self._is_gated(tool, tool_args, tool_context):
+            decision = await run.questions.ask(call, tool.name)
+            if not decision.approved:
+                reason = f" Reason: {decision.reason}" if decision.reason else ""
+                return {"error": f"This tool call is rejected.{reason}"}
+            tool_context.tool_confirmation = _confirmation(decision)
+        return await run.questions.wait_for_result(call) if is_client_tool(tool) else None
+
+    async def after_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
+    ) -> dict[str, Any] | None:
+        """Ask for the approval that the tool itself asks for; wait for the client's result of a long-running
+        tool that returned nothing."""
+        run = current_run(tool_context.invocation_id)
+        call = tool_context.function_call_id
+        if run is None or not call:
+            return None
+        if call in tool_context.actions.requested_tool_confirmations:
+            return await self._confirmed(run.questions, tool, tool_args, tool_context)
+        is_pending = tool.is_long_running and not result
+        return await run.questions.wait_for_result(call) if is_pending else None
+
+    async def _confirmed(
+        self,
+        questions: PendingQuestions,
+        tool: BaseTool,
+        args: dict[str, Any],
+        context: ToolContext,
+    ) -> dict[str, Any]:
+        """Run a tool again with the decision, as ADK does in other runs; it may ask once more."""
+        call = context.function_call_id or ""
+        result: Any = None
+        for _ in range(MAX_QUESTIONS):
+            asked = context.actions.requested_tool_confirmations.pop(call, None)
+            if asked is None:
+                return result if isinstance(result, dict) else {"result": result}
+            payload = NOTHING if asked.payload is None else to_raw(storable(asked.payload))
+            decision = await questions.ask(call, tool.name, ApprovalPrompt(asked.hint, payload))
+            context.tool_confirmation = _confirmation(decision)
+            try:
+                result = await tool.run_async(args=args, tool_context=context)
+            except Exception as error:  # an exception of a callback would end the conversation
+                context.actions.requested_tool_confirmations.pop(call, None)
+                return tool_failure(tool, error, self._report)
+        context.actions.requested_tool_confirmations.pop(call, None)
+        return {"error": f"The tool asked for more than {MAX_QUESTIONS} approvals."}
+
+    async def on_tool_error_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Any
+    ) -> dict[str, Any] | None:
+        """Respond for a tool that raised: the model gets an error, the operator the cause."""
+        del tool_args
+        if current_run(tool_context.invocation_id) is None or not isinstance(error, Exception):
+            return None
+        return tool_failure(tool, error, self._report)
+
+    async def _is_gated(self, tool: BaseTool, args: dict[str, Any], context: ToolContext) -> bool:
+        # As in ADK's own check: anything but True lets the call through.
+        try:
+            return await tool.check_require_confirmation(args, context) is True
+        except Exception as error:  # the app's own function: ask a person to be safe
+            self._report(Diagnostic(kind="gate failed", detail=tool.name, cause=cause_of(error)))
+            return True
+
+
+def _confirmation(decision: ApprovalDecision) -> ToolConfirmation:
+    payload = None if is_absent(decision.payload) else json.decode(decision.payload)
+    return ToolConfirmation(confirmed=decision.approved, payload=payload)
+
+
+# ---------------------------------------------------------------------------
+
+_IGNORES_CONTENT = re.compile(r"(?:.*/)?gemini-3")
+"""Models that refuse content in the middle of a session, and can be interrupted by speech only."""
+
+
+class LiveSource(LiveConversation):
+    """One live run."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        call: LiveCall,
+        *,
+        agents: Sequence[Agent] | None = None,
+        report: Report = ignore,
+    ) -> None:
+        """Prepare a run; `records` starts it."""
+        super().__init__(call, report)
+        self._report = report
+        self._runner = runner
+        self._agents = list_agents(runner.agent) if agents is None else list(agents)
+        tools = live_plugin(runner, report).nonblocking_tools
+        self._run = LiveRunContext(call.invocation, call.options, tools, self._records.put)
+        self._calls: LiveCalls | None = None
+        self._is_active = False
+        """The model was notified that the person is speaking."""
+
+    @property
+    def questions(self) -> PendingQuestions:
+        """The open questions of the run."""
+        return self._run.questions
+
+    # ------------------------------------------------------------------ the run
+
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
+        """Run until the client or the model ends it. Raise `NotFound` for an unknown session."""
+        yield await self._started()
+        if emit is not None and DETAIL.get() != "off":
+            self._calls = self._run.request_queue.calls = LiveCalls(
+                self._model_name,
+                lambda: has_model_callbacks(self._runner, self._run.agent),
+                self._report,
+            )
+        self._driver = asyncio.create_task(self._drive(), name=f"live {self._call.run}")
+        try:
+            # Everything goes through one queue.
+            while (record := await self._records.get()) is not None:
+                if not isinstance(record, SeenCall):
+                    yield record
+                elif emit is not None:
+                    await emit(record)
+        finally:
+            await self._end(self._driver)
+            self._run.close()
+        self._raise_failure(self._driver)
+
+    async def _started(self) -> RunStarted:
+        origin = self._call.origin
+        session = await load_session(self._runner, origin)
+        return RunStarted(
+            run=self._call.run,
+            origin=origin,
+            invocation=self._call.invocation,
+            live=True,
+            agents=self._agents,
+            state=state_json(session.state),
+            labels=labels(WRITTEN_BY(VERSION)),
+        )
+
+    async def _drive(self) -> None:
+        CURRENT_RUN.set(self._run)
+        events = self._runner.run_live(
+            user_id=self._call.origin.user,
+            session_id=self._call.origin.session,
+            live_request_queue=self._run.request_queue,
+            run_config=run_config(self._call.options),
+        )
+        try:
+            with watch_cancellations(self._run.questions.cancel_calls):
+                async with aclosing(events):
+                    async for event in events:
+                        await self._take(event)
+        finally:
+            self._run.close()
+            await self._write_audio()
+            await self._write_calls(is_over=True)
+            await self._records.put(None)
+
+    async def _write_calls(self, *, is_over: bool = False) -> None:
+        if self._calls is None:
+            return
+        if is_over:
+            self._calls.close()
+        for call in self._calls.take():
+            await self._records.put(call)
+
+    async def _take(self, event: Event) -> None:
+        await self._write_calls()
+        await self._record(event)
+
+    async def _record(self, event: Event) -> bool:
+        if not await super()._record(event):
+            return False
+        if self._calls is not None:
+            self._calls.read(event)
+            await self._write_calls()
+        for call in event.get_function_calls() if not event.partial else ():
+            self._run.questions.logged(call.id or "").set()
+        return True
+
+    def _play(
+        self, author: str, chunks: list[PcmChunk], event: Callable[[], Event]
+    ) -> Sequence[AgentEvent]:
+        if self._calls is not None:
+            self._calls.play(author)
+        return super()._play(author, chunks, event)
+
+    # ------------------------------------------------------------------ from the client
+
+    def _send(self, request: LiveRequest) -> None:
+        self._run.request_queue.send(request)
+
+    def send_audio(self, pcm: bytes, media_type: str = MICROPHONE_TYPE) -> bool:
+        """Send a chunk of the microphone's audio, or an image; return whether there was room for it."""
+        return self._run.request_queue.send_audio(pcm, media_type)
+
+    def signal_activity(self, *, starts: bool) -> None:
+        """Signal to the model that the person starts or stops speaking, in any mode."""
+        super().signal_activity(starts=starts)
+        self._is_active = starts
+
+    def start_speech(self) -> None:
+        """Handle that the person starts to speak; a model that does not detect it gets a signal."""
+        if self._call.options.manual and not self._is_active:
+            self.signal_activity(starts=True)
+
+    def end_speech(self) -> None:
+        """Handle that the person has stopped speaking, or switched the microphone off."""
+        if not self._call.options.manual:
+            self.end_audio()
+        elif self._is_active:
+            self.signal_activity(starts=False)
+
+    def _interrupt_model(self) -> None:
+        """Interrupt the model in the way that it supports."""
+        if self._call.options.manual:
+            self.start_speech()
+            return
+        model = self._model()
+        if isinstance(model, Gemini):
+            if _IGNORES_CONTENT.match(model.model) is None:
+                self._send(LiveRequest(content=types.UserContent(" "), partial=True))
+        else:
+            super().signal_activity(starts=True)
+
+    def _model(self) -> object:
+        agent = self._run.agent or self._runner.agent
+        return agent.canonical_live_model if isinstance(agent, LlmAgent) else None
+
+    def _model_name(self) -> str:
+        model = self._model()
+        return model.model if isinstance(model, BaseLlm) else ""
+
+    # ------------------------------------------------------------------ the end
+
+    @property
+    def _is_closing(self) -> bool:
+        return self._run.request_queue.closed
+
+    def _ask_to_end(self) -> None:
+        self._run.questions.abandon_all("The session is over.")
+        self._run.request_queue.close()

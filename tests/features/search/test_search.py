@@ -1,0 +1,256 @@
+"""Runs are found by what was said and done in them, as soon as they have ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import structs
+from tests.adk.scripted import Scripted, call
+from tests.laws.events import entries, event, text
+from tests.patience import PATIENCE
+from tests.recordings.library import RECORDINGS, load
+from tests.server.staged import APP, Stage, agent, staging
+
+from adk_prism.features.search.digest import RunQuery
+from adk_prism.features.search.index import (
+    MOST_AT_ONCE,
+    DigestFold,
+    RunIndex,
+    SearchIndex,
+    index_of,
+)
+from adk_prism.features.search.sqlite import SqliteSearch
+from adk_prism.log.contract import LogObserver
+from adk_prism.log.entry import AgentEvent, Entry, Origin, RunEnded, RunId, RunStarted, to_raw
+from adk_prism.log.memory import MemoryLog
+from adk_prism.log.sqlite.store import SqliteLog
+from adk_prism.runs.off_loop import LARGE
+from adk_prism.runs.session_log import Deletions
+
+RECORDING = Path(__file__).parent.parent.parent / "recordings" / "raw" / "tool.jsonl"
+
+
+async def search(stage: Stage, **fields: Any) -> list[dict[str, Any]]:
+    answer = await stage.client.get("/api/runs", params=fields)
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.json()
+    return found
+
+
+@pytest.fixture
+async def stage() -> AsyncIterator[Stage]:
+    """Three runs: one that counts, one that fails, one that was uploaded."""
+    model = Scripted.saying(
+        call("count", "c1"), "There are 東京 two owls.", ValueError("the secret")
+    )
+    async with staging(agent(model)) as made:
+        yield made
+
+
+async def test_a_run_is_found_by_every_field(stage: Stage) -> None:
+    """What a search says of a run is what happened in it; the newest comes first."""
+    counted, failed = await stage.say("How many Owls?", "one"), await stage.say("Bears", "two")
+    body = {"content": RECORDING.read_bytes(), "headers": {"content-type": "application/jsonl"}}
+    uploaded = (await stage.client.post("/api/recordings", **body)).json()["run"]
+    expected = {
+        ("text", "owls"): [counted],
+        ("text", '"two owls"'): [counted],
+        ("text", "京"): [counted],
+        ("text", "bears"): [failed],
+        ("text", "secret"): [],
+        ("tool", "count"): [counted],
+        ("agent", "agent"): [failed, counted],
+        ("model", "script*"): [failed, counted],
+        ("state", "count"): [counted],
+        ("error", "ValueError"): [failed],
+        ("error", "*"): [failed],
+        ("outcome", "failed"): [failed],
+        ("app", APP): [failed, counted],
+        ("since", "2020-01-01"): [uploaded, failed, counted],
+        ("until", "2020-01-01T00:00:00+02:00"): [],
+        ("minTokens", "1000000"): [],
+        ("maxDuration", "1e9"): [uploaded, failed, counted],
+    }
+    for (field, value), runs in expected.items():
+        found = await search(stage, limit=10, **{field: value})
+        assert [each["run"] for each in found] == runs, (field, value)
+    (found,) = await search(stage, text="owls", tool="count")
+    assert (found["title"], found["outcome"]) == ("How many Owls?", "finished")
+    assert (found["tools"], found["state"], found["errors"]) == (["count"], ["count"], [])
+    assert found["match"] == {"in": "user", "excerpt": "How many Owls?"}
+
+
+async def test_pages_and_bad_questions(stage: Stage) -> None:
+    """An answer is bounded and names the next one; what makes no sense is refused with the field's name."""
+    runs = [await stage.say("owls", f"s{number}") for number in range(3)]
+    url, seen = "/api/runs?text=owls&limit=2", []
+    while url:
+        answer = await stage.client.get(url)
+        seen += [each["run"] for each in answer.json()]
+        assert "x-prism-search" not in answer.headers
+        url = f"/api/runs{answer.links['next']['url']}" if answer.links else ""
+    assert seen == runs[::-1]
+    bad = {"outcome": "won", "since": "soon", "minTokens": "-1", "minDuration": "nan", "text": "?!"}
+    bad |= {"until": "inf", "tool": "x" * 201}
+    for field, value in bad.items():
+        answer = await stage.client.get("/api/runs", params={field: value})
+        assert answer.status_code == 400, (field, answer.text)
+        assert field in answer.json()["detail"]
+    assert (await stage.client.get("/api/runs?limit=1000")).status_code == 422
+
+
+async def test_deleted_sessions_are_not_found(stage: Stage) -> None:
+    """A digest goes with its run."""
+    await stage.say("owls", "one")
+    assert len(await search(stage, text="owls")) == 1
+    await stage.client.delete(f"/apps/{APP}/users/user/sessions/one")
+    assert await search(stage, text="owls") == []
+
+
+def _run(run: str, text: str) -> list[Any]:
+    origin = Origin(app=APP, user="user", session="old")
+    message = to_raw({"role": "user", "parts": [{"text": text}]})
+    return [RunStarted(run=run, origin=origin, message=message), RunEnded(outcome="finished")]
+
+
+async def _all_indexed(search: SearchIndex) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while await search.unindexed(1):  # noqa: ASYNC110 - a log tells nobody that a run was indexed
+            await asyncio.sleep(0)
+
+
+async def test_older_runs_are_indexed_after_the_start(tmp_path: Path) -> None:
+    """Runs of a log that were never indexed can be found, once the server had a moment."""
+    log = SqliteLog(tmp_path / "runs.db")
+    await log.open()
+    for number in range(30):
+        run = RunId(f"old-{number}")
+        await log.append(run, _run(run, f"owl {number}"))
+        await log.commit(run)
+    search = index_of(log)
+    index = RunIndex(log, search, Deletions(log), lambda _: None)
+    async with index.indexing():
+        await _all_indexed(search)
+    found = (await search.search(RunQuery(text='"owl 7"'), limit=10)).found
+    assert [each.summary.run for each in found] == ["old-7"]
+    await log.close()
+
+
+async def test_a_run_that_cannot_be_read_is_passed_over() -> None:
+    """An event of nonsense does not keep other runs from being found, and is not tried for ever."""
+    log = MemoryLog()
+    await log.open()
+    for run, odd in (("a", b"["), ("b", b'{"content":{"parts":[{"text":7}]}}')):
+        start, end = _run(run, f"owl {run}")
+        await log.append(RunId(run), [start, AgentEvent(odd), end])
+    search = index_of(log)
+    index = RunIndex(log, search, Deletions(log), lambda _: None)
+    index.ended(RunId("gone"))
+    async with index.indexing():
+        await index.settled()
+        await _all_indexed(search)
+    assert (await search.search(RunQuery(), limit=10)).complete
+    await log.close()
+
+
+class _CountingLog(SqliteLog):
+    """Counts how often it is read."""
+
+    reads = 0
+
+    def read(
+        self, run: RunId, after: int = 0, *, follow: bool = False
+    ) -> AsyncGenerator[Sequence[Entry], None]:
+        self.reads += 1
+        return super().read(run, after, follow=follow)
+
+
+class _CountingSearch(SqliteSearch):
+    """Counts how often it is asked for runs without a digest."""
+
+    looks = 0
+
+    async def unindexed(self, limit: int) -> Sequence[RunId]:
+        found = await super().unindexed(limit)
+        self.looks += 1
+        return found
+
+    async def first_look(self) -> None:
+        """Wait for the look at the start: it would find what ends meanwhile."""
+        async with asyncio.timeout(PATIENCE):
+            while not self.looks:  # noqa: ASYNC110 - nobody tells that it is over
+                await asyncio.sleep(0)
+
+
+async def test_a_run_is_read_while_it_goes_on(tmp_path: Path) -> None:
+    """The digest is that of the stored run; neither the run nor the list of all is read again at its end."""
+    log = _CountingLog(tmp_path / "runs.db")
+    search = _CountingSearch(log.store)
+    index = RunIndex(log, search, Deletions(log), lambda _: None)
+    log.attach(observer=LogObserver(stored=index.stored, ended=index.ended))
+    await log.open()
+    async with index.indexing():
+        await search.first_look()
+        for number, name in enumerate(RECORDINGS):
+            run = RunId(f"run-{number}")
+            first, *rest = (entry.record for entry in load(name))
+            assert isinstance(first, RunStarted)
+            for record in (structs.replace(first, run=run), *rest):
+                await log.append(run, [record])
+            await log.commit(run)
+            await index.settled(PATIENCE)
+        assert (log.reads, search.looks) == (0, 1)
+        found = (await search.search(RunQuery(), limit=len(RECORDINGS))).found
+    assert len(found) == len(RECORDINGS)
+    for each in found:
+        fold = DigestFold()
+        async with aclosing(log.read(each.summary.run)) as batches:
+            async for batch in batches:
+                for entry in batch:
+                    fold.feed(entry)
+        assert each.digest == fold.digest()
+    await log.close()
+
+
+@pytest.mark.parametrize(
+    "events", [[AgentEvent(b"{}")] * MOST_AT_ONCE, [AgentEvent(b'{"id":"%b"}' % (b"x" * LARGE))]]
+)
+async def test_what_comes_in_large_pieces_is_read_in_small_steps(
+    tmp_path: Path, events: list[AgentEvent]
+) -> None:
+    """An upload must not hold up the streams of others."""
+    log = _CountingLog(tmp_path / "runs.db")
+    search = _CountingSearch(log.store)
+    index = RunIndex(log, search, Deletions(log), lambda _: None)
+    log.attach(observer=LogObserver(stored=index.stored, ended=index.ended))
+    await log.open()
+    start, end = _run("big", "owl")
+    async with index.indexing():
+        await search.first_look()
+        await log.append(RunId("big"), [start, *events, end])
+        await log.commit(RunId("big"))
+        await index.settled(PATIENCE)
+    assert log.reads == 1
+    assert (await search.search(RunQuery(text="owl"), limit=1)).found
+    await log.close()
+
+
+def test_texts_of_parallel_agents_are_joined_by_block() -> None:
+    """Their pieces come in turns; what each says is found as it was said."""
+    fold = DigestFold()
+    said = {"a": ["a ", "look", "s"], "b": ["b ", "wait", "s"]}
+    events = [
+        event(text(said[name][at]), author=name, branch=name, partial=True)
+        for at in range(3)
+        for name in said
+    ]
+    for entry in entries(events):
+        fold.feed(entry)
+    found = fold.digest().agent
+    assert "a looks" in found
+    assert "b waits" in found

@@ -1,0 +1,210 @@
+"""The seam between the kernel and its features: each can be left out, and a broken one costs only itself."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable, Iterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import APIRouter
+from google.adk.agents import LlmAgent
+from google.adk.tools import FunctionTool
+from tests.adk.scripted import Scripted, call
+from tests.server.answering import asked, chat, chunks, decided, said
+from tests.server.staged import APP, SESSION, Stage, agent, staging
+
+from adk_prism import extension, features
+from adk_prism.errors import UsageError
+from adk_prism.extension import Command, Extension, Served, chosen, installed
+
+Json = dict[str, Any]
+FEATURES = sorted(installed().used)
+PREFIX = "adk_prism.features."
+FOLDER = Path(features.__file__ or "").parent
+PROTOCOLS = ("adk", "ai-sdk", "ag-ui", "studio")
+
+
+def erase(page: str) -> Json:
+    """Erase a page."""
+    return {"erased": page}
+
+
+def careful() -> LlmAgent:
+    """Return an agent that asks before it erases."""
+    model = Scripted.saying(call("erase", "c1", page="1"), "Done.", "Done again.", "And again.")
+    return agent(model, tools=[FunctionTool(erase, require_confirmation=True)])
+
+
+def everything_that_needs(name: str) -> set[str]:
+    """Return a feature and all that cannot work without it."""
+    gone = {name}
+    while (
+        more := {each.name for each in installed().used.values() if gone & set(each.requires)}
+        - gone
+    ):
+        gone |= more
+    return gone
+
+
+async def check_kernel(stage: Stage) -> None:
+    """Ask, approve, regenerate; then read the run in every protocol, whole and resumed."""
+    prompt = said("Erase page 1")
+    message = await asked(stage, "Erase page 1")
+    answered = await chat(stage, prompt, decided(message, "erase", True))
+    assert "tool-output-available" in [chunk["type"] for chunk in chunks(answered)]
+    again = await chat(stage, prompt, trigger="regenerate-message", messageId=message["id"])
+    assert again.status_code == 200, again.text
+    versions = await stage.client.get(f"/api/chat/{APP}/{SESSION}/versions")
+    assert len(versions.json()[0]) == 2
+    run = again.headers["x-prism-run"]
+    for protocol in PROTOCOLS:
+        path = f"/api/runs/{run}/stream?as={protocol}"
+        whole = (await stage.client.get(path)).text
+        blocks = [block for block in whole.split("\n\n") if block.startswith("id: ")]
+        first = blocks[0].splitlines()[0].removeprefix("id: ")
+        rest = (await stage.client.get(path, headers={"Last-Event-ID": first})).text
+        assert blocks[0] + "\n\n" + rest == whole, protocol
+
+
+@pytest.mark.parametrize("name", ["", *FEATURES])
+async def test_the_kernel_works_without(name: str) -> None:
+    """Without all features, and without each of them and what needs it: the rest of the routes is there."""
+    gone = everything_that_needs(name) if name else set(FEATURES)
+    async with staging(careful(), without=tuple(gone)) as stage:
+        await check_kernel(stage)
+        setup = (await stage.client.get("/api/setup")).json()
+        assert setup["features"] == sorted(set(FEATURES) - gone)
+        assert [report for report in stage.reports if report.kind == "feature left out"] == []
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_what_another_feature_needs_cannot_be_left_out_alone(name: str) -> None:
+    """The refusal names both."""
+    needing = sorted(each.name for each in installed().used.values() if name in each.requires)
+    if not needing:
+        assert name not in chosen([name]).used
+        return
+    with pytest.raises(UsageError) as refused:
+        chosen([name])
+    assert name in refused.value.detail
+    assert any(f"--without {each}" in refused.value.detail for each in needing)
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_a_feature_imports_only_features_that_it_requires(name: str) -> None:
+    """And what it requires it imports: a need that is gone is not kept."""
+    imported: set[str] = set()
+    for path in (FOLDER / name).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PREFIX):
+                imported.add((node.module or "").removeprefix(PREFIX).split(".")[0])
+    assert imported - {name} == set(installed().used[name].requires)
+
+
+def test_an_unknown_feature_is_refused() -> None:
+    """With the names of those that there are."""
+    with pytest.raises(UsageError, match="there is no such feature; known: a2a, captures"):
+        chosen(["serach"])
+
+
+# --------------------------------------------------------------------------- other people's
+
+
+class Point(EntryPoint):
+    """An entry point whose object is at hand."""
+
+    def load(self) -> Any:
+        """Return it, or raise what importing it raises."""
+        found = OTHERS[self.name]
+        return found() if callable(found) else found
+
+
+def _breaks() -> None:
+    raise ImportError("No module named 'nothing'")
+
+
+def _claims_route(_: Any) -> Served:
+    router = APIRouter()
+    router.get("/api/runs/{run}")(lambda run: run)
+    return Served(routers=[router])
+
+
+def _fails(_: Any) -> Served:
+    raise ZeroDivisionError("division by zero")
+
+
+def _works(_: Any) -> Served:
+    router = APIRouter()
+    router.get("/api/hello")(lambda: {"hello": "there"})
+    return Served(routers=[router])
+
+
+OTHERS: dict[str, Extension | Callable[[], None] | str] = {
+    "broken": _breaks,
+    "text": "no extension",
+    "misnamed": Extension(name="other", summary=""),
+    "needy": Extension(name="needy", summary="", requires=("absent",)),
+    "usurper": Extension(name="usurper", summary="", commands=(Command("compare", "", "x"),)),
+    "kernel_usurper": Extension(
+        name="kernel_usurper", summary="", commands=(Command("serve", "", "x"),)
+    ),
+    "router": Extension(name="router", summary="", serve=_claims_route),
+    "faulty": Extension(name="faulty", summary="", serve=_fails),
+    "hello": Extension(name="hello", summary="says hello", serve=_works),
+}
+REASONS = {
+    "broken": "No module named 'nothing'",
+    "text": "it must name an Extension, not str",
+    "misnamed": "its `name` is 'other', but the entry point is 'misnamed'",
+    "needy": "it needs 'absent'",
+    "usurper": "its command 'compare' belongs to compare",
+    "kernel_usurper": "its command 'serve' belongs to adk-prism itself",
+}
+
+
+@pytest.fixture
+def others(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Install extensions of other people beside our own."""
+    found = extension.entry_points
+
+    def with_others(group: str) -> list[EntryPoint]:
+        points = [Point(name, f"others:{name}", group) for name in OTHERS]
+        return [*found(group=group), *points]
+
+    monkeypatch.setattr(extension, "entry_points", with_others)
+    installed.cache_clear()
+    yield
+    installed.cache_clear()
+
+
+@pytest.mark.usefixtures("others")
+def test_a_broken_extension_is_left_out_with_one_line() -> None:
+    """Each with its reason; all of ours, and the one that works, are used."""
+    found = installed()
+    assert {*FEATURES, "router", "faulty", "hello"} == found.used.keys()
+    for name, reason in REASONS.items():
+        [fault] = [each for each in found.faults if repr(name) in each]
+        assert reason in fault
+        assert "\n" not in fault
+
+
+@pytest.mark.usefixtures("others")
+async def test_a_route_that_is_taken_and_a_feature_that_fails() -> None:
+    """Both are reported and left out; the rest serves."""
+    async with staging(careful()) as stage:
+        await check_kernel(stage)
+        assert (await stage.client.get("/api/hello")).json() == {"hello": "there"}
+        left = {each.detail: each for each in stage.reports if each.kind == "feature left out"}
+        assert "ZeroDivisionError" in left["faulty"].cause
+        [taken] = [each for each in left if "GET /api/runs/{run} belongs to" in each]
+        assert "'router'" in taken
+
+
+@pytest.mark.usefixtures("others")
+def test_every_shown_fault_is_valid_text() -> None:
+    """Faults can be shown as JSON, too."""
+    assert json.loads(json.dumps(installed().faults))

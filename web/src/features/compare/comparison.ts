@@ -1,0 +1,91 @@
+/** Two runs compared, as `GET /api/compare` answers (`features/compare/comparison.py`). */
+import type { Outcome } from '@adk-prism/client/film';
+
+export type Change = 'same' | 'changed' | 'moved' | 'added' | 'removed';
+
+export type ComparedRun = {
+  run: string;
+  app: string;
+  session: string;
+  message: string;
+  outcome: Outcome | null;
+  code: string;
+  started: number | null;
+  seconds: number;
+  entries: number;
+  tokens: Record<string, number>;
+  failures: number;
+  /** Absent without a price list; null: a price is missing. */
+  cost?: number | null;
+};
+
+/** A step as one of the runs has it. What is empty is left out. */
+export type Side = {
+  name: string;
+  cursor: number;
+  status: string;
+  error?: string;
+  text?: string;
+  input?: unknown;
+  output?: unknown;
+  start: number;
+  seconds: number;
+  tokens?: Record<string, number>;
+};
+
+export type Step = {
+  depth: number;
+  kind: string;
+  name: string;
+  change: Change;
+  differs?: string[];
+  /** Parts of requests to models that differ, of the first two that do. */
+  request?: { a: Record<string, unknown>; b: Record<string, unknown> };
+  a?: Side;
+  b?: Side;
+};
+
+export type KeyRow = { key: string; change: Change; a: unknown; b: unknown };
+
+export type Comparison = {
+  same: boolean;
+  differs: string[];
+  a: ComparedRun;
+  b: ComparedRun;
+  answer: { same: boolean; a: string; b: string };
+  steps: Step[];
+  state: KeyRow[];
+};
+
+/** Return the steps that differ, each with those around it. */
+export function differing(steps: readonly Step[]): Step[] {
+  const shown = new Set<Step>();
+  const around: Step[] = [];
+  for (const step of steps) {
+    around.length = step.depth;
+    around.push(step);
+    if (step.change !== 'same') for (const each of around) shown.add(each);
+  }
+  return steps.filter((step) => shown.has(step));
+}
+
+export type Pieces = { before: string; a: string; b: string; after: string };
+
+const WORDS = /\s+|[^\s]+/g;
+
+/** Return what two texts have in common at their beginning and end, in whole words, and what is between. */
+export function middle(a: string, b: string): Pieces {
+  const [ours, theirs] = [a.match(WORDS) ?? [], b.match(WORDS) ?? []];
+  const shortest = Math.min(ours.length, theirs.length);
+  let start = 0;
+  while (start < shortest && ours[start] === theirs[start]) start += 1;
+  let end = 0;
+  while (end < shortest - start && ours.at(-1 - end) === theirs.at(-1 - end)) end += 1;
+  const part = (words: readonly string[]) => words.slice(start, words.length - end).join('');
+  return {
+    before: ours.slice(0, start).join(''),
+    a: part(ours),
+    b: part(theirs),
+    after: ours.slice(ours.length - end).join(''),
+  };
+}

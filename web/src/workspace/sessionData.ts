@@ -1,0 +1,95 @@
+/** What the server knows of a session beside its messages: its runs, its versions, what it was forked from. */
+import { listVersions } from '@adk-prism/client';
+import { loadMessages } from '@adk-prism/client/ai';
+import { useMemo } from 'react';
+import { useCatalogue, type ConversationEntry } from '../app/catalogue';
+import { useServerData } from '../app/query';
+import { getJson } from '../app/server';
+import type { Message } from '../chat/message';
+import { connectionOf, type Where } from '../chat/transport';
+import { byAnswer, NO_VERSIONS, type Versions } from '../chat/versions';
+import { shared } from '../film/sharedFile';
+
+export type Lineage = Pick<ConversationEntry, 'title' | 'said' | 'forkedFrom' | 'forks'>;
+
+/** Return what a conversation was forked from and what from it. If it is not among the latest, the server is asked. */
+export function useLineage(app: string, session: string): Lineage | null {
+  const { conversations } = useCatalogue();
+  const listed = conversations?.find((entry) => entry.app === app && entry.session === session) ?? null;
+  const load = (signal: AbortSignal) =>
+    getJson<ConversationEntry[]>(`api/conversations?${new URLSearchParams({ app, session })}`, signal);
+  const isUnlisted = conversations !== null && listed === null && session !== '' && !shared();
+  const { data } = useServerData(['lineage', app, session], load, { enabled: isUnlisted });
+  return listed ?? data?.[0] ?? null;
+}
+
+type ListedRun = { run: string; message: string; outcome: string | null };
+
+const runsOf = (where: Where, signal: AbortSignal): Promise<ListedRun[]> =>
+  getJson(`api/runs?${new URLSearchParams(where)}`, signal);
+
+/** Return the runs of a message, oldest first; while the others are not known, its last. */
+export function useMessageRuns({ app, user, session }: Where, message: Message | undefined): readonly string[] {
+  const id = message?.id ?? '';
+  const last = message?.metadata?.runId ?? '';
+  const where = { app, user, session };
+  // A message is named after its first run.
+  const options = { enabled: last !== '' && id !== last };
+  const { data } = useServerData(['message runs', where, id, last], (signal) => runsOf(where, signal), options);
+  return useMemo(() => {
+    const runs = data?.filter((one) => one.message === id).map(({ run }) => run) ?? [];
+    return runs.includes(last) ? runs : last ? [last] : [];
+  }, [data, id, last]);
+}
+
+/**
+ * Return the ids of messages whose last run was stopped; `count` is how many messages there are while nothing runs,
+ * else 0.
+ */
+export function useStopped({ app, user, session }: Where, count: number): ReadonlySet<string> {
+  const where = { app, user, session };
+  const options = { enabled: count > 0, keepPrevious: true };
+  const { data } = useServerData(['stopped', where, count], (signal) => runsOf(where, signal), options);
+  return useMemo(() => {
+    const last = new Map(data?.map(({ message, outcome }) => [message, outcome]));
+    return new Set([...last].flatMap(([message, outcome]) => (outcome === 'cancelled' ? [message] : [])));
+  }, [data]);
+}
+
+/** Return the versions of a chat; they are asked for again when it has grown, and not while it grows. */
+export function useVersions(where: Where, isBusy: boolean, last: string): Versions {
+  const load = (signal: AbortSignal) => listVersions(connectionOf(where), where.session, signal);
+  const { data } = useServerData(['versions', where, last], load, {
+    enabled: !isBusy && last !== '',
+    keepPrevious: true,
+  });
+  return useMemo(() => (data?.length ? byAnswer(data) : NO_VERSIONS), [data]);
+}
+
+/** The name of a recording's session begins so: it is a name, and no chat. */
+export const RECORDING = 'recording-';
+
+type Recorded = { runs: readonly string[]; before: readonly Message[] };
+const NONE: Recorded = { runs: [], before: [] };
+
+/** Return the runs of the session that a recorded run belongs to, and what was said before this one. */
+export function useRecordedSession({ app, user, session }: Where, run: string): Recorded {
+  const where = { app, user, session };
+  const load = async (signal: AbortSignal): Promise<Recorded> => {
+    const runs = await runsOf(where, signal);
+    // Before the only run nothing was said; and the app of an uploaded one need not be served here.
+    const messages = runs.length > 1 ? await loadMessages<Message>(connectionOf(where), session, signal) : [];
+    return { runs: runs.map((one) => one.run), before: saidBefore(messages, run) };
+  };
+  const isRecorded = session.startsWith(RECORDING) && !shared();
+  return useServerData(['recorded session', where, run], load, { enabled: isRecorded }).data ?? NONE;
+}
+
+/** Return the messages before a run's own; of a run that still goes on only its question is in the list. */
+export function saidBefore(messages: readonly Message[], run: string): readonly Message[] {
+  const answer = messages.findIndex(
+    (one) => one.role === 'assistant' && (one.id === run || one.metadata?.runId === run),
+  );
+  const before = answer < 0 ? messages : messages.slice(0, answer);
+  return before.at(-1)?.role === 'user' ? before.slice(0, -1) : before;
+}
