@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+
+import pytest
 from tests.voice.agent import TOOLS
 from tests.voice.cycles import cycle
 
@@ -11,6 +15,15 @@ GROWTH = 1500
 addresses. A run that is held is a hundred times as much."""
 
 
+@pytest.fixture
+def nothing_is_logged() -> Iterator[None]:
+    """Log nothing: pytest keeps every log record of a test, and an earlier test may have set a level."""
+    logging.disable()
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.usefixtures("nothing_is_logged")
 async def test_nothing_is_left_of_clients_that_vanish() -> None:
     """Counted after some, and twice after many more."""
     before, between, after = await cycle(CYCLES)

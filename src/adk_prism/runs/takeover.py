@@ -379,6 +379,9 @@ class _Rest:
         """Return the end of a run that cannot or need not be continued."""
         head, reader = self._past.head, self._past.reader
         outcome, code = reader.outcome()
+        if _asks_nobody(head) and not was_stopped:
+            # It has nothing left to stop: a message that arrives meanwhile does not make it cancelled.
+            return RunEnded(outcome=outcome, code=code)
         if self._cancelled or was_stopped:
             return RunEnded(outcome="cancelled")
         if self._left.ended is not None:
@@ -386,7 +389,7 @@ class _Rest:
         if outcome == "cancelled" and not self._takeovers.stops_when_left(head):
             # Only the session says that it was stopped: by a person, or by a server that went down.
             return RunEnded(outcome="failed", code=OWNER_LOST)
-        if reader.is_paused or _asks_nobody(head):
+        if reader.is_paused:
             return RunEnded(outcome=outcome, code=code)
         can_go_on = await self._takeovers.will_go_on(head)
         is_passed = self._left.is_passed or stored.is_passed
