@@ -13,8 +13,8 @@ from fastapi.routing import APIRoute, APIWebSocketRoute
 from adk_prism.errors import Diagnostic
 from adk_prism.extension import Served
 from adk_prism.protocols import routes as protocols
-from adk_prism.protocols.adk import artifacts, sessions
 from adk_prism.protocols.adk import routes as adk
+from adk_prism.protocols.adk import sessions
 from adk_prism.protocols.ag_ui import routes as ag_ui
 from adk_prism.protocols.ai_sdk import routes as ai_sdk
 from adk_prism.protocols.studio import routes as studio
@@ -87,7 +87,6 @@ def _of_adk(context: Context) -> Iterator[APIRouter]:
         context.audit,
         lifecycle,
     ).router()
-    yield artifacts.ArtifactRoutes(apps, context.audit).router()
     yield adk.RunRoutes(apps, log, context.starter, context.streams).router()
 
 
@@ -101,7 +100,6 @@ def _of_chats(context: Context) -> Iterator[APIRouter]:
         context.streams,
         context.limits.heavy,
     ).router()
-    yield ai_sdk.routes(context)
     yield socket.routes(context)
     yield adk_socket.routes(context)
 

@@ -9,8 +9,8 @@ import pytest
 from tests.features.fields.runs import all_chunks
 from tests.features.fields.stream import Json
 
+from adk_prism.features.types.data_parts import SENT, TAKEN
 from adk_prism.protocols.ai_sdk import live_projection, projection, requests
-from adk_prism.protocols.ai_sdk.data_parts import SENT, TAKEN
 
 
 def parts() -> list[tuple[str, Json]]:

@@ -130,7 +130,7 @@ def _has_forbidden(value: Any) -> bool:
 #
 # The order of chunks in one message of the AI SDK, as its clients need it.
 #
-# Less strict than `protocols/ai_sdk/grammar.py`, which is about our own streams: what a client survives is
+# Less strict than `testing/grammars/ai_sdk.py`, which is about our own streams: what a client survives is
 # advice here.
 
 Chunk = dict[str, Any]

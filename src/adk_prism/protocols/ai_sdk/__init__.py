@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 
 from adk_prism.log.entry import Entry, RunStarted
-from adk_prism.protocols.ai_sdk import grammar
 from adk_prism.protocols.ai_sdk.frames import (
     DIALECTS,
     Done,
@@ -55,7 +54,6 @@ SPEC = ProtocolSpec(
     completed=completed,
     dialects=tuple(DIALECTS),
     read_request=read_request,
-    grammar=grammar,
     resumes_by="message",
     headers={"x-vercel-ai-ui-message-stream": "v1"},
 )
