@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, Literal, Protocol, TypeVar, get_args
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct, structs
 
 from adk_prism.commands import ClientRequest
 from adk_prism.errors import UsageError
-from adk_prism.facts.model import ApprovalRequested, BlockGrew, Fact
+from adk_prism.facts.model import FACTS, ApprovalRequested, BlockGrew
 from adk_prism.facts.run_reader import Annotator, MakeAnnotator
 from adk_prism.log.entry import Decision, Entry, Response, RunId, RunStarted
 
@@ -34,7 +34,7 @@ FactMethods = Mapping[type[Any], Callable[[Any, Any, list[Any]], None]]
 
 def fact_methods(projection: type[Any], others: FactMethods) -> FactMethods:
     """Return the methods for all facts but `BlockGrew`: the most frequent one is shown by `feed` itself."""
-    facts = (kind for kind in get_args(Fact) if kind is not BlockGrew)
+    facts = (kind for kind in FACTS if kind is not BlockGrew)
     return {kind: others.get(kind) or getattr(projection, _method(kind)) for kind in facts}
 
 

@@ -24,7 +24,13 @@ from adk_prism.commands import Answer, AnswerQuestions, QuestionAnswer, Submit, 
 from adk_prism.errors import Conflict, Expired, NotFound, QuestionsOpen, Unprocessable
 from adk_prism.facts.adk_event import request_name
 from adk_prism.facts.outcome import UNANSWERED
-from adk_prism.facts.pending import Pending, PendingApproval, PendingCall
+from adk_prism.facts.pending import (
+    Pending,
+    PendingApproval,
+    PendingCall,
+    check_payload,
+    fit_response,
+)
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import repair, same_json
 from adk_prism.log.contract import RunLog, SideValue
@@ -139,9 +145,6 @@ def already_decided() -> Conflict:
 def checked(asked: PendingApproval, decision: Decision) -> Decision:
     """Return a decision that has the payload it needs. Raise `Unprocessable` for one that has not."""
     if decision.approved:
-        # Imports jsonschema, a tenth of a second that a server's start need not take.
-        from adk_prism.facts.answer_schema import check_payload
-
         check_payload(asked.payload, decision.payload)
     return decision
 
@@ -222,8 +225,6 @@ def fit_request(pending: Pending, request: str, response: Raw) -> Raw:
     asked = pending.requests[request]
     if asked.kind != "input":
         return _object_in_text(response)
-    from adk_prism.facts.answer_schema import fit_response
-
     return fit_response(asked.request, response)
 
 

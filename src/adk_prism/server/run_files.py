@@ -38,7 +38,7 @@ from adk_prism.errors import (
     UsageError,
 )
 from adk_prism.facts.adk_event import AdkEvent, Blob, FileData, read_event
-from adk_prism.facts.media import UNKNOWN_TYPE
+from adk_prism.facts.event_actions import UNKNOWN_TYPE
 from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import (
     AgentEvent,

@@ -152,7 +152,7 @@ class Transcript:
                 _SHOW[kind](self, item)
             elif kind in _STEPS:
                 state, result = _STEPS[kind]
-                self._step(item.call, item.name, state, result(item))  # type: ignore[union-attr]  # a call
+                self._step(item.call, item.name, state, result(item))  # type: ignore[attr-defined]  # a call
             elif kind in _NOTES:
                 note, text = _NOTES[kind]
                 self.note(note, text(item))

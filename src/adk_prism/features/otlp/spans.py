@@ -19,7 +19,6 @@ import msgspec
 from msgspec import Raw, Struct
 
 from adk_prism.facts.adk_event import REQUESTS, AdkEvent, read_event
-from adk_prism.facts.event_actions import token_usage
 from adk_prism.facts.model import (
     CallAnswered,
     CallFailed,
@@ -34,6 +33,7 @@ from adk_prism.facts.model import (
 )
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_object, read_value
+from adk_prism.facts.usage import token_usage
 from adk_prism.log.entry import (
     AgentEvent,
     ChildEvent,

@@ -13,9 +13,9 @@ import msgspec
 from msgspec import Struct
 
 from adk_prism.errors import BadPosition, UsageError
-from adk_prism.facts.pricing import Prices
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_value
+from adk_prism.facts.usage import Prices
 from adk_prism.features.page.conversation import ConversationFilm
 from adk_prism.features.page.graph import FailureFilm, graph_at, node_runs_at
 from adk_prism.features.page.grounding_panel import GroundingFilm

@@ -17,7 +17,7 @@ import msgspec
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from adk_prism.errors import BadPosition
-from adk_prism.facts.pricing import Prices
+from adk_prism.facts.usage import Prices
 from adk_prism.features.page.entry_detail import EntryDetails
 from adk_prism.features.page.film import VERSION, Film, encode
 from adk_prism.log.contract import RunLog

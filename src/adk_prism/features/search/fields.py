@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
 from adk_prism.errors import UsageError
-from adk_prism.facts.pricing import KINDS, Prices, sum_of, total_cost
+from adk_prism.facts.usage import KINDS, Prices, sum_of, total_cost
 from adk_prism.features.search.digest import (
     ANY,
     NAME_KINDS,

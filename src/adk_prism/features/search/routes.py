@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from adk_prism.facts.pricing import Prices
+from adk_prism.facts.usage import Prices
 from adk_prism.features.search.fields import SEARCH_FIELDS, read_query, shown_found
 from adk_prism.features.search.index import RunIndex
 from adk_prism.log.contract import RunLog

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Raw, Struct, structs
 
 from adk_prism.errors import NotBuilt
-from adk_prism.facts.media import UNKNOWN_TYPE
+from adk_prism.facts.event_actions import UNKNOWN_TYPE
 from adk_prism.facts.model import (
     BlockEnded,
     BlockGrew,

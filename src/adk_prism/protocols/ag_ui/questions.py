@@ -11,8 +11,8 @@ from typing import Any
 from msgspec import UNSET, Raw, Struct
 
 from adk_prism.facts.adk_event import MADE_UP_HINT
-from adk_prism.facts.answer_schema import payload_schema, plain_schema, response_schema
 from adk_prism.facts.model import ApprovalRequested, InputRequested
+from adk_prism.facts.pending import payload_schema, plain_schema, response_schema
 from adk_prism.facts.state import read_object
 from adk_prism.protocols.ag_ui.frames import Json, bounded
 from adk_prism.protocols.ag_ui.owners import Tag

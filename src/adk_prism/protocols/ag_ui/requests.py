@@ -32,7 +32,7 @@ from adk_prism.commands import (
     ToolAnswer,
 )
 from adk_prism.errors import Unprocessable
-from adk_prism.facts.media import UNKNOWN_TYPE
+from adk_prism.facts.event_actions import UNKNOWN_TYPE
 from adk_prism.facts.state import read_object
 from adk_prism.log.entry import CLIENT_RUN, EXTRAS, NOTHING, Decision, RunStarted, to_raw
 from adk_prism.protocols.ag_ui.calls import call_of

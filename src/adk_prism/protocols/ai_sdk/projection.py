@@ -16,9 +16,9 @@ from msgspec import UNSET, Raw, UnsetType, json
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.adk_event import MADE_UP_HINT
-from adk_prism.facts.answer_schema import payload_schema
 from adk_prism.facts.model import BlockGrew
 from adk_prism.facts.outcome import BROKEN, UNANSWERED, with_reference
+from adk_prism.facts.pending import payload_schema
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import repair
 from adk_prism.log.entry import Entry, is_absent

@@ -23,7 +23,7 @@ from adk_prism.commands import (
     ToolAnswer,
 )
 from adk_prism.errors import Unprocessable
-from adk_prism.facts.media import UNKNOWN_TYPE
+from adk_prism.facts.event_actions import UNKNOWN_TYPE
 from adk_prism.facts.state import read_object, read_value
 from adk_prism.log.entry import (
     EXTRAS,

@@ -19,8 +19,8 @@ from msgspec import Raw, Struct
 from adk_prism.commands import DEFAULT_USER, Answer, ClientRequest, Submit, ToolAnswer
 from adk_prism.errors import Unprocessable
 from adk_prism.facts.adk_event import MADE_UP_HINT
-from adk_prism.facts.answer_schema import payload_schema
 from adk_prism.facts.model import ApprovalRequested, CallRequested, InputRequested
+from adk_prism.facts.pending import payload_schema
 from adk_prism.facts.state import read_object
 from adk_prism.log.entry import NOTHING, Decision, to_raw
 from adk_prism.protocols.studio.frames import Interrupt, milliseconds
