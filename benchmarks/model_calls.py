@@ -23,7 +23,7 @@ from adk_prism.adk.sessions import Sessions
 from adk_prism.errors import ignore
 from adk_prism.log.entry import Origin, RunId
 from adk_prism.log.memory import MemoryLog
-from adk_prism.runs.model_call_writer import ModelCallWriter
+from adk_prism.runs.recorder import ModelCallWriter
 from adk_prism.runs.recorder import RunRecorder
 from adk_prism.voice.conversation import PcmChunk
 from adk_prism.voice.model_calls import LiveCalls

@@ -24,8 +24,7 @@ from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import AgentEvent, Entry, RunId
 from adk_prism.log.memory import MemoryLog
-from adk_prism.runs.model_call_writer import ModelCallWriter
-from adk_prism.runs.recorder import RunRecorder
+from adk_prism.runs.recorder import ModelCallWriter, RunRecorder
 
 Json = dict[str, Any]
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # ---------------------------------------------------------------------------
 # A call of a model as a source saw it, before it is stored: its record, and the texts beside it.
 #
-# Knows no log. `runs.model_call_writer` stores the texts and writes the record.
+# Knows no log. `runs.recorder` stores the texts and writes the record.
 #
 # JSON texts that are too large to be kept are cut to valid JSON of the same shape. In files, and on
 # their way to a server, there are no pieces: a call there has its request and response.

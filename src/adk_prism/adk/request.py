@@ -27,10 +27,10 @@ from adk_prism.adk.session_store import find_call, live_events, user_responses
 from adk_prism.errors import CallNotRecorded, Conflict, Unprocessable
 from adk_prism.facts.adk_event import CONFIRMATION, CREDENTIAL, INPUT
 from adk_prism.log.entry import (
-    NOTHING,
     AgentEvent,
     BroughtTool,
     Continues,
+    Decision,
     Entry,
     Label,
     Origin,
@@ -244,26 +244,15 @@ class CallAnswer(Struct, frozen=True, kw_only=True):
         return types.FunctionResponse(id=self.call, name=self.name, response=response)
 
 
-class ApprovalAnswer(Struct, frozen=True, kw_only=True):
-    """A person's answer to an approval request."""
-
-    approval: str
-    """Id of the `adk_request_confirmation` call."""
-    approved: bool
-    reason: str = ""
-    """Why not; reaches the model through `DenialReasonPlugin`."""
-    payload: Raw = NOTHING
-    """What a tool asked for beyond yes or no."""
-
-    def function_response(self) -> types.FunctionResponse:
-        """Return the answer as ADK takes it."""
-        response: dict[str, Any] = {"confirmed": self.approved}
-        payload = None if is_absent(self.payload) else msgspec.json.decode(self.payload)
-        if self.reason and not self.approved and (payload is None or isinstance(payload, dict)):
-            payload = {REASON: self.reason, **(payload or {})}
-        if payload is not None:
-            response["payload"] = payload
-        return types.FunctionResponse(id=self.approval, name=CONFIRMATION, response=response)
+def decision_response(decision: Decision) -> types.FunctionResponse:
+    """Return a person's decision as ADK takes it; the reason of a denial reaches the model in the payload."""
+    response: dict[str, Any] = {"confirmed": decision.approved}
+    payload = None if is_absent(decision.payload) else msgspec.json.decode(decision.payload)
+    if decision.reason and not decision.approved and (payload is None or isinstance(payload, dict)):
+        payload = {REASON: decision.reason, **(payload or {})}
+    if payload is not None:
+        response["payload"] = payload
+    return types.FunctionResponse(id=decision.approval, name=CONFIRMATION, response=response)
 
 
 class Variant(Struct, frozen=True, kw_only=True):
@@ -301,7 +290,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     restores: str = ""
     rewound: Sequence[str] = ()
     answers: Sequence[CallAnswer] = ()
-    decisions: Sequence[ApprovalAnswer] = ()
+    decisions: Sequence[Decision] = ()
     answered: Mapping[str, Response] = {}
     """What the answers are to a run that is a turn of its own, as the log keeps it."""
     fitted: Mapping[str, Raw] = {}
@@ -317,7 +306,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
         return [
             *sent,
             *(answer.function_response() for answer in self.answers),
-            *(decision.function_response() for decision in self.decisions),
+            *map(decision_response, self.decisions),
         ]
 
     def _fit(self, response: types.FunctionResponse) -> types.FunctionResponse:

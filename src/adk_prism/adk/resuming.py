@@ -23,7 +23,7 @@ from google.adk.workflow import BaseNode
 from google.genai import types
 from msgspec import Raw, Struct
 
-from adk_prism.adk.request import ApprovalAnswer, CallAnswer, answer_events, read_content
+from adk_prism.adk.request import CallAnswer, answer_events, decision_response, read_content
 from adk_prism.adk.session_changes import EARLIER, Cuttings, copied, state_events, versions
 from adk_prism.adk.session_store import USER, apply_rewinds, find_call
 from adk_prism.adk.sessions import SHARED
@@ -62,7 +62,7 @@ def rebuild(chapters: Sequence[Chapter]) -> Cuttings:
     return Cuttings([copied(event) for event in known], versions(known, highest=True), {})
 
 
-def answers_of(continues: Continues) -> tuple[list[CallAnswer], list[ApprovalAnswer]]:
+def answers_of(continues: Continues) -> tuple[list[CallAnswer], list[Decision]]:
     """Return the answers of a continuation, as ADK takes them."""
     results = [
         CallAnswer(
@@ -72,34 +72,19 @@ def answers_of(continues: Continues) -> tuple[list[CallAnswer], list[ApprovalAns
         )
         for call, response in continues.answers.items()
     ]
-    decisions = [_approval_answer(decision) for decision in continues.decisions.values()]
-    return results, decisions
+    return results, list(continues.decisions.values())
 
 
 def responses_of(
     responses: Mapping[str, Response],
-) -> tuple[list[CallAnswer], list[ApprovalAnswer]]:
+) -> tuple[list[CallAnswer], list[Decision]]:
     """Return the answers of a user's message, as ADK takes them; a credential is not kept."""
     results = [
         CallAnswer(call=request, name=request_name(given.kind), response=given.response)
         for request, given in responses.items()
         if not is_absent(given.response)
     ]
-    decisions = [
-        _approval_answer(given.decision)
-        for given in responses.values()
-        if given.decision is not None
-    ]
-    return results, decisions
-
-
-def _approval_answer(decision: Decision) -> ApprovalAnswer:
-    return ApprovalAnswer(
-        approval=decision.approval,
-        approved=decision.approved,
-        reason=decision.reason,
-        payload=decision.payload,
-    )
+    return results, [each.decision for each in responses.values() if each.decision is not None]
 
 
 def _difference(recorded: Mapping[str, Raw], state: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,9 +121,10 @@ def _said(chapter: Chapter, before: Sequence[Event]) -> list[Event]:
 
 
 def _answering_events(
-    answers: tuple[list[CallAnswer], list[ApprovalAnswer]], before: Sequence[Event]
+    answers: tuple[list[CallAnswer], list[Decision]], before: Sequence[Event]
 ) -> list[Event]:
-    given = [answer.function_response() for group in answers for answer in group]
+    results, decisions = answers
+    given = [each.function_response() for each in results] + [*map(decision_response, decisions)]
     return answer_events(before, [r for r in given if _is_known(r, before)])
 
 

@@ -165,7 +165,7 @@ async def _conversations(
     from adk_prism.runs.branches import SessionBranches
     from adk_prism.runs.chats import Chats
     from adk_prism.runs.conversations import Conversations, Start
-    from adk_prism.runs.model_call_writer import ModelCallWriter
+    from adk_prism.runs.recorder import ModelCallWriter
     from adk_prism.runs.runs import Runs
     from adk_prism.runs.session_locks import SessionLocks
     from adk_prism.server.data_folder import open_data_folder, redaction_of_a_run, secrets_of

@@ -16,16 +16,17 @@ the process dies before, the log has no end, and another process continues the r
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import Struct, json, structs
 from opentelemetry import trace
 from opentelemetry.trace import Span, Status, StatusCode
 
 from adk_prism.adk.errors import CONTAINED, Containment, contain, message_of, ordinary
-from adk_prism.adk.model_calls import DETAIL, SeenCall
+from adk_prism.adk.model_calls import DETAIL, CallTexts, ContentText, Detail, SeenCall
 from adk_prism.adk.redaction import safe_code
 from adk_prism.adk.request import Emit, EventSource
 from adk_prism.errors import (
@@ -43,23 +44,21 @@ from adk_prism.facts.run_reader import Reader
 from adk_prism.log.contract import Receipt, RunLog
 from adk_prism.log.entry import (
     CLIENT_RUN,
-    WRITTEN_BY,
     AgentEvent,
-    Continues,
+    CallPieces,
     Entry,
     Label,
+    ModelCalled,
     Origin,
     Outcome,
     Record,
     RunEnded,
     RunId,
     RunStarted,
-    labels,
     relabelled,
 )
 from adk_prism.log.leases import OWNED, Lease
 from adk_prism.log.run_state import LOG_UNAVAILABLE
-from adk_prism.runs.model_call_writer import ModelCallWriter
 from adk_prism.version import VERSION
 
 # ---------------------------------------------------------------------------
@@ -442,6 +441,105 @@ class RunRecorder:
 
 
 # ---------------------------------------------------------------------------
+# What was sent to models is stored beside the log: each distinct piece once, and a record refers to them.
+#
+# A conversation repeats its contents with every request. So only those that are new since the last
+# request of the same agent are stored, and the list of contents refers to the list of that request.
+
+MOST_AGENTS = 128
+"""Agents of sessions whose last request is remembered. For any other the next list is stored whole."""
+
+LONGEST_CHAIN = 64
+"""Lists that refer to one another; whoever reads the last one reads them all."""
+
+_OTHERS = ("instruction", "config", "tools", "answer", "response")
+
+
+class _Last:
+    """The last request of an agent."""
+
+    def __init__(self) -> None:
+        self.run = RunId("")
+        self.list = 0
+        """Number of the list of its contents."""
+        self.length = 1
+        """How many lists have to be read for it."""
+        self.numbers: list[int] = []
+        self.known: dict[bytes, int] = {}
+        """Number of each of its contents, by digest."""
+
+
+class ModelCallWriter:
+    """Stores the model calls of all runs of a process."""
+
+    def __init__(self, log: RunLog, detail: Detail, report: Report) -> None:
+        self._log = log
+        self.detail: Detail = detail
+        self._report = report
+        self._last: OrderedDict[tuple[Origin, str], _Last] = OrderedDict()
+
+    async def store(self, run: RunId, origin: Origin, call: SeenCall) -> ModelCalled:
+        """Store the texts of a call; return its record. Raise `Gone` or `Fenced`.
+
+        If they cannot be stored, the record says nothing of them, and the operator gets a diagnostic.
+        """
+        if call.texts is None:
+            return call.record
+        try:
+            pieces = await self._put(run, (origin, call.record.agent), call.texts)
+        except Fenced:
+            raise
+        except LogError as error:
+            self._report(Diagnostic(kind="model call not kept", run=run, cause=cause_of(error)))
+            return call.record
+        return structs.replace(call.record, pieces=pieces)
+
+    async def _put(self, run: RunId, key: tuple[Origin, str], texts: CallTexts) -> CallPieces:
+        last = await self._previous(run, key)
+        news = {each.digest: each for each in texts.contents if each.digest not in last.known}
+        named = {name: text for name in _OTHERS if (text := getattr(texts, name))}
+        stored = await self._log.side.add(
+            run, [*named.values(), *(each.text for each in news.values())]
+        )
+        known = last.known | dict(zip(news, stored[len(named) :], strict=True))
+        contents = await self._put_list(run, last, texts.contents, known)
+        self._last[key] = contents
+        if len(self._last) > MOST_AGENTS:
+            self._last.popitem(last=False)
+        return CallPieces(contents=contents.list, **dict(zip(named, stored, strict=False)))
+
+    async def _previous(self, run: RunId, key: tuple[Origin, str]) -> _Last:
+        """Return the agent's last request, if the log still has it: retention may have removed it."""
+        last = self._last.pop(key, None)
+        if last is None or (last.run != run and not await self._log.side.get(run, [last.list])):
+            return _Last()
+        return last
+
+    async def _put_list(
+        self, run: RunId, last: _Last, contents: Sequence[ContentText], known: dict[bytes, int]
+    ) -> _Last:
+        now = _Last()
+        now.run = run
+        now.numbers = [known[each.digest] for each in contents]
+        now.known = {each.digest: known[each.digest] for each in contents}
+        keep = 0
+        if last.list and last.length < LONGEST_CHAIN:
+            keep = _common(last.numbers, now.numbers)
+            now.length = last.length + 1 if keep else 1
+        base = last.list if keep else 0
+        (now.list,) = await self._log.side.add(
+            run, [json.encode([base, keep, *now.numbers[keep:]])]
+        )
+        return now
+
+
+def _common(one: Sequence[int], other: Sequence[int]) -> int:
+    """Return how many numbers two lists have in common at their beginning."""
+    shorter = min(len(one), len(other))
+    return next((n for n in range(shorter) if one[n] != other[n]), shorter)
+
+
+# ---------------------------------------------------------------------------
 # A run as a span of OpenTelemetry: what ADK does in it is below it, the request that started it above.
 #
 # Nothing happens without a tracer provider. A run continues when its request is over, so its span may
@@ -542,74 +640,19 @@ class PreparedSource:
         return self._inner.correlation
 
 
-class ContinuedSource:
-    """A source that continues a run of the past: its log begins with what happened there."""
-
-    def __init__(self, inner: EventSource, past: Sequence[Record | Entry]) -> None:
-        """`past` begins with the run's `RunStarted`, which takes the place of the source's own."""
-        self._inner = inner
-        self._past = past
-
-    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record | Entry, None]:
-        """Yield the past, then what the source yields. Raise before that what keeps it from going on."""
-        async with aclosing(self._inner.records(emit)) as records:
-            await anext(records)
-            for entry in self._past:
-                yield entry
-            async for record in records:
-                yield record
-
-    def cancel(self) -> None:
-        self._inner.cancel()
-
-    @property
-    def correlation(self) -> str:
-        return self._inner.correlation
-
-
-class LeftQuestions:
-    """A run that ends the questions of a message without an answer: the agent does not continue."""
+class RecordsSource:
+    """A run in which no agent runs: its records are known."""
 
     correlation = ""
 
-    def __init__(self, run: str, origin: Origin, invocation: str, message: str) -> None:
-        self._started = RunStarted(
-            run=run,
-            origin=origin,
-            invocation=invocation,
-            continues=Continues(message=message),
-            labels=labels(WRITTEN_BY(VERSION)),
-        )
+    def __init__(self, *records: Record) -> None:
+        self._records = records
 
     async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
-        """Yield a run that is over at once."""
+        """Yield the records; if none of them is an end, the run's outcome follows from them."""
         del emit  # nothing runs
-        yield self._started
-        # Not cancelled: old AG-UI clients take that for an error, and keep the questions open.
-        yield RunEnded(outcome="finished")
+        for record in self._records:
+            yield record
 
     def cancel(self) -> None:
-        """Nothing runs."""
-
-
-class HeldAnswers:
-    """A run that only keeps answers, until the others of their batch are there."""
-
-    correlation = ""
-
-    def __init__(self, run: str, origin: Origin, invocation: str, continues: Continues) -> None:
-        self._started = RunStarted(
-            run=run,
-            origin=origin,
-            invocation=invocation,
-            continues=structs.replace(continues, held=True),
-            labels=labels(WRITTEN_BY(VERSION)),
-        )
-
-    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
-        """Yield the record that holds the answers; the run waits on."""
-        del emit  # nothing runs
-        yield self._started
-
-    def cancel(self) -> None:
-        """Nothing runs."""
+        """Do nothing: nothing runs."""

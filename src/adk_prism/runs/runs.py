@@ -21,8 +21,7 @@ from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.entry import Origin, RunEnded, RunId, RunStarted, is_recorded
 from adk_prism.log.leases import Lease, Leases, LocalLeases
 from adk_prism.log.private_files import cancel_task
-from adk_prism.runs.model_call_writer import ModelCallWriter
-from adk_prism.runs.recorder import STOPPED, Past, RunRecorder, run_span
+from adk_prism.runs.recorder import STOPPED, ModelCallWriter, Past, RunRecorder, run_span
 from adk_prism.runs.session_locks import LOOK, Policy, Quota, RunLimits, SessionLocks
 from adk_prism.runs.session_log import Deletions
 

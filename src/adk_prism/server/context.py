@@ -16,7 +16,7 @@ from adk_prism.log.contract import RunLog
 from adk_prism.log.leases import Leases
 from adk_prism.runs.chats import Chats
 from adk_prism.runs.conversations import Conversations
-from adk_prism.runs.model_call_writer import ModelCallWriter
+from adk_prism.runs.recorder import ModelCallWriter
 from adk_prism.runs.runs import Runs
 from adk_prism.runs.takeover import Takeovers
 from adk_prism.server.identity.identity import Identity

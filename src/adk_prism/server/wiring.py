@@ -27,7 +27,7 @@ from adk_prism.runs.branches import SessionBranches
 from adk_prism.runs.broadcast import Broadcaster
 from adk_prism.runs.chats import Chats
 from adk_prism.runs.conversations import Conversations
-from adk_prism.runs.model_call_writer import ModelCallWriter
+from adk_prism.runs.recorder import ModelCallWriter
 from adk_prism.runs.runs import Runs
 from adk_prism.runs.session_locks import Quota, RunLimits, SessionLocks
 from adk_prism.runs.session_log import Deletions, SessionLog

@@ -19,18 +19,19 @@ from msgspec import structs
 from msgspec.structs import replace
 from starlette.exceptions import HTTPException
 
-from adk_prism.adk.model_calls import from_file
+from adk_prism.adk.model_calls import between_calls, from_file
 from adk_prism.adk.recording_file import UNNAMED, read_run
 from adk_prism.adk.redaction import foreign_json
 from adk_prism.errors import NotFound, PrismError, SourceError, Unprocessable
 from adk_prism.facts.run_reader import CaptureEnding
 from adk_prism.features.conversations.labels import change_label, short_title
-from adk_prism.log.contract import RunLog, RunSummary
+from adk_prism.log.contract import Receipt, RunLog, RunSummary
 from adk_prism.log.entry import (
     UPLOADED,
     Entry,
     ModelCalled,
     Origin,
+    Record,
     RunId,
     RunStarted,
     pack,
@@ -39,8 +40,8 @@ from adk_prism.log.entry import (
 )
 from adk_prism.log.hooks import bound_json
 from adk_prism.log.leases import Leases, LocalLeases
-from adk_prism.runs.model_call_writer import ModelCallWriter, append_foreign
-from adk_prism.runs.recorder import FORKED_FROM, REQUEST_DIGEST
+from adk_prism.runs.off_loop import LARGE, Turns, size_of
+from adk_prism.runs.recorder import FORKED_FROM, REQUEST_DIGEST, ModelCallWriter
 from adk_prism.runs.runs import new_run
 from adk_prism.server.identity.caller import Caller, Principal, caller_of
 from adk_prism.server.lifecycle import Lifecycle
@@ -240,3 +241,50 @@ def safe_names(origin: Origin) -> Origin:
     except PrismError:
         user = UNNAMED.user
     return Origin(app=app, user=user, session=origin.session)
+
+
+# ---------------------------------------------------------------------------
+# Entries that were recorded elsewhere.
+
+
+async def append_foreign(
+    log: RunLog, calls: ModelCallWriter | None, run: RunId, origin: Origin, entries: Sequence[Entry]
+) -> Receipt:
+    """Append entries that were recorded elsewhere, and store the texts of their model calls.
+
+    Raise what `RunLog.append` raises, and `SourceError` for a model call that is not valid.
+    """
+    receipt, turns = Receipt(0), Turns()
+    for some in between_calls(entries):
+        for part in small_batches(some):  # The log redacts what it is given, without a pause.
+            records = [await _foreign(calls, run, origin, entry.record) for entry in part]
+            receipt = await log.append(run, records, times=[entry.time for entry in part])
+            if turns.is_over:
+                await turns.next()
+    return receipt
+
+
+async def _foreign(
+    calls: ModelCallWriter | None, run: RunId, origin: Origin, record: Record
+) -> Record:
+    if not isinstance(record, ModelCalled):
+        return record
+    call = from_file(record)
+    if calls is None or calls.detail != "full":
+        return call.record
+    return await calls.store(run, origin, call)
+
+
+def small_batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
+    """Yield entries in batches of some milliseconds of work; one that is larger comes alone."""
+    batch: list[Entry] = []
+    left = LARGE
+    for entry in entries:
+        size = size_of(entry)
+        if batch and size > left:
+            yield batch
+            batch, left = [], LARGE
+        batch.append(entry)
+        left -= size
+    if batch:
+        yield batch

@@ -26,14 +26,8 @@ from adk_prism.log.entry import Origin, RunId
 from adk_prism.protocols.ai_sdk import SPEC
 from adk_prism.protocols.ai_sdk.requests import read_request
 from adk_prism.protocols.contract import Format
-from adk_prism.runs.message_stream import (
-    PositionedFrame,
-    Shown,
-    positioned_frames,
-    running,
-    scope_of,
-    without_held_runs,
-)
+from adk_prism.runs.broadcast import PositionedFrame, positioned_frames
+from adk_prism.runs.chats import Shown, running, scope_of, without_held_runs
 from adk_prism.runs.session_log import AuditedAction
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import caller_of, spoken_user

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import aclosing
 from typing import Any
 
 import msgspec
@@ -11,10 +12,12 @@ from msgspec import Struct
 from pydantic import BaseModel, Field, StrictBool
 
 from adk_prism.errors import Gone, NotFound, UsageError
+from adk_prism.facts import model as fact
+from adk_prism.facts.run_reader import Reader
 from adk_prism.log.contract import RunLog, SideValue
 from adk_prism.log.entry import Origin, RunId, RunStarted
 from adk_prism.protocols.ai_sdk.requests import user_message
-from adk_prism.runs.chats import Chats, first_user_text
+from adk_prism.runs.chats import Chats
 from adk_prism.runs.session_log import AuditedAction
 from adk_prism.server.context import Context
 from adk_prism.server.identity.identity import Chat
@@ -163,3 +166,28 @@ def routes(context: Context) -> APIRouter:
         return {"restored": restored}
 
     return router
+
+
+MAX_ENTRIES_READ = 256
+"""Entries that are read to find the first text."""
+
+
+async def first_user_text(chats: Chats, run: RunId) -> str:
+    """Return the first text or transcript of the user in a live run; empty if there is none."""
+    reader = Reader()
+    async with aclosing(chats.entries(run)) as entries:
+        async for entry in entries:
+            for item in reader.feed(entry):
+                if words := _words(item):
+                    return words
+            if entry.cursor > MAX_ENTRIES_READ:
+                break
+    return ""
+
+
+def _words(item: fact.Fact) -> str:
+    match item:
+        case fact.UserSpoke() | fact.InputTranscribed(final=True):
+            return item.text.strip()
+        case _:
+            return ""

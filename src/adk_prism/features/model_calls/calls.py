@@ -12,8 +12,8 @@ from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.usage import ModelUse, Prices, UseFold, measured, run_usage, token_usage
 from adk_prism.log.contract import LogReader, RunSummary
 from adk_prism.log.entry import CallPieces, Entry, ModelCalled, RunId, is_absent
-from adk_prism.runs.model_call_writer import LONGEST_CHAIN
 from adk_prism.runs.off_loop import feed_run, read_in_turns
+from adk_prism.runs.recorder import LONGEST_CHAIN
 
 ANSWER_BYTES = 32 * 1024**2
 """Requests and responses in one answer. Calls beyond it come without them, and say so."""

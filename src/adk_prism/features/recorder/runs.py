@@ -33,7 +33,14 @@ from adk_prism.errors import (
     Unprocessable,
     UsageError,
 )
-from adk_prism.features.captures.uploads import as_upload, check_type, cleaned, safe_names
+from adk_prism.facts.nodes import node_ends
+from adk_prism.features.captures.uploads import (
+    append_foreign,
+    as_upload,
+    check_type,
+    cleaned,
+    safe_names,
+)
 from adk_prism.log.contract import RunLog, RunSummary, ShortLivedValues
 from adk_prism.log.entry import (
     FOREIGN,
@@ -48,10 +55,8 @@ from adk_prism.log.entry import (
     recorded_session,
     relabelled,
 )
-from adk_prism.runs.model_call_writer import ModelCallWriter, append_foreign
-from adk_prism.runs.recorder import OWNER_LOST
+from adk_prism.runs.recorder import OWNER_LOST, ModelCallWriter
 from adk_prism.runs.session_locks import SessionLocks
-from adk_prism.runs.truncated_run import node_ends
 from adk_prism.server.identity.caller import Caller, account, caller_of, recorded_user
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.run_streams import RUN_HEADER

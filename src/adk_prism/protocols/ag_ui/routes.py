@@ -46,8 +46,16 @@ from adk_prism.protocols.ag_ui.history import ThreadMessages
 from adk_prism.protocols.ag_ui.requests import read_request, run_id
 from adk_prism.protocols.contract import Format, Payload
 from adk_prism.runs.broadcast import Broadcaster, Viewer
-from adk_prism.runs.chats import ChatRun, Chats, Turn, stored_bytes
-from adk_prism.runs.message_stream import Shown, build_history, shown, without_held_runs
+from adk_prism.runs.chats import (
+    ChatRun,
+    Chats,
+    Shown,
+    Turn,
+    build_history,
+    shown,
+    stored_bytes,
+    without_held_runs,
+)
 from adk_prism.runs.off_loop import call_sized
 from adk_prism.runs.runs import CancelResult
 from adk_prism.runs.session_log import AuditedAction

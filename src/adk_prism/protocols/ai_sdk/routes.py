@@ -17,12 +17,8 @@ from adk_prism.protocols.adk.routes import Key
 from adk_prism.protocols.ai_sdk import SPEC
 from adk_prism.protocols.ai_sdk.history import UiMessages
 from adk_prism.protocols.ai_sdk.requests import read_request
-from adk_prism.runs.chats import Chats, Turn, stored_bytes
-from adk_prism.runs.message_stream import (
-    build_history,
-    open_message,
-    running,
-)
+from adk_prism.runs.broadcast import open_message
+from adk_prism.runs.chats import Chats, Turn, build_history, running, stored_bytes
 from adk_prism.runs.runs import Canceller
 from adk_prism.runs.session_log import AuditedAction
 from adk_prism.server.identity.caller import caller_of
