@@ -31,7 +31,7 @@ from adk_prism.features.fields.kinds import (
 from adk_prism.features.fields.tables.ag_ui_events import ag_ui_place
 from adk_prism.features.types.data_parts import METADATA_KEYS, SENT, TAKEN, DataPart
 from adk_prism.protocols.ai_sdk.frames import FINISH_REASONS as REASONS
-from adk_prism.protocols.ai_sdk.metadata import USAGE
+from adk_prism.protocols.ai_sdk.message_state import USAGE
 from website.notice_kinds import ACTIVITIES, CUSTOM, NoticeKind
 
 _BLOCK = re.compile(r"(<!-- generated: (?P<name>[^>]+) -->\n).*?(<!-- end -->)", re.DOTALL)

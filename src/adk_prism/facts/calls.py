@@ -21,6 +21,7 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.adk_event import (
     CONFIRMATION,
     INPUT,
+    MADE_UP_HINT,
     REQUESTS,
     AdkEvent,
     FunctionCall,
@@ -340,7 +341,8 @@ class _Confirmation:
         self.call = str(original.get("id") or "")
         self.name = str(original.get("name") or "")
         self.args = to_raw(original.get("args") or {})
-        self.hint = str(confirmation.get("hint") or "")
+        hint = str(confirmation.get("hint") or "")
+        self.hint = "" if hint.startswith(MADE_UP_HINT) else hint
         payload = confirmation.get("payload")
         self.payload = NOTHING if payload is None else to_raw(payload)
 

@@ -36,6 +36,15 @@ class Speaker(Struct, frozen=True, gc=False):
         """The name of the node: a workflow's events are its own, whichever step speaks."""
         return self.path.rpartition("/")[2].partition("@")[0] or self.author
 
+    def described(self) -> dict[str, Any]:
+        """Return who speaks, as protocols write it: what is empty is left out."""
+        place = {"path": self.path, "branch": self.branch}
+        return {"author": self.author} | {key: value for key, value in place.items() if value}
+
+    def likeness(self, name: str, path: str, branch: str) -> tuple[bool, bool, bool]:
+        """Return how far a node is this speaker: by path, by name, by branch. The larger, the more."""
+        return path == self.path != "", name == self.node, branch == self.branch
+
 
 @dataclass_transform(frozen_default=True)
 class Fact(Struct, frozen=True, gc=False):

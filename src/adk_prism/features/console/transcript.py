@@ -16,7 +16,6 @@ from msgspec import Raw, Struct
 from adk_prism.cli.readable import FACT_LINES, short_raw
 from adk_prism.cli.terminal import Row, Style, clean, one_line
 from adk_prism.facts import model as fact
-from adk_prism.facts.adk_event import MADE_UP_HINT
 from adk_prism.facts.outcome import BROKEN, takeover_text, with_reference
 from adk_prism.features.console.questions import sign_in
 from adk_prism.features.page.text import call_rows
@@ -212,7 +211,7 @@ class Transcript:
         found.version += 1
 
     def _approval_requested(self, item: fact.ApprovalRequested) -> None:
-        hint = "" if item.hint.startswith(MADE_UP_HINT) else item.hint
+        hint = item.hint
         self._step(item.call, item.call, "awaiting approval", hint)
 
     def _input_requested(self, item: fact.InputRequested) -> None:

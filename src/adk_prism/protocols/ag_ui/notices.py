@@ -22,7 +22,9 @@ from adk_prism.facts.model import (
     StateChanged,
 )
 from adk_prism.facts.outcome import BROKEN, with_reference
+from adk_prism.facts.pending import payload_schema, plain_schema, response_schema
 from adk_prism.facts.state import is_given, read_object, read_value, repair
+from adk_prism.protocols import contract
 from adk_prism.protocols.ag_ui.frames import (
     ActivitySnapshot,
     Custom,
@@ -41,7 +43,7 @@ from adk_prism.protocols.ag_ui.frames import (
     too_large,
 )
 from adk_prism.protocols.ag_ui.owners import Tag
-from adk_prism.protocols.contract import Complete, plain_base64
+from adk_prism.protocols.contract import Complete
 
 REPLACED = "adk.replaced"
 FILE = "adk.file"
@@ -78,41 +80,22 @@ def _model_call(item: fact.ModelCallEnded) -> Json:
     return told
 
 
-def _audio(item: fact.AudioHeard) -> Json:
-    return {
-        "content": plain_base64(item.data) if fits(len(item.data)) else "",
-        "sampleRate": item.sample_rate,
-        "channels": item.channels,
-        "bitDepth": item.bit_depth,
-    }
-
-
-def _takeover(item: fact.TakenOver) -> Json:
-    told: Json = {"epoch": item.epoch, "superseded": item.superseded}
-    return told | ({"inDoubt": item.in_doubt} if item.in_doubt else {})
-
-
-def _transfer(item: fact.AgentTransferred) -> Json:
-    return {"to": item.to} | ({"reason": item.reason} if item.reason else {})
-
-
-def _error(item: fact.ErrorRaised) -> Json:
-    told = {"code": item.code, "author": item.speaker.author, "path": item.speaker.path}
-    return told | ({"message": item.message} if item.message else {})
-
-
 def _output(item: fact.NodeOutput) -> Json:
     speaker = item.speaker
     return {"author": speaker.author, "path": speaker.path, "output": bounded(item.output)}
+
+
+def _audio(item: fact.AudioHeard) -> Json:
+    return contract.audio_json(item) | ({} if fits(len(item.data)) else {"content": ""})
 
 
 _CUSTOM: Mapping[type[Any], tuple[str, Callable[[Any], Any]]] = {
     fact.ModelCallEnded: ("adk.model_call", _model_call),
     fact.MetadataGiven: ("adk.metadata", lambda item: bounded(item.custom)),
     fact.AudioHeard: ("adk.audio", _audio),
-    fact.TakenOver: ("prism.takeover", _takeover),
-    fact.AgentTransferred: ("adk.transfer", _transfer),
-    fact.ErrorRaised: (ERROR, _error),
+    fact.TakenOver: ("prism.takeover", contract.takeover_json),
+    fact.AgentTransferred: ("adk.transfer", contract.transfer_json),
+    fact.ErrorRaised: (ERROR, contract.error_json),
     fact.NodeOutput: ("adk.output", _output),
     fact.Interrupted: ("adk.interrupted", lambda item: {"author": item.speaker.author}),
     fact.Unrecognised: (
@@ -238,12 +221,7 @@ def _count(value: Any) -> int | None:
 
 def spoken_by(speaker: Speaker, **more: Any) -> Json:
     """Return the metadata of a message or call: its author, and where in the agent tree that is."""
-    adk: Json = {"author": speaker.author}
-    if speaker.path:
-        adk["path"] = speaker.path
-    if speaker.branch:
-        adk["branch"] = speaker.branch
-    return {"adk": adk | more}
+    return {"adk": speaker.described() | more}
 
 
 # ---------------------------------------------------------------------------
@@ -395,3 +373,118 @@ _COMPLETED: dict[type[Any], Callable[[Any, Complete], Frame]] = {
     ToolCallResult: _result,
     Custom: _custom,
 }
+
+
+# ---------------------------------------------------------------------------
+# What a run asks a person: the interrupts with which it ends.
+#
+# An interrupt's id is the id of ADK's request call, by which an answer finds it in the log. An approval
+# is about a call that the client knows: it gets that call's id, and ADK's own request stays hidden.
+
+CALL_APPROVAL = "tool_call"
+INPUT = "input_required"
+CREDENTIAL = "adk:credential"
+"""Reasons of interrupts; the last one is no word of the protocol, and so has a namespace."""
+
+_MESSAGES = {
+    CALL_APPROVAL: "{} waits for your approval.",
+    INPUT: "An answer is needed.",
+    CREDENTIAL: "A sign-in is needed.",
+}
+
+
+class _Asked(Struct, frozen=True):
+    """An open question."""
+
+    call: str
+    """The call that waits for the answer, as facts name it; empty if none does."""
+    interrupt: Json
+    tag: Tag
+
+
+class Questions:
+    """The open questions of one run."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, _Asked] = {}
+        """By interrupt id, in the order in which they were asked."""
+
+    def ask_approval(
+        self, item: fact.ApprovalRequested, tool: str, tool_call: str, tag: Tag
+    ) -> Json:
+        """Note a request for an approval; return its interrupt."""
+        about: Json = {"toolName": tool} if tool else {}
+        if bytes(item.payload):
+            about["payload"] = bounded(item.payload)
+        interrupt = _interrupt(
+            item.approval,
+            CALL_APPROVAL,
+            item.hint or _MESSAGES[CALL_APPROVAL].format(tool or "A call"),
+            toolCallId=tool_call,
+            responseSchema=_decision_schema(item.payload),
+            metadata={"adk": about} if about else None,
+        )
+        return self._add(item.approval, item.call, interrupt, tag)
+
+    def ask_input(self, item: fact.InputRequested, tool_call: str, tag: Tag) -> Json:
+        """Note a request for input, or for a sign-in; return its interrupt."""
+        request = read_object(item.request)
+        asked = request.get("message")
+        reason = INPUT if item.kind == "input" else CREDENTIAL
+        interrupt = _interrupt(
+            item.call,
+            reason,
+            asked if isinstance(asked, str) and asked else _MESSAGES[reason],
+            toolCallId=tool_call or None,
+            responseSchema=plain_schema(response_schema(item.request)) or None,
+            metadata={"adk": {"request": bounded(item.request)}} if request else None,
+        )
+        return self._add(item.call, item.for_call, interrupt, tag)
+
+    def _add(self, name: str, call: str, interrupt: Json, tag: Tag) -> Json:
+        if tag is not UNSET:
+            interrupt["subagentRunId"] = tag
+        self._open[name] = _Asked(call, interrupt, tag)
+        return interrupt
+
+    def decide(self, name: str) -> None:
+        """Note an answer that is in the run itself."""
+        self._open.pop(name, None)
+
+    def settle(self, call: str) -> None:
+        """Note that a call has its result: nothing is asked about it any more."""
+        for name in [name for name, asked in self._open.items() if asked.call == call]:
+            del self._open[name]
+
+    @property
+    def owners(self) -> dict[str, Tag]:
+        """Whose the open questions are, by interrupt id."""
+        return {name: asked.tag for name, asked in self._open.items()}
+
+    @property
+    def calls(self) -> set[str]:
+        """The calls that wait for a person, as facts name them."""
+        return {asked.call for asked in self._open.values() if asked.call}
+
+    def interrupts(self) -> list[Json]:
+        """Return the open questions."""
+        return [asked.interrupt for asked in self._open.values()]
+
+
+def _interrupt(name: str, reason: str, message: str, **more: Any) -> Json:
+    given = {key: value for key, value in more.items() if value is not None}
+    return {"id": name, "reason": reason, "message": message, **given}
+
+
+def _decision_schema(payload: Raw) -> Json:
+    """Return what an approval is answered with: a decision, and what the tool wants with it.
+
+    Arguments cannot be edited: ADK runs the call as the model made it.
+    """
+    fields: Json = {"approved": {"type": "boolean"}, "reason": {"type": "string"}}
+    schema: Json = {"type": "object", "properties": fields, "required": ["approved"]}
+    if wanted := payload_schema(payload):
+        fields["payload"] = wanted
+        schema["if"] = {"properties": {"approved": {"const": True}}}
+        schema["then"] = {"required": ["payload"]}
+    return schema

@@ -48,7 +48,6 @@ _CANCELLED: dict[NodeStatus, str] = {
     "cancelled": "The agent was stopped.",
     "incomplete": "The recording ends before the agent did.",
 }
-_Likeness = tuple[bool, bool, bool]
 
 
 class _Node:
@@ -69,6 +68,9 @@ class _Node:
         self.output: Raw | str | UnsetType = UNSET
         self.error = ""
         """What was said of its failure."""
+
+    def likeness(self, speaker: Speaker) -> tuple[bool, bool, bool]:
+        return speaker.likeness(self.name, self.path, self.branch)
 
 
 class Owners:
@@ -189,19 +191,11 @@ class Owners:
     def _find(self, speaker: Speaker, within: str) -> Tag:
         for nodes in (self._open, self._known):
             fits = [n for n in nodes.values() if n.tool == within or not within]
-            likest = max(reversed(fits), key=lambda n: _likeness(n, speaker), default=None)
-            if likest is not None and any(_likeness(likest, speaker)[:2]):
+            likest = max(reversed(fits), key=lambda n: n.likeness(speaker), default=None)
+            if likest is not None and any(likest.likeness(speaker)[:2]):
                 return likest.tag
         # What runs inside a tool is never the run's own agent, even where no node tells of it.
         return f"{self.message}/{within}" if within else UNSET
-
-
-def _likeness(node: _Node, speaker: Speaker) -> _Likeness:
-    return (
-        node.path == speaker.path != "",
-        node.name == speaker.node,
-        node.branch == speaker.branch,
-    )
 
 
 def _subagent_ended(item: NodeFinished, node: _Node, interrupts: dict[str, Tag]) -> Frame:

@@ -45,11 +45,24 @@ from adk_prism.protocols.ag_ui.frames import (
     pieces,
     text_of,
 )
-from adk_prism.protocols.ag_ui.notices import Ending, SharedState, Sources, Usage, ending, spoken_by
+from adk_prism.protocols.ag_ui.notices import (
+    Ending,
+    Questions,
+    SharedState,
+    Sources,
+    Usage,
+    ending,
+    spoken_by,
+)
 from adk_prism.protocols.ag_ui.owners import Owners, Tag, Utterances, user_text
-from adk_prism.protocols.ag_ui.questions import Questions
 from adk_prism.protocols.ag_ui.requests import parent_run, run_id, run_input
-from adk_prism.protocols.contract import FactMethods, Options, fact_methods
+from adk_prism.protocols.contract import (
+    FactMethods,
+    Options,
+    denial_text,
+    fact_methods,
+    milliseconds,
+)
 
 CODE = "code_execution"
 SOURCE = "google-adk"
@@ -109,7 +122,7 @@ class AgUiProjection:
         """Return the frames that an entry causes."""
         self._cursor = entry.cursor
         facts = self._reader.feed(entry)
-        now = round(entry.time * 1000) or UNSET  # a capture may have no time
+        now = milliseconds(entry.time) or UNSET  # a capture may have no time
         if len(facts) == 1 and type(item := facts[0]) is BlockGrew and not self._raw:
             if item.kind == "text" and len(item.text) <= PIECE:  # most entries are this
                 name = f"{self._run}-{item.block}"
@@ -281,7 +294,7 @@ class AgUiProjection:
         self._answer(item, text_of(item.output) or item.error, "error", out, item.error)
 
     def _call_denied(self, item: fact.CallDenied, out: list[Frame]) -> None:
-        text = f"Denied: {item.reason}" if item.reason else "Denied."
+        text = denial_text(item.reason)
         self._answer(item, text, "denied", out, text)
 
     def _call_abandoned(self, item: fact.CallAbandoned, out: list[Frame]) -> None:

@@ -16,8 +16,7 @@ from adk_prism.protocols.ai_sdk.frames import (
     StartStep,
     completed,
 )
-from adk_prism.protocols.ai_sdk.live_projection import LiveAiSdkProjection
-from adk_prism.protocols.ai_sdk.projection import AiSdkProjection
+from adk_prism.protocols.ai_sdk.projection import AiSdkProjection, LiveAiSdkProjection
 from adk_prism.protocols.ai_sdk.requests import read_request
 from adk_prism.protocols.contract import Options, Payload, ProtocolSpec
 

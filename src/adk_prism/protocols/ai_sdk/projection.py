@@ -4,24 +4,24 @@ Owns only the AI SDK's ideas: message id, steps, data parts, finish reasons. A r
 goes on with one: then it opens with the answers to the calls that were left open, before its first step,
 as the SDK's own server does. `Scope` says which part of a whole message's replay a run is.
 
-Live runs hold many messages: `live_projection`.
+Live runs hold many messages: `LiveAiSdkProjection`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-from msgspec import UNSET, Raw, UnsetType, json
+from msgspec import UNSET, Raw, UnsetType, json, structs
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.adk_event import MADE_UP_HINT
 from adk_prism.facts.model import BlockGrew
 from adk_prism.facts.outcome import BROKEN, UNANSWERED, with_reference
 from adk_prism.facts.pending import payload_schema
 from adk_prism.facts.run_reader import Reader
-from adk_prism.facts.state import repair
-from adk_prism.log.entry import Entry, is_absent
+from adk_prism.facts.state import repair, sound
+from adk_prism.log.entry import Entry, RunEnded, is_absent
+from adk_prism.protocols import contract
 from adk_prism.protocols.ai_sdk.frames import (
     DEFAULT,
     Abort,
@@ -54,10 +54,8 @@ from adk_prism.protocols.ai_sdk.frames import (
     dialect,
     finish_reason,
 )
-from adk_prism.protocols.ai_sdk.metadata import Metadata
-from adk_prism.protocols.ai_sdk.requests import milliseconds
-from adk_prism.protocols.ai_sdk.steps import StepParts, Steps
-from adk_prism.protocols.contract import FactMethods, Options, fact_methods, plain_base64
+from adk_prism.protocols.ai_sdk.message_state import Metadata, StepParts, Steps
+from adk_prism.protocols.contract import FactMethods, Options, fact_methods
 
 _NULL = Raw(b"null")
 _EMPTY_OBJECT = Raw(b"{}")
@@ -146,7 +144,11 @@ class AiSdkProjection:
 
     def _created(self, item: fact.MessageBegan) -> dict[str, Any]:
         """Return when a message began; whoever goes on with one knows it."""
-        return {} if item.continued or self._time <= 0 else {"createdAt": milliseconds(self._time)}
+        return (
+            {}
+            if item.continued or self._time <= 0
+            else {"createdAt": contract.milliseconds(self._time)}
+        )
 
     def _message_ended(self, item: fact.MessageEnded, out: list[Frame]) -> None:
         self._ended = item
@@ -156,8 +158,7 @@ class AiSdkProjection:
         return Finish(told, self._metadata.collected())
 
     def _taken_over(self, item: fact.TakenOver, out: list[Frame]) -> None:
-        told: dict[str, Any] = {"epoch": item.epoch, "superseded": item.superseded}
-        told |= {"inDoubt": item.in_doubt} if item.in_doubt else {}
+        told = contract.takeover_json(item)
         out.append(data_part("prism-takeover", told, part=f"takeover-{item.epoch}"))
 
     def _run_over(self, item: fact.RunOver, out: list[Frame]) -> None:
@@ -246,7 +247,7 @@ class AiSdkProjection:
             ToolInputAvailable(
                 item.call,
                 item.name,
-                _safe(item.input),
+                sound(item.input),
                 item.provider_executed or UNSET,
                 _spoken_by(item.speaker, item.signature),
             )
@@ -275,7 +276,7 @@ class AiSdkProjection:
         self._settle(item.call)
         if self._is_known(item.call):
             return
-        output = _NULL if is_absent(item.output) else _safe(item.output)
+        output = _NULL if is_absent(item.output) else sound(item.output)
         out.append(ToolOutputAvailable(item.call, output, item.provider_executed or UNSET))
 
     def _call_failed(self, item: fact.CallFailed, out: list[Frame]) -> None:
@@ -289,7 +290,7 @@ class AiSdkProjection:
         if not self._dialect.approvals or (
             self._is_replayed() and not self._dialect.approval_responses
         ):
-            out.append(ToolOutputError(item.call, denial_text(item.reason)))
+            out.append(ToolOutputError(item.call, contract.denial_text(item.reason)))
         else:
             out.append(ToolOutputDenied(item.call))
 
@@ -343,7 +344,7 @@ class AiSdkProjection:
         """Ask by a data part: a v6 client cannot hold a question and its answer in one stream, and a
         v5 client knows no approvals."""
         asked = {"approvalId": item.approval, "toolCallId": item.call, "state": "requested"}
-        hint = _own_hint(item)
+        hint = item.hint
         out.append(
             data_part(
                 "approval-request", asked | ({"reason": hint} if hint else {}), part=item.approval
@@ -361,21 +362,21 @@ class AiSdkProjection:
         out.append(data_part("approval-request", told, part=approval))
 
     def _ask(self, item: fact.ApprovalRequested, out: list[Frame], status: str = "") -> None:
-        hint = _own_hint(item)
+        hint = item.hint
         reason: str | UnsetType = hint if hint and self._dialect.approval_reasons else UNSET
         out.append(ToolApprovalRequest(item.approval, item.call, reason))
         self._describe(item, out, status)
 
     def _describe(self, item: fact.ApprovalRequested, out: list[Frame], status: str = "") -> None:
         """Say what an approval is about, and what is to be given with it."""
-        hint = _own_hint(item)
+        hint = item.hint
         if hint or bytes(item.payload) or status:
             told: dict[str, Any] = {"approvalId": item.approval, "toolCallId": item.call}
             if hint:
                 told["hint"] = hint
             if bytes(item.payload):
-                told["payload"] = _safe(item.payload)
-                told["schema"] = _safe(Raw(json.encode(payload_schema(item.payload))))
+                told["payload"] = sound(item.payload)
+                told["schema"] = sound(Raw(json.encode(payload_schema(item.payload))))
             if status:
                 told["status"] = status
             out.append(data_part("approval", told, part=item.approval))
@@ -400,14 +401,16 @@ class AiSdkProjection:
         elif self._dialect.approval_responses:
             out.append(ToolOutputDenied(item.call))
         else:
-            out.append(ToolOutputError(item.call, denial_text(reason) if decision else EXPIRED))
+            out.append(
+                ToolOutputError(item.call, contract.denial_text(reason) if decision else EXPIRED)
+            )
         self._settle(item.call)
 
     def _input_requested(self, item: fact.InputRequested, out: list[Frame]) -> None:
         told: dict[str, Any] = {"id": item.call}
         if item.for_call:
             told["toolCallId"] = item.for_call
-        told["request"] = _safe(item.request) if bytes(item.request) else _EMPTY_OBJECT
+        told["request"] = sound(item.request) if bytes(item.request) else _EMPTY_OBJECT
         status = self._scope.status(item.call)
         if status:
             told["status"] = status
@@ -438,22 +441,16 @@ class AiSdkProjection:
         self._metadata.audio(item)
         if not item.data:
             return  # the log did not keep it
-        sound = {
-            "content": plain_base64(item.data),
-            "sampleRate": item.sample_rate,
-            "channels": item.channels,
-            "bitDepth": item.bit_depth,
-        }
         # Transient: kept in the message it would come back with every later request.
-        out.append(Data("data-pcm", sound, transient=True))
+        out.append(Data("data-pcm", contract.audio_json(item), transient=True))
 
     def _code_shown(self, item: fact.CodeShown, out: list[Frame]) -> None:
         self._steps.output(item.model_call, out)
-        out.append(data_part("executable-code", _safe(item.code)))
+        out.append(data_part("executable-code", sound(item.code)))
 
     def _code_result_shown(self, item: fact.CodeResultShown, out: list[Frame]) -> None:
         self._steps.output(item.model_call, out)
-        out.append(data_part("code-execution-result", _safe(item.result)))
+        out.append(data_part("code-execution-result", sound(item.result)))
 
     def _input_transcribed(self, item: fact.InputTranscribed, out: list[Frame]) -> None:
         told = {"text": item.text, "final": item.final}
@@ -482,7 +479,7 @@ class AiSdkProjection:
 
     def _annotated(self, item: fact.Annotated, out: list[Frame]) -> None:
         if item.shown:
-            out.append(data_part(item.name, _safe(Raw(json.encode(item.value))), part=item.id))
+            out.append(data_part(item.name, sound(Raw(json.encode(item.value))), part=item.id))
 
     def _metadata_given(self, item: fact.MetadataGiven, out: list[Frame]) -> None:
         self._metadata.custom(item)
@@ -501,21 +498,18 @@ class AiSdkProjection:
         out.append(data_part("artifact", told | ({"url": url} if url else {})))
 
     def _agent_transferred(self, item: fact.AgentTransferred, out: list[Frame]) -> None:
-        told = {"to": item.to} | ({"reason": item.reason} if item.reason else {})
-        out.append(data_part("transfer", told))
+        out.append(data_part("transfer", contract.transfer_json(item)))
 
     def _node_output(self, item: fact.NodeOutput, out: list[Frame]) -> None:
         speaker = item.speaker
-        told = {"author": speaker.author, "path": speaker.path, "output": _safe(item.output)}
+        told = {"author": speaker.author, "path": speaker.path, "output": sound(item.output)}
         out.append(data_part("output", told))
 
     def _error_raised(self, item: fact.ErrorRaised, out: list[Frame]) -> None:
-        speaker = item.speaker
-        told = {"code": item.code, "author": speaker.author, "path": speaker.path}
-        out.append(data_part("error", told | ({"message": item.message} if item.message else {})))
+        out.append(data_part("error", contract.error_json(item)))
 
     def _unrecognised(self, item: fact.Unrecognised, out: list[Frame]) -> None:
-        out.append(data_part("unrecognised", {"kind": item.kind, "raw": _safe(item.raw)}))
+        out.append(data_part("unrecognised", {"kind": item.kind, "raw": sound(item.raw)}))
 
     def _nothing(self, item: fact.Fact, out: list[Frame]) -> None:
         """The user's own words, which no frame can put into an assistant's message, and the bounds of
@@ -525,35 +519,13 @@ class AiSdkProjection:
 # --------------------------------------------------------------------------- pieces
 
 
-def _own_hint(item: fact.ApprovalRequested) -> str:
-    """Return the tool's own hint; ADK makes one up where a tool gives none."""
-    return "" if item.hint.startswith(MADE_UP_HINT) else item.hint
-
-
-def denial_text(reason: str) -> str:
-    """Say that a person denied a call."""
-    return f"Denied: {reason}" if reason else "Denied."
-
-
 def data_part(name: str, data: Any, part: str = "") -> Data:
     return Data(f"data-{name}", data, part or UNSET)
 
 
 def _spoken_by(speaker: fact.Speaker, signature: str, filename: str = "") -> ProviderMetadata:
-    adk: dict[str, Any] = {"author": speaker.author}
-    if speaker.path:
-        adk["path"] = speaker.path
-    if speaker.branch:
-        adk["branch"] = speaker.branch
-    if filename:
-        adk["filename"] = filename
+    adk = speaker.described() | ({"filename": filename} if filename else {})
     return {"adk": adk, "google": {"thoughtSignature": signature}} if signature else {"adk": adk}
-
-
-def _safe(raw: Raw) -> Raw:
-    before = bytes(raw)
-    after = repair(before, parsed=True)
-    return raw if after is before else Raw(after)
 
 
 def _safe_object(values: Mapping[str, Raw]) -> Raw:
@@ -571,3 +543,82 @@ _SHOWS_NOTHING = (
 
 OTHERS: FactMethods = dict.fromkeys(_SHOWS_NOTHING, AiSdkProjection._nothing)
 AiSdkProjection.SHOW = fact_methods(AiSdkProjection, OTHERS)
+
+
+# ---------------------------------------------------------------------------
+# A live run: a message for each turn, all of them in one stream.
+#
+# `start` to `finish`, again and again, the terminator last. Between messages there are only transient
+# parts. What the user says is always transient, since it is not part of the assistant's message.
+
+
+class LiveAiSdkProjection(AiSdkProjection):
+    """One live run as UI messages."""
+
+    def __init__(self, options: Options | None = None, speaks: Dialect | None = None) -> None:
+        super().__init__(options, speaks)
+        self._state: Literal["between messages", "in a message"] = "between messages"
+        self._message = ""
+        """The last message that began."""
+        self._is_end = False
+        """The entry is the run's end."""
+
+    def feed(self, entry: Entry) -> list[Frame]:
+        """Return the frames that an entry causes."""
+        self._is_end = type(entry.record) is RunEnded
+        return super().feed(entry)
+
+    def _show(self, item: fact.Fact, out: list[Frame]) -> None:
+        before = len(out)
+        super()._show(item, out)
+        if self._state == "between messages" or type(item) is fact.InputTranscribed:
+            out[before:] = [_transient(frame) for frame in out[before:]]
+
+    def _message_began(self, item: fact.MessageBegan, out: list[Frame]) -> None:
+        self._state, self._message = "in a message", item.message
+        self._steps, self._metadata = Steps(), Metadata()
+        super()._message_began(item, out)
+
+    def _message_ended(self, item: fact.MessageEnded, out: list[Frame]) -> None:
+        if self._is_end:
+            super()._message_ended(item, out)
+            return
+        self._steps.close(out, seal=True, first=True)
+        out.append(self._finish(finish_reason(item.finish, awaiting=False)))
+        self._state = "between messages"
+
+    def _run_over(self, item: fact.RunOver, out: list[Frame]) -> None:
+        if self._ended is not None:
+            super()._run_over(item, out)
+            return
+        if item.outcome in BROKEN:
+            out.append(Error(with_reference(item)))
+        out.append(Done())
+
+    def _is_replayed(self) -> bool:
+        return True
+
+    def _asks_beside(self) -> bool:
+        # A v6 client cannot hold a question and its answer in one stream.
+        return True
+
+    def _interrupted(self, item: fact.Interrupted, out: list[Frame]) -> None:
+        if self._state == "in a message":
+            self._metadata.interrupted()
+        super()._interrupted(item, out)
+
+    def _model_call_ended(self, item: fact.ModelCallEnded, out: list[Frame]) -> None:
+        if self._state == "in a message":
+            super()._model_call_ended(item, out)
+            return
+        late = Metadata()
+        late.model_call(item)
+        usage = {"messageId": self._message, "usage": late.collected()["usage"]}
+        out.append(data_part("usage", usage))
+
+
+LiveAiSdkProjection.SHOW = fact_methods(LiveAiSdkProjection, OTHERS)
+
+
+def _transient(frame: Frame) -> Frame:
+    return structs.replace(frame, transient=True) if isinstance(frame, Data) else frame

@@ -46,17 +46,20 @@ from adk_prism.protocols.studio.frames import (
     ToolCall,
     ToolResult,
 )
-from adk_prism.protocols.studio.nodes import Asked, Nodes, Voices, status_of
 from adk_prism.protocols.studio.requests import Moment, ask_approval, ask_input, safe
-from adk_prism.protocols.studio.snapshots import (
+from adk_prism.protocols.studio.trace import (
     NOTHING_YET,
-    Answers,
+    Asked,
+    Nodes,
+    Replies,
     Snapshots,
+    Voices,
     asked_with,
     between,
     cut,
     lay,
     said_as_query,
+    status_of,
 )
 
 CODE = "code_execution"
@@ -102,7 +105,7 @@ class StudioProjection:
         """Nodes of tools: what an agent says inside one comes with its nested facts."""
         self._announced: set[tuple[str, str]] = set()
         """Where "Calling …" was said before the first output of that call."""
-        self._answers = Answers(self._nodes.scopes.find)
+        self._answers = Replies(self._nodes.scopes.find)
         self._asked: dict[str, Asked] = {}
         """What open calls ask, by their ids: of the agents that they run."""
         self._within = ""

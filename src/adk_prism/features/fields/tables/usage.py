@@ -8,7 +8,7 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.adk_event import BLOCK_REASONS, FINISH_REASONS
 from adk_prism.features.fields.kinds import Rows, at, carried, verbatim
 from adk_prism.protocols.ai_sdk import frames
-from adk_prism.protocols.ai_sdk.metadata import USAGE
+from adk_prism.protocols.ai_sdk.message_state import USAGE
 
 # ---------------------------------------------------------------------- usage
 #
