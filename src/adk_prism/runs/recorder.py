@@ -25,20 +25,11 @@ from msgspec import Struct, json, structs
 from opentelemetry import trace
 from opentelemetry.trace import Span, Status, StatusCode
 
+from adk_prism import errors
 from adk_prism.adk.errors import CONTAINED, Containment, contain, message_of, ordinary
 from adk_prism.adk.model_calls import DETAIL, CallTexts, ContentText, Detail, SeenCall
 from adk_prism.adk.redaction import safe_code
 from adk_prism.adk.request import Emit, EventSource
-from adk_prism.errors import (
-    Diagnostic,
-    Fenced,
-    LogError,
-    LogUnavailable,
-    PrismError,
-    Report,
-    cause_of,
-    new_correlation,
-)
 from adk_prism.facts.adk_event import MOST, unknown_fields
 from adk_prism.facts.run_reader import Reader
 from adk_prism.log.contract import Receipt, RunLog
@@ -171,7 +162,7 @@ class RunRecorder:
         log: RunLog,
         run: RunId,
         source: EventSource,
-        report: Report,
+        report: errors.Report,
         past: Past | None = None,
         calls: ModelCallWriter | None = None,
     ) -> None:
@@ -230,13 +221,13 @@ class RunRecorder:
         the run, or the log closes."""
         self._lease = lease or self._lease
         result = await self._drive()
-        if isinstance(result, LogError):
+        if isinstance(result, errors.LogError):
             self._source.cancel()
             self._fail_start(result)
-            if self._state == "before" or isinstance(result, Fenced):
+            if self._state == "before" or isinstance(result, errors.Fenced):
                 raise result
         if self._wish == "lost":
-            raise Fenced(f"Run {self._run!r} was taken over.")
+            raise errors.Fenced(f"Run {self._run!r} was taken over.")
         if self._state == "before":
             if not isinstance(result, BaseException):
                 result = RuntimeError("The source gave no record.")
@@ -255,7 +246,7 @@ class RunRecorder:
         while True:
             try:
                 await self._log.commit(self._run)
-            except LogUnavailable:
+            except errors.LogUnavailable:
                 await asyncio.sleep(STORED_AGAIN)
             else:
                 return
@@ -343,9 +334,9 @@ class RunRecorder:
     async def _store(self, records: Sequence[Record], times: list[float] | None = None) -> Receipt:
         lease = self._lease
         if self._wish == "lost":
-            raise Fenced(f"Run {self._run!r} was taken over.")
+            raise errors.Fenced(f"Run {self._run!r} was taken over.")
         if self._state in ("abandoned", "over"):
-            raise Fenced(f"Run {self._run!r} has ended.")
+            raise errors.Fenced(f"Run {self._run!r} has ended.")
         if not lease.is_sure:
             # Nothing is done, no tool called, while somebody else may own the run.
             await lease.sure()
@@ -382,9 +373,11 @@ class RunRecorder:
         if isinstance(error, asyncio.CancelledError | Abandoned):
             # A group of tasks, of which one failed, cancels whoever waits for it.
             error = self._contained.first or error
-        if isinstance(error, LogUnavailable):
+        if isinstance(error, errors.LogUnavailable):
             code = LOG_UNAVAILABLE
-        kind = error.kind if isinstance(error, PrismError) else safe_code(type(error).__name__)
+        kind = (
+            error.kind if isinstance(error, errors.PrismError) else safe_code(type(error).__name__)
+        )
         code = code or kind
         return RunEnded(outcome="failed", code=code, correlation=self._tell(code, error))
 
@@ -400,15 +393,15 @@ class RunRecorder:
     def _tell(
         self, code: str, error: BaseException | None = None, *, kind: str = "run failed"
     ) -> str:
-        correlation = self._source.correlation or new_correlation()
+        correlation = self._source.correlation or errors.new_correlation()
         self._report(
-            Diagnostic(
+            errors.Diagnostic(
                 kind=kind,
                 detail=code,
                 correlation=correlation,
                 run=self._run,
                 app=self.head.origin.app if self.head else "",
-                cause=cause_of(error) if error is not None else "",
+                cause=errors.cause_of(error) if error is not None else "",
                 message=message_of(error) if error is not None else "",
             )
         )
@@ -416,7 +409,7 @@ class RunRecorder:
 
     def _note_abandoned(self) -> None:
         self._report(
-            Diagnostic(
+            errors.Diagnostic(
                 kind="run abandoned",
                 detail="The agent's code did not stop when it was cancelled; it still runs.",
                 run=self._run,
@@ -431,7 +424,7 @@ class RunRecorder:
             self._unknown_fields |= news
             names = ", ".join(sorted(news))
             self._report(
-                Diagnostic(
+                errors.Diagnostic(
                     kind="unknown field",
                     detail=names,
                     run=self._run,
@@ -472,7 +465,7 @@ class _Last:
 class ModelCallWriter:
     """Stores the model calls of all runs of a process."""
 
-    def __init__(self, log: RunLog, detail: Detail, report: Report) -> None:
+    def __init__(self, log: RunLog, detail: Detail, report: errors.Report) -> None:
         self._log = log
         self.detail: Detail = detail
         self._report = report
@@ -487,10 +480,12 @@ class ModelCallWriter:
             return call.record
         try:
             pieces = await self._put(run, (origin, call.record.agent), call.texts)
-        except Fenced:
+        except errors.Fenced:
             raise
-        except LogError as error:
-            self._report(Diagnostic(kind="model call not kept", run=run, cause=cause_of(error)))
+        except errors.LogError as error:
+            self._report(
+                errors.Diagnostic(kind="model call not kept", run=run, cause=errors.cause_of(error))
+            )
             return call.record
         return structs.replace(call.record, pieces=pieces)
 

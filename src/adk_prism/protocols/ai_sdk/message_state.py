@@ -23,24 +23,7 @@ from adk_prism.facts.model import (
 )
 from adk_prism.facts.state import is_given, read_object, repair
 from adk_prism.log.entry import NOTHING
-from adk_prism.protocols.ai_sdk.frames import (
-    Data,
-    File,
-    FinishStep,
-    Frame,
-    ReasoningDelta,
-    ReasoningEnd,
-    ReasoningStart,
-    ResetStep,
-    SourceDocument,
-    SourceUrl,
-    StartStep,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ToolInputDelta,
-    ToolInputStart,
-)
+from adk_prism.protocols.ai_sdk import frames as ai
 
 
 class _Step(Struct, eq=False):
@@ -65,20 +48,20 @@ class Steps:
         self._blocks = 0
         self._any = False
 
-    def output(self, model_call: str, out: list[Frame]) -> None:
+    def output(self, model_call: str, out: list[ai.Frame]) -> None:
         """Make sure that a model call's output lands in the right step."""
         step = self._step
         if step is None:
-            out.append(StartStep())
+            out.append(ai.StartStep())
         elif model_call != step.model_call and step.is_answered and not self._blocks:
-            out.append(FinishStep())
-            out.append(StartStep())
+            out.append(ai.FinishStep())
+            out.append(ai.StartStep())
         else:
             return
         self._step = _Step(model_call)
         self._any = True
 
-    def beside(self, out: list[Frame]) -> None:
+    def beside(self, out: list[ai.Frame]) -> None:
         """Make sure that there is a step for what belongs to no model call in particular."""
         if self._step is None:
             self.output("", out)
@@ -99,7 +82,7 @@ class Steps:
         if self._step is not None:
             self._step.unsettled.discard(call)
 
-    def close(self, out: list[Frame], *, seal: bool, first: bool) -> None:
+    def close(self, out: list[ai.Frame], *, seal: bool, first: bool) -> None:
         """Close the open step; with `seal`, keep a client from posting again over answered calls.
 
         A run that said nothing gets an empty step, if it is the message's `first` (ai 6.0.0 refuses a
@@ -107,10 +90,10 @@ class Steps:
         """
         step, self._step = self._step, None
         if step is not None:
-            out.append(FinishStep())
+            out.append(ai.FinishStep())
         if (seal and step is not None and step.is_answered) or (not self._any and (first or seal)):
-            out.append(StartStep())
-            out.append(FinishStep())
+            out.append(ai.StartStep())
+            out.append(ai.FinishStep())
 
 
 # ---------------------------------------------------------------------------
@@ -123,16 +106,16 @@ class Steps:
 LARGEST = 1024 * 1024
 """Characters that are kept to be sent again, and sent in one go: more than any model says in one call."""
 
-_Delta = TextDelta | ReasoningDelta | ToolInputDelta
+_Delta = ai.TextDelta | ai.ReasoningDelta | ai.ToolInputDelta
 _SENT_AGAIN = (
-    TextStart,
-    TextEnd,
-    ReasoningStart,
-    ReasoningEnd,
-    ToolInputStart,
-    File,
-    SourceDocument,
-    SourceUrl,
+    ai.TextStart,
+    ai.TextEnd,
+    ai.ReasoningStart,
+    ai.ReasoningEnd,
+    ai.ToolInputStart,
+    ai.File,
+    ai.SourceDocument,
+    ai.SourceUrl,
 )
 
 
@@ -140,85 +123,85 @@ class StepParts:
     """Follows the frames of a message."""
 
     def __init__(self) -> None:
-        self._frames: list[Frame] | None = None
+        self._frames: list[ai.Frame] | None = None
         """Of the open step; None where there is none, or where it cannot be reset."""
         self._size = 0
-        self._open: dict[str, TextEnd | ReasoningEnd] = {}
+        self._open: dict[str, ai.TextEnd | ai.ReasoningEnd] = {}
         """Blocks that are open, and their ends."""
         self._blocks: set[str] = set()
 
-    def feed(self, frames: Sequence[Frame]) -> None:
+    def feed(self, frames: Sequence[ai.Frame]) -> None:
         """Take frames in the order in which they are sent."""
         for frame in frames:
-            if isinstance(frame, TextDelta | ReasoningDelta | ToolInputDelta):
+            if isinstance(frame, ai.TextDelta | ai.ReasoningDelta | ai.ToolInputDelta):
                 self._keep(frame, len(_piece(frame)))
-            elif isinstance(frame, StartStep | ResetStep | FinishStep):
-                self._frames = None if isinstance(frame, FinishStep) else []
+            elif isinstance(frame, ai.StartStep | ai.ResetStep | ai.FinishStep):
+                self._frames = None if isinstance(frame, ai.FinishStep) else []
                 self._size = 0
                 self._open.clear()
                 self._blocks.clear()
             else:
                 self._take(frame)
 
-    def _take(self, frame: Frame) -> None:
-        if isinstance(frame, TextStart | ReasoningStart):
+    def _take(self, frame: ai.Frame) -> None:
+        if isinstance(frame, ai.TextStart | ai.ReasoningStart):
             self._blocks.add(frame.id)
-            is_text = isinstance(frame, TextStart)
-            self._open[frame.id] = TextEnd(frame.id) if is_text else ReasoningEnd(frame.id)
-        elif isinstance(frame, TextEnd | ReasoningEnd):
+            is_text = isinstance(frame, ai.TextStart)
+            self._open[frame.id] = ai.TextEnd(frame.id) if is_text else ai.ReasoningEnd(frame.id)
+        elif isinstance(frame, ai.TextEnd | ai.ReasoningEnd):
             self._open.pop(frame.id, None)
-        if isinstance(frame, Data):
+        if isinstance(frame, ai.Data):
             if frame.transient is not True:
                 self._keep(frame, 0)
         elif isinstance(frame, _SENT_AGAIN):
-            self._keep(frame, len(frame.url) if isinstance(frame, File) else 0)
+            self._keep(frame, len(frame.url) if isinstance(frame, ai.File) else 0)
         else:
             self._frames = None
 
-    def _keep(self, frame: Frame, size: int) -> None:
+    def _keep(self, frame: ai.Frame, size: int) -> None:
         self._size += size + 1
         if self._size > LARGEST:
             self._frames = None
         if self._frames is not None:
             self._frames.append(frame)
 
-    def taken_back(self, gone: Collection[str]) -> list[Frame]:
+    def taken_back(self, gone: Collection[str]) -> list[ai.Frame]:
         """Return the frames that take blocks back; none where the step cannot be reset."""
         if self._frames is None or not self._blocks.issuperset(gone):
             return []
-        return [*self._open.values(), ResetStep(), *_without(self._frames, gone)]
+        return [*self._open.values(), ai.ResetStep(), *_without(self._frames, gone)]
 
 
-def _without(frames: Sequence[Frame], gone: Collection[str]) -> Iterator[Frame]:
+def _without(frames: Sequence[ai.Frame], gone: Collection[str]) -> Iterator[ai.Frame]:
     """Yield the frames of what stays; what came in pieces, in one."""
     said: dict[str, list[str]] = {}
     for frame in frames:
-        if isinstance(frame, TextDelta | ReasoningDelta | ToolInputDelta):
+        if isinstance(frame, ai.TextDelta | ai.ReasoningDelta | ai.ToolInputDelta):
             said.setdefault(_owner(frame), []).append(_piece(frame))
     for frame in frames:
         match frame:
-            case TextStart(id=block) | ReasoningStart(id=block) if block not in gone:
+            case ai.TextStart(id=block) | ai.ReasoningStart(id=block) if block not in gone:
                 yield frame
-                delta = TextDelta if isinstance(frame, TextStart) else ReasoningDelta
+                delta = ai.TextDelta if isinstance(frame, ai.TextStart) else ai.ReasoningDelta
                 yield delta(block, "".join(said.get(block, ())))
-            case ToolInputStart(tool_call_id=call):
+            case ai.ToolInputStart(tool_call_id=call):
                 yield frame
                 if call in said:
-                    yield ToolInputDelta(call, "".join(said[call]))
-            case TextEnd(id=block) | ReasoningEnd(id=block) if block not in gone:
+                    yield ai.ToolInputDelta(call, "".join(said[call]))
+            case ai.TextEnd(id=block) | ai.ReasoningEnd(id=block) if block not in gone:
                 yield frame
-            case Data() | File() | SourceUrl() | SourceDocument():
+            case ai.Data() | ai.File() | ai.SourceUrl() | ai.SourceDocument():
                 yield frame
             case _:
                 pass  # a piece, or of a block that is gone
 
 
 def _owner(frame: _Delta) -> str:
-    return frame.tool_call_id if isinstance(frame, ToolInputDelta) else frame.id
+    return frame.tool_call_id if isinstance(frame, ai.ToolInputDelta) else frame.id
 
 
 def _piece(frame: _Delta) -> str:
-    return frame.input_text_delta if isinstance(frame, ToolInputDelta) else frame.delta
+    return frame.input_text_delta if isinstance(frame, ai.ToolInputDelta) else frame.delta
 
 
 # ---------------------------------------------------------------------------
