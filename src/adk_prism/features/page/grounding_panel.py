@@ -17,9 +17,16 @@ import msgspec
 from msgspec import Raw, Struct
 
 from adk_prism.facts.state import read_value
+from adk_prism.features.grounding.shapes import (
+    PREFIX,
+    STAGES,
+    Unreadable,
+    key,
+    read,
+    why_not_receipt,
+)
 from adk_prism.features.page.items import Item, Mark, written
 from adk_prism.features.page.state import StateFilm
-from adk_prism.grounding import PREFIX, STAGES, Unreadable, key, read, why_not_receipt
 
 _HISTORY = key("search_history")
 _CLOCK = re.compile(r"(?:^|T| )(\d\d:\d\d)")
