@@ -341,60 +341,59 @@ class Viewer:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
+    def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield bytes until the run is over or the viewer leaves. Raise `LogError` when the log fails."""
-        chunks = self._joined() if self._live else self._past()
-        with self._broadcaster.sending(self):
-            async with aclosing(chunks):
-                async for data in chunks:
-                    yield data
+        return self._follow() if self._live else self._past()
 
     async def _past(self) -> AsyncGenerator[bytes, None]:
         """Yield a run that is over."""
-        async with aclosing(self._own.advance(self._after.cursor)) as pieces:
-            async for _, data in pieces:
-                if data:
-                    yield data
-                if self.left:
-                    return
+        with self._broadcaster.sending(self):
+            async with aclosing(self._own.advance(self._after.cursor)) as pieces:
+                async for _, data in pieces:
+                    if data:
+                        yield data
+                    if self.left:
+                        return
 
-    async def _joined(self) -> AsyncGenerator[bytes, None]:
+    async def _follow(self) -> AsyncGenerator[bytes, None]:
         """Yield a run that goes on."""
+        in_part = self._after.part is not None
+        with self._broadcaster.sending(self), self._joined() as broadcast:
+            while not self.left:
+                if in_part or self.cursor + 1 < broadcast.first:
+                    in_part = False
+                    async for reached, data in self._own.advance(self.cursor):
+                        self.cursor = reached
+                        if data:
+                            self._quiet = False
+                            yield data
+                    continue
+                data = b""
+                if broadcast.last > self.cursor:
+                    data, self.cursor = broadcast.since(self.cursor), broadcast.last
+                elif not broadcast.over:
+                    self._waiter = broadcast.wait()
+                    await self._waiter
+                    if self._was_stirred and broadcast.last == self.cursor:
+                        self._was_stirred, data = False, KEEP_ALIVE
+                elif broadcast.error is not None:
+                    raise broadcast.error
+                else:
+                    return
+                if data:
+                    self._quiet = False
+                    yield data
+
+    @contextmanager
+    def _joined(self) -> Iterator[_Broadcast]:
+        """Watch a run that goes on, with a clock that breaks silences."""
         broadcast = self._broadcaster.join(self)
         clock = _KeepAlive(self._broadcaster.keep_alive, self._tick)
         try:
-            async with aclosing(self._follow(broadcast)) as chunks:
-                async for data in chunks:
-                    self._quiet = False
-                    yield data
+            yield broadcast
         finally:
             clock.stop()
             self._broadcaster.part(self, broadcast)
-
-    async def _follow(self, broadcast: _Broadcast) -> AsyncGenerator[bytes, None]:
-        in_part = self._after.part is not None
-        while not self.left:
-            if in_part or self.cursor + 1 < broadcast.first:
-                in_part = False
-                async for reached, data in self._own.advance(self.cursor):
-                    self.cursor = reached
-                    if data:
-                        yield data
-            elif broadcast.last > self.cursor:
-                data = broadcast.since(self.cursor)
-                self.cursor = broadcast.last
-                if data:
-                    yield data
-            elif broadcast.over:
-                if broadcast.error is not None:
-                    raise broadcast.error
-                return
-            else:
-                self._waiter = broadcast.wait()
-                await self._waiter
-                if self._was_stirred and broadcast.last == self.cursor:
-                    self._was_stirred = False
-                    yield KEEP_ALIVE
 
     def _tick(self) -> None:
         """Break a silence: the viewer wakes, finds nothing, and sends a comment."""
