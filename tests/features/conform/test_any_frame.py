@@ -15,18 +15,17 @@ from adk_prism.features.conform.adk import EVENT_CHECKS as ADK
 from adk_prism.features.conform.adk import Events
 from adk_prism.features.conform.ag_ui import CHECKS as AG_UI
 from adk_prism.features.conform.ag_ui_stream import EventSchema, Run
-from adk_prism.features.conform.ag_ui_stream import read_releases as ag_ui_releases
 from adk_prism.features.conform.ai_sdk import CHECKS as AI_SDK
 from adk_prism.features.conform.ai_sdk_stream import ChunkSchema, Message
 from adk_prism.features.conform.check import MAX_EXCERPT, Sheet
 from adk_prism.features.conform.stream_checks import read_items
 from adk_prism.features.conform.studio import EVENT_CHECKS as STUDIO
 from adk_prism.features.conform.studio import Stream
-from adk_prism.features.fields.inventory import accepted, read_releases
+from adk_prism.features.fields.inventory import accepted, read_ag_ui_releases, read_releases
 from adk_prism.protocols.sse import SseEvent
 
 CHUNKS = {kind.replace("*", "x"): keys for kind, keys in accepted(read_releases()).items()}
-EVENTS = {kind: keys.names for kind, keys in ag_ui_releases()[-1].events.items()}
+EVENTS = {kind: keys.names for kind, keys in read_ag_ui_releases()[-1].events.items()}
 TRACES = {
     kind: ("node", "step", "duration_ms", "total_steps", "state_snapshot", "state_keys")
     for kind in ("node_start", "node_end", "state", "done", "other")

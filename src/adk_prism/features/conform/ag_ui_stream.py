@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.resources import files
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from adk_prism.features.conform.check import (
     BOOLEAN,
@@ -22,7 +20,7 @@ from adk_prism.features.conform.check import (
     wrong_types,
 )
 from adk_prism.features.conform.stream_checks import ERROR_TEXT, Item, check_error_text, read_json
-from adk_prism.features.fields.inventory import Keys
+from adk_prism.features.fields.inventory import Keys, read_ag_ui_releases
 
 # ---------------------------------------------------------------------- events
 #
@@ -99,24 +97,11 @@ _OPERATIONS = {
 }
 
 
-class Release(Struct, frozen=True):
-    """The events of one release."""
-
-    version: str
-    events: dict[str, Keys]
-
-
-def read_releases() -> tuple[Release, ...]:
-    """Return the releases, the oldest first."""
-    kept = files("adk_prism.features.fields").joinpath("ag_ui_events.json").read_bytes()
-    return msgspec.json.decode(kept, type=tuple[Release, ...])
-
-
 class EventSchema:
     """Checks one event at a time."""
 
     def __init__(self) -> None:
-        releases = read_releases()
+        releases = read_ag_ui_releases()
         self._oldest = releases[0]
         self._known: dict[str, Keys] = {}
         for release in releases:

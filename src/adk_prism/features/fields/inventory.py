@@ -8,7 +8,7 @@ we translate one by one; all others pass as they are.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any, get_args
@@ -124,12 +124,13 @@ def read_releases() -> tuple[Release, ...]:
     return msgspec.json.decode(kept, type=tuple[Release, ...])
 
 
-def accepted(releases: tuple[Release, ...]) -> dict[str, tuple[str, ...]]:
-    """Return every chunk type that any release accepts, with every key of it."""
-    found: dict[str, dict[str, None]] = {}
+def accepted(releases: Sequence[Release | AgUiRelease]) -> dict[str, tuple[str, ...]]:
+    """Return every chunk or event type that any release accepts, with every key of it."""
+    found: dict[str, set[str]] = {}
     for release in releases:
-        for kind, keys in release.chunks.items():
-            found.setdefault(kind, {}).update(dict.fromkeys(keys.names))
+        kinds = release.chunks if isinstance(release, Release) else release.events
+        for kind, keys in kinds.items():
+            found.setdefault(kind, set()).update(keys.names)
     return {kind: tuple(sorted(keys)) for kind, keys in found.items()}
 
 
@@ -155,12 +156,3 @@ def read_ag_ui_releases() -> tuple[AgUiRelease, ...]:
     """Return the releases, the oldest first."""
     kept = files("adk_prism.features.fields").joinpath("ag_ui_events.json").read_bytes()
     return msgspec.json.decode(kept, type=tuple[AgUiRelease, ...])
-
-
-def accepted_events(releases: tuple[AgUiRelease, ...]) -> dict[str, tuple[str, ...]]:
-    """Return every event type that any release accepts, with every key of it."""
-    found: dict[str, dict[str, None]] = {}
-    for release in releases:
-        for kind, keys in release.events.items():
-            found.setdefault(kind, {}).update(dict.fromkeys(keys.names))
-    return {kind: tuple(sorted(keys)) for kind, keys in found.items()}
