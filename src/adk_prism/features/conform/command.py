@@ -17,12 +17,11 @@ from adk_prism.features.conform.conformance import (
     as_json,
     as_junit,
     as_text,
-    checks_of,
+    find_client,
     judge,
     list_text,
 )
-from adk_prism.features.conform.exchange import CannotTry, Options
-from adk_prism.features.conform.npm_client import find_client
+from adk_prism.features.conform.probe import CannotTry, Options, checks_of
 
 PROMPT = "Hello"
 
