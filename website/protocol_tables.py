@@ -31,7 +31,7 @@ from adk_prism.features.fields.dispositions import (
     Projected,
     ag_ui_place,
 )
-from adk_prism.features.fields.inventory import read_inventory
+from adk_prism.features.fields.report import read_inventory
 from adk_prism.protocols.ai_sdk.data_parts import METADATA_KEYS, SENT, TAKEN, DataPart
 from adk_prism.protocols.ai_sdk.frames import FINISH_REASONS as REASONS
 from adk_prism.protocols.ai_sdk.metadata import USAGE

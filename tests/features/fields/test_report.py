@@ -9,16 +9,19 @@ from google.genai import types
 
 from adk_prism.features.fields import dispositions
 from adk_prism.features.fields.dispositions import Carried
-from adk_prism.features.fields.inventory import (
+from adk_prism.features.fields.report import (
     AgUiRelease,
+    Finding,
     Inventory,
     Keys,
     Release,
     read_ag_ui_releases,
     read_inventory,
     read_releases,
+    report,
+    to_json,
+    totals,
 )
-from adk_prism.features.fields.report import Finding, report, to_json, totals
 
 
 @pytest.fixture(scope="module")

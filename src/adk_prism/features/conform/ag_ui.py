@@ -32,7 +32,7 @@ from adk_prism.features.conform.stream_checks import (
     read_items,
     read_json,
 )
-from adk_prism.features.fields.inventory import Keys, read_ag_ui_releases
+from adk_prism.features.fields.report import Keys, read_ag_ui_releases
 
 # ---------------------------------------------------------------------- ag ui stream
 #

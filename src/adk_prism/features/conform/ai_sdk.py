@@ -32,7 +32,7 @@ from adk_prism.features.conform.stream_checks import (
     check_stream,
     read_items,
 )
-from adk_prism.features.fields.inventory import Release, accepted, read_releases
+from adk_prism.features.fields.report import Release, accepted, read_releases
 
 # ---------------------------------------------------------------------- ai sdk stream
 #

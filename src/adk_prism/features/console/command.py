@@ -35,17 +35,17 @@ from adk_prism.features.captures.client import (
     shown_url,
 )
 from adk_prism.features.console import literature_search_report
+from adk_prism.features.console.history import rows_of
 from adk_prism.features.console.intents import Export, Intent, Keep, Quit, Send, Show, Stop
-from adk_prism.features.console.run_follower import (
+from adk_prism.features.console.session import (
     ConnectionLost,
     EntryReceived,
     Reconnected,
     RunAccepted,
     RunFinished,
     RunUpdate,
+    Session,
 )
-from adk_prism.features.console.session import Session
-from adk_prism.features.console.session_history import rows_of
 from adk_prism.log.entry import Entry, RunEnded, RunStarted
 
 # ---------------------------------------------------------------------- without a terminal

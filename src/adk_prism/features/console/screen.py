@@ -35,7 +35,7 @@ from adk_prism.features.captures.client import (
 from adk_prism.features.console import literature_search_report
 from adk_prism.features.console.commands import COMMANDS, Command
 from adk_prism.features.console.intents import Export, Keep, Quit, Send, Show, Stop
-from adk_prism.features.console.run_follower import (
+from adk_prism.features.console.session import (
     Backoff,
     ConnectionLost,
     EntryReceived,
@@ -43,8 +43,8 @@ from adk_prism.features.console.run_follower import (
     RunAccepted,
     RunFinished,
     RunUpdate,
+    Session,
 )
-from adk_prism.features.console.session import Session
 from adk_prism.features.console.widgets import WIDE, PanelView, TranscriptView, text_of
 from adk_prism.features.grounding.text import PLAN_KEYS
 from adk_prism.features.page import text as timeline

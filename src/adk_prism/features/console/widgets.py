@@ -16,8 +16,14 @@ from textual.widgets import OptionList, Static
 
 from adk_prism.cli.terminal import Row, Style
 from adk_prism.features.captures.client import shown_url
-from adk_prism.features.console.session_history import SessionHistory, rows_of
-from adk_prism.features.console.transcript import Item, TextItem, Transcript, item_rows
+from adk_prism.features.console.history import (
+    Item,
+    SessionHistory,
+    TextItem,
+    Transcript,
+    item_rows,
+    rows_of,
+)
 
 # ---------------------------------------------------------------------- rich text
 #

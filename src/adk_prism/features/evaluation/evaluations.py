@@ -31,8 +31,15 @@ from adk_prism.errors import (
 )
 from adk_prism.facts.pending import Pending
 from adk_prism.features.evaluation.eval_cases import without_questions
-from adk_prism.features.evaluation.evaluation import Case, CaseScore, Evaluation, RecordedAnswer
-from adk_prism.features.evaluation.inference import Inference, SaidTurn, asked_model
+from adk_prism.features.evaluation.evaluation import (
+    Case,
+    CaseScore,
+    Evaluation,
+    Inference,
+    RecordedAnswer,
+    SaidTurn,
+    asked_model,
+)
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import (

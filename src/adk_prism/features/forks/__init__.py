@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _serve(context: Context) -> Served:
-    from adk_prism.features.forks.routes import ForkRoutes
+    from adk_prism.features.forks.forks import ForkRoutes
 
     routes = ForkRoutes(
         context.apps,

@@ -44,7 +44,7 @@ from adk_prism.errors import (
     Report,
     Unprocessable,
 )
-from adk_prism.features.remote.options import AUTO, DIALECTS, Dialect, Refusals, Remote
+from adk_prism.features.remote.settings import AUTO, DIALECTS, Dialect, Refusals, Remote
 
 # ---------------------------------------------------------------------------
 # HTTP and WebSockets to one remote ADK server, with limits: what it answers is untrusted input.

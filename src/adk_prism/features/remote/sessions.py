@@ -29,8 +29,7 @@ from msgspec import Raw, Struct
 
 from adk_prism.errors import Conflict, NotFound, NotSupported, SourceError
 from adk_prism.features.remote.connection import Connection, path_of
-from adk_prism.features.remote.events import MILLISECONDS, stored_event
-from adk_prism.features.remote.run_request import requested_credentials
+from adk_prism.features.remote.events import MILLISECONDS, requested_credentials, stored_event
 from adk_prism.log.entry import Origin
 
 # ---------------------------------------------------------------------------

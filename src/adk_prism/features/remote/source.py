@@ -36,8 +36,16 @@ from adk_prism.errors import RemoteFailed, Report, SourceError
 from adk_prism.facts.adk_event import CREDENTIAL
 from adk_prism.facts.run_reader import CaptureEnding
 from adk_prism.features.remote.connection import Connection
-from adk_prism.features.remote.events import Frame, Frames, Lines, Received, read_frame
-from adk_prism.features.remote.run_request import messages_of, open_run, with_secrets
+from adk_prism.features.remote.events import (
+    Frame,
+    Frames,
+    Lines,
+    Received,
+    messages_of,
+    open_run,
+    read_frame,
+    with_secrets,
+)
 from adk_prism.features.remote.sessions import RemoteSessions
 from adk_prism.log.entry import (
     CUSTOM_METADATA,

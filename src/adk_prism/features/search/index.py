@@ -26,12 +26,12 @@ from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_object
 from adk_prism.features.search.digest import (
     DIGEST_VERSION,
+    MemorySearch,
     NameKind,
     RunDigest,
     RunQuery,
     SearchPage,
 )
-from adk_prism.features.search.memory import MemorySearch
 from adk_prism.features.search.sqlite import SqliteSearch, SqliteSearchReader
 from adk_prism.log.contract import LogReader, RunLog, SideValue
 from adk_prism.log.entry import Agent, AgentEvent, Entry, RunId

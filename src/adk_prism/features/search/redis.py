@@ -15,13 +15,15 @@ from msgspec import MsgspecError
 
 from adk_prism.features.search.digest import (
     DIGEST_VERSION,
+    KeptDigest,
     RunDigest,
     RunQuery,
     SearchPage,
     decode_digest,
     encode_digest,
+    keep,
+    scan,
 )
-from adk_prism.features.search.memory import KeptDigest, keep, scan
 from adk_prism.log.entry import RunId
 from adk_prism.log.redis.connection import Script
 from adk_prism.log.redis.store import RedisLog

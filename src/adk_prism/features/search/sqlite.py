@@ -24,9 +24,9 @@ from adk_prism.features.search.digest import (
     decode_used,
     encode_digest,
     name_pattern,
+    page_of,
     search_terms,
 )
-from adk_prism.features.search.memory import page_of
 from adk_prism.log.entry import RunId
 from adk_prism.log.sqlite.log_reader import SqliteLogReader
 from adk_prism.log.sqlite.queries import RUN_COLUMNS, stored_run
