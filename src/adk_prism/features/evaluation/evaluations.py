@@ -17,18 +17,10 @@ from uuid import uuid4
 import msgspec
 from msgspec import Raw, Struct
 
+from adk_prism import errors
 from adk_prism.adk.app_folder import is_bundled
 from adk_prism.adk.apps import Apps
 from adk_prism.commands import Answer, Command, Submit, ToolAnswer
-from adk_prism.errors import (
-    Diagnostic,
-    NotFound,
-    PrismError,
-    Report,
-    TooMany,
-    cause_of,
-    new_correlation,
-)
 from adk_prism.facts.pending import Pending
 from adk_prism.features.evaluation.eval_cases import without_questions
 from adk_prism.features.evaluation.evaluation import (
@@ -108,7 +100,7 @@ class Evaluations:
         for each in inferences:
             user = cases[each.case].user
             origin = Origin(app=evaluation.app, user=user, session=each.session)
-            with suppress(NotFound):
+            with suppress(errors.NotFound):
                 sessions[each.session] = await self._apps.sessions(evaluation.app).get(origin)
         scores = await asyncio.to_thread(
             lambda: asyncio.run(evaluation.score(inferences, sessions, results))
@@ -138,7 +130,7 @@ class Evaluations:
                 answers = given if evaluation.answers else []
                 turns.append(await self._turn(origin, message, answers, partial(began, case.id)))
                 error = turns[-1].error
-        except PrismError as failed:
+        except errors.PrismError as failed:
             error = failed.detail
         return Inference(
             case=case.id,
@@ -289,7 +281,7 @@ class Evaluator:
         log: RunLog,
         chats: Chats,
         data_dir: Path,
-        report: Report,
+        report: errors.Report,
     ) -> None:
         self._apps = apps
         self._data_dir = data_dir
@@ -316,7 +308,7 @@ class Evaluator:
     def start(self, evaluation: Evaluation) -> Job:
         """Begin to evaluate a set. Raise `TooMany`."""
         if sum(not job.is_over for job in self._jobs.values()) >= MOST_RUNNING:
-            raise TooMany(f"{MOST_RUNNING} evaluations are running, the limit.", 10)
+            raise errors.TooMany(f"{MOST_RUNNING} evaluations are running, the limit.", 10)
         job = Job(evaluation, self._report)
         self._jobs[job.id] = job
         job.begin(self)
@@ -333,7 +325,7 @@ class Evaluator:
         """Return one of them. Raise `NotFound`."""
         job = self._jobs.get(name)
         if job is None or job.evaluation.app != app:
-            raise NotFound(
+            raise errors.NotFound(
                 "There is no such evaluation in this process; its results may be stored."
             )
         return job
@@ -351,7 +343,7 @@ class Evaluator:
 class Job:
     """One evaluation, running or over."""
 
-    def __init__(self, evaluation: Evaluation, report: Report) -> None:
+    def __init__(self, evaluation: Evaluation, report: errors.Report) -> None:
         self.id = f"eval-{uuid4().hex}"
         self.evaluation = evaluation
         self._report = report
@@ -372,17 +364,17 @@ class Job:
             self._error = "The evaluation was stopped."
             return
         error = task.exception()
-        if isinstance(error, PrismError):
+        if isinstance(error, errors.PrismError):
             self._error = error.detail
         elif error is not None:
-            correlation, app = new_correlation(), self.evaluation.app
+            correlation, app = errors.new_correlation(), self.evaluation.app
             self._error = f"The evaluation failed. Reference: {correlation}."
             self._report(
-                Diagnostic(
+                errors.Diagnostic(
                     kind="evaluation failed",
                     correlation=correlation,
                     app=app,
-                    cause=cause_of(error),
+                    cause=errors.cause_of(error),
                 )
             )
 

@@ -24,14 +24,7 @@ from adk_prism.facts.event_actions import ModelUse, UseFold
 from adk_prism.facts.model import Fact
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_object
-from adk_prism.features.search.digest import (
-    DIGEST_VERSION,
-    MemorySearch,
-    NameKind,
-    RunDigest,
-    RunQuery,
-    SearchPage,
-)
+from adk_prism.features.search import digest as digests
 from adk_prism.features.search.sqlite import SqliteSearch, SqliteSearchReader
 from adk_prism.log.contract import LogReader, RunLog, SideValue
 from adk_prism.log.entry import Agent, AgentEvent, Entry, RunId
@@ -94,7 +87,7 @@ class DigestFold:
     def __init__(self) -> None:
         self._reader = Reader()
         self._user, self._agent, self._calls = map(_Text, (MOST_USER, MOST_AGENT, MOST_CALLS))
-        self._names: dict[NameKind, dict[str, None]] = {}
+        self._names: dict[digests.NameKind, dict[str, None]] = {}
         self._agents: list[Agent] = []
         self._tokens = 0
         self._uses = UseFold()
@@ -111,13 +104,13 @@ class DigestFold:
         for item in self._reader.feed(entry):
             self._take(item)
 
-    def digest(self) -> RunDigest:
+    def digest(self) -> digests.RunDigest:
         """Return what is known by now."""
         acted = self._names.get("agent", {})
         for agent in self._agents:
             if agent.name in acted and agent.model:
                 self._name("model", agent.model)
-        return RunDigest(
+        return digests.RunDigest(
             user=str(self._user),
             agent=str(self._agent),
             calls=str(self._calls),
@@ -125,7 +118,7 @@ class DigestFold:
             tokens=self._tokens,
             used=_used(self._uses.calls),
             duration=max(0.0, round(self._last - self._began, 6)),
-            version=DIGEST_VERSION,
+            version=digests.DIGEST_VERSION,
         )
 
     def _take(self, item: Fact) -> None:
@@ -177,7 +170,7 @@ class DigestFold:
             case _:
                 pass  # nothing to find a run by
 
-    def _name(self, kind: NameKind, name: str) -> None:
+    def _name(self, kind: digests.NameKind, name: str) -> None:
         names = self._names.setdefault(kind, {})
         if name and len(names) < MOST_NAMES:
             names[name[:LONGEST_NAME]] = None
@@ -198,7 +191,7 @@ def _used(calls: Iterable[ModelUse]) -> dict[str, dict[str, int]]:
     return used
 
 
-def uses_of(digest: RunDigest) -> list[ModelUse]:
+def uses_of(digest: digests.RunDigest) -> list[ModelUse]:
     """Return what a run used of each model."""
     uses = []
     for model, sums in digest.used.items():
@@ -230,7 +223,9 @@ def _total(usage: Raw) -> int:
 class RunSearch(Protocol):
     """Finds runs."""
 
-    async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
+    async def search(
+        self, query: digests.RunQuery, *, limit: int, before: int | None = None
+    ) -> digests.SearchPage:
         """Return the newest runs with a digest that fit; `before` is where an earlier page ended.
 
         Raise `UsageError` for a text in which there is nothing to search for, `LogError`.
@@ -240,7 +235,7 @@ class RunSearch(Protocol):
 class SearchIndex(RunSearch, Protocol):
     """Keeps digests, and finds runs by them. A run that is removed is not found any more."""
 
-    async def index(self, run: RunId, digest: RunDigest) -> None:
+    async def index(self, run: RunId, digest: digests.RunDigest) -> None:
         """Store the digest of an ended run, in place of an older one. Nothing happens for any other run."""
 
     async def unindexed(self, limit: int) -> Sequence[RunId]:
@@ -257,7 +252,7 @@ def index_of(log: RunLog) -> SearchIndex:
 
         if isinstance(log, RedisLog):
             return RedisSearch(log)
-    return MemorySearch(log)
+    return digests.MemorySearch(log)
 
 
 def search_of(log: LogReader) -> RunSearch:
@@ -332,7 +327,9 @@ class RunIndex:
         """Note that what is said about a run has changed."""
         self.ended(run)  # One that has not ended is indexed later, with what is said then.
 
-    async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
+    async def search(
+        self, query: digests.RunQuery, *, limit: int, before: int | None = None
+    ) -> digests.SearchPage:
         """Return the newest runs that fit, without those of deleted sessions. Raise `UsageError`, `LogError`.
 
         Waits a moment for the runs that have just ended.
@@ -405,7 +402,7 @@ class RunIndex:
             return False
         return True
 
-    async def _digest(self, run: RunId) -> RunDigest:
+    async def _digest(self, run: RunId) -> digests.RunDigest:
         fold = self._folds.pop(run, None)
         try:
             if fold is None:
@@ -416,14 +413,14 @@ class RunIndex:
         except Exception as error:
             # One run that cannot be read must not keep others from being found.
             self._tell(error, run)
-            return RunDigest(version=DIGEST_VERSION)
+            return digests.RunDigest(version=digests.DIGEST_VERSION)
 
     async def _read(self, run: RunId) -> DigestFold:
         fold = DigestFold()
         await feed_run(self._log, run, fold.feed)
         return fold
 
-    async def _with_feedback(self, run: RunId, digest: RunDigest) -> RunDigest:
+    async def _with_feedback(self, run: RunId, digest: digests.RunDigest) -> digests.RunDigest:
         labels = feedback_labels((await self._log.side.list([run])).get(run, ()))
         if not labels:
             return digest
