@@ -469,11 +469,7 @@ class _Talk:
     def body(self) -> dict[str, Any]:
         """Return a request in a chat of its own."""
         messages = [self._user(self._probe.options.prompts[0])]
-        return {
-            "id": self._probe.new_id("chat"),
-            "messages": messages,
-            "trigger": "submit-message",
-        }
+        return {"id": self._probe.new_id("chat"), "messages": messages, "trigger": "submit-message"}
 
 
 def _error_of(items: list[Item]) -> bool:

@@ -45,11 +45,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         ),
     )
     parser.add_argument(
-        "--header",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help=REQUEST_HEADER,
+        "--header", action="append", default=[], metavar="NAME=VALUE", help=REQUEST_HEADER
     )
     parser.add_argument(
         "--approve",

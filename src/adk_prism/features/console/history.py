@@ -291,10 +291,7 @@ _STEPS: dict[type[Any], tuple[CallState, Callable[[Any], str]]] = {
 _NOTES: dict[type[Any], tuple[NoteKind, Callable[[Any], str]]] = {
     **{kind: ("note", text) for kind, text in FACT_LINES.items()},
     fact.UserSpoke: ("user", lambda item: item.text),
-    fact.ErrorRaised: (
-        "error",
-        lambda item: f"{item.speaker.author}: {item.code} {item.message}",
-    ),
+    fact.ErrorRaised: ("error", lambda item: f"{item.speaker.author}: {item.code} {item.message}"),
     fact.TakenOver: ("note", lambda item: takeover_text(item.in_doubt)),
 }
 """Facts that are one line each. The panels show those that are in none of the tables."""

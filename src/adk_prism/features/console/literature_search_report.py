@@ -14,15 +14,7 @@ from adk_prism.cli.terminal import one_line, short_json
 from adk_prism.errors import Conflict, UsageError
 
 DEFAULT = "search-strategy.md"
-_COLUMNS = (
-    "#",
-    "When",
-    "Database",
-    "Query",
-    "Filters",
-    "Found",
-    "New",
-)
+_COLUMNS = ("#", "When", "Database", "Query", "Filters", "Found", "New")
 
 
 def markdown(view: Mapping[str, Any] | None) -> str:

@@ -44,7 +44,5 @@ def make_forks(context: Context) -> Forks:
 
 
 EXTENSION = Extension(
-    name="forks",
-    summary="continue a conversation elsewhere from any point",
-    serve=_serve,
+    name="forks", summary="continue a conversation elsewhere from any point", serve=_serve
 )

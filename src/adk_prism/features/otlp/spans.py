@@ -140,14 +140,7 @@ _TOKENS = {
     "gen_ai.usage.output_tokens": "candidatesTokenCount",
 }
 
-_RESPONSE = (
-    "content",
-    "finishReason",
-    "usageMetadata",
-    "modelVersion",
-    "errorCode",
-    "errorMessage",
-)
+_RESPONSE = "content finishReason usageMetadata modelVersion errorCode errorMessage".split()
 """Fields of an event that are the model's response."""
 
 

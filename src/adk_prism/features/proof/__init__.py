@@ -20,7 +20,5 @@ def _annotators() -> Sequence[MakeAnnotator]:
 
 
 EXTENSION = Extension(
-    name="proof",
-    summary="confidence, citations and reasons behind answers",
-    annotators=_annotators,
+    name="proof", summary="confidence, citations and reasons behind answers", annotators=_annotators
 )

@@ -19,7 +19,7 @@ from adk_prism.facts.event_actions import AgentText
 from adk_prism.facts.state import read_value
 from adk_prism.features.proof import model
 from adk_prism.features.proof.proof_layer_reader import Pieces, read_layer
-from adk_prism.features.proof.prose.answer_reader import may_hold_proof, read_proof_text
+from adk_prism.features.proof.prose.answer_reader import read_proof_text
 from adk_prism.features.proof.prose.findings import Evidence, uncited
 from adk_prism.features.proof.subject_proof import Confidence, SubjectProof, disagreements
 
@@ -228,8 +228,6 @@ class AnswerProof:
         cursor, said = self._text
         behind = list(self._behind(said))
         gave = any(not subject.is_empty for subject in behind)
-        if not gave and self.own.is_empty and not may_hold_proof(said.text):
-            return None
         text, fields = split_text(said.text)
         pieces, claims = read_answer(text, fields, said.speaker.node, cursor, claims=True)
         self.own.add_text(pieces)

@@ -69,12 +69,7 @@ class RunRecording:
         started = _started(self.out.run, context, root)
         self._put(started)
         self.observer = RunObserver(
-            self._emit,
-            started,
-            self._serialiser,
-            report=report,
-            stop=lambda: None,
-            detail=detail,
+            self._emit, started, self._serialiser, report=report, stop=lambda: None, detail=detail
         )
         self.scope = Scope(self.observer)
         """The place in the run where the last callback was."""
@@ -216,8 +211,6 @@ def _started(run: str, context: InvocationContext, root: BaseNode) -> records.Ru
                     }
                 )
             ),
-            records.WRITTEN_BY(
-                VERSION,
-            ),
+            records.WRITTEN_BY(VERSION),
         ),
     )

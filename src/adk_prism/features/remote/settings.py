@@ -125,11 +125,7 @@ DIALECTS = {
             takes_events=True,
         ),
         Dialect(
-            name="python-1",
-            patches_state=True,
-            has_app_info=True,
-            has_live=True,
-            takes_events=True,
+            name="python-1", patches_state=True, has_app_info=True, has_live=True, takes_events=True
         ),
         Dialect(
             name="typescript",

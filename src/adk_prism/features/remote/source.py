@@ -156,9 +156,7 @@ class RemoteSource:
                 logged.STREAMING(request.streaming),
                 logged.CUSTOM_METADATA(values_json(request.custom_metadata)),
                 logged.RESPONSES(dict(request.answered)),
-                logged.WRITTEN_BY(
-                    VERSION,
-                ),
+                logged.WRITTEN_BY(VERSION),
             ),
         )
 

@@ -26,12 +26,6 @@ EXTENSION = Extension(
     name="search",
     summary="find runs by text, tools, agents, outcome and more",
     requires=("captures",),
-    commands=(
-        Command(
-            "runs",
-            "find recorded runs",
-            "adk_prism.features.search.command",
-        ),
-    ),
+    commands=(Command("runs", "find recorded runs", "adk_prism.features.search.command"),),
     serve=_serve,
 )

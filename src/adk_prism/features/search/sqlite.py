@@ -205,10 +205,7 @@ def _conditions(query: digests.RunQuery, before: int | None) -> Iterator[_Condit
     terms = digests.search_terms(query.text)
     if terms:
         match = " ".join(f'"{term.strip()}"*' for term in terms)
-        yield (
-            "number IN (SELECT rowid FROM digest_text WHERE digest_text MATCH ?)",
-            (match,),
-        )
+        yield ("number IN (SELECT rowid FROM digest_text WHERE digest_text MATCH ?)", (match,))
 
 
 def _within(column: str, bounds: digests.Bounds) -> Iterator[_Condition]:

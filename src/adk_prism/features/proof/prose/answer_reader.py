@@ -13,11 +13,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from adk_prism.features.proof.prose import (
-    citations,
-    confidence_text,
-    findings,
-)
+from adk_prism.features.proof.prose import citations, confidence_text, findings
 from adk_prism.features.proof.prose import markdown_line as markdown
 from adk_prism.features.proof.prose.citations import has_any, read_citations
 from adk_prism.features.proof.prose.confidence_text import (
@@ -43,13 +39,6 @@ _WORD_BEFORE_NAME = 40
 """Characters before a bracket in which the word before it is searched."""
 _LONGEST_BRACKET = 300
 """The most characters in a bracket; a longer one is a paragraph and names no author."""
-
-
-def may_cite_line(text: str) -> bool:
-    """Return whether, by a cheap check, a text can name a source that no label announces."""
-    if citations.may_cite(text):
-        return True
-    return "[" in text and _FOOTNOTE.search(text) is not None
 
 
 class InlineReader:
@@ -98,7 +87,6 @@ costs no more than this."""
 
 _REASON_STEMS = ("reason", "rationale", "justif", "begründung", "razonamiento", "methodology")
 _STEMS = (*confidence_text.STEMS, *citations.STEMS, *_REASON_STEMS)
-_ASCII_STEMS = tuple(stem for stem in _STEMS if stem.isascii())
 _REASON = re.compile(
     r"(?:the\s)?(?P<label>(?:chain of\s)?reasoning(?:\s(?:chain|steps))?|rationale|justification|reasons?"
     r"|begründung|razonamiento|methodology)(?!\w)\s{0,2}(?P<colon>:?)\s{0,4}"
@@ -125,31 +113,14 @@ _ALONE = re.compile(r"[ \t>]{0,8}(?:References|Sources|Bibliography|Citations|Wo
 Announced = Literal["confidence", "source", "reason", ""]
 
 
-NOTHING_READ = ProofText([], [], [], [], [])
-
-
-def may_hold_proof(text: str) -> bool:
-    """Return whether a text may have anything to read. A false positive only costs time."""
-    stems = _ASCII_STEMS if text.isascii() else _STEMS
-    return has_any(text.lower(), stems) or may_cite_line(text)
-
-
-def _words_in(text: str) -> tuple[str, ...]:
-    """Return the label stems that a text contains: few, so that each line is checked quickly."""
-    lowered = text.lower()
-    stems = _ASCII_STEMS if text.isascii() else _STEMS
-    return tuple(stem for stem in stems if stem in lowered)
-
-
 def read_proof_text(text: str, cursor: int = 0, *, figures: bool = False) -> ProofText:
     """Read a text; each piece is traced to the entry at `cursor`. Never raises.
 
     With `figures`, return also the sentences that hold a figure and cite nothing.
     """
-    words, inline = _words_in(text), may_cite_line(text)
-    if not figures and not words and not inline:
-        return NOTHING_READ
-    reader = _TextReader(cursor, words, inline, figures)
+    lowered = text.lower()
+    stems = tuple(stem for stem in _STEMS if stem in lowered)  # few: each line is searched for them
+    reader = _TextReader(cursor, stems, figures)
     lines = (_untagged(text) if "</" in text else text).splitlines()
     closed = _closed_fences(lines)
     for number, raw in enumerate(lines):
@@ -182,11 +153,10 @@ def _closed_fences(lines: list[str]) -> frozenset[int]:
 class _TextReader:
     """Reads one text, line by line."""
 
-    def __init__(self, cursor: int, words: tuple[str, ...], inline: bool, figures: bool) -> None:
+    def __init__(self, cursor: int, stems: tuple[str, ...], figures: bool) -> None:
         self.pieces = TextPieces(cursor)
-        self._words = words
-        self._inline = InlineReader(self.pieces) if inline else None
-        """Present if sentences may name sources."""
+        self._stems = stems
+        self._inline = InlineReader(self.pieces)
         self._wants_figures = figures
         self._section = markdown.Section()
         self._announced: Announced = ""
@@ -225,8 +195,7 @@ class _TextReader:
 
     def _blank(self) -> None:
         self._above = ""
-        if self._inline is not None:
-            self._inline.blank()
+        self._inline.blank()
         self._section.lead("")
         self._columns = []
         if self._until_blank:
@@ -270,14 +239,13 @@ class _TextReader:
         stated: list[str] = []
         if "`" in raw and not self._in_code:
             raw = _without_settings(raw)
-        if self._announced or has_any(raw.lower(), self._words):
+        if self._announced or has_any(raw.lower(), self._stems):
             line = markdown.read_line(raw)
             if self._labelled(line, stated):
                 return
             if not stated:
                 self._below(line)
-        inline = self._inline if self._announced != "source" else None
-        if inline is not None and inline.read(raw, self._section.name):
+        if self._announced != "source" and self._inline.read(raw, self._section.name):
             return
         if self._wants_figures and not self._announced and not self._in_code and _DIGIT.search(raw):
             for sentence in findings.figures(markdown.read_line(raw).text, stated):
