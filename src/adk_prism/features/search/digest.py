@@ -6,6 +6,8 @@ does not, so what was redacted stays redacted.
 
 from __future__ import annotations
 
+import fnmatch
+import glob
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -150,28 +152,14 @@ class Bounds(Struct, frozen=True):
 ANY = Bounds()
 
 
-class NamePattern(Struct, frozen=True):
-    """A name, or a part of one."""
+def name_glob(text: str) -> str:
+    """Return a pattern, as SQLite's GLOB reads it, for a name that may begin or end with a `*`.
 
-    part: str
-    """In the form in which names are compared."""
-    begins: bool = False
-    """The name may go on before it."""
-    ends: bool = False
-    """The name may go on after it."""
-
-    def fits(self, name: str) -> bool:
-        """Return whether a folded name is meant."""
-        if self.begins:
-            return self.part in name if self.ends else name.endswith(self.part)
-        return name.startswith(self.part) if self.ends else name == self.part
-
-
-def name_pattern(text: str) -> NamePattern:
-    """Read a name in which a `*` at the beginning or the end stands for any characters."""
+    Only the stars at the ends are patterns: what else would be one stands in brackets.
+    """
     folded = text.casefold()
-    part = folded.strip("*")
-    return NamePattern(part, folded.startswith("*"), folded.endswith("*"))
+    part = glob.escape(folded.strip("*"))
+    return f"{'*' * folded.startswith('*')}{part}{'*' * folded.endswith('*')}"
 
 
 Price = Callable[[Used], float | None]
@@ -224,16 +212,7 @@ class SearchPage(Struct, frozen=True):
 # ---------------------------------------------------------------------- memory
 #
 # A search that looks at every digest in memory: of a log in memory, of Redis, and of any other log.
-#
-# Looking into a text takes microseconds, so ten thousand of them take up to a tenth of a second. Therefore a
-# digest has a mark for the beginnings of its words (a Bloom filter): it tells most texts without a word.
 
-
-_BEGINNINGS = (2, 4)
-"""Letters of a word that are marked."""
-
-_BITS = 8192
-"""Of a mark, a kilobyte: the five hundred words of a long digest leave nine of ten unset."""
 
 _ROOM = 16
 """Digests of deleted runs that may be kept, at least."""
@@ -247,35 +226,16 @@ class KeptDigest(Struct, frozen=True):
     summary: RunSummary
     digest: RunDigest
     text: str
-    mark: int
     names: dict[NameKind, list[str]]
     """In the form in which they are compared."""
 
 
 def keep(number: int, summary: RunSummary, digest: RunDigest) -> KeptDigest:
     """Return a digest as it is kept."""
-    text = digest.text
-    words = {word[:letters] for word in text.split() for letters in _BEGINNINGS}
     names: dict[NameKind, list[str]] = {}
     for kind, name in digest.folded_names():
         names.setdefault(kind, []).append(name)
-    return KeptDigest(number, summary, digest, text, _mark(words), names)
-
-
-def _mark(beginnings: Iterable[str]) -> int:
-    marked = bytearray(_BITS // 8)
-    for each in beginnings:
-        place = hash(each) % _BITS
-        marked[place >> 3] |= 1 << (place & 7)
-    return int.from_bytes(marked, "little")
-
-
-def _beginnings(terms: Iterable[str]) -> Iterator[str]:
-    """Yield the beginnings that a text with these terms has. Only the last word of a term may go on."""
-    for term in terms:
-        *whole, last = term.split()
-        yield from (word[:letters] for word in whole for letters in _BEGINNINGS)
-        yield from (last[:letters] for letters in _BEGINNINGS if len(last) >= letters)
+    return KeptDigest(number, summary, digest, digest.text, names)
 
 
 def scan(
@@ -303,23 +263,22 @@ def scan(
 def _test(query: RunQuery) -> Callable[[KeptDigest], bool]:
     """Return a test of digests. Raise `UsageError` for a bad text."""
     terms = search_terms(query.text)
-    mark = _mark(_beginnings(terms))
-    patterns = {kind: name_pattern(text) for kind, text in query.names.items() if text}
+    patterns = {
+        kind: re.compile(fnmatch.translate(name_glob(text))).match
+        for kind, text in query.names.items()
+        if text
+    }
 
     def fits(each: KeptDigest) -> bool:
-        if each.mark & mark != mark:
-            return False
-        for kind, pattern in patterns.items():
-            if not any(map(pattern.fits, each.names.get(kind, ()))):
-                return False
-        digest, text = each.digest, each.text
-        if not (query.tokens.hold(digest.tokens) and query.duration.hold(digest.duration)):
-            return False
-        if query.without and digest.names.get(query.without):
-            return False
-        if not all(term in text for term in terms):
-            return False
-        return query.cost == ANY or query.fits_cost(digest.used)
+        digest = each.digest
+        return (
+            all(any(map(is_it, each.names.get(kind, ()))) for kind, is_it in patterns.items())
+            and query.tokens.hold(digest.tokens)
+            and query.duration.hold(digest.duration)
+            and not (query.without and digest.names.get(query.without))
+            and all(term in each.text for term in terms)
+            and (query.cost == ANY or query.fits_cost(digest.used))
+        )
 
     return fits
 

@@ -13,7 +13,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 from msgspec import Raw, Struct, structs
@@ -33,6 +33,9 @@ from adk_prism.log.sqlite.log_reader import SqliteLogReader
 from adk_prism.log.sqlite.store import SqliteLog
 from adk_prism.runs.off_loop import feed_run, is_large
 from adk_prism.runs.session_log import Deletions
+
+if TYPE_CHECKING:
+    from adk_prism.features.search.redis import RedisSearch
 
 # ---------------------------------------------------------------------------
 # The digest of a run, folded from its facts: what a search finds it by.
@@ -220,30 +223,16 @@ def _total(usage: Raw) -> int:
 # in Redis and in memory every digest is looked at.
 
 
-class RunSearch(Protocol):
-    """Finds runs."""
-
-    async def search(
-        self, query: digests.RunQuery, *, limit: int, before: int | None = None
-    ) -> digests.SearchPage:
-        """Return the newest runs with a digest that fit; `before` is where an earlier page ended.
-
-        Raise `UsageError` for a text in which there is nothing to search for, `LogError`.
-        """
-
-
-class SearchIndex(RunSearch, Protocol):
-    """Keeps digests, and finds runs by them. A run that is removed is not found any more."""
-
-    async def index(self, run: RunId, digest: digests.RunDigest) -> None:
-        """Store the digest of an ended run, in place of an older one. Nothing happens for any other run."""
-
-    async def unindexed(self, limit: int) -> Sequence[RunId]:
-        """Return ended runs without a digest, or with one of an older fold, the newest first."""
+SearchIndex: TypeAlias = "digests.MemorySearch | RedisSearch | SqliteSearch"
 
 
 def index_of(log: RunLog) -> SearchIndex:
-    """Return the index of a log, which need not be open yet."""
+    """Return the index of a log, which need not be open yet.
+
+    Its `index` stores the digest of an ended run in place of an older one, and does nothing for any other
+    run. `unindexed` returns ended runs without a digest of this version, newest first. `search` returns the
+    newest runs that fit, before the place where an earlier page ended; it raises `UsageError`, `LogError`.
+    """
     if isinstance(log, SqliteLog):
         return SqliteSearch(log.store)
     if type(log).__name__ == "RedisLog":
@@ -255,7 +244,7 @@ def index_of(log: RunLog) -> SearchIndex:
     return digests.MemorySearch(log)
 
 
-def search_of(log: LogReader) -> RunSearch:
+def search_of(log: LogReader) -> SearchIndex | SqliteSearchReader:
     """Return what searches a log that another process may be writing."""
     if isinstance(log, SqliteLogReader):
         return SqliteSearchReader(log)

@@ -195,10 +195,9 @@ def _conditions(query: digests.RunQuery, before: int | None) -> Iterator[_Condit
         yield "fits_cost(digests.digest)", ()
     for kind, text in query.names.items():
         if text:
-            test, value = _named(digests.name_pattern(text))
             yield (
-                f"number IN (SELECT n.run FROM digest_names n WHERE n.kind = ? AND n.name {test} ?)",
-                (kind, value),
+                "number IN (SELECT n.run FROM digest_names n WHERE n.kind = ? AND n.name GLOB ?)",
+                (kind, digests.name_glob(text)),
             )
     if query.without:
         yield "number NOT IN (SELECT n.run FROM digest_names n WHERE n.kind = ?)", (query.without,)
@@ -213,11 +212,3 @@ def _within(column: str, bounds: digests.Bounds) -> Iterator[_Condition]:
         yield f"{column} >= ?", (bounds.least,)
     if bounds.most is not None:
         yield f"{column} <= ?", (bounds.most,)
-
-
-def _named(pattern: digests.NamePattern) -> tuple[str, str]:
-    if not (pattern.begins or pattern.ends):
-        return "=", pattern.part
-    # Only the stars at the ends are patterns of GLOB: what else would be one stands in brackets.
-    plain = "".join(f"[{c}]" if c in "*?[" else c for c in pattern.part)
-    return "GLOB", f"{'*' * pattern.begins}{plain}{'*' * pattern.ends}"
