@@ -22,10 +22,9 @@ from adk_prism.facts.pending import Pending
 from adk_prism.facts.run_reader import Reader
 from adk_prism.features.console.commands import COMMANDS, KEY_NAMES, sign_in
 from adk_prism.features.grounding import text as grounding
-from adk_prism.features.page import text as timeline
+from adk_prism.features.page import text as panels
 from adk_prism.features.page.film import Film, fold
 from adk_prism.features.page.text import call_rows, state_rows
-from adk_prism.features.proof import text as proof
 from adk_prism.log.entry import DERIVED, Entry, Origin, RunEnded, RunStarted, labels, to_raw
 
 # ---------------------------------------------------------------------- transcript
@@ -418,9 +417,9 @@ Rows = Callable[[Any, int], list[Row]]
 _VIEWS: Mapping[str, tuple[str, Rows]] = {
     "grounding": ("grounding", grounding.rows),
     "history": ("grounding", grounding.history_rows),
-    "timeline": ("timeline", timeline.rows),
+    "timeline": ("timeline", panels.rows),
     "state": ("state", state_rows),
-    "proof": ("proof", proof.rows),
+    "proof": ("proof", panels.proof_rows),
 }
 """Panel data and renderer, by panel name."""
 _OVERVIEW: Mapping[str, tuple[int, str]] = {

@@ -24,12 +24,13 @@ from textual.worker import Worker
 from adk_prism.cli.terminal import Row, clean, one_line
 from adk_prism.errors import PrismError
 from adk_prism.features.captures import client
-from adk_prism.features.console import literature_search_report, session
+from adk_prism.features.console import session
 from adk_prism.features.console.commands import COMMANDS, Command
 from adk_prism.features.console.intents import Export, Keep, Quit, Send, Show, Stop
 from adk_prism.features.console.widgets import WIDE, PanelView, TranscriptView, text_of
+from adk_prism.features.grounding import search_report
 from adk_prism.features.grounding.text import PLAN_KEYS
-from adk_prism.features.page import text as timeline
+from adk_prism.features.page import text as panels
 
 FRAME = 1 / 15
 """Seconds between two draws of growing text."""
@@ -180,7 +181,7 @@ class Console(App[int]):
 
     def _draw_panels(self) -> None:
         view = self._session.history.panel("timeline")
-        self._strip.update(text_of([timeline.strip(view, self.size.width - 2)]))
+        self._strip.update(text_of([panels.strip(view, self.size.width - 2)]))
         self._panel.draw()
 
     def _draw_lines(self) -> None:
@@ -333,7 +334,7 @@ class Console(App[int]):
                     self._panel.choose(intent.panel)
                 case Export():
                     view = self._session.history.panel("grounding")
-                    self._say(f"Written to {literature_search_report.write(view, intent.file)}.")
+                    self._say(f"Written to {search_report.write(view, intent.file)}.")
                 case Stop() if self._sent:
                     self._unsend()
                 case Stop():
