@@ -188,7 +188,9 @@ class PanelView(VerticalScroll):
             room = self.app.size.width * (SHARE if wide else 1)
             width = max(int(room) - EDGE, 20)
             compact = not wide and not self.chosen
-            self._rows.update(text_of(histories.rows_of(self._history, name, width, compact=compact)))
+            self._rows.update(
+                text_of(histories.rows_of(self._history, name, width, compact=compact))
+            )
 
 
 # ---------------------------------------------------------------------- choice of an app

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from google.adk.evaluation.app_details import AppDetails
     from google.adk.evaluation.base_eval_service import InferenceResult
     from google.adk.evaluation.eval_case import EvalCase, Invocation
-    from google.adk.evaluation.eval_metrics import EvalMetricResult
     from google.adk.evaluation.eval_result import EvalCaseResult
     from google.adk.evaluation.eval_set import EvalSet
     from google.adk.events.event import Event
@@ -403,28 +402,18 @@ def _score(result: EvalCaseResult, reasons: Mapping[tuple[str, str], str], error
         id=result.eval_id,
         verdict=_VERDICTS[result.final_eval_status.name],
         metrics=[
-            metric_score(each, reasons.get((each.metric_name, result.eval_id), ""))
+            MetricScore(
+                name=each.metric_name,
+                score=each.score,
+                threshold=each.threshold,
+                verdict=_VERDICTS[each.eval_status.name],
+                reason=reasons.get((each.metric_name, result.eval_id), ""),
+            )
             for each in result.overall_eval_metric_results
         ],
         user=result.user_id or DEFAULT_USER,
         session=result.session_id,
         error=error,
-    )
-
-
-def stored_score(result: EvalCaseResult) -> CaseScore:
-    """Return a case of a stored result."""
-    return _score(result, {}, "")
-
-
-def metric_score(result: EvalMetricResult, reason: str = "") -> MetricScore:
-    """Return a metric of a result."""
-    return MetricScore(
-        name=result.metric_name,
-        score=result.score,
-        threshold=result.threshold,
-        verdict=_VERDICTS[result.eval_status.name],
-        reason=reason,
     )
 
 
@@ -492,7 +481,7 @@ def stored_results(folder: Path, app: str) -> list[StoredResult]:
                 id=name,
                 eval_set_id=result.eval_set_id,
                 time=result.creation_timestamp,
-                cases=[stored_score(case) for case in result.eval_case_results],
+                cases=[_score(case, {}, "") for case in result.eval_case_results],
             )
         )
     return found

@@ -22,6 +22,7 @@ from adk_prism.adk.app_folder import is_bundled
 from adk_prism.adk.apps import Apps
 from adk_prism.commands import Answer, Command, Submit, ToolAnswer
 from adk_prism.facts.pending import Pending
+from adk_prism.facts.state import read_object
 from adk_prism.features.evaluation.eval_cases import without_questions
 from adk_prism.features.evaluation.evaluation import (
     Case,
@@ -242,17 +243,9 @@ def _error(run: RunId, last: Entry) -> str:
 _ENDED = {"failed": "failed", "cancelled": "was cancelled", "incomplete": "is incomplete"}
 
 
-class _Part(Struct):
-    text: str | None = None
-
-
-class _Said(Struct):
-    parts: list[_Part] | None = None
-
-
 def _text(message: Raw) -> str:
-    said = msgspec.json.decode(message, type=_Said)
-    return " ".join(part.text for part in said.parts or [] if part.text)
+    parts = read_object(message).get("parts") or []
+    return " ".join(part["text"] for part in parts if part.get("text"))
 
 
 # ---------------------------------------------------------------------------
@@ -403,7 +396,7 @@ def shown_cases(found: Sequence[EvaluatedCase]) -> Json:
     """Return evaluated cases as they are answered."""
     cases = [
         {
-            **shown_score(each.score),
+            **msgspec.to_builtins(each.score),
             "text": each.case.text,
             "runs": each.runs,
             "expectedRun": each.case.expected_run or None,
@@ -411,9 +404,3 @@ def shown_cases(found: Sequence[EvaluatedCase]) -> Json:
         for each in found
     ]
     return {"passed": sum(each.score.verdict == "passed" for each in found), "cases": cases}
-
-
-def shown_score(score: CaseScore) -> Json:
-    """Return the scores of a case as they are answered."""
-    shown: Json = msgspec.to_builtins(score)
-    return shown

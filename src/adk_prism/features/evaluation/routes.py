@@ -28,7 +28,7 @@ from adk_prism.features.evaluation.evaluation import (
     cases_of,
     stored_results,
 )
-from adk_prism.features.evaluation.evaluations import Evaluator, shown_score
+from adk_prism.features.evaluation.evaluations import Evaluator
 from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import RunId
 from adk_prism.server.identity.caller import Guest
@@ -138,7 +138,7 @@ class EvalRoutes:
                 "runs": [each.run for each in runs],
                 "expectedRun": (case.expected_run or None) if case is not None else None,
             }
-            shown.append(shown_score(score) | about)
+            shown.append(msgspec.to_builtins(score) | about)
         return _summary(found) | {"cases": shown}
 
     async def add_case(self, app_name: AppName, set_id: SetId, asked: AddRun) -> Json:

@@ -61,8 +61,8 @@ class NodeSpan(Struct, kw_only=True):
         last = [marks[-1][0] for marks in (self.tokens, self.outputs) if marks]
         return max(self.until or self.since, *last) if last else self.until or self.since
 
-    def about(self) -> dict[str, Any]:
-        """Return what is known from its start."""
+    def place(self) -> dict[str, Any]:
+        """Return what it is and where it stands."""
         return {
             "node": self.node,
             "name": self.name,
@@ -74,9 +74,11 @@ class NodeSpan(Struct, kw_only=True):
             "depth": self.depth,
             "step": self.step,
             "iteration": self.iteration,
-            "derived": self.derived,
-            "start": self.started,
         }
+
+    def about(self) -> dict[str, Any]:
+        """Return what is known from its start."""
+        return self.place() | {"derived": self.derived, "start": self.started}
 
     def marks(self) -> list[Mark]:
         """Return its model calls, its outputs and its end."""
@@ -328,6 +330,15 @@ class TimelineFilm:
         return gaps
 
 
+def sum_counts(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    """Return the sums of counts, by name."""
+    total: dict[str, int] = {}
+    for each in counts:
+        for name, count in each.items():
+            total[name] = total.get(name, 0) + count
+    return total
+
+
 def _gap(since: int, until: int) -> dict[str, float]:
     return {"from": since / _SECOND, "until": until / _SECOND}
 
@@ -346,22 +357,8 @@ def _cost_at(spans: Iterable[NodeSpan], cursor: int) -> dict[str, float | None]:
 
 def _node_at(span: NodeSpan, cursor: int, now: int) -> dict[str, Any]:
     over = span.until is not None and span.until <= cursor
-    tokens: dict[str, int] = {}
-    for at, counts in span.tokens:
-        if at <= cursor:
-            for name, count in counts.items():
-                tokens[name] = tokens.get(name, 0) + count
-    shown: dict[str, Any] = {
-        "node": span.node,
-        "name": span.name,
-        "kind": span.kind,
-        "path": span.path,
-        "lane": span.branch,
-        "call": span.call,
-        "parent": span.parent,
-        "depth": span.depth,
-        "step": span.step,
-        "iteration": span.iteration,
+    tokens = sum_counts(counts for at, counts in span.tokens if at <= cursor)
+    shown: dict[str, Any] = span.place() | {
         "status": span.status if over else "running",
         "since": span.since,
         "until": span.until if over else None,
