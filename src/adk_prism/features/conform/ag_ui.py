@@ -10,18 +10,13 @@ import msgspec
 
 from adk_prism.features.conform import stream_checks
 from adk_prism.features.conform.probe import (
-    BOOLEAN,
-    LIST,
-    OBJECT,
-    STRING,
-    WHOLE,
     Answer,
     Driver,
     Probe,
     Sheet,
-    TypeRule,
     missing_keys,
     shortened,
+    typed_keys,
     wrong_types,
 )
 from adk_prism.features.conform.stream_checks import (
@@ -44,30 +39,24 @@ from adk_prism.features.fields.report import Keys, read_ag_ui_releases
 # The events of AG-UI: types, keys and values, as the npm package `@ag-ui/core` reads them.
 
 
-_STRINGS = """messageId threadId runId toolCallId toolCallName parentMessageId stepName name activityType
+_TYPES = typed_keys(
+    a_string="""messageId threadId runId toolCallId toolCallName parentMessageId stepName name activityType
     message code subtype entityId encryptedValue source subagentRunId parentRunId parentSubagentRunId
-    parentToolCallId description role""".split()
-_TYPES: dict[str, TypeRule] = {
-    **dict.fromkeys(_STRINGS, STRING),
-    "timestamp": WHOLE,
-    "replace": BOOLEAN,
-    "metadata": OBJECT,
-    "messages": LIST,
-    "patch": LIST,
-    "outcome": OBJECT,
-    "usage": LIST,
-}
-_OWN: dict[str, dict[str, TypeRule]] = {
+    parentToolCallId description role""",
+    a_whole_number="timestamp",
+    true_or_false="replace",
+    an_object="metadata outcome",
+    a_list="messages patch usage",
+)
+_OWN: dict[str, dict[str, str]] = {
     **{
-        f"{kind}_{end}": {"delta": STRING}
+        f"{kind}_{end}": {"delta": "a string"}
         for kind in ("TEXT_MESSAGE", "REASONING_MESSAGE", "THINKING_TEXT_MESSAGE", "TOOL_CALL")
         for end in ("CONTENT", "CHUNK", "ARGS")
     },
-    "STATE_DELTA": {"delta": LIST},
-    "ACTIVITY_SNAPSHOT": {"content": OBJECT},
-    "TOOL_CALL_RESULT": {
-        "content": ("a string or a list", lambda value: isinstance(value, str | list))
-    },
+    "STATE_DELTA": {"delta": "a list"},
+    "ACTIVITY_SNAPSHOT": {"content": "an object"},
+    "TOOL_CALL_RESULT": {"content": "a string or a list"},
 }
 _ROLES: dict[str, tuple[str, ...]] = {
     "TEXT_MESSAGE_START": ("developer", "system", "assistant", "user"),

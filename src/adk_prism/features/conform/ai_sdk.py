@@ -11,18 +11,15 @@ from msgspec import Struct
 
 from adk_prism.features.conform import stream_checks
 from adk_prism.features.conform.probe import (
-    BOOLEAN,
-    LIST,
-    STRING,
     Answer,
     Driver,
     Leave,
     Probe,
     Sheet,
-    TypeRule,
     missing_keys,
     named,
     shortened,
+    typed_keys,
     wrong_types,
 )
 from adk_prism.features.conform.stream_checks import (
@@ -44,19 +41,13 @@ from adk_prism.features.fields.report import Release, accepted, read_releases
 # The chunks of the AI SDK's UI message stream: types, keys and values, as npm's `ai` reads them.
 
 
-def _is_metadata(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(each, dict) for each in value.values())
-
-
-_STRINGS = """id delta messageId toolCallId toolName inputTextDelta errorText approvalId sourceId url
-    mediaType title filename reason kind""".split()
-_BOOLEANS = "dynamic providerExecuted preliminary transient approved isAutomatic".split()
-_TYPES: dict[str, TypeRule] = {
-    **dict.fromkeys(_STRINGS, STRING),
-    **dict.fromkeys(_BOOLEANS, BOOLEAN),
-    "providerMetadata": ("an object of objects", _is_metadata),
-    "parts": LIST,
-}
+_TYPES = typed_keys(
+    a_string="""id delta messageId toolCallId toolName inputTextDelta errorText approvalId sourceId url
+    mediaType title filename reason kind""",
+    true_or_false="dynamic providerExecuted preliminary transient approved isAutomatic",
+    an_object_of_objects="providerMetadata",
+    a_list="parts",
+)
 
 
 class ChunkSchema:
@@ -200,7 +191,7 @@ class Message(FrameReader):
             self._fault("start", "a second start")
         self._expect(
             "after-end",
-            not self.ended or _may_follow(self.ended, kind),
+            not self.ended or (self.ended == "abort" and kind in ("finish-step", "finish")),
             f"{kind} after {self.ended}",
         )
 
@@ -315,10 +306,6 @@ class Message(FrameReader):
         self.approvals[approval] = id
         if call is not None:
             call.state = "asked"
-
-
-def _may_follow(end: str, kind: str) -> bool:
-    return end == "abort" and kind in ("finish-step", "finish")
 
 
 _RULES: dict[str, Callable[[Message, Chunk], None]] = {

@@ -165,21 +165,24 @@ class Sheet:
 # The types of values in a frame, by key: what the JSON schema of a protocol says beyond its keys.
 
 Json = dict[str, Any]
-TypeRule = tuple[str, Callable[[Any], bool]]
-"""A type's name, and whether a value has it."""
+_FITS: dict[str, Callable[[Any], bool]] = {
+    "a string": lambda value: isinstance(value, str),
+    "true or false": lambda value: isinstance(value, bool),
+    "an object": lambda value: isinstance(value, dict),
+    "a list": lambda value: isinstance(value, list),
+    "a string or a list": lambda value: isinstance(value, str | list),
+    "a whole number": lambda value: type(value) is int,
+    "a number": lambda value: type(value) in (int, float),
+    "an object of objects": lambda value: (
+        isinstance(value, dict) and all(isinstance(each, dict) for each in value.values())
+    ),
+}
+"""Types of values by name, and whether a value has one."""
 
-STRING: TypeRule = ("a string", lambda value: isinstance(value, str))
-BOOLEAN: TypeRule = ("true or false", lambda value: isinstance(value, bool))
-OBJECT: TypeRule = ("an object", lambda value: isinstance(value, dict))
-LIST: TypeRule = ("a list", lambda value: isinstance(value, list))
-WHOLE: TypeRule = (
-    "a whole number",
-    lambda value: isinstance(value, int) and not isinstance(value, bool),
-)
-NUMBER: TypeRule = (
-    "a number",
-    lambda value: isinstance(value, int | float) and not isinstance(value, bool),
-)
+
+def typed_keys(**keys: str) -> dict[str, str]:
+    """Return the type of each key; given are the keys of each type, whose name has `_` for spaces."""
+    return {key: name.replace("_", " ") for name, each in keys.items() for key in each.split()}
 
 
 def named(value: Any) -> str:
@@ -189,10 +192,10 @@ def named(value: Any) -> str:
     return "null" if value is None else repr(value)
 
 
-def wrong_types(frame: Json, rules: Mapping[str, TypeRule]) -> Iterator[str]:
+def wrong_types(frame: Json, types: Mapping[str, str]) -> Iterator[str]:
     """Yield each value of a frame that is not of its type; null is of none."""
-    for key, (name, fits) in rules.items():
-        if key in frame and not fits(frame[key]):
+    for key, name in types.items():
+        if key in frame and not _FITS[name](frame[key]):
             yield f"{key} must be {name}, got {named(frame[key])}"
 
 

@@ -8,21 +8,16 @@ from urllib.parse import urlencode
 from adk_prism.facts.state import DEPTH
 from adk_prism.features.conform import stream_checks
 from adk_prism.features.conform.probe import (
-    LIST,
-    NUMBER,
-    OBJECT,
-    STRING,
-    WHOLE,
     Answer,
     Driver,
     Probe,
     Sheet,
-    TypeRule,
     missing_keys,
     shortened,
+    typed_keys,
     wrong_types,
 )
-from adk_prism.features.conform.stream_checks import FrameReader, Item, check_stream, read_json
+from adk_prism.features.conform.stream_checks import FrameReader, check_stream, read_json
 from adk_prism.protocols.sse import SseEvent
 
 # ---------------------------------------------------------------------- studio events
@@ -46,18 +41,13 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "done": ("total_steps",),
 }
 _NAMES = {*_TEXTS, "error", "trace", *(_KEYS.keys() - {"node_start", "node_end", "state", "done"})}
-_TYPES: dict[str, TypeRule] = {
-    "node": STRING,
-    "step": WHOLE,
-    "duration_ms": NUMBER,
-    "total_steps": WHOLE,
-    "state_keys": LIST,
-    "state_snapshot": OBJECT,
-    "name": STRING,
-    "message": STRING,
-    "content": STRING,
-    "node_id": STRING,
-}
+_TYPES = typed_keys(
+    a_string="node name message content node_id",
+    a_whole_number="step total_steps",
+    a_number="duration_ms",
+    a_list="state_keys",
+    an_object="state_snapshot",
+)
 
 Data = dict[str, Any]
 
@@ -183,7 +173,7 @@ async def run(probe: Probe) -> None:
     await talk.get()
     body = {"input": probe.options.prompts[0]}
     await stream_checks.leave_early(probe, lambda: body)
-    await stream_checks.send_mistakes(probe, _no_error, body)
+    await stream_checks.send_mistakes(probe, lambda _: False, body)
 
 
 class _Talk:
@@ -264,10 +254,6 @@ class _Talk:
         answer = await self._get(prompt)
         stream = self._judge(answer) if answer.status == 200 else None
         self._sheet.expect("get", stream is not None and bool(answer.frames), answer.text)
-
-
-def _no_error(_: list[Item]) -> bool:
-    return False
 
 
 DRIVER = Driver(name="studio", own_path="/api/studio/{app}/stream", run=run)

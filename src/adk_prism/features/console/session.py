@@ -299,24 +299,21 @@ class Session:
 
         If the server has lost the session, a new one is created. Raise `Refused`, `Unreachable`.
         """
-        try:
-            async with aclosing(
-                self._follow(RunFollower(self.client, self.address, body))
-            ) as updates:
-                async for item in updates:
-                    yield item
-        except Refused as refused:
-            if refused.code != httpx.codes.NOT_FOUND or "Session" not in refused.detail:
-                raise
+        for is_last in (False, True):
+            started = self._follow(RunFollower(self.client, self.address, body))
+            try:
+                async with aclosing(started) as updates:
+                    async for item in updates:
+                        yield item
+                return
+            except Refused as refused:
+                is_lost = refused.code == httpx.codes.NOT_FOUND and "Session" in refused.detail
+                if is_last or not is_lost:
+                    raise
             await self.client.open_session(self.address)
             self.history.transcript.note(
                 "error", "The server no longer has this session. A new one was started."
             )
-            async with aclosing(
-                self._follow(RunFollower(self.client, self.address, body))
-            ) as updates:
-                async for item in updates:
-                    yield item
 
     def attach(self, run: str, patience: Backoff | None = None) -> AsyncGenerator[RunUpdate, None]:
         """Follow a run that is already active."""

@@ -11,7 +11,7 @@ import struct
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -343,28 +343,7 @@ def _of_model_call(span: Span, about: Attributes) -> Attributes:
 _INTERNAL, _ERROR = 1, 2
 
 
-class OtlpSpan(Protocol):
-    """What a span must have."""
-
-    @property
-    def trace(self) -> bytes: ...
-    @property
-    def id(self) -> bytes: ...
-    @property
-    def parent(self) -> bytes: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
-    @property
-    def attributes(self) -> Mapping[str, Any]: ...
-    @property
-    def error(self) -> str | None: ...
-
-
-def trace_request(spans: Iterable[OtlpSpan], service: str, version: str) -> bytes:
+def trace_request(spans: Iterable[ExportedSpan], service: str, version: str) -> bytes:
     """Return an `ExportTraceServiceRequest`."""
     scope = _text(1, "adk-prism") + _text(2, version)
     scoped = _field(1, scope) + b"".join(_field(2, _span(span)) for span in spans)
@@ -372,7 +351,7 @@ def trace_request(spans: Iterable[OtlpSpan], service: str, version: str) -> byte
     return _field(1, _field(1, resource) + _field(2, scoped))
 
 
-def _span(span: OtlpSpan) -> bytes:
+def _span(span: ExportedSpan) -> bytes:
     return b"".join(
         (
             _field(1, span.trace),
