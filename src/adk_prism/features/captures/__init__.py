@@ -14,7 +14,7 @@ def _serve(context: Context) -> Served:
     from adk_prism.features.captures import uploads as recordings
     from adk_prism.features.captures.download import DownloadRoutes
     from adk_prism.features.captures.uploads import Uploads
-    from adk_prism.features.conversations.labels import ConversationTitles
+    from adk_prism.features.conversations.listing import ConversationTitles
     from adk_prism.features.model_calls import model_calls
 
     log, chats, recording = context.log, context.chats, context.recording

@@ -24,7 +24,7 @@ from adk_prism.adk.recording_file import UNNAMED, read_run
 from adk_prism.adk.redaction import foreign_json
 from adk_prism.errors import NotFound, PrismError, SourceError, Unprocessable
 from adk_prism.facts.run_reader import CaptureEnding
-from adk_prism.features.conversations.labels import change_label, short_title
+from adk_prism.features.conversations.listing import change_label, short_title
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.entry import (
     UPLOADED,

@@ -38,8 +38,5 @@ def _serve(context: Context) -> Served:
 
 
 EXTENSION = Extension(
-    name="recorder",
-    summary="record runs of other processes",
-    requires=("captures",),
-    serve=_serve,
+    name="recorder", summary="record runs of other processes", requires=("captures",), serve=_serve
 )
