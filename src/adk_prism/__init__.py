@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from adk_prism import grounding as grounding
     from adk_prism import models as models
     from adk_prism import proof as proof
-    from adk_prism.adk.cached_prefix import cached_prefix as cached_prefix
     from adk_prism.adk.client_tools import client_state as client_state
     from adk_prism.adk.client_tools import client_tool as client_tool
     from adk_prism.adk.client_tools import client_tools as client_tools
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from adk_prism.errors import Diagnostic as Diagnostic
     from adk_prism.errors import PrismError as PrismError
     from adk_prism.errors import Report as Report
+    from adk_prism.features.long_sessions.cached_prefix import cached_prefix as cached_prefix
     from adk_prism.features.recorder.plugin import Recorder as Recorder
     from adk_prism.log.contract import RunLog as RunLog
     from adk_prism.log.from_url import open_log as open_log
@@ -52,7 +52,7 @@ _HOMES = {
     "ScriptedModel": "adk_prism.models",
     "Settings": "adk_prism.server.settings",
     "WritingModel": "adk_prism.models",
-    "cached_prefix": "adk_prism.adk.cached_prefix",
+    "cached_prefix": "adk_prism.features.long_sessions.cached_prefix",
     "client_state": "adk_prism.adk.client_tools",
     "client_tool": "adk_prism.adk.client_tools",
     "client_tools": "adk_prism.adk.client_tools",

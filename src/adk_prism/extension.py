@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fastapi import APIRouter
 
     from adk_prism.adk.served_app import AppElsewhere
+    from adk_prism.adk.session_store import SessionStore
     from adk_prism.errors import Report
     from adk_prism.facts.run_reader import MakeAnnotator
     from adk_prism.log.contract import RunSummary
@@ -110,6 +111,8 @@ class Extension:
     """Returns what adds annotations to the facts of runs, for protocols and views."""
     apps: Callable[[Settings, Report], Sequence[AppElsewhere]] | None = None
     """Returns apps that are served beside those of the folder."""
+    session_store: Callable[[SessionStore], SessionStore] | None = None
+    """Returns what takes the place of the store of ADK's sessions. Called once for each session service."""
 
 
 class Extensions(NamedTuple):
@@ -124,6 +127,12 @@ class Extensions(NamedTuple):
         """Return the annotators of all of them."""
         found = (each.annotators() for each in self.used.values() if each.annotators is not None)
         return tuple(make for makers in found for make in makers)
+
+    def change_store(self, store: SessionStore) -> SessionStore:
+        """Return the store of sessions as all of them change it."""
+        for each in self.used.values():
+            store = each.session_store(store) if each.session_store is not None else store
+        return store
 
     def commands(self) -> dict[str, Command]:
         """Return the commands of all of them, by name."""

@@ -22,7 +22,7 @@ from adk_prism.adk.apps import Apps
 from adk_prism.adk.client_tools import declared_tools
 from adk_prism.adk.graph import read_graph
 from adk_prism.adk.services import Services, ServiceUris, open_services
-from adk_prism.adk.session_cache import storage_of
+from adk_prism.adk.session_store import storage_of
 from adk_prism.errors import AppFailed, NotFound, UsageError
 from adk_prism.log.entry import Agent
 

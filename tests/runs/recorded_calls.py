@@ -18,8 +18,8 @@ from tests.adk.runs import ORIGIN, Reports, say
 from adk_prism.adk.model_calls import Detail
 from adk_prism.adk.request import RunRequest
 from adk_prism.adk.runner import RunnerSource
-from adk_prism.adk.session_cache import SessionCache
 from adk_prism.adk.sessions import Sessions
+from adk_prism.features.long_sessions.session_cache import SessionCache
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import AgentEvent, Entry, RunId

@@ -35,7 +35,7 @@ from adk_prism.adk.graph import Graph
 from adk_prism.adk.served_app import AppElsewhere, Feature, LocalApp, ServedApp
 from adk_prism.adk.served_folders import ServedFolders
 from adk_prism.adk.services import Services
-from adk_prism.adk.session_cache import SessionCache, cached_sessions
+from adk_prism.adk.session_store import ChangeStore, SessionStore, store_over
 from adk_prism.adk.sessions import Sessions
 from adk_prism.adk.tools import NO_TIMEOUTS, ToolTimeouts, declared_threads
 from adk_prism.errors import (
@@ -158,11 +158,12 @@ class Apps:
         tool_threads: int = 0,
         tool_timeouts: ToolTimeouts = NO_TIMEOUTS,
         remotes: Iterable[AppElsewhere] = (),
+        change_store: ChangeStore | None = None,
     ) -> Apps:
         """Serve Runners that the host program built, and closes. Raise `UsageError` for a bad name.
 
         A Runner with another app name is served under its key, and keeps its sessions under it. Those that
-        share a session service share what is kept of its sessions.
+        share a session service share what is kept of its sessions. `change_store` is given each store.
         """
         for name in runners:
             if problem_of_name(name):
@@ -171,9 +172,9 @@ class Apps:
                     "not starting with a digit or two underscores."
                 )
         services = {id(each.session_service): each.session_service for each in runners.values()}
-        hot = {key: cached_sessions(service) for key, service in services.items()}
+        stores = {key: store_over(service, change_store) for key, service in services.items()}
         given = {
-            name: _served(runner, name, hot[id(runner.session_service)])
+            name: _served(runner, name, stores[id(runner.session_service)])
             for name, runner in runners.items()
         }
         return cls(
@@ -398,7 +399,7 @@ class Apps:
         else:
             services = [runner.session_service for runner in self._given.values()]
         for service in {id(service): service for service in services}.values():
-            if isinstance(service, SessionCache):
+            if isinstance(service, SessionStore):
                 await service.check()
 
     def keeps_sessions(self, name: str) -> bool:

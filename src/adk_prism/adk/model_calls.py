@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 from google.adk.events.event import Event
@@ -26,7 +26,6 @@ from pydantic import BaseModel
 
 from adk_prism.adk.plain_json import encode_strictly
 from adk_prism.adk.redaction import model_json, redacted_json, safe_code
-from adk_prism.adk.session_prefix import find_mark
 from adk_prism.errors import SourceError
 from adk_prism.log.contract import text_digest
 from adk_prism.log.entry import NOTHING, Entry, ModelCalled, is_absent
@@ -50,6 +49,8 @@ LONGEST_VALUE = 64 * 1024
 
 _BASE64 = "data"
 """The key of binary data, of which four characters are three bytes."""
+
+_Described = TypeVar("_Described")
 
 _encode = msgspec.json.Encoder().encode
 
@@ -209,6 +210,19 @@ _HTTP = {"api_version", "timeout", "retry_options", "extra_body"}
 _SAID = {"content", "usage_metadata"}
 
 
+class Placeholder(types.Content):
+    """A content in a request in the place of others, which the model gets instead of it."""
+
+    @property
+    def sent(self) -> LlmRequest | None:
+        """The request that the model got."""
+        raise NotImplementedError
+
+    def described(self, describe: Callable[[types.Content], _Described]) -> list[_Described]:
+        """Return what a function returns for each content that the model got in its place."""
+        raise NotImplementedError
+
+
 class RequestTexts:
     """The texts of a request, and which of them were cut."""
 
@@ -232,7 +246,8 @@ class RequestTexts:
 
 def _contents(request: LlmRequest) -> tuple[LlmRequest, Sequence[ContentText]]:
     """Return the request that was sent, with its contents; those of a cached prefix are read once."""
-    mark = find_mark(request.contents)
+    marks = (each for each in request.contents if isinstance(each, Placeholder))
+    mark = next(marks, None)
     sent = mark.sent if mark is not None else None
     if mark is None or sent is None:
         return request, list(map(content_text, request.contents))

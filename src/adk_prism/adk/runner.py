@@ -33,7 +33,6 @@ from msgspec import Struct, structs
 from adk_prism.adk.agents import list_agents, root_kind
 from adk_prism.adk.answers_to_models import APPENDED
 from adk_prism.adk.app_environment import limit_of_model_calls, run_telemetry
-from adk_prism.adk.cached_prefix import after_prefix
 from adk_prism.adk.client_tools import declared_tools
 from adk_prism.adk.errors import first_cause
 from adk_prism.adk.internals.runner import paused_task_invocation
@@ -49,7 +48,7 @@ from adk_prism.adk.request import REPEATS, Answers, Emit, RunRequest, ToolAnswer
 from adk_prism.adk.resuming import InDoubt
 from adk_prism.adk.run_observer import SCOPE, RunObserver, Scope
 from adk_prism.adk.session_runs import restored_invocations
-from adk_prism.adk.session_store import live_events
+from adk_prism.adk.session_store import SessionStore, live_events
 from adk_prism.adk.sessions import load_session, new_state_event
 from adk_prism.adk.tools import NO_TIMEOUTS, ToolTimeouts, limit_tools, thread_pool
 from adk_prism.errors import Conflict, FailedAsRecorded, Report, Unprocessable, ignore
@@ -341,7 +340,8 @@ class RunnerSource:
         request = self._request
         if request.message is None or request.invocation or request.responses():
             return None
-        return after_prefix(self._runner)
+        store = self._runner.session_service
+        return store.config_of_new_turn(self._runner) if isinstance(store, SessionStore) else None
 
     async def _load(self) -> Session:
         """Load the session with as many events as planning needs."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import msgspec
 from google.adk.events.event import Event
+from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import (
     BaseSessionService,
     GetSessionConfig,
@@ -226,6 +227,11 @@ class SessionStore(BaseSessionService):
     def __init__(self, inner: BaseSessionService) -> None:
         self.inner = inner
 
+    def config_of_new_turn(self, runner: Runner) -> GetSessionConfig | None:
+        """Return which events a run loads that begins with a message; None for all of them."""
+        del runner
+        return None
+
     async def check(self) -> None:
         """Check that the store responds, with a query that finds nothing.
 
@@ -315,6 +321,39 @@ class SessionStore(BaseSessionService):
         close = getattr(self.inner, "close", None)
         if close is not None:
             await close()
+
+
+ChangeStore = Callable[[SessionStore], SessionStore]
+"""Returns the store that takes the place of another one."""
+
+_KNOWN = {
+    f"google.adk.sessions.{module}"
+    for module in (
+        "in_memory_session_service.InMemorySessionService",
+        "sqlite_session_service.SqliteSessionService",
+        "database_session_service.DatabaseSessionService",
+    )
+}
+"""Services whose order of events and revisions are known; any other is used as it is. By name: to
+import them all takes half a second, and one is used."""
+
+
+def store_over(
+    service: BaseSessionService, change: ChangeStore | None = None
+) -> BaseSessionService:
+    """Return the store of a service whose storage is known, with a `change`; any other service as it is."""
+    kind = type(service)
+    if f"{kind.__module__}.{kind.__qualname__}" not in _KNOWN:
+        return service
+    store = SessionStore(service)
+    return change(store) if change is not None else store
+
+
+def storage_of(service: BaseSessionService) -> BaseSessionService:
+    """Return the service behind a store."""
+    while isinstance(service, SessionStore):
+        service = service.inner
+    return service
 
 
 def _list_in_thread(

@@ -27,8 +27,7 @@ from msgspec import Raw
 from adk_prism.adk.plain_json import storable
 from adk_prism.adk.redaction import state_json
 from adk_prism.adk.secrets import REDACTED
-from adk_prism.adk.session_cache import storage_of
-from adk_prism.adk.session_store import live_events, remove_state_keys, user_turns
+from adk_prism.adk.session_store import live_events, remove_state_keys, storage_of, user_turns
 from adk_prism.errors import Conflict, NotFound
 from adk_prism.facts.state import read_stored
 from adk_prism.log.entry import Origin

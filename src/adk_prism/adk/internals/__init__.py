@@ -11,7 +11,7 @@
   process of an app that asks for the recorder: plugins do not see how a run ends that is cancelled.
 - `tool_threads`: the registry of the thread pools in which ADK runs synchronous tools: a thread that goes on
   after its run was stopped has to be known.
-- `request_rewriting`: the class of a model object, for apps that ask for `cached_prefix()`.
+- `runner.swap_class`: the class of a model object, for apps that ask for `cached_prefix()`.
 - `a2a_server`: `google.adk.a2a._compat`, which is ADK's own bridge between two versions of the A2A SDK.
 
 Each module says what adk-prism does without its internal, and has a `CAPABILITY` whose probe finds out

@@ -17,7 +17,6 @@ CAPABILITIES: tuple[Capability, ...] = (
     runner.LIVE_TOOLS,
     runner.CAPABILITY,
     tool_threads.CAPABILITY,
-    runner.REWRITING,
 )
 
 PLACES: dict[str, str] = {

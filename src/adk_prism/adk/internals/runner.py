@@ -24,7 +24,7 @@ from contextlib import aclosing
 from contextvars import ContextVar
 from functools import cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from google.adk import runners
 from google.adk.agents.base_agent import BaseAgent
@@ -37,8 +37,6 @@ from google.adk.agents.sequential_agent import SequentialAgent
 from google.adk.events.event import Event
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.google_llm import Gemini
-from google.adk.models.llm_request import LlmRequest
-from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.plugin_manager import PluginManager
 from google.adk.runners import Runner
 from google.adk.sessions.session import Session
@@ -314,25 +312,8 @@ LIVE_TOOLS = Capability(
     probe=_probe_tools,
 )
 
-# ---------------------------------------------------------------------------
-# A model that expands placeholders in its requests, for apps that ask for `cached_prefix()`.
-#
-# The app's model object gets a subclass of its own class. `isinstance` still holds, and so does
-# whatever the app keeps in the object. Only apps that declare the plugin are affected.
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
-    _AnyLlm = BaseLlm
-else:
-    _AnyLlm = object  # A pydantic class would give the model fields that it has already.
-
-Rewrite = Callable[[LlmRequest], LlmRequest]
-
-
-def rewrite_requests(model: BaseLlm, rewrite: Rewrite) -> bool:
-    """Have a model pass each request through `rewrite`; return whether that is possible."""
-    return isinstance(model, _Rewriting) or swap_class(model, _subclass(type(model), rewrite))
+# --------------------------------------------------------------------------- models
 
 
 def swap_class(model: BaseLlm, kind: type[BaseLlm]) -> bool:
@@ -342,51 +323,3 @@ def swap_class(model: BaseLlm, kind: type[BaseLlm]) -> bool:
     except TypeError:  # a class with slots of its own
         return False
     return True
-
-
-class _Rewriting(_AnyLlm):
-    """Stands before a model's class, so that it gets rewritten requests."""
-
-    __slots__ = ()
-
-    def generate_content_async(
-        self, llm_request: LlmRequest, stream: bool = False
-    ) -> AsyncGenerator[LlmResponse, None]:
-        return super().generate_content_async(self._rewrite(llm_request), stream=stream)
-
-    if TYPE_CHECKING:
-
-        @staticmethod
-        def _rewrite(request: LlmRequest) -> LlmRequest: ...
-
-
-@cache
-def _subclass(kind: type[BaseLlm], rewrite: Rewrite) -> type[BaseLlm]:
-    names = {
-        "__module__": kind.__module__,
-        "__qualname__": kind.__qualname__,
-        "__doc__": kind.__doc__,
-        "_rewrite": staticmethod(rewrite),
-    }
-    return type(kind.__name__, (_Rewriting, kind), names)
-
-
-def _probe_rewriting() -> None:
-    class Model(BaseLlm):
-        async def generate_content_async(
-            self, llm_request: LlmRequest, stream: bool = False
-        ) -> AsyncGenerator[LlmResponse, None]:
-            del llm_request, stream
-            yield LlmResponse()
-
-    model = Model(model="probe")
-    require(rewrite_requests(model, lambda request: request), "The class of a model is fixed.")
-    require(model.model == "probe", "The model lost its fields.")
-
-
-REWRITING = Capability(
-    name="model requests",
-    summary="expand cached prompt prefixes inside the model, for apps with cached_prefix()",
-    without="prefixes are expanded before ADK's telemetry reads the request, which takes longer",
-    probe=_probe_rewriting,
-)
