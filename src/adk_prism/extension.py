@@ -22,6 +22,7 @@ from adk_prism.errors import UsageError
 if TYPE_CHECKING:
     from fastapi import APIRouter
 
+    from adk_prism.adk.recording_file import FileForm
     from adk_prism.adk.served_app import AppElsewhere
     from adk_prism.adk.session_store import SessionStore
     from adk_prism.errors import Report
@@ -111,6 +112,8 @@ class Extension:
     """Returns what adds annotations to the facts of runs, for protocols and views."""
     apps: Callable[[Settings, Report], Sequence[AppElsewhere]] | None = None
     """Returns apps that are served beside those of the folder."""
+    file_form: Callable[[bytes], FileForm | None] | None = None
+    """Returns what reads a file of events that begins like this; None if it is of no form that it knows."""
     session_store: Callable[[SessionStore], SessionStore] | None = None
     """Returns what takes the place of the store of ADK's sessions. Called once for each session service."""
 
@@ -127,6 +130,10 @@ class Extensions(NamedTuple):
         """Return the annotators of all of them."""
         found = (each.annotators() for each in self.used.values() if each.annotators is not None)
         return tuple(make for makers in found for make in makers)
+
+    def file_forms(self) -> list[Callable[[bytes], FileForm | None]]:
+        """Return what finds the readers of files of events."""
+        return [each.file_form for each in self.used.values() if each.file_form is not None]
 
     def change_store(self, store: SessionStore) -> SessionStore:
         """Return the store of sessions as all of them change it."""

@@ -17,14 +17,15 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from os import PathLike
+from typing import BinaryIO, Protocol, runtime_checkable
 
 import msgspec
 from msgspec import Raw, Struct
 
-from adk_prism.adk.json_files import Bytes, Item, ItemReader, chunks_of
 from adk_prism.adk.key_case import LATEST, error_event, is_bare_error, is_event, is_plain, respell
-from adk_prism.errors import SourceError
+from adk_prism.errors import SourceError, UsageError
+from adk_prism.extension import installed
 from adk_prism.facts.adk_event import AdkEvent, read_event
 from adk_prism.facts.state import repair
 from adk_prism.log.entry import (
@@ -46,7 +47,124 @@ from adk_prism.log.entry import (
     pack,
     unpack,
 )
+from adk_prism.protocols.sse import LineSplitter
 from adk_prism.version import VERSION
+
+Bytes = Iterable[bytes] | bytes | str | PathLike[str] | BinaryIO
+"""Where a file comes from: pieces of it, all of it, its path, or an open file."""
+
+BOM = b"\xef\xbb\xbf"
+_CHUNK = 64 * 1024
+_HEAD = 64 * 1024
+"""Bytes that are read to find the form; a longer first line is not an event line."""
+
+_EXPECTED = (
+    "expected a recording, JSON lines or a JSON array of ADK events, a session, "
+    "or the body of /run_sse"
+)
+
+
+@runtime_checkable
+class _Pipe(Protocol):
+    """An open file that returns what is available, so that a live stream is read as it arrives."""
+
+    def read1(self, size: int, /) -> bytes: ...
+
+
+@runtime_checkable
+class _File(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+class Item(Struct, frozen=True, gc=False):
+    """One JSON value of a file."""
+
+    where: str
+    """For messages: `line 3`, `event 3`."""
+    data: bytes
+    is_session: bool = False
+    """The fields of a session; its events follow."""
+    is_error: bool = False
+    """The stream calls it an error: `event: error`."""
+    is_last_piece: bool = False
+    """The file ended here, without a mark that the value is complete: it may be cut."""
+
+
+class FileForm(Protocol):
+    """Reads the values of a file of one form, which comes in pieces."""
+
+    is_stream: bool
+    """The file is the body of a response, and not a list of events that may be an excerpt."""
+
+    def feed(self, chunk: bytes) -> Iterator[Item]:
+        """Yield the values that a piece completes. Raise `SourceError` for one over the bound."""
+
+    def finish(self) -> Iterator[Item]:
+        """Yield what is left. Raise `SourceError` for a file that is cut off in a document."""
+
+
+class _Lines:
+    is_stream = False
+
+    def __init__(self) -> None:
+        self._splitter = LineSplitter()
+
+    def feed(self, chunk: bytes) -> Iterator[Item]:
+        for line in self._splitter.feed(chunk):
+            yield Item(f"line {line.number}", line.data)
+
+    def finish(self) -> Iterator[Item]:
+        for line in self._splitter.finish():
+            yield Item(f"line {line.number}", line.data, is_last_piece=True)
+
+
+def _find_form(head: bytes) -> FileForm:
+    """Return the reader of a file: of JSON lines, or of another form that an extension reads."""
+    start = head.removeprefix(BOM).lstrip()
+    if not start:
+        raise SourceError(f"The file is empty; {_EXPECTED}.")
+    line, line_end, _ = start.partition(b"\n")
+    if not line_end or not _is_event_line(line):
+        for find in installed().file_forms():
+            if (form := find(start)) is not None:
+                return form
+    if not start.startswith(b"{"):
+        raise SourceError(f"The file starts with {start[:24]!r}; {_EXPECTED}.")
+    return _Lines()
+
+
+def _is_event_line(line: bytes) -> bool:
+    """Return whether a line is a whole event, not a session or the first line of a pretty-printed value."""
+    if not line.startswith(b"{") or b'"events"' in line:
+        return False
+    try:
+        msgspec.json.decode(line, type=Raw)
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    return True
+
+
+def chunks_of(source: Bytes) -> Iterator[bytes]:
+    """Yield the pieces of a file. Raise `UsageError` if it cannot be opened."""
+    if isinstance(source, bytes):
+        yield source
+    elif isinstance(source, str | PathLike):
+        try:
+            with open(source, "rb") as file:
+                yield from iter(lambda: file.read(_CHUNK), b"")
+        except OSError as error:
+            raise UsageError(
+                f"The file {str(source)!r} cannot be read: {error.strerror}. Pass a recording."
+            ) from None
+    elif isinstance(source, _Pipe):
+        yield from iter(lambda: source.read1(_CHUNK), b"")
+    elif isinstance(source, _File):
+        yield from iter(lambda: source.read(_CHUNK), b"")
+    else:
+        yield from source
+
+
+# ------------------------------------------------------------------------------ runs
 
 
 class Ending(Protocol):
@@ -115,7 +233,9 @@ class RunReader:
         """
         self._end = end
         self._origin = origin
-        self._items = ItemReader()
+        self._head = bytearray()
+        """The beginning of the file, until its form is known."""
+        self._form: FileForm | None = None
         self._reader: _Recording | _Capture | None = None
         self._last: Entry | None = None
         self._is_ours = False
@@ -125,13 +245,29 @@ class RunReader:
 
     def feed(self, chunk: bytes) -> Iterator[Entry]:
         """Yield the entries that a piece completes. Raise `SourceError`, naming what cannot be read."""
-        for item in self._items.feed(chunk):
-            yield from self._read(item)
+        # Large pieces are split, so that values before one over the limit are returned first.
+        for start in range(0, len(chunk), _CHUNK):
+            piece = chunk[start : start + _CHUNK]
+            if self._form is None:
+                self._head += piece
+                if len(self._head) < _HEAD and b"\n" not in self._head.lstrip():
+                    continue
+                yield from self._begin()
+            else:
+                yield from self._read(self._form.feed(piece))
+
+    def _begin(self) -> Iterator[Entry]:
+        head = bytes(self._head)
+        self._form = _find_form(head)
+        self._head.clear()
+        yield from self._read(self._form.feed(head))
 
     def finish(self) -> Iterator[Entry]:
         """Yield what is left, and the end. Raise `SourceError`; then there is no end."""
-        for item in self._items.finish():
-            yield from self._read(item)
+        if self._form is None:
+            yield from self._begin()
+        assert self._form is not None
+        yield from self._read(self._form.finish())
         last = self._last
         if last is None:
             raise SourceError("The file contains no events.")
@@ -146,11 +282,15 @@ class RunReader:
         """Return whether the connection that a capture holds was lost before the run ended."""
         if self._is_cut:
             return ended.outcome in _GOES_ON
-        reader = self._reader
+        reader, is_stream = self._reader, self._form is not None and self._form.is_stream
         is_reply_due = isinstance(reader, _Capture) and reader.is_reply_due
-        return ended.outcome == "finished" and self._items.is_stream and is_reply_due
+        return ended.outcome == "finished" and is_stream and is_reply_due
 
-    def _read(self, item: Item) -> Iterator[Entry]:
+    def _read(self, items: Iterable[Item]) -> Iterator[Entry]:
+        for item in items:
+            yield from self._read_item(item)
+
+    def _read_item(self, item: Item) -> Iterator[Entry]:
         if self._reader is None:
             # The first value decides whether this is a recording or a capture.
             is_ours = not item.is_error and _keys(item).keys() >= _RECORDING_KEYS
