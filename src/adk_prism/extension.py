@@ -22,12 +22,13 @@ from adk_prism.errors import UsageError
 if TYPE_CHECKING:
     from fastapi import APIRouter
 
+    from adk_prism.adk.model_calls import CallRecorder, Detail
     from adk_prism.adk.recording_file import FileForm
     from adk_prism.adk.served_app import AppElsewhere
     from adk_prism.adk.session_store import SessionStore
     from adk_prism.errors import Report
     from adk_prism.facts.run_reader import MakeAnnotator
-    from adk_prism.log.contract import RunSummary
+    from adk_prism.log.contract import RunLog, RunSummary
     from adk_prism.log.entry import Entry, RunId
     from adk_prism.server.context import Context
     from adk_prism.server.settings import Settings
@@ -114,6 +115,8 @@ class Extension:
     """Returns apps that are served beside those of the folder."""
     file_form: Callable[[bytes], FileForm | None] | None = None
     """Returns what reads a file of events that begins like this; None if it is of no form that it knows."""
+    call_recorder: Callable[[RunLog, Detail, Report], CallRecorder] | None = None
+    """Returns what watches and stores the model calls of runs."""
     session_store: Callable[[SessionStore], SessionStore] | None = None
     """Returns what takes the place of the store of ADK's sessions. Called once for each session service."""
 
@@ -134,6 +137,11 @@ class Extensions(NamedTuple):
     def file_forms(self) -> list[Callable[[bytes], FileForm | None]]:
         """Return what finds the readers of files of events."""
         return [each.file_form for each in self.used.values() if each.file_form is not None]
+
+    def call_recorder(self, log: RunLog, detail: Detail, report: Report) -> CallRecorder | None:
+        """Return what watches and stores the model calls of runs; None if nothing does."""
+        makers = (each.call_recorder for each in self.used.values())
+        return next((make(log, detail, report) for make in makers if make is not None), None)
 
     def change_store(self, store: SessionStore) -> SessionStore:
         """Return the store of sessions as all of them change it."""

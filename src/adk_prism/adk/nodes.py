@@ -149,9 +149,8 @@ def code_of(error: BaseException) -> str:
 
 def model_asked(scope: Scope, context: CallbackContext, request: LlmRequest) -> None:
     """Handle a request to a model, which is sent if no callback answers it."""
-    if scope.observer.calls.detail != "off":
-        node = _named(scope, context.agent_name)
-        scope.observer.calls.begin(_lane(scope, context), node, request)
+    node = _named(scope, context.agent_name)
+    scope.observer.calls.begin(_lane(scope, context), node, request)
 
 
 def model_answered(scope: Scope, context: CallbackContext, response: LlmResponse) -> None:

@@ -27,7 +27,7 @@ from google.adk.events.event import Event
 from msgspec import Raw, Struct
 
 from adk_prism.adk.answers_to_models import AppendedEvents
-from adk_prism.adk.model_calls import DETAIL, CallWatcher, Detail, SeenCall
+from adk_prism.adk.model_calls import CALLS, CallWatcher, SeenCall, WatchCalls
 from adk_prism.adk.node_tree import Node, ObservedRun
 from adk_prism.adk.redaction import Serialiser, safe_code, state_json
 from adk_prism.adk.request import EmitRecord, ToolAnswers
@@ -84,19 +84,21 @@ class RunObserver:
         stop: Callable[[], None],
         attempt: int = 0,
         doubts: Mapping[str, InDoubt] | None = None,
-        detail: Detail | None = None,
+        watch_calls: WatchCalls | None = None,
         tools: ToolAnswers | None = None,
     ) -> None:
         """`stop` ends a run that cannot be recorded. `attempt` makes node ids differ from those of an
-        earlier one; `doubts` are the calls that it left without an answer. `detail` is how model calls
-        are observed; None: as the recording says. `tools` answers calls from a recording."""
+        earlier one; `doubts` are the calls that it left without an answer. `watch_calls` is
+        how model calls are observed; None: as the recording says. `tools` answers calls from a recording."""
         self._emit = emit
         self._name = started.run
         self._fold = StateFold(started.state)
         self._serialiser = serialiser
         self._report = report
         self._stop = stop
-        self.calls = CallWatcher(detail or DETAIL.get(), self._put)
+        recorder = CALLS.get()
+        watch = watch_calls or (recorder.watch if recorder is not None else None)
+        self.calls = watch(self._put) if watch is not None else CallWatcher()
         self._queue: deque[tuple[float, Node | Record | SeenCall]] = deque()
         """What has not been written yet, and when it happened."""
         self._writing = asyncio.Lock()

@@ -34,7 +34,7 @@ from adk_prism.adk.agents import list_agents
 from adk_prism.adk.client_tools import is_client_tool
 from adk_prism.adk.internals.log_lines import CANCEL_CALLS, watch_cancellations
 from adk_prism.adk.internals.runner import agent_context
-from adk_prism.adk.model_calls import DETAIL, SeenCall
+from adk_prism.adk.model_calls import CALLS, LiveCallWatcher, SeenCall
 from adk_prism.adk.plain_json import storable
 from adk_prism.adk.plugin import tool_failure
 from adk_prism.adk.redaction import state_json
@@ -55,7 +55,6 @@ from adk_prism.log.entry import (
 )
 from adk_prism.version import VERSION
 from adk_prism.voice.conversation import MICROPHONE_TYPE, LiveConversation, PcmChunk
-from adk_prism.voice.model_calls import LiveCalls, has_model_callbacks
 from adk_prism.voice.run_context import (
     CANCELLED,
     CURRENT_RUN,
@@ -248,7 +247,7 @@ class LiveSource(LiveConversation):
         self._agents = list_agents(runner.agent) if agents is None else list(agents)
         tools = live_plugin(runner, report).nonblocking_tools
         self._run = LiveRunContext(call.invocation, call.options, tools, self._records.put)
-        self._calls: LiveCalls | None = None
+        self._calls = LiveCallWatcher()
         self._is_active = False
         """The model was notified that the person is speaking."""
 
@@ -262,11 +261,9 @@ class LiveSource(LiveConversation):
     async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
         """Run until the client or the model ends it. Raise `NotFound` for an unknown session."""
         yield await self._started()
-        if emit is not None and DETAIL.get() != "off":
-            self._calls = self._run.request_queue.calls = LiveCalls(
-                self._model_name,
-                lambda: has_model_callbacks(self._runner, self._run.agent),
-                self._report,
+        if emit is not None and (recorder := CALLS.get()) is not None:
+            self._calls = self._run.request_queue.calls = recorder.watch_live(
+                self._runner, lambda: self._run.agent, self._model_name, self._report
             )
         self._driver = asyncio.create_task(self._drive(), name=f"live {self._call.run}")
         try:
@@ -310,14 +307,11 @@ class LiveSource(LiveConversation):
         finally:
             self._run.close()
             await self._write_audio()
-            await self._write_calls(is_over=True)
+            self._calls.close()
+            await self._write_calls()
             await self._records.put(None)
 
-    async def _write_calls(self, *, is_over: bool = False) -> None:
-        if self._calls is None:
-            return
-        if is_over:
-            self._calls.close()
+    async def _write_calls(self) -> None:
         for call in self._calls.take():
             await self._records.put(call)
 
@@ -328,9 +322,8 @@ class LiveSource(LiveConversation):
     async def _record(self, event: Event) -> bool:
         if not await super()._record(event):
             return False
-        if self._calls is not None:
-            self._calls.read(event)
-            await self._write_calls()
+        self._calls.read(event)
+        await self._write_calls()
         for call in event.get_function_calls() if not event.partial else ():
             self._run.questions.logged(call.id or "").set()
         return True
@@ -338,8 +331,7 @@ class LiveSource(LiveConversation):
     def _play(
         self, author: str, chunks: list[PcmChunk], event: Callable[[], Event]
     ) -> Sequence[AgentEvent]:
-        if self._calls is not None:
-            self._calls.play(author)
+        self._calls.play(author)
         return super()._play(author, chunks, event)
 
     # ------------------------------------------------------------------ from the client

@@ -19,12 +19,14 @@ from msgspec import structs
 from msgspec.structs import replace
 from starlette.exceptions import HTTPException
 
-from adk_prism.adk.model_calls import from_file
+from adk_prism.adk.model_calls import CallRecorder
 from adk_prism.adk.recording_file import UNNAMED, read_run
 from adk_prism.adk.redaction import foreign_json
 from adk_prism.errors import NotFound, PrismError, SourceError, Unprocessable
 from adk_prism.facts.run_reader import CaptureEnding
 from adk_prism.features.conversations.labels import change_label, short_title
+from adk_prism.features.model_calls.watching import from_file
+from adk_prism.features.model_calls.writer import append_foreign
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.entry import (
     UPLOADED,
@@ -39,7 +41,6 @@ from adk_prism.log.entry import (
 )
 from adk_prism.log.hooks import bound_json
 from adk_prism.log.leases import Leases, LocalLeases
-from adk_prism.runs.model_call_writer import ModelCallWriter, append_foreign
 from adk_prism.runs.recorder import FORKED_FROM, REQUEST_DIGEST
 from adk_prism.runs.runs import new_run
 from adk_prism.server.identity.caller import Caller, Principal, caller_of
@@ -59,7 +60,7 @@ class Uploads:
     """Takes uploaded runs."""
 
     def __init__(
-        self, log: RunLog, leases: Leases | None = None, calls: ModelCallWriter | None = None
+        self, log: RunLog, leases: Leases | None = None, calls: CallRecorder | None = None
     ) -> None:
         """`calls` stores the model calls of recordings that have them; without: none."""
         self._log = log

@@ -21,6 +21,7 @@ from fastapi import APIRouter, Header, Request, Response
 from msgspec import structs
 from msgspec.structs import replace
 
+from adk_prism.adk.model_calls import CallRecorder
 from adk_prism.adk.recording_file import read_part
 from adk_prism.errors import (
     Conflict,
@@ -34,6 +35,7 @@ from adk_prism.errors import (
     UsageError,
 )
 from adk_prism.features.captures.uploads import as_upload, check_type, cleaned, safe_names
+from adk_prism.features.model_calls.writer import append_foreign
 from adk_prism.log.contract import RunLog, RunSummary, ShortLivedValues
 from adk_prism.log.entry import (
     FOREIGN,
@@ -48,7 +50,6 @@ from adk_prism.log.entry import (
     recorded_session,
     relabelled,
 )
-from adk_prism.runs.model_call_writer import ModelCallWriter, append_foreign
 from adk_prism.runs.recorder import OWNER_LOST
 from adk_prism.runs.session_locks import SessionLocks
 from adk_prism.runs.truncated_run import node_ends
@@ -92,7 +93,7 @@ class RecordedRuns:
         report: Report,
         *,
         most_bytes: int,
-        calls: ModelCallWriter | None = None,
+        calls: CallRecorder | None = None,
         marks: ShortLivedValues | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
