@@ -27,13 +27,12 @@ from google.adk.memory.base_memory_service import BaseMemoryService
 from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import BaseSessionService
 
+from adk_prism.adk.agents import Graph
 from adk_prism.adk.app_environment import Environments, ExtraPlugins, VariablesSeen
 from adk_prism.adk.app_folder import BUNDLED_ALIASES, Found, bundled_folders, problem_of_name
-from adk_prism.adk.app_imports import Imports
+from adk_prism.adk.app_imports import Imports, ServedFolders
 from adk_prism.adk.errors import load_failure
-from adk_prism.adk.graph import Graph
 from adk_prism.adk.served_app import AppElsewhere, Feature, LocalApp, ServedApp
-from adk_prism.adk.served_folders import ServedFolders
 from adk_prism.adk.services import Services
 from adk_prism.adk.session_store import ChangeStore, SessionStore, store_over
 from adk_prism.adk.sessions import Sessions

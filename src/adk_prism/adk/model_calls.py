@@ -23,7 +23,7 @@ from adk_prism.errors import Report
 from adk_prism.log.entry import ModelCalled, Origin, RunId
 
 if TYPE_CHECKING:
-    from adk_prism.adk.node_tree import Node
+    from adk_prism.adk.run_observer import Node
 
 _Described = TypeVar("_Described")
 

@@ -20,17 +20,18 @@ from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 from msgspec import Raw, Struct
 
-from adk_prism.adk.answers_to_models import REASON
 from adk_prism.adk.model_calls import SeenCall
 from adk_prism.adk.plain_json import replace_unstorable, storable
 from adk_prism.adk.session_store import find_call, live_events, user_responses
+from adk_prism.adk.tools import REASON
 from adk_prism.errors import CallNotRecorded, Conflict, Unprocessable
-from adk_prism.facts.adk_event import CONFIRMATION, CREDENTIAL, INPUT
+from adk_prism.facts.adk_event import CONFIRMATION, CREDENTIAL, INPUT, request_name
 from adk_prism.log.entry import (
     NOTHING,
     AgentEvent,
     BroughtTool,
     Continues,
+    Decision,
     Entry,
     Label,
     Origin,
@@ -367,3 +368,43 @@ def read_content(json: bytes | Raw) -> types.Content:
         raise Unprocessable(
             "The message has a number where the name of an enumeration value is expected."
         ) from None
+
+
+def answers_of(continues: Continues) -> tuple[list[CallAnswer], list[ApprovalAnswer]]:
+    """Return the answers of a continuation, as ADK takes them."""
+    results = [
+        CallAnswer(
+            call=continues.adk_ids.get(call, call),
+            name=continues.open_calls.get(call, ""),
+            response=response,
+        )
+        for call, response in continues.answers.items()
+    ]
+    decisions = [_approval_answer(decision) for decision in continues.decisions.values()]
+    return results, decisions
+
+
+def responses_of(
+    responses: Mapping[str, Response],
+) -> tuple[list[CallAnswer], list[ApprovalAnswer]]:
+    """Return the answers of a user's message, as ADK takes them; a credential is not kept."""
+    results = [
+        CallAnswer(call=request, name=request_name(given.kind), response=given.response)
+        for request, given in responses.items()
+        if not is_absent(given.response)
+    ]
+    decisions = [
+        _approval_answer(given.decision)
+        for given in responses.values()
+        if given.decision is not None
+    ]
+    return results, decisions
+
+
+def _approval_answer(decision: Decision) -> ApprovalAnswer:
+    return ApprovalAnswer(
+        approval=decision.approval,
+        approved=decision.approved,
+        reason=decision.reason,
+        payload=decision.payload,
+    )

@@ -31,7 +31,6 @@ from google.genai import types
 from msgspec import Struct, structs
 
 from adk_prism.adk.agents import list_agents, root_kind
-from adk_prism.adk.answers_to_models import APPENDED
 from adk_prism.adk.app_environment import limit_of_model_calls, run_telemetry
 from adk_prism.adk.client_tools import declared_tools
 from adk_prism.adk.errors import first_cause
@@ -45,12 +44,11 @@ from adk_prism.adk.redaction import (
     values_json,
 )
 from adk_prism.adk.request import REPEATS, Answers, Emit, RunRequest, ToolAnswers, checked_message
-from adk_prism.adk.resuming import InDoubt
 from adk_prism.adk.run_observer import SCOPE, RunObserver, Scope
 from adk_prism.adk.session_runs import restored_invocations
-from adk_prism.adk.session_store import SessionStore, live_events
+from adk_prism.adk.session_store import APPENDED, SessionStore, live_events
 from adk_prism.adk.sessions import load_session, new_state_event
-from adk_prism.adk.tools import NO_TIMEOUTS, ToolTimeouts, limit_tools, thread_pool
+from adk_prism.adk.tools import NO_TIMEOUTS, InDoubt, ToolTimeouts, limit_tools, thread_pool
 from adk_prism.errors import Conflict, FailedAsRecorded, Report, Unprocessable, ignore
 from adk_prism.log.entry import (
     CUSTOM_METADATA,

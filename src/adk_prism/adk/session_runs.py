@@ -22,7 +22,6 @@ import msgspec
 import pydantic_core
 from google.adk.events.event import Event
 from google.adk.sessions.session import Session
-from google.genai import types
 from msgspec import Raw, Struct, structs
 from pydantic.alias_generators import to_camel
 
@@ -64,6 +63,7 @@ from adk_prism.log.entry import (
 T = TypeVar("T")
 
 PREFIX = "session-"
+
 USER = "user"
 
 StoredEvents = Sequence[Event]
@@ -305,10 +305,12 @@ HANDLES: Mapping[str, None] = dict.fromkeys((
 """Fields by which a later run would look up something at the provider, or be sent to another agent."""
 
 _DELTA = _spellings("state_delta")
-_ASKED = _spellings("requested_tool_confirmations")
-_CALL = _spellings("function_call")
-_RESPONSE = _spellings("function_response")
 
+_ASKED = _spellings("requested_tool_confirmations")
+
+_CALL = _spellings("function_call")
+
+_RESPONSE = _spellings("function_response")
 
 # --------------------------------------------------------------------------- in the log
 
@@ -400,55 +402,6 @@ def _values(holder: Any, names: Iterable[str]) -> list[Any]:
 
 def _has(part: Any, names: Iterable[str]) -> bool:
     return any(value is not None for value in _values(part, names))
-
-
-# --------------------------------------------------------------------------- in a session
-
-
-def restored(events: Sequence[Event]) -> list[Event]:
-    """Return events as a session may begin with them: every call has its response, all are marked."""
-    kept = _answered_calls(events)
-    return [mark_restored(_without_open(event, index, kept)) for index, event in enumerate(events)]
-
-
-def _answered_calls(events: Sequence[Event]) -> frozenset[tuple[int, str]]:
-    """Return the calls, and the one response of each, that follow each other: event and call id."""
-    made: dict[str, int] = {}
-    kept: set[tuple[int, str]] = set()
-    done: set[str] = set()
-    for index, event in enumerate(events):
-        for response in event.get_function_responses():
-            call = response.id or ""
-            if call in made and call not in done:
-                done.add(call)
-                kept |= {(made[call], call), (index, call)}
-        for made_call in event.get_function_calls():
-            if made_call.id:
-                made.setdefault(made_call.id, index)
-    return frozenset(kept)
-
-
-def _without_open(event: Event, index: int, kept: frozenset[tuple[int, str]]) -> Event:
-    parts = event.content.parts if event.content is not None else None
-    if not parts:
-        return event
-    parts_kept: list[types.Part] = []
-    seen: set[str] = set()
-    for part in parts:
-        about = part.function_call or part.function_response
-        if about is None:
-            parts_kept.append(part)
-        elif (index, about.id or "") in kept and about.id not in seen:
-            seen.add(about.id or "")
-            parts_kept.append(part)
-    if len(parts_kept) == len(parts):
-        return event
-    content = (
-        event.content.model_copy(update={"parts": parts_kept})
-        if parts_kept and event.content
-        else None
-    )
-    return event.model_copy(update={"content": content})
 
 
 def as_client_event(event: Event) -> Event:

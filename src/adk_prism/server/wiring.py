@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from adk_prism.adk.apps import Apps
-from adk_prism.adk.resuming import InDoubt
+from adk_prism.adk.tools import InDoubt
 from adk_prism.errors import Diagnostic, LogError, Report, cause_of
 from adk_prism.extension import Observers, chosen
 from adk_prism.log.contract import LogObserver, RunLog

@@ -27,9 +27,9 @@ from google.genai import types
 from msgspec import Raw, Struct, structs
 from pydantic import ValidationError
 
-from adk_prism.adk.answers_to_models import REASON
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.sessions import Sessions
+from adk_prism.adk.tools import REASON
 from adk_prism.errors import PrismError, TooLarge, Unprocessable
 from adk_prism.facts.adk_event import CONFIRMATION
 from adk_prism.log.contract import RunLog

@@ -25,7 +25,6 @@ from adk_prism.adk.internals import (
     capabilities,
     log_lines,
     runner,
-    tool_threads,
 )
 from adk_prism.adk.internals import (
     log_lines as session_storage,
@@ -51,7 +50,7 @@ MISSING = {
     "restored events": (session_storage, "RESTORED"),
     "session storage": (SqliteSessionService, "_get_db_connection"),
     "paused tasks": (runner, "_find"),
-    "tool threads": (tool_threads, "_POOLS"),
+    "tool threads": (runner, "_POOLS"),
 }
 
 
@@ -210,4 +209,4 @@ def test_the_folder_of_an_agent(tmp_path: Path) -> None:
 async def test_adk_runs_tools_in_our_pool() -> None:
     """Where threads are wanted, ADK finds the pool that tracks them."""
     assert thread_pool(2) is not None
-    assert isinstance(tool_threads.adk_pool(2), ToolThreadPool)
+    assert isinstance(runner.adk_pool(2), ToolThreadPool)

@@ -16,10 +16,13 @@ a replaced event (`Runner._get_output_event`, `_consume_event_queue`) are repeat
 from __future__ import annotations
 
 import ast
+import asyncio
 import inspect
 import re
 import textwrap
+import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from contextvars import ContextVar
 from functools import cache, wraps
@@ -35,6 +38,7 @@ from google.adk.agents.parallel_agent import ParallelAgent
 from google.adk.agents.readonly_context import ReadonlyContext
 from google.adk.agents.sequential_agent import SequentialAgent
 from google.adk.events.event import Event
+from google.adk.flows.llm_flows import functions
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.google_llm import Gemini
 from google.adk.plugins.plugin_manager import PluginManager
@@ -54,7 +58,7 @@ def paused_task_invocation(session: Session) -> str:
     return scope[1] if scope else ""
 
 
-def _probe() -> None:
+def _probe_tasks() -> None:
     require(_find is not None, "google.adk.runners has no _find_active_task_scope.")
     assert _find is not None
     require(list(inspect.signature(_find).parameters) == ["session"], "It takes other arguments.")
@@ -62,18 +66,19 @@ def _probe() -> None:
     require(found is None, "It finds a task in an empty session.")
 
 
-CAPABILITY = Capability(
+PAUSED_TASKS = Capability(
     name="paused tasks",
     summary="continue the invocation of a workflow whose task agent asked the user something",
     without="the user's reply starts the workflow again from its first node",
-    probe=_probe,
+    probe=_probe_tasks,
 )
-
 
 # --------------------------------------------------------------------------- calls of a Runner
 
 _METHODS = ("run_async", "run_live")
+
 _Run = Callable[..., AsyncGenerator[Event, None]]
+
 _OBSERVED: list[_Run] = []
 """The wrappers that are in place."""
 
@@ -206,7 +211,6 @@ WORKERS = Capability(
     probe=_probe_worker,
 )
 
-
 # --------------------------------------------------------------------------- live runs
 
 _LIVE_GEMINI = re.compile(r"(?:^|-)(?:live|native-audio)(?:-|$)")
@@ -312,7 +316,6 @@ LIVE_TOOLS = Capability(
     probe=_probe_tools,
 )
 
-
 # --------------------------------------------------------------------------- models
 
 
@@ -323,3 +326,55 @@ def swap_class(model: BaseLlm, kind: type[BaseLlm]) -> bool:
     except TypeError:  # a class with slots of its own
         return False
     return True
+
+
+_POOLS = getattr(functions, "_TOOL_THREAD_POOLS", None)
+
+_LOCK = getattr(functions, "_TOOL_THREAD_POOL_LOCK", None)
+
+
+def install_pool(make: Callable[[int], ThreadPoolExecutor], max_workers: int) -> bool:
+    """Put a pool where ADK looks for that of the running loop, unless there is one already.
+
+    Return whether ADK's registry was found.
+    """
+    if _POOLS is None or _LOCK is None:
+        return False
+    loop = asyncio.get_running_loop()
+    with _LOCK:
+        pools = _POOLS.setdefault(loop, {})
+        if max_workers not in pools:
+            pool = pools[max_workers] = make(max_workers)
+            weakref.finalize(loop, pool.shutdown, wait=False)
+    return True
+
+
+def adk_pool(max_workers: int) -> ThreadPoolExecutor:
+    """Return the pool that ADK uses on the running loop."""
+    pool: ThreadPoolExecutor = functions._get_tool_thread_pool(max_workers)
+    return pool
+
+
+async def _check_pools() -> bool:
+    made: list[ThreadPoolExecutor] = []
+
+    def make(count: int) -> ThreadPoolExecutor:
+        made.append(ThreadPoolExecutor(count))
+        return made[-1]
+
+    return install_pool(make, 1) and adk_pool(1) is made[0]
+
+
+def _probe_pools() -> None:
+    # In a thread: the caller may have a running event loop.
+    with ThreadPoolExecutor(1) as thread:
+        found = thread.submit(lambda: asyncio.run(_check_pools())).result()
+    require(found, "google-adk keeps the thread pools of tools elsewhere.")
+
+
+TOOL_THREADS = Capability(
+    name="tool threads",
+    summary="track the threads of synchronous tools, also after their run was stopped",
+    without="synchronous tools run on the event loop with Python 3.11; later, their threads are not tracked",
+    probe=_probe_pools,
+)

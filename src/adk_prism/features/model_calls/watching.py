@@ -31,7 +31,7 @@ from adk_prism.log.contract import text_digest
 from adk_prism.log.entry import NOTHING, Entry, ModelCalled, is_absent
 
 if TYPE_CHECKING:
-    from adk_prism.adk.node_tree import Node
+    from adk_prism.adk.run_observer import Node
 
 # ---------------------------------------------------------------------------
 # A call of a model as a source saw it, before it is stored: its record, and the texts beside it.

@@ -26,7 +26,7 @@ from msgspec import Struct
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidURI
 
-from adk_prism.adk.graph import (
+from adk_prism.adk.agents import (
     LONGEST_DESCRIPTION,
     MAX_NODES,
     EdgeKind,
