@@ -16,7 +16,7 @@ In `runner`:
   was stopped has to be known;
 - the class of a model object (`swap_class`), for apps that ask for `cached_prefix()`.
 
-In `features/a2a/server`: `google.adk.a2a._compat`, which is ADK's own bridge between two versions of the A2A SDK.
+In `features/a2a/server`: `google.adk.a2a._compat`, ADK's own bridge between two versions of the A2A SDK.
 
 Each module says what adk-prism does without its internal, and has a `Capability` whose probe finds out
 whether the installed version still has it (`capabilities`, `adk-prism doctor`). No other package uses a
