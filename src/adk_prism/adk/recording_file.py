@@ -28,25 +28,7 @@ from adk_prism.errors import SourceError, UsageError
 from adk_prism.extension import installed
 from adk_prism.facts.adk_event import AdkEvent, read_event
 from adk_prism.facts.state import repair
-from adk_prism.log.entry import (
-    DERIVED,
-    EVENT,
-    NOTHING,
-    WRITTEN_BY,
-    AgentEvent,
-    Entry,
-    ModelCalled,
-    Origin,
-    Outcome,
-    Record,
-    RunEnded,
-    RunStarted,
-    check_labels,
-    is_absent,
-    labels,
-    pack,
-    unpack,
-)
+from adk_prism.log import entry as records
 from adk_prism.protocols.sse import LineSplitter
 from adk_prism.version import VERSION
 
@@ -170,10 +152,10 @@ def chunks_of(source: Bytes) -> Iterator[bytes]:
 class Ending(Protocol):
     """Folds how a capture ended."""
 
-    def feed(self, entry: Entry) -> None:
+    def feed(self, entry: records.Entry) -> None:
         """Take the next entry."""
 
-    def ended(self) -> RunEnded:
+    def ended(self) -> records.RunEnded:
         """Return the run's end, after its last entry."""
 
 
@@ -183,7 +165,7 @@ class _Line(Struct, gc=False):
     cursor: int
     time: float
     type: str
-    event: Raw = NOTHING
+    event: Raw = records.NOTHING
 
 
 class _SaidFile(Struct, rename="camel", gc=False):
@@ -216,17 +198,17 @@ _USER = "user"
 _RELEASE = re.compile(r"(\d{1,6})\.(\d{1,6})")
 _UNSOUND = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
 
-_GOES_ON: tuple[Outcome, ...] = ("finished", "waiting")
+_GOES_ON: tuple[records.Outcome, ...] = ("finished", "waiting")
 """Ends that cannot be, if another event had begun."""
 
-UNNAMED = Origin(app="recording", user="user", session="recording")
+UNNAMED = records.Origin(app="recording", user="user", session="recording")
 """Origin of a capture that does not name one."""
 
 
 class RunReader:
     """Reads a recording or a capture that comes in pieces."""
 
-    def __init__(self, *, end: Ending | None = None, origin: Origin | None = None) -> None:
+    def __init__(self, *, end: Ending | None = None, origin: records.Origin | None = None) -> None:
         """`end` computes the end of a run that has none; without it the last entry is the last event.
 
         `origin` replaces the origin that a capture names.
@@ -237,13 +219,13 @@ class RunReader:
         """The beginning of the file, until its form is known."""
         self._form: FileForm | None = None
         self._reader: _Recording | _Capture | None = None
-        self._last: Entry | None = None
+        self._last: records.Entry | None = None
         self._is_ours = False
         """It was recorded by us, and not read from a capture."""
         self._is_cut = False
         """It is a capture that breaks off inside an event."""
 
-    def feed(self, chunk: bytes) -> Iterator[Entry]:
+    def feed(self, chunk: bytes) -> Iterator[records.Entry]:
         """Yield the entries that a piece completes. Raise `SourceError`, naming what cannot be read."""
         # Large pieces are split, so that values before one over the limit are returned first.
         for start in range(0, len(chunk), _CHUNK):
@@ -256,13 +238,13 @@ class RunReader:
             else:
                 yield from self._read(self._form.feed(piece))
 
-    def _begin(self) -> Iterator[Entry]:
+    def _begin(self) -> Iterator[records.Entry]:
         head = bytes(self._head)
         self._form = _find_form(head)
         self._head.clear()
         yield from self._read(self._form.feed(head))
 
-    def finish(self) -> Iterator[Entry]:
+    def finish(self) -> Iterator[records.Entry]:
         """Yield what is left, and the end. Raise `SourceError`; then there is no end."""
         if self._form is None:
             yield from self._begin()
@@ -271,14 +253,14 @@ class RunReader:
         last = self._last
         if last is None:
             raise SourceError("The file contains no events.")
-        if self._end is not None and not isinstance(last.record, RunEnded):
+        if self._end is not None and not isinstance(last.record, records.RunEnded):
             # We always record an end: if it is missing, entries before it may be missing too.
-            ended = RunEnded(outcome="incomplete") if self._is_ours else self._end.ended()
+            ended = records.RunEnded(outcome="incomplete") if self._is_ours else self._end.ended()
             if self._was_lost(ended):
-                ended = RunEnded(outcome="incomplete")
-            yield Entry(last.cursor + 1, last.time, ended)
+                ended = records.RunEnded(outcome="incomplete")
+            yield records.Entry(last.cursor + 1, last.time, ended)
 
-    def _was_lost(self, ended: RunEnded) -> bool:
+    def _was_lost(self, ended: records.RunEnded) -> bool:
         """Return whether the connection that a capture holds was lost before the run ended."""
         if self._is_cut:
             return ended.outcome in _GOES_ON
@@ -286,11 +268,11 @@ class RunReader:
         is_reply_due = isinstance(reader, _Capture) and reader.is_reply_due
         return ended.outcome == "finished" and is_stream and is_reply_due
 
-    def _read(self, items: Iterable[Item]) -> Iterator[Entry]:
+    def _read(self, items: Iterable[Item]) -> Iterator[records.Entry]:
         for item in items:
             yield from self._read_item(item)
 
-    def _read_item(self, item: Item) -> Iterator[Entry]:
+    def _read_item(self, item: Item) -> Iterator[records.Entry]:
         if self._reader is None:
             # The first value decides whether this is a recording or a capture.
             is_ours = not item.is_error and _keys(item).keys() >= _RECORDING_KEYS
@@ -301,15 +283,15 @@ class RunReader:
         for entry in self._reader.feed(item):
             if self._end is not None:
                 self._end.feed(entry)
-            if isinstance(entry.record, RunStarted):
-                self._is_ours = not DERIVED.read(entry.record)
+            if isinstance(entry.record, records.RunStarted):
+                self._is_ours = not records.DERIVED.read(entry.record)
             self._last = entry
             yield entry
 
 
 def read_run(
-    source: Bytes, *, end: Ending | None = None, origin: Origin | None = None
-) -> Iterator[Entry]:
+    source: Bytes, *, end: Ending | None = None, origin: records.Origin | None = None
+) -> Iterator[records.Entry]:
     """Yield the entries of a recording or a capture; `end` and `origin` as `RunReader` takes them.
 
     Raise `SourceError` at the first value that cannot be read, naming it, with everything before it
@@ -321,7 +303,7 @@ def read_run(
     yield from reader.finish()
 
 
-def read_part(data: bytes) -> Iterator[Entry]:
+def read_part(data: bytes) -> Iterator[records.Entry]:
     """Yield the entries of a piece of a recording: some lines that follow each other, from any cursor.
 
     Raise `SourceError` at the first line that cannot be read, naming it.
@@ -333,7 +315,7 @@ def read_part(data: bytes) -> Iterator[Entry]:
         item = Item(f"line {number}", line)
         cursor = cursor + 1 if cursor else max(1, _first_cursor(item))
         entry = _entry(item, cursor)
-        if isinstance(entry.record, RunStarted):
+        if isinstance(entry.record, records.RunStarted):
             _check_start(entry.record)
         yield entry
 
@@ -345,11 +327,11 @@ def _first_cursor(item: Item) -> int:
         raise _unreadable(item, error, "an entry of a recording") from None
 
 
-def write_run(entries: Iterable[Entry]) -> Iterator[bytes]:
+def write_run(entries: Iterable[records.Entry]) -> Iterator[bytes]:
     """Yield a recording, one line per entry."""
     for entry in entries:
-        kind, payload = pack(entry.record)
-        if kind == EVENT:
+        kind, payload = records.pack(entry.record)
+        if kind == records.EVENT:
             payload = b'{"type":"AgentEvent","event":' + payload + b"}"
         if b"\n" in payload:
             payload = msgspec.json.format(payload, indent=-1)
@@ -367,21 +349,21 @@ class _Recording:
         self._cursor = 0
         self._is_over = False
 
-    def feed(self, item: Item) -> list[Entry]:
+    def feed(self, item: Item) -> list[records.Entry]:
         """Return the entry of a line."""
         if self._is_over:
             raise SourceError(f"The entry on {item.where} comes after the end of the run.")
         self._cursor += 1
         entry = _entry(item, self._cursor)
-        if isinstance(entry.record, RunStarted):
+        if isinstance(entry.record, records.RunStarted):
             _check_start(entry.record)
-        self._is_over = isinstance(entry.record, RunEnded)
+        self._is_over = isinstance(entry.record, records.RunEnded)
         return [entry]
 
 
-def _check_start(head: RunStarted) -> None:
-    check_labels(head)
-    _check_version(WRITTEN_BY.read(head))
+def _check_start(head: records.RunStarted) -> None:
+    records.check_labels(head)
+    _check_version(records.WRITTEN_BY.read(head))
 
 
 def _check_version(version: str) -> None:
@@ -399,7 +381,7 @@ def _release(version: str) -> tuple[int, ...]:
     return tuple(map(int, found.groups())) if found else ()
 
 
-def _entry(item: Item, cursor: int) -> Entry:
+def _entry(item: Item, cursor: int) -> records.Entry:
     try:
         _check_text(item.data)
         line = _read_line(item.data)
@@ -411,27 +393,27 @@ def _entry(item: Item, cursor: int) -> Entry:
             f"The entry on {item.where} has cursor {line.cursor}; expected {cursor}. "
             "Entries of a recording are numbered from 1 without gaps."
         )
-    if isinstance(record, RunStarted) != (cursor == 1):
+    if isinstance(record, records.RunStarted) != (cursor == 1):
         raise SourceError(
             f"The entry on {item.where} is {line.type[:40]!r}; a recording starts with RunStarted, "
             "and has only one."
         )
     if not 0 <= line.time <= LATEST:
         raise SourceError(f"The entry on {item.where} has an invalid time: {line.time:g}.")
-    return Entry(cursor, line.time, record)
+    return records.Entry(cursor, line.time, record)
 
 
-def _record(line: _Line, data: bytes) -> Record:
-    if line.type != EVENT:
-        record = unpack(line.type, data)
-        if isinstance(record, RunStarted) and not is_absent(record.message):
+def _record(line: _Line, data: bytes) -> records.Record:
+    if line.type != records.EVENT:
+        record = records.unpack(line.type, data)
+        if isinstance(record, records.RunStarted) and not records.is_absent(record.message):
             _read_said(record.message)
-        if isinstance(record, ModelCalled):
+        if isinstance(record, records.ModelCalled):
             return msgspec.structs.replace(record, pieces=None)  # those of another log
         return record
     event = bytes(line.event)
     read_event(event)
-    return AgentEvent(event)
+    return records.AgentEvent(event)
 
 
 # ------------------------------------------------------------------------------ captures
@@ -440,7 +422,7 @@ def _record(line: _Line, data: bytes) -> Record:
 class _Capture:
     """Reads bare ADK events."""
 
-    def __init__(self, origin: Origin | None) -> None:
+    def __init__(self, origin: records.Origin | None) -> None:
         self._origin = origin
         self._cursor = 0
         self._time = 0.0
@@ -460,7 +442,7 @@ class _Capture:
         answers = (part.function_response for part in last.content.parts or ())
         return any(each is not None and each.id not in self._long_running for each in answers)
 
-    def feed(self, item: Item) -> list[Entry]:
+    def feed(self, item: Item) -> list[records.Entry]:
         """Return the entries of a value: two for the first event, none for a repeated error."""
         if item.is_session:
             self._origin = self._origin or _origin_of(item)
@@ -470,14 +452,16 @@ class _Capture:
             return []
         if 0 < event.timestamp <= LATEST:
             self._time = event.timestamp
-        found: list[Entry] = []
+        found: list[records.Entry] = []
         if not self._cursor:
             self._cursor = 1
-            found.append(Entry(1, self._time, _derived_start(data, event, self._origin or UNNAMED)))
+            found.append(
+                records.Entry(1, self._time, _derived_start(data, event, self._origin or UNNAMED))
+            )
         self._cursor += 1
         self._long_running.update(event.long_running_tool_ids or ())
         self._before = self._before if event.partial else event
-        found.append(Entry(self._cursor, self._time, AgentEvent(data)))
+        found.append(records.Entry(self._cursor, self._time, records.AgentEvent(data)))
         return found
 
 
@@ -533,16 +517,19 @@ def _repeats(before: AdkEvent, event: AdkEvent) -> bool:
     return event.error_code == before.error_code or event.error_message == before.error_message
 
 
-def _derived_start(data: bytes, event: AdkEvent, origin: Origin) -> RunStarted:
+def _derived_start(data: bytes, event: AdkEvent, origin: records.Origin) -> records.RunStarted:
     # Spelling and spaces do not count: the same event always has the same run.
     same = msgspec.json.format(respell(data), indent=-1)
     run = "run-" + hashlib.sha256(same).hexdigest()[:24]
-    return RunStarted(
-        run=run, origin=origin, invocation=event.invocation_id, labels=labels(DERIVED(True))
+    return records.RunStarted(
+        run=run,
+        origin=origin,
+        invocation=event.invocation_id,
+        labels=records.labels(records.DERIVED(True)),
     )
 
 
-def _origin_of(session: Item) -> Origin:
+def _origin_of(session: Item) -> records.Origin:
     """Return where a session belongs, as far as it says so before its events."""
     fields = _keys(session)
 
@@ -550,7 +537,7 @@ def _origin_of(session: Item) -> Origin:
         return next((_read_text(fields[name]) for name in names if name in fields), default)
 
     try:
-        return Origin(
+        return records.Origin(
             app=text(UNNAMED.app, "appName", "app_name"),
             user=text(UNNAMED.user, "userId", "user_id"),
             session=text(UNNAMED.session, "id"),

@@ -51,16 +51,7 @@ from adk_prism.adk.tools import InDoubt
 from adk_prism.errors import CallNotRecorded, Diagnostic, Fenced, NotAnEvent, Report, cause_of
 from adk_prism.facts.outcome import is_finish
 from adk_prism.facts.state import Difference, StateFold
-from adk_prism.log.entry import (
-    ChildEvent,
-    Entry,
-    NodeEnded,
-    NodeKind,
-    NodeStarted,
-    NodeStatus,
-    Record,
-    RunStarted,
-)
+from adk_prism.log import entry as records
 
 if TYPE_CHECKING:
     from adk_prism.adk.plugin import CompletedCalls
@@ -105,7 +96,7 @@ class RunObserver:
     def __init__(
         self,
         emit: EmitRecord,
-        started: RunStarted,
+        started: records.RunStarted,
         serialiser: Serialiser,
         *,
         report: Report,
@@ -127,7 +118,7 @@ class RunObserver:
         recorder = CALLS.get()
         watch = watch_calls or (recorder.watch if recorder is not None else None)
         self.calls = watch(self._put) if watch is not None else CallWatcher()
-        self._queue: deque[tuple[float, Node | Record | SeenCall]] = deque()
+        self._queue: deque[tuple[float, Node | records.Record | SeenCall]] = deque()
         """What has not been written yet, and when it happened."""
         self._writing = asyncio.Lock()
         self._flushing: asyncio.Task[None] | None = None
@@ -185,7 +176,7 @@ class RunObserver:
             return
         self.expect(event)
         data = Raw(self._serialiser.event(event))
-        self._put(ChildEvent(call=run.owner.call, node=run.owner.id, event=data))
+        self._put(records.ChildEvent(call=run.owner.call, node=run.owner.id, event=data))
         self.settle(event)
 
     def expect(self, event: Event) -> None:
@@ -233,7 +224,7 @@ class RunObserver:
         self,
         node: Node,
         state: Mapping[str, Any],
-        status: NodeStatus | None = None,
+        status: records.NodeStatus | None = None,
         *,
         derived: bool = False,
     ) -> None:
@@ -253,7 +244,7 @@ class RunObserver:
         if node in self._failing:
             self._failing.remove(node)
         changed = self._differ(node.run, state)
-        ended = NodeEnded(
+        ended = records.NodeEnded(
             node=node.id,
             status=status,
             error=error,
@@ -278,7 +269,7 @@ class RunObserver:
 
     # ------------------------------------------------------------------ writing
 
-    def _put(self, item: Node | Record | SeenCall) -> None:
+    def _put(self, item: Node | records.Record | SeenCall) -> None:
         self._queue.append((time.time(), item))
 
     async def flush(self) -> None:
@@ -292,7 +283,7 @@ class RunObserver:
                 is_late = time.time() - when > LATE
                 try:
                     if is_late and not isinstance(record, SeenCall):
-                        await self._emit(Entry(0, when, record))
+                        await self._emit(records.Entry(0, when, record))
                     else:
                         await self._emit(record)
                 except Exception as error:  # the recorder raises it again
@@ -333,9 +324,9 @@ class RunObserver:
             self._report(Diagnostic(kind="node not seen", cause=cause_of(error), run=self._name))
 
 
-def _read_kinds(root: BaseNode) -> dict[tuple[str, str], NodeKind]:
+def _read_kinds(root: BaseNode) -> dict[tuple[str, str], records.NodeKind]:
     """Return the kinds of an app's nodes: by the node around it and its own name, and by its name alone."""
-    kinds: dict[tuple[str, str], NodeKind] = {}
+    kinds: dict[tuple[str, str], records.NodeKind] = {}
     for parent, node in _walk(root):
         kinds[parent, node.name] = kind_of(node)
         kinds.setdefault(("", node.name), kinds[parent, node.name])
@@ -358,11 +349,13 @@ def _walk(root: BaseNode) -> Iterator[tuple[str, BaseNode]]:
 class Node:
     """One node that has started."""
 
-    def __init__(self, run: ObservedRun, name: str, kind: NodeKind, parent: Node | None) -> None:
+    def __init__(
+        self, run: ObservedRun, name: str, kind: records.NodeKind, parent: Node | None
+    ) -> None:
         self.id = ""
         """Its number in the run; set when its start is recorded."""
         self.name = name
-        self.kind: NodeKind = kind
+        self.kind: records.NodeKind = kind
         self.run = run
         self.parent = parent
         self.path = ""
@@ -391,13 +384,13 @@ class Node:
             parent.inside[id(self)] = self
 
     @property
-    def status(self) -> NodeStatus:
+    def status(self) -> records.NodeStatus:
         """How it ends if it ends now."""
         if self.failure is not None:
             return "failed"
         return "waiting" if self.waits else "finished"
 
-    def end(self, status: NodeStatus, error: str) -> None:
+    def end(self, status: records.NodeStatus, error: str) -> None:
         """Record the end, and what it means for the parent."""
         self.is_open = False
         around = self.parent
@@ -420,10 +413,10 @@ class Node:
             yield node
             node = node.parent
 
-    def started(self) -> NodeStarted:
+    def started(self) -> records.NodeStarted:
         """Return the record of the start, which can no longer change."""
         self.is_noted = True
-        return NodeStarted(
+        return records.NodeStarted(
             node=self.id,
             name=self.name,
             kind=self.kind,
@@ -442,7 +435,7 @@ class ObservedRun:
 
     def __init__(self, root: BaseNode, session: Session, owner: Node | None) -> None:
         self._root = root
-        self._kinds: dict[tuple[str, str], NodeKind] | None = None
+        self._kinds: dict[tuple[str, str], records.NodeKind] | None = None
         self.session = session
         """ADK's own object, whose state changes while nodes run."""
         self.owner = owner
@@ -497,7 +490,7 @@ class ObservedRun:
         if failed.parent is not None:
             failed.parent.failure = None
 
-    def _kind(self, parent: str, name: str) -> NodeKind:
+    def _kind(self, parent: str, name: str) -> records.NodeKind:
         if self._kinds is None:
             self._kinds = _read_kinds(self._root)
         return self._kinds.get((parent, name)) or self._kinds.get(("", name), "node")

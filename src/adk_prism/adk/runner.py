@@ -50,21 +50,7 @@ from adk_prism.adk.session_store import APPENDED, SessionStore, live_events
 from adk_prism.adk.sessions import load_session, new_state_event
 from adk_prism.adk.tools import NO_TIMEOUTS, InDoubt, ToolTimeouts, limit_tools, thread_pool
 from adk_prism.errors import Conflict, FailedAsRecorded, Report, Unprocessable, ignore
-from adk_prism.log.entry import (
-    CUSTOM_METADATA,
-    EXTRAS,
-    NOTHING,
-    RESPONSES,
-    STREAMING,
-    WARNINGS,
-    WRITTEN_BY,
-    Agent,
-    AgentEvent,
-    Record,
-    RunStarted,
-    is_absent,
-    labels,
-)
+from adk_prism.log import entry as log_entry
 from adk_prism.version import VERSION
 
 # ---------------------------------------------------------------------------
@@ -79,7 +65,7 @@ from adk_prism.version import VERSION
 
 async def serialised(
     events: AsyncGenerator[Event, None], serialiser: Serialiser
-) -> AsyncGenerator[AgentEvent, None]:
+) -> AsyncGenerator[log_entry.AgentEvent, None]:
     """Yield a Runner's events. Raise what it raises."""
     async with aclosing(events):
         async for event in events:
@@ -88,7 +74,7 @@ async def serialised(
 
 async def observed(
     events: AsyncGenerator[Event, None], observer: RunObserver, serialiser: Serialiser
-) -> AsyncGenerator[AgentEvent, None]:
+) -> AsyncGenerator[log_entry.AgentEvent, None]:
     """Yield a Runner's events. Raise what it raises, or what kept the observer from writing."""
     driven = _Driven(events, observer)
     try:
@@ -192,7 +178,7 @@ class RunnerSource:
         runner: Runner,
         request: RunRequest,
         *,
-        agents: Sequence[Agent] | None = None,
+        agents: Sequence[log_entry.Agent] | None = None,
         report: Report = ignore,
         nodes: bool = False,
         attempt: int = 0,
@@ -234,7 +220,7 @@ class RunnerSource:
         """Set ADK's abort signal: the run answers its open calls with an error and ends."""
         self._abort.set()
 
-    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[log_entry.Record, None]:
         """Run the agent; yield `RunStarted`, then one `AgentEvent` per event of ADK.
 
         Before the first record, raise `NotFound`, `Conflict` or `Unprocessable` for a request that
@@ -283,7 +269,7 @@ class RunnerSource:
     @asynccontextmanager
     async def _with_payloads(self, invocation: str) -> AsyncIterator[None]:
         """Keep the run alive if a tool fails on the payload of an approval."""
-        if all(is_absent(decision.payload) for decision in self._request.decisions):
+        if all(log_entry.is_absent(decision.payload) for decision in self._request.decisions):
             yield
             return
         plugin = approval_payload_errors(self._runner)
@@ -293,7 +279,7 @@ class RunnerSource:
         finally:
             plugin.leave(invocation)
 
-    def _observer(self, emit: Emit, started: RunStarted) -> RunObserver:
+    def _observer(self, emit: Emit, started: log_entry.RunStarted) -> RunObserver:
         watch_nodes(self._runner)
         limit_tools(self._runner, self._tool_timeouts, self._report)
         return RunObserver(
@@ -391,14 +377,14 @@ class RunnerSource:
         config = self._runner.resumability_config
         return config is not None and config.is_resumable
 
-    def _started(self, session: Session, call: _Call) -> RunStarted:
+    def _started(self, session: Session, call: _Call) -> log_entry.RunStarted:
         request = self._request
         said = request.message if call.answers is None else request.typed
-        return RunStarted(
+        return log_entry.RunStarted(
             run=request.run,
             origin=request.origin,
             invocation=call.invocation,
-            message=content_json(said) if said is not None else NOTHING,
+            message=content_json(said) if said is not None else log_entry.NOTHING,
             message_id=request.message_id,
             client_tools=list(request.client_tools),
             agents=self._agents,
@@ -407,14 +393,16 @@ class RunnerSource:
             replaces=request.replaces,
             restores=request.restores,
             rewound=list(request.rewound),
-            labels=labels(
-                EXTRAS(values_json({k: msgspec.json.decode(v) for k, v in request.extras.items()})),
-                WARNINGS(list(request.warnings)),
-                STREAMING(request.streaming),
-                CUSTOM_METADATA(values_json(request.custom_metadata)),
-                RESPONSES(dict(request.answered)),
+            labels=log_entry.labels(
+                log_entry.EXTRAS(
+                    values_json({k: msgspec.json.decode(v) for k, v in request.extras.items()})
+                ),
+                log_entry.WARNINGS(list(request.warnings)),
+                log_entry.STREAMING(request.streaming),
+                log_entry.CUSTOM_METADATA(values_json(request.custom_metadata)),
+                log_entry.RESPONSES(dict(request.answered)),
                 REPEATS(request.variant.repeats if request.variant is not None else None),
-                WRITTEN_BY(
+                log_entry.WRITTEN_BY(
                     VERSION,
                 ),
             ),

@@ -40,7 +40,7 @@ from adk_prism.adk.agents import list_agents, root_kind
 from adk_prism.adk.plain_json import storable
 from adk_prism.adk.redaction import Serialiser, redacted_continues, state_json
 from adk_prism.adk.request import Emit, RunRequest, answer_events
-from adk_prism.adk.secrets import REDACTED
+from adk_prism.adk.secret_forms import REDACTED
 from adk_prism.adk.session_store import (
     COPY,
     apply_rewinds,
@@ -52,16 +52,7 @@ from adk_prism.adk.session_store import (
 )
 from adk_prism.errors import Conflict, NotFound, Report, ignore
 from adk_prism.facts.state import read_stored
-from adk_prism.log.entry import (
-    STREAMING,
-    WRITTEN_BY,
-    Agent,
-    AgentEvent,
-    Origin,
-    Record,
-    RunStarted,
-    labels,
-)
+from adk_prism.log import entry as log_entry
 from adk_prism.version import VERSION
 
 SHARED = ("app:", "user:", "temp:")
@@ -79,7 +70,9 @@ class Sessions:
     def __init__(self, service: BaseSessionService) -> None:
         self._service = service
 
-    async def create(self, origin: Origin, state: Mapping[str, Any] | None = None) -> Session:
+    async def create(
+        self, origin: log_entry.Origin, state: Mapping[str, Any] | None = None
+    ) -> Session:
         """Create an empty session, and set its state by one event of the user.
 
         For an empty session id a new one is chosen. Raise `Conflict` if the session exists.
@@ -94,7 +87,9 @@ class Sessions:
             await self._service.append_event(session, new_state_event(state, SEED))
         return session
 
-    async def ensure(self, origin: Origin, state: Mapping[str, Any] | None = None) -> bool:
+    async def ensure(
+        self, origin: log_entry.Origin, state: Mapping[str, Any] | None = None
+    ) -> bool:
         """Create the session, with `state`, if it does not exist; return whether it was created."""
         if await self.exists(origin):
             return False
@@ -104,19 +99,19 @@ class Sessions:
             return False
         return True
 
-    async def exists(self, origin: Origin) -> bool:
+    async def exists(self, origin: log_entry.Origin) -> bool:
         """Return whether there is such a session, without loading its events."""
         return await self._load(origin, NO_EVENTS) is not None
 
-    async def get(self, origin: Origin) -> Session:
+    async def get(self, origin: log_entry.Origin) -> Session:
         """Return the session with its events. Raise `NotFound`."""
         return await self._existing(origin, None)
 
-    async def state(self, origin: Origin) -> dict[str, Any]:
+    async def state(self, origin: log_entry.Origin) -> dict[str, Any]:
         """Return the state of all scopes without loading the events. Raise `NotFound`."""
         return (await self._existing(origin, NO_EVENTS)).state
 
-    async def append_state(self, origin: Origin, delta: Mapping[str, Any]) -> Event:
+    async def append_state(self, origin: log_entry.Origin, delta: Mapping[str, Any]) -> Event:
         """Change state by one content-less event of the user; return it as stored.
 
         Raise `NotFound`, or `Conflict` if someone else wrote to the session meanwhile.
@@ -127,7 +122,7 @@ class Sessions:
         except StaleSessionError:
             raise Conflict("The session was changed by someone else; try again.") from None
 
-    async def delete(self, origin: Origin) -> None:
+    async def delete(self, origin: log_entry.Origin) -> None:
         """Remove the session, if it exists."""
         await self._service.delete_session(
             app_name=origin.app, user_id=origin.user, session_id=origin.session
@@ -141,7 +136,7 @@ class Sessions:
         found = await self._service.list_sessions(app_name=app, user_id=user or None)
         return found.sessions
 
-    async def invocations_from(self, origin: Origin, invocation: str) -> Sequence[str]:
+    async def invocations_from(self, origin: log_entry.Origin, invocation: str) -> Sequence[str]:
         """Return an invocation and those after it, without rewound ones. Raise `NotFound`."""
         events = live_events(await self.get(origin))
         after = dropwhile(lambda event: event.invocation_id != invocation, events)
@@ -150,7 +145,7 @@ class Sessions:
     async def rewind(
         self,
         runner: Runner,
-        origin: Origin,
+        origin: log_entry.Origin,
         invocation: str,
         wanted_state: Mapping[str, Raw] | None = None,
         *,
@@ -179,7 +174,7 @@ class Sessions:
         await self._restore(origin, before, wanted_state)
 
     async def _restore(
-        self, origin: Origin, before: Session, recorded: Mapping[str, Raw] | None
+        self, origin: log_entry.Origin, before: Session, recorded: Mapping[str, Raw] | None
     ) -> None:
         """Put back what ADK's rewind lost, and remove what it could only set to None."""
         wanted = _wanted(before, recorded)
@@ -195,12 +190,14 @@ class Sessions:
         key = (origin.app, origin.user, origin.session)
         await remove_state_keys(storage_of(self._service), key, extra)
 
-    async def _load(self, origin: Origin, config: GetSessionConfig | None) -> Session | None:
+    async def _load(
+        self, origin: log_entry.Origin, config: GetSessionConfig | None
+    ) -> Session | None:
         return await self._service.get_session(
             app_name=origin.app, user_id=origin.user, session_id=origin.session, config=config
         )
 
-    async def _existing(self, origin: Origin, config: GetSessionConfig | None) -> Session:
+    async def _existing(self, origin: log_entry.Origin, config: GetSessionConfig | None) -> Session:
         session = await self._load(origin, config)
         if session is None:
             raise NotFound(
@@ -210,7 +207,7 @@ class Sessions:
 
 
 async def load_session(
-    runner: Runner, origin: Origin, config: GetSessionConfig | None = NO_EVENTS
+    runner: Runner, origin: log_entry.Origin, config: GetSessionConfig | None = NO_EVENTS
 ) -> Session:
     """Return the session that a Runner is about to use. Raise `NotFound`."""
     session = await runner.session_service.get_session(
@@ -315,7 +312,7 @@ def copied(event: Event) -> Event:
     return copy
 
 
-async def plant(runner: Runner, origin: Origin, events: Sequence[Event]) -> None:
+async def plant(runner: Runner, origin: log_entry.Origin, events: Sequence[Event]) -> None:
     """Create a session from events. Raise `Conflict` if it exists, and leave that one as it is.
 
     If anything else is raised, no session remains.
@@ -365,7 +362,7 @@ class _SessionChange:
         runner: Runner,
         request: RunRequest,
         *,
-        agents: Sequence[Agent] | None = None,
+        agents: Sequence[log_entry.Agent] | None = None,
         report: Report = ignore,
     ) -> None:
         """Nothing happens yet. `agents` saves reading them from the Runner."""
@@ -407,10 +404,10 @@ class RewindSource(_SessionChange):
         self,
         runner: Runner,
         run: str,
-        origin: Origin,
+        origin: log_entry.Origin,
         plan: Callable[[], Awaitable[Rewind]],
         *,
-        agents: Sequence[Agent] | None = None,
+        agents: Sequence[log_entry.Agent] | None = None,
         report: Report = ignore,
     ) -> None:
         """`plan` is called when the session is locked."""
@@ -418,7 +415,7 @@ class RewindSource(_SessionChange):
         super().__init__(runner, request, agents=agents, report=report)
         self._plan = plan
 
-    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[log_entry.Record, None]:
         """Rewind, then yield `RunStarted` and the events that it took. Raise `NotFound`, `Conflict`."""
         del emit  # no node runs
         sessions = Sessions(self._runner.session_service)
@@ -427,7 +424,7 @@ class RewindSource(_SessionChange):
         await sessions.rewind(self._runner, self._origin, plan.invocation, plan.state)
         known = {event.id for event in before.events}
         added = [e for e in (await sessions.get(self._origin)).events if e.id not in known]
-        yield RunStarted(
+        yield log_entry.RunStarted(
             run=self._run,
             origin=self._origin,
             invocation=added[0].invocation_id,
@@ -435,10 +432,10 @@ class RewindSource(_SessionChange):
             state=state_json(before.state),
             kind="rewind",
             replaces=plan.replaces,
-            labels=labels(WRITTEN_BY(VERSION)),
+            labels=log_entry.labels(log_entry.WRITTEN_BY(VERSION)),
         )
         for event in added:
-            yield AgentEvent(self._serialiser.event(event))
+            yield log_entry.AgentEvent(self._serialiser.event(event))
 
 
 class StateUpdateSource(_SessionChange):
@@ -447,22 +444,24 @@ class StateUpdateSource(_SessionChange):
     Of the request only `state_delta`, `origin`, `run` and `streaming` are used.
     """
 
-    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[log_entry.Record, None]:
         """Yield `RunStarted`, append the change, yield its event. Raise `NotFound` before."""
         del emit  # no node runs
         session = await load_session(self._runner, self._origin)
         event = new_state_event(self._request.state_delta)
-        yield RunStarted(
+        yield log_entry.RunStarted(
             run=self._run,
             origin=self._origin,
             invocation=event.invocation_id,
             agents=self._agents,
             state=state_json(session.state),
             kind="state",
-            labels=labels(STREAMING(self._request.streaming), WRITTEN_BY(VERSION)),
+            labels=log_entry.labels(
+                log_entry.STREAMING(self._request.streaming), log_entry.WRITTEN_BY(VERSION)
+            ),
         )
         stored = await self._runner.session_service.append_event(session, event)
-        yield AgentEvent(self._serialiser.event(stored))
+        yield log_entry.AgentEvent(self._serialiser.event(stored))
 
 
 class StoredAnswersSource(_SessionChange):
@@ -476,29 +475,29 @@ class StoredAnswersSource(_SessionChange):
         runner: Runner,
         request: RunRequest,
         *,
-        note: Callable[[RunStarted], Awaitable[None]],
-        agents: Sequence[Agent] | None = None,
+        note: Callable[[log_entry.RunStarted], Awaitable[None]],
+        agents: Sequence[log_entry.Agent] | None = None,
         report: Report = ignore,
     ) -> None:
         """`note` is called with the start of the run before the session changes."""
         super().__init__(runner, request, agents=agents, report=report)
         self._note = note
 
-    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[log_entry.Record, None]:
         """Append the answers, yield `RunStarted`, which has them. Raise `NotFound`, `Conflict` before."""
         del emit  # no node runs
         session = await Sessions(self._runner.session_service).get(self._origin)
         events = answer_events(live_events(session), self._request.responses())
         continues = redacted_continues(self._request.continues)
         assert continues is not None, "results continue a message"
-        started = RunStarted(
+        started = log_entry.RunStarted(
             run=self._run,
             origin=self._origin,
             invocation=self._request.invocation,
             agents=self._agents,
             state=state_json(session.state),
             continues=structs.replace(continues, unasked=True),
-            labels=labels(WRITTEN_BY(VERSION)),
+            labels=log_entry.labels(log_entry.WRITTEN_BY(VERSION)),
         )
         await self._note(started)
         for event in events:
@@ -581,7 +580,7 @@ def version_at(events: Sequence[Event], last: str, invocation: str) -> EarlierVe
     return EarlierVersion([event for event in back if _original(event) not in here], artifacts)
 
 
-async def bring_back(runner: Runner, origin: Origin, version: EarlierVersion) -> None:
+async def bring_back(runner: Runner, origin: log_entry.Origin, version: EarlierVersion) -> None:
     """Append an earlier version to a session, which has been rewound to where it begins."""
     session = await load_session(runner, origin, None)
     batch = uuid4().hex[:12]
@@ -628,7 +627,7 @@ def _copies(events: Sequence[Event], batch: str) -> Iterator[Event]:
 
 
 async def _save_again(
-    runner: Runner, origin: Origin, artifacts: Mapping[str, int]
+    runner: Runner, origin: log_entry.Origin, artifacts: Mapping[str, int]
 ) -> dict[str, int]:
     """Make old versions of artifacts the latest; return the new numbers of those that were not."""
     service = runner.artifact_service
