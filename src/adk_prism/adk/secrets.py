@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
@@ -138,30 +138,8 @@ _ADK_CREDENTIALS = frozenset(
     " auth_credential credentialService credential_service".split()
 )
 """Objects in which ADK's own redaction has left only what a client needs to sign in."""
-_NAMES = (
-    "name",
-    "key",
-    "header",
-    "field",
-    "variable",
-    "parameter",
-    "param",
-    "label",
-    "Name",
-    "Key",
-    "k",
-)
-_VALUES = (
-    "value",
-    "values",
-    "val",
-    "content",
-    "Value",
-    "stringValue",
-    "string_value",
-    "secretValue",
-    "v",
-)
+_NAMES = "name key header field variable parameter param label Name Key k".split()
+_VALUES = "value values val content Value stringValue string_value secretValue v".split()
 """The keys of a pair."""
 _KINDS = ("id", "type")
 """Keys of many other things, so only a name that is a secret for certain counts."""
@@ -174,6 +152,16 @@ _SCHEMA = frozenset(
 )
 """The keys of a JSON Schema: what a tool takes, not what it is given."""
 _TELLING = frozenset("type $ref anyOf any_of oneOf allOf properties enum".split())
+
+
+class _Place(NamedTuple):
+    """Where a value stands."""
+
+    in_state: bool = False
+    above: forms.Verdict = forms.NO
+    """What the names around it say."""
+    texts: int = 0
+    """In how many JSON texts it is."""
 
 
 class Secrets:
@@ -237,7 +225,7 @@ class Secrets:
 
     def value(self, value: Any) -> Any:
         """Return JSON data without secrets: itself, if there are none."""
-        return self._walk(value, in_state=False)
+        return self._walk(value, _Place())
 
     def text(self, text: str) -> str:
         """Return any text without the secret values in it, and what has the form of a secret."""
@@ -276,89 +264,74 @@ class Secrets:
 
     # ----------------------------------------------------------------------- the walk
 
-    def _walk(
-        self, value: Any, *, in_state: bool, above: forms.Verdict = forms.NO, texts: int = 0
-    ) -> Any:
-        """Return a value without secrets.
-
-        `above`: what the names around it say; `texts`: in how many JSON texts it is.
-        """
+    def _walk(self, value: Any, place: _Place) -> Any:
+        """Return a value without secrets."""
         if isinstance(value, str):
-            return self._walk_text(value, in_state=in_state, above=above, texts=texts)
+            return self._walk_text(value, place)
         if isinstance(value, dict):
-            return self._walk_dict(value, in_state=in_state, above=above, texts=texts)
-        if isinstance(value, list):
-            return self._walk_list(value, in_state=in_state, above=above, texts=texts)
-        return value
+            return self._walk_dict(value, place)
+        return self._walk_list(value, place) if isinstance(value, list) else value
 
-    def _walk_text(self, value: str, *, in_state: bool, above: forms.Verdict, texts: int) -> str:
-        if above == forms.IF_OPAQUE and forms.looks_opaque(value):
+    def _walk_text(self, value: str, place: _Place) -> str:
+        if place.above == forms.IF_OPAQUE and forms.looks_opaque(value):
             return forms.REDACTED
         if self._is_plain(value):
             return value
-        inner = _json_in(value) if texts < DEEPEST_TEXT else None
+        inner = _json_in(value) if place.texts < DEEPEST_TEXT else None
         if inner is not None:
-            clean = self._walk(inner, in_state=in_state, above=above, texts=texts + 1)
+            clean = self._walk(inner, place._replace(texts=place.texts + 1))
             return value if clean is inner else json.dumps(clean, ensure_ascii=False)
         return self.text(value)
 
-    def _walk_list(
-        self, value: list[Any], *, in_state: bool, above: forms.Verdict, texts: int
-    ) -> Any:
-        if above == forms.IF_OPAQUE:
+    def _walk_list(self, value: list[Any], place: _Place) -> Any:
+        if place.above == forms.IF_OPAQUE:
             # A list with a word in it is a list of words.
             strings = [item for item in value if isinstance(item, str) and item]
             if not all(map(forms.looks_opaque, strings)):
-                above = forms.NO
-        items = [self._walk(item, in_state=in_state, above=above, texts=texts) for item in value]
+                place = place._replace(above=forms.NO)
+        items = [self._walk(item, place) for item in value]
         if len(items) == 2 and all(isinstance(item, str) for item in items):
             name, said = items
-            if self._verdict(name, in_state=in_state) != forms.NO and forms.looks_opaque(said):
+            if self._verdict(name, place.in_state) != forms.NO and forms.looks_opaque(said):
                 items[1] = forms.REDACTED  # a pair, as in a list of headers
-        return items if _differ(items, value) else value
+        return items if any(a is not b for a, b in zip(items, value, strict=True)) else value
 
-    def _walk_dict(
-        self, value: dict[str, Any], *, in_state: bool, above: forms.Verdict, texts: int
-    ) -> dict[str, Any]:
+    def _walk_dict(self, value: dict[str, Any], place: _Place) -> dict[str, Any]:
         items = {}
         is_same = True
         for key, item in value.items():
-            clean = self._walk_item(key, item, in_state=in_state, above=above, texts=texts)
+            clean = self._walk_item(key, item, place)
             name = key if self._anywhere is None else self.without_values(key)
             is_same = is_same and clean is item and name is key
             items[name] = clean
-        pair = self._pair(value, in_state=in_state)
+        pair = self._pair(value, place.in_state)
         if pair:
             return items | dict.fromkeys(pair, forms.REDACTED)
         return value if is_same else items
 
-    def _walk_item(
-        self, key: str, item: Any, *, in_state: bool, above: forms.Verdict, texts: int
-    ) -> Any:
-        in_state = in_state or key in _STATES
+    def _walk_item(self, key: str, item: Any, place: _Place) -> Any:
         if not item or not isinstance(item, str | list | dict):
             return item  # numbers, booleans and null are not secrets
-        said = self._verdict(key, in_state=in_state)
+        in_state = place.in_state or key in _STATES
+        said = self._verdict(key, in_state)
         if said == forms.NO:
-            said = forms.NO if key in self._revealed else above
+            said = forms.NO if key in self._revealed else place.above
         if said == forms.SECRET:
-            if isinstance(item, str):
-                return forms.REDACTED
-            if key in _ADK_CREDENTIALS:
+            if isinstance(item, dict | list) and key in _ADK_CREDENTIALS:
                 said = forms.NO
             elif isinstance(item, dict) and _is_schema(item):
                 said = forms.IF_OPAQUE
             else:
                 return forms.REDACTED
-        return self._walk(item, in_state=in_state, above=said, texts=texts)
+        return self._walk(item, _Place(in_state, said, place.texts))
 
-    def _pair(self, value: dict[str, Any], *, in_state: bool) -> list[str]:
+    def _pair(self, value: dict[str, Any], in_state: bool) -> list[str]:
         """Return the keys of the values that the names of a pair call secret."""
         for key in (*_NAMES, *_KINDS):
             name = value.get(key)
             if not isinstance(name, str):
                 continue
-            said = self._verdict(name, in_state=in_state)
+            said = self._verdict(name, in_state)
             if said == forms.NO or (key in _KINDS and said != forms.SECRET):
                 continue
             return [
@@ -369,7 +342,7 @@ class Secrets:
             ]
         return []
 
-    def _verdict(self, name: str, *, in_state: bool) -> forms.Verdict:
+    def _verdict(self, name: str, in_state: bool) -> forms.Verdict:
         if name in self._revealed:
             return forms.NO
         if self._patterns and any(fnmatchcase(name, pattern) for pattern in self._patterns):
@@ -415,7 +388,3 @@ def _can_be_looked_for(value: str) -> bool:
     if len(value) >= SHORTEST_WORD:
         return True
     return len(value) >= SHORTEST_VALUE and not value.isalpha() and not value.isdigit()
-
-
-def _differ(one: Iterable[Any], other: Iterable[Any]) -> bool:
-    return any(a is not b for a, b in zip(one, other, strict=True))
