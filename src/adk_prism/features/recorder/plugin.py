@@ -63,7 +63,7 @@ class Recorder(NodeCallbacks):
         self._managers: weakref.WeakSet[PluginManager] = weakref.WeakSet()
         """Those whose events are observed."""
         self._said: set[str] = set()
-        self._detail: Detail = "off"
+        self._detail: Detail = "summary"
         try:
             destination = _destination(url, token, file)
         except ValueError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from functools import partial
 
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.agents.run_config import StreamingMode
@@ -17,7 +18,7 @@ from google.adk.workflow import BaseNode
 
 from adk_prism.adk.agents import list_agents
 from adk_prism.adk.internals.log_lines import INTERNAL_PREFIX
-from adk_prism.adk.model_calls import Detail, SeenCall, in_file
+from adk_prism.adk.model_calls import Detail, SeenCall
 from adk_prism.adk.nodes import code_of
 from adk_prism.adk.redaction import Serialiser, content_json, state_json, values_json
 from adk_prism.adk.run_observer import RunObserver, Scope
@@ -25,6 +26,7 @@ from adk_prism.adk.secrets import Secrets
 from adk_prism.adk.stream_redaction import RunRedaction
 from adk_prism.errors import Report
 from adk_prism.facts.run_reader import CaptureEnding
+from adk_prism.features.model_calls.watching import ModelCallWatcher, in_file
 from adk_prism.features.recorder.sender import OutboundRun, Outbox
 from adk_prism.log import entry as records
 from adk_prism.version import VERSION
@@ -47,7 +49,7 @@ class RunRecording:
         secrets: Secrets,
         report: Report,
         *,
-        detail: Detail = "off",
+        detail: Detail = "summary",
     ) -> None:
         """Begin to record; nothing of the context is kept. `detail`: what of model calls is recorded."""
         self.out = OutboundRun()
@@ -69,7 +71,12 @@ class RunRecording:
         started = _started(self.out.run, context, root)
         self._put(started)
         self.observer = RunObserver(
-            self._emit, started, self._serialiser, report=report, stop=lambda: None, detail=detail
+            self._emit,
+            started,
+            self._serialiser,
+            report=report,
+            stop=lambda: None,
+            watch_calls=partial(ModelCallWatcher, detail),
         )
         self.scope = Scope(self.observer)
         """The place in the run where the last callback was."""
