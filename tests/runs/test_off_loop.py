@@ -10,7 +10,7 @@ from contextlib import aclosing
 import pytest
 from tests.runs.sources import HERE
 
-from adk_prism.features.captures.uploads import append_foreign, small_batches
+from adk_prism.features.model_calls.writer import append_foreign, small_batches
 from adk_prism.log.entry import AgentEvent, Entry, Position, RunEnded, RunId, RunStarted
 from adk_prism.log.memory import MemoryLog
 from adk_prism.protocols.registry import protocol

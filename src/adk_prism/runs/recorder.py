@@ -16,18 +16,17 @@ the process dies before, the log has no end, and another process continues the r
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from msgspec import Struct, json, structs
+from msgspec import Struct
 from opentelemetry import trace
 from opentelemetry.trace import Span, Status, StatusCode
 
 from adk_prism import errors
 from adk_prism.adk.errors import CONTAINED, Containment, contain, message_of, ordinary
-from adk_prism.adk.model_calls import DETAIL, CallTexts, ContentText, Detail, SeenCall
+from adk_prism.adk.model_calls import CALLS, CallRecorder, SeenCall
 from adk_prism.adk.redaction import safe_code
 from adk_prism.adk.request import Emit, EventSource
 from adk_prism.facts.adk_event import MOST, unknown_fields
@@ -36,11 +35,8 @@ from adk_prism.log.contract import Receipt, RunLog
 from adk_prism.log.entry import (
     CLIENT_RUN,
     AgentEvent,
-    CallPieces,
     Entry,
     Label,
-    ModelCalled,
-    Origin,
     Outcome,
     Record,
     RunEnded,
@@ -164,7 +160,7 @@ class RunRecorder:
         source: EventSource,
         report: errors.Report,
         past: Past | None = None,
-        calls: ModelCallWriter | None = None,
+        calls: CallRecorder | None = None,
     ) -> None:
         """With a `past`, the source gives what comes after it. `calls` stores model calls; without: none."""
         self._log = log
@@ -255,7 +251,7 @@ class RunRecorder:
         """Run the source; return how the run ended, or what ended it badly."""
         OWNED.set(self._lease)
         CONTAINED.set(self._contained)
-        DETAIL.set(self._calls.detail if self._calls is not None else "off")
+        CALLS.set(self._calls)
         contain(asyncio.get_running_loop())
         self._work = AgentTask(self._drain(), f"run {self._run}")
         result = await self._work.wait()
@@ -431,107 +427,6 @@ class RunRecorder:
                     app=self.head.origin.app if self.head else "",
                 )
             )
-
-
-# ---------------------------------------------------------------------------
-# What was sent to models is stored beside the log: each distinct piece once, and a record refers to them.
-#
-# A conversation repeats its contents with every request. So only those that are new since the last
-# request of the same agent are stored, and the list of contents refers to the list of that request.
-
-MOST_AGENTS = 128
-"""Agents of sessions whose last request is remembered. For any other the next list is stored whole."""
-
-LONGEST_CHAIN = 64
-"""Lists that refer to one another; whoever reads the last one reads them all."""
-
-_OTHERS = ("instruction", "config", "tools", "answer", "response")
-
-
-class _Last:
-    """The last request of an agent."""
-
-    def __init__(self) -> None:
-        self.run = RunId("")
-        self.list = 0
-        """Number of the list of its contents."""
-        self.length = 1
-        """How many lists have to be read for it."""
-        self.numbers: list[int] = []
-        self.known: dict[bytes, int] = {}
-        """Number of each of its contents, by digest."""
-
-
-class ModelCallWriter:
-    """Stores the model calls of all runs of a process."""
-
-    def __init__(self, log: RunLog, detail: Detail, report: errors.Report) -> None:
-        self._log = log
-        self.detail: Detail = detail
-        self._report = report
-        self._last: OrderedDict[tuple[Origin, str], _Last] = OrderedDict()
-
-    async def store(self, run: RunId, origin: Origin, call: SeenCall) -> ModelCalled:
-        """Store the texts of a call; return its record. Raise `Gone` or `Fenced`.
-
-        If they cannot be stored, the record says nothing of them, and the operator gets a diagnostic.
-        """
-        if call.texts is None:
-            return call.record
-        try:
-            pieces = await self._put(run, (origin, call.record.agent), call.texts)
-        except errors.Fenced:
-            raise
-        except errors.LogError as error:
-            self._report(
-                errors.Diagnostic(kind="model call not kept", run=run, cause=errors.cause_of(error))
-            )
-            return call.record
-        return structs.replace(call.record, pieces=pieces)
-
-    async def _put(self, run: RunId, key: tuple[Origin, str], texts: CallTexts) -> CallPieces:
-        last = await self._previous(run, key)
-        news = {each.digest: each for each in texts.contents if each.digest not in last.known}
-        named = {name: text for name in _OTHERS if (text := getattr(texts, name))}
-        stored = await self._log.side.add(
-            run, [*named.values(), *(each.text for each in news.values())]
-        )
-        known = last.known | dict(zip(news, stored[len(named) :], strict=True))
-        contents = await self._put_list(run, last, texts.contents, known)
-        self._last[key] = contents
-        if len(self._last) > MOST_AGENTS:
-            self._last.popitem(last=False)
-        return CallPieces(contents=contents.list, **dict(zip(named, stored, strict=False)))
-
-    async def _previous(self, run: RunId, key: tuple[Origin, str]) -> _Last:
-        """Return the agent's last request, if the log still has it: retention may have removed it."""
-        last = self._last.pop(key, None)
-        if last is None or (last.run != run and not await self._log.side.get(run, [last.list])):
-            return _Last()
-        return last
-
-    async def _put_list(
-        self, run: RunId, last: _Last, contents: Sequence[ContentText], known: dict[bytes, int]
-    ) -> _Last:
-        now = _Last()
-        now.run = run
-        now.numbers = [known[each.digest] for each in contents]
-        now.known = {each.digest: known[each.digest] for each in contents}
-        keep = 0
-        if last.list and last.length < LONGEST_CHAIN:
-            keep = _common(last.numbers, now.numbers)
-            now.length = last.length + 1 if keep else 1
-        base = last.list if keep else 0
-        (now.list,) = await self._log.side.add(
-            run, [json.encode([base, keep, *now.numbers[keep:]])]
-        )
-        return now
-
-
-def _common(one: Sequence[int], other: Sequence[int]) -> int:
-    """Return how many numbers two lists have in common at their beginning."""
-    shorter = min(len(one), len(other))
-    return next((n for n in range(shorter) if one[n] != other[n]), shorter)
 
 
 # ---------------------------------------------------------------------------

@@ -13,10 +13,12 @@ from adk_prism.facts.usage import ModelUse, Prices, UseFold, measured, run_usage
 from adk_prism.log.contract import LogReader, RunSummary
 from adk_prism.log.entry import CallPieces, Entry, ModelCalled, RunId, is_absent
 from adk_prism.runs.off_loop import feed_run, read_in_turns
-from adk_prism.runs.recorder import LONGEST_CHAIN
 
 ANSWER_BYTES = 32 * 1024**2
 """Requests and responses in one answer. Calls beyond it come without them, and say so."""
+
+LONGEST_CHAIN = 64
+"""Lists that refer to one another; whoever reads the last one reads them all."""
 
 MOST_SUMS = 512
 """Runs whose sums are remembered: a page asks for those of a list again and again."""
