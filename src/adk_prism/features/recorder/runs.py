@@ -34,7 +34,7 @@ from adk_prism.errors import (
     Unprocessable,
     UsageError,
 )
-from adk_prism.features.captures.uploads import as_upload, check_type, cleaned, safe_names
+from adk_prism.features.captures.routes import as_upload, check_type, cleaned, safe_names
 from adk_prism.features.model_calls.writer import append_foreign
 from adk_prism.log.contract import RunLog, RunSummary, ShortLivedValues
 from adk_prism.log.entry import (
