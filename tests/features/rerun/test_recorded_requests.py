@@ -17,7 +17,7 @@ from tests.features.otlp.test_export import Collector, spans
 from tests.features.otlp.test_export import collector as collector
 
 from adk_prism.cli import main
-from adk_prism.features.otlp.exported_spans import LONGEST
+from adk_prism.features.otlp.export import LONGEST
 from adk_prism.log.sqlite.store import SqliteLog
 
 Json = dict[str, Any]

@@ -19,8 +19,4 @@ def _serve(context: Context) -> Served:
     return Served(routers=[a2a.routes(context)])
 
 
-EXTENSION = Extension(
-    name="a2a",
-    summary="agents over A2A (--a2a)",
-    serve=_serve,
-)
+EXTENSION = Extension(name="a2a", summary="agents over A2A (--a2a)", serve=_serve)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def _serve(context: Context) -> Served:
     from adk_prism.features.captures import routes
-    from adk_prism.features.conversations.labels import ConversationTitles
+    from adk_prism.features.conversations.listing import ConversationTitles
     from adk_prism.features.model_calls import model_calls
 
     log, chats, recording = context.log, context.chats, context.recording

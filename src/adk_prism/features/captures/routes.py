@@ -26,7 +26,7 @@ from adk_prism.adk.recording_file import UNNAMED, read_run, write_run
 from adk_prism.adk.redaction import foreign_json
 from adk_prism.errors import NotFound, PrismError, SourceError, Unprocessable
 from adk_prism.facts.run_reader import CaptureEnding
-from adk_prism.features.conversations.labels import ConversationTitles, change_label, short_title
+from adk_prism.features.conversations.listing import ConversationTitles, change_label, short_title
 from adk_prism.features.model_calls.calls import CallsLeftOut, ModelCalls
 from adk_prism.features.model_calls.routes import WithCalls, check_may_see_calls
 from adk_prism.features.model_calls.watching import from_file

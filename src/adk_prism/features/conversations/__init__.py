@@ -11,11 +11,10 @@ if TYPE_CHECKING:
 
 
 def _serve(context: Context) -> Served:
-    from adk_prism.features.conversations import labels as conversations
-    from adk_prism.features.conversations.listing import ListRoutes
+    from adk_prism.features.conversations.listing import ListRoutes, routes
 
     listing = ListRoutes(context.apps, context.log, context.runs.deletions, context.chats)
-    return Served(routers=[listing.router(), conversations.routes(context)])
+    return Served(routers=[listing.router(), routes(context)])
 
 
 EXTENSION = Extension(

@@ -21,8 +21,8 @@ from adk_prism.errors import AppFailed, NotSupported, PrismError, Report, UsageE
 from adk_prism.features.remote.artifacts import RemoteArtifacts
 from adk_prism.features.remote.connection import Connection, RemoteClient, drawing_of, graph_of
 from adk_prism.features.remote.live import RemoteLiveSource
-from adk_prism.features.remote.options import Remote
 from adk_prism.features.remote.sessions import RemoteSessions
+from adk_prism.features.remote.settings import Remote
 from adk_prism.features.remote.source import RemoteSource
 from adk_prism.log.entry import (
     STREAMING,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def _serve(context: Context) -> Served:
-    from adk_prism.features.conversations.labels import ConversationTitles
+    from adk_prism.features.conversations.listing import ConversationTitles
     from adk_prism.features.model_calls import model_calls
     from adk_prism.features.share import routes as share_links
     from adk_prism.features.share.routes import ShareRoutes

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from adk_prism.adk.apps import Apps
 from adk_prism.errors import Forbidden, NotFound, PrismError
-from adk_prism.features.conversations.labels import ConversationTitles
+from adk_prism.features.conversations.listing import ConversationTitles
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.features.model_calls.routes import WithCalls, check_may_see_calls
 from adk_prism.features.share.page_file import read_page, shared_file

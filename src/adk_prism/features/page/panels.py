@@ -11,15 +11,22 @@ its length and not its square.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
+from adk_prism.facts import model as fact
+from adk_prism.facts.model import Fact
+from adk_prism.facts.outcome import CLASSES, Completion, EventClass
 from adk_prism.facts.state import read_value
-from adk_prism.features.page.items import Item, Mark, written
+from adk_prism.features.page.items import History, Item, Mark, Note, Tracked, written
 from adk_prism.features.page.state import StateFilm
+from adk_prism.features.proof.model import Proof
+from adk_prism.features.proof.subject_proof import NONE_STATED
 from adk_prism.grounding import PREFIX, STAGES, Unreadable, key, read, why_not_receipt
+from adk_prism.log.entry import AgentEvent, Entry, RunEnded
 
 _HISTORY = key("search_history")
 _CLOCK = re.compile(r"(?:^|T| )(\d\d:\d\d)")
@@ -159,3 +166,97 @@ def _remedies(failure: dict[str, Any]) -> list[dict[str, Any]]:
         if failure["remedies"].get(name)
     ]
     return [{"number": number, **action} for number, action in enumerate(ready, 1)]
+
+
+# ---------------------------------------------------------------------- proof panel
+#
+# The proof panel: proofs as they were known at any cursor, and when the run was complete.
+#
+# Specialists are in the order of their first answers. The proof of the whole answer exists once the run is
+# over; its origin is *absent* if there is no proof. Sources of the model's provider are listed even if no
+# proof includes them.
+
+
+_WHOLE = "proof"
+
+
+class ProofFilm:
+    """The proofs of one run."""
+
+    def __init__(self) -> None:
+        self._proofs: dict[str, History[Proof]] = {}
+        self._sources: list[Note] = []
+        self._completion = Completion()
+        self._classes: dict[EventClass, History[int]] = {}
+        self._over: int | None = None
+
+    def feed(self, entry: Entry, facts: Iterable[Fact]) -> None:
+        """Read an entry and its facts."""
+        facts = list(facts)
+        self._completion.feed(entry, facts)
+        if isinstance(entry.record, AgentEvent):
+            counted = self._classes.setdefault(self._completion.last, History())
+            counted.set(entry.cursor, (counted.values[-1] if counted.values else 0) + 1)
+        elif isinstance(entry.record, RunEnded):
+            self._over = entry.cursor
+        for item in facts:
+            if isinstance(item, fact.Annotated) and item.name == "proof":
+                self._proofs.setdefault(item.id, History()).set(entry.cursor, item.value)
+            elif isinstance(item, fact.SourceCited):
+                cited = {"source": item.source, "title": item.title, "uri": item.uri}
+                self._sources.append(Note(entry.cursor, cited))
+
+    @property
+    def completion(self) -> int | None:
+        """Cursor of the entry that completed the answer; known when the run is over."""
+        return self._completion.cursor if self._over is not None else None
+
+    def items(self, after: int = 0) -> dict[str, list[Item]]:
+        """Return proofs, sources and event counts, or what was added after a cursor."""
+        proofs = (Tracked({"id": name}, history) for name, history in self._proofs.items())
+        classes = (Tracked({"id": name}, history) for name, history in self._classes.items())
+        return {
+            "proofs": list(written(proofs, after)),
+            "sources": list(written(self._sources, after)),
+            "classes": list(written(classes, after)),
+        }
+
+    def at(self, cursor: int) -> dict[str, Any]:
+        """Return what was known at a cursor."""
+        shown = (
+            self._shown(history, cursor) for name, history in self._proofs.items() if name != _WHOLE
+        )
+        return {
+            "answer": self._answer(cursor),
+            "specialists": [proof for proof in shown if proof is not None],
+            "sources": [
+                source.about() | {"cursor": source.since}
+                for source in self._sources
+                if source.since <= cursor
+            ],
+            "completion": self._completed(cursor),
+            "events": {name: self._seen(name, cursor) for name in CLASSES},
+        }
+
+    def _seen(self, name: EventClass, cursor: int) -> int:
+        history = self._classes.get(name)
+        return (history.at(cursor) if history is not None else None) or 0
+
+    def _answer(self, cursor: int) -> dict[str, Any] | None:
+        if self._over is None or self._over > cursor:
+            return None
+        known = self._proofs.get(_WHOLE)
+        proof = self._shown(known, cursor) if known is not None else None
+        absent = {"origin": "absent", "confidence": None, "derivation": NONE_STATED}
+        return proof or absent | {"readings": [], "citations": [], "reasoning_chain": []}
+
+    def _shown(self, history: History[Proof], cursor: int) -> dict[str, Any] | None:
+        index = history.index(cursor)
+        if index < 0:
+            return None
+        proof: dict[str, Any] = msgspec.to_builtins(history.values[index])
+        return proof | {"since": history.cursors[index]}
+
+    def _completed(self, cursor: int) -> int | None:
+        known = self._over is not None and self._over <= cursor
+        return self.completion if known else None

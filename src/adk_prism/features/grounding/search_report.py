@@ -14,29 +14,21 @@ from adk_prism.cli.terminal import one_line, short_json
 from adk_prism.errors import Conflict, UsageError
 
 DEFAULT = "search-strategy.md"
-_COLUMNS = (
-    "#",
-    "When",
-    "Database",
-    "Query",
-    "Filters",
-    "Found",
-    "New",
-)
+_COLUMNS = ("#", "When", "Database", "Query", "Filters", "Found", "New")
 
 
 def markdown(view: Mapping[str, Any] | None) -> str:
     """Return the document. Raise `Conflict` where there is no grounding."""
     if not view or not view["present"]:
         raise Conflict("This session has no search strategy: the app has no research plan.")
-    return "\n".join(_lines(view["box"], view["receipts"])) + "\n"
+    return "\n".join(_report_lines(view["box"], view["receipts"])) + "\n"
 
 
-def _lines(box: Mapping[str, Any], receipts: list[dict[str, Any]]) -> Iterator[str]:
+def _report_lines(box: Mapping[str, Any], receipts: list[dict[str, Any]]) -> Iterator[str]:
     yield "# Search strategy"
     yield ""
-    yield f"**Question:** {_plain(box.get('research_question') or 'not stated')}"
-    yield f"**Stage:** {_plain(box.get('stage') or 'not stated')}"
+    yield f"**Question:** {_cell(box.get('research_question') or 'not stated')}"
+    yield f"**Stage:** {_cell(box.get('stage') or 'not stated')}"
     for title, name in (
         ("Assumptions", "search_assumptions"),
         ("Open questions", "open_questions"),
@@ -44,11 +36,11 @@ def _lines(box: Mapping[str, Any], receipts: list[dict[str, Any]]) -> Iterator[s
         items = box.get(name) or []
         if items:
             yield from ("", f"## {title}", "")
-            yield from (f"- {_plain(item)}" for item in items)
+            yield from (f"- {_cell(item)}" for item in items)
     filters = box.get("current_filters") or {}
     if filters:
         yield from ("", "## Filters", "")
-        yield from (f"- {_plain(name)}: {_plain(value)}" for name, value in filters.items())
+        yield from (f"- {_cell(name)}: {_cell(value)}" for name, value in filters.items())
     yield from ("", "## Searches", "")
     yield from _table(receipts) if receipts else ("None yet.",)
     yield from ("", "## Counts", "")
@@ -64,12 +56,12 @@ def _table(receipts: list[dict[str, Any]]) -> Iterator[str]:
             receipt["number"],
             receipt["timestamp"],
             database,
-            f"`{_plain(receipt['query']).replace('`', '')}`",
+            f"`{_cell(receipt['query']).replace('`', '')}`",
             ", ".join(map(str, receipt.get("filters_applied") or ())),
             receipt["results_count"],
             receipt.get("new_count", ""),
         )
-        yield "| " + " | ".join(_plain(cell) for cell in cells) + " |"
+        yield "| " + " | ".join(_cell(cell) for cell in cells) + " |"
 
 
 def _counts(box: Mapping[str, Any], receipts: list[dict[str, Any]]) -> Iterator[str]:
@@ -81,10 +73,10 @@ def _counts(box: Mapping[str, Any], receipts: list[dict[str, Any]]) -> Iterator[
         yield f"- Distinct papers: {papers}"
     for database in dict.fromkeys(receipt["database"] for receipt in receipts):
         found = [r["results_count"] for r in receipts if r["database"] == database]
-        yield f"- {_plain(database)}: {sum(found)} in {len(found)} searches"
+        yield f"- {_cell(database)}: {sum(found)} in {len(found)} searches"
 
 
-def _plain(value: Any) -> str:
+def _cell(value: Any) -> str:
     text = value if isinstance(value, str) else short_json(value)
     return one_line(text, 2000).replace("|", "\\|")
 
