@@ -25,7 +25,7 @@ from adk_prism import errors
 from adk_prism.adk.model_calls import CallRecorder
 from adk_prism.adk.recording_file import read_part
 from adk_prism.facts.nodes import node_ends
-from adk_prism.features.captures.uploads import as_upload, check_type, cleaned, safe_names
+from adk_prism.features.captures.routes import as_upload, check_type, cleaned, safe_names
 from adk_prism.features.model_calls.writer import append_foreign
 from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog, RunSummary, ShortLivedValues
