@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def _serve(context: Context) -> Served:
     from adk_prism.features.page import catalogue, film_cache, web_page
-    from adk_prism.features.page.entry_detail import EntryDetails
+    from adk_prism.features.page.film_cache import EntryDetails
     from adk_prism.server.data_folder import prices_of
 
     log, apps, heavy = context.log, context.apps, context.limits.heavy

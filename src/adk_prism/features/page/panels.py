@@ -21,8 +21,7 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.model import Fact
 from adk_prism.facts.outcome import CLASSES, Completion, EventClass
 from adk_prism.facts.state import read_value
-from adk_prism.features.page.items import History, Item, Mark, Note, Tracked, written
-from adk_prism.features.page.state import StateFilm
+from adk_prism.features.page.state import History, Item, Mark, Note, StateFilm, Tracked, written
 from adk_prism.features.proof.model import Proof
 from adk_prism.features.proof.subject_proof import NONE_STATED
 from adk_prism.grounding import PREFIX, STAGES, Unreadable, key, read, why_not_receipt
