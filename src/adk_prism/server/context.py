@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from adk_prism.adk.apps import Apps
+from adk_prism.adk.model_calls import CallRecorder
 from adk_prism.errors import Report
 from adk_prism.extension import Observers
 from adk_prism.log.contract import RunLog
 from adk_prism.log.leases import Leases
 from adk_prism.runs.chats import Chats
 from adk_prism.runs.conversations import Conversations
-from adk_prism.runs.model_call_writer import ModelCallWriter
 from adk_prism.runs.runs import Runs
 from adk_prism.runs.takeover import Takeovers
 from adk_prism.server.identity.identity import Identity
@@ -41,7 +41,8 @@ class Recording:
     log: RunLog
     """Without what ADK's sessions hold besides."""
     leases: Leases
-    calls: ModelCallWriter
+    calls: CallRecorder | None
+    """Stores model calls; None without the feature."""
     takeovers: Takeovers
     observers: Observers
     """See the runs of this process: features add theirs."""

@@ -21,7 +21,7 @@ from msgspec import structs
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.internals.log_lines import sqlite_file
 from adk_prism.adk.services import shrink_session_file
-from adk_prism.adk.session_cache import storage_of
+from adk_prism.adk.session_store import storage_of
 from adk_prism.errors import Diagnostic, NotFound, PrismError, Report, cause_of
 from adk_prism.log.contract import Retention, RunLog, TrimmedRun
 from adk_prism.log.entry import Origin

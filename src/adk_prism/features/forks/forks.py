@@ -34,16 +34,23 @@ from adk_prism.adk.request import (
     EventSource,
     RunRequest,
     Variant,
+    answers_of,
     checked_message,
     read_content,
 )
-from adk_prism.adk.resuming import answers_of, rebuild
-from adk_prism.adk.session_changes import ArtifactCopies, Cuttings, Past, cut_session, without_state
-from adk_prism.adk.session_runs import restored
 from adk_prism.commands import ChangeState, RunAgent, Submit
 from adk_prism.errors import Conflict, Report, Unprocessable, UsageError
 from adk_prism.facts.state import read_object, read_stored
 from adk_prism.features.forks.history import ForkHistories, ForkHistory, ForkTarget, as_copy
+from adk_prism.features.forks.past import (
+    ArtifactCopies,
+    Cuttings,
+    Past,
+    cut_session,
+    rebuild,
+    restored,
+    without_state,
+)
 from adk_prism.log.contract import RunLog, SideValue
 from adk_prism.log.entry import (
     DERIVED,

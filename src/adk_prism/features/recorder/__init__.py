@@ -38,5 +38,8 @@ def _serve(context: Context) -> Served:
 
 
 EXTENSION = Extension(
-    name="recorder", summary="record runs of other processes", requires=("captures",), serve=_serve
+    name="recorder",
+    summary="record runs of other processes",
+    requires=("captures", "model_calls"),
+    serve=_serve,
 )

@@ -31,7 +31,7 @@ from adk_prism.adk import nodes
 from adk_prism.adk.agents import list_agents
 from adk_prism.adk.internals.log_lines import INTERNAL_PREFIX
 from adk_prism.adk.internals.runner import CURRENT, final_event, observe_events, observe_runners
-from adk_prism.adk.model_calls import Detail, SeenCall, in_file
+from adk_prism.adk.model_calls import Detail, SeenCall
 from adk_prism.adk.nodes import SIGNALS, NodeCallbacks, code_of, see
 from adk_prism.adk.plugin import NAME as OWN_PLUGIN
 from adk_prism.adk.redaction import Serialiser, content_json, state_json, values_json
@@ -40,6 +40,7 @@ from adk_prism.adk.secrets import Secrets, secret_values
 from adk_prism.adk.stream_redaction import RunRedaction
 from adk_prism.errors import Diagnostic, Report
 from adk_prism.facts.run_reader import CaptureEnding
+from adk_prism.features.model_calls.watching import ModelCallWatcher, in_file
 from adk_prism.features.recorder import sender
 from adk_prism.features.recorder.sender import OutboundRun, Outbox
 from adk_prism.log import entry as records
@@ -71,7 +72,7 @@ class RunRecording:
         secrets: Secrets,
         report: Report,
         *,
-        detail: Detail = "off",
+        detail: Detail = "summary",
     ) -> None:
         """Begin to record; nothing of the context is kept. `detail`: what of model calls is recorded."""
         self.out = OutboundRun()
@@ -93,7 +94,12 @@ class RunRecording:
         started = _started(self.out.run, context, root)
         self._put(started)
         self.observer = RunObserver(
-            self._emit, started, self._serialiser, report=report, stop=lambda: None, detail=detail
+            self._emit,
+            started,
+            self._serialiser,
+            report=report,
+            stop=lambda: None,
+            watch_calls=partial(ModelCallWatcher, detail),
         )
         self.scope = Scope(self.observer)
         """The place in the run where the last callback was."""
@@ -270,7 +276,7 @@ class Recorder(NodeCallbacks):
         self._managers: weakref.WeakSet[PluginManager] = weakref.WeakSet()
         """Those whose events are observed."""
         self._said: set[str] = set()
-        self._detail: Detail = "off"
+        self._detail: Detail = "summary"
         try:
             destination = _destination(url, token, file)
         except ValueError as error:

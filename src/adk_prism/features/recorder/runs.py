@@ -22,11 +22,12 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from adk_prism import errors
+from adk_prism.adk.model_calls import CallRecorder
 from adk_prism.adk.recording_file import read_part
 from adk_prism.features.captures.uploads import as_upload, check_type, cleaned, safe_names
+from adk_prism.features.model_calls.writer import append_foreign
 from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog, RunSummary, ShortLivedValues
-from adk_prism.runs.model_call_writer import ModelCallWriter, append_foreign
 from adk_prism.runs.recorder import OWNER_LOST
 from adk_prism.runs.session_locks import SessionLocks
 from adk_prism.runs.truncated_run import node_ends
@@ -70,7 +71,7 @@ class RecordedRuns:
         report: errors.Report,
         *,
         most_bytes: int,
-        calls: ModelCallWriter | None = None,
+        calls: CallRecorder | None = None,
         marks: ShortLivedValues | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -27,7 +27,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidURI
 
 from adk_prism import errors
-from adk_prism.adk import graph
+from adk_prism.adk import agents
 from adk_prism.features.remote.settings import AUTO, DIALECTS, Dialect, Refusals, Remote
 
 # ---------------------------------------------------------------------------
@@ -575,36 +575,36 @@ def _drawn(root: _Drawn) -> AppInfo:
 # --------------------------------------------------------------------------- the graph
 
 
-def graph_of(info: AppInfo) -> graph.Graph:
+def graph_of(info: AppInfo) -> agents.Graph:
     """Return the graph of an app whose server described it."""
     root = info.root_agent_name
-    nodes = {"START": graph.GraphNode(id="START", name="START", kind="start")}
+    nodes = {"START": agents.GraphNode(id="START", name="START", kind="start")}
     edges = [_edge("START", root, "sequence"), _edge(root, "END", "sequence")]
     waiting = deque([(root, root, "")])
-    while waiting and len(nodes) < graph.MAX_NODES:
+    while waiting and len(nodes) < agents.MAX_NODES:
         name, place, parent = waiting.popleft()
         agent = info.agents.get(name, AgentInfo(name=name))
-        about = agent.description[: graph.LONGEST_DESCRIPTION]
-        nodes[place] = graph.GraphNode(
+        about = agent.description[: agents.LONGEST_DESCRIPTION]
+        nodes[place] = agents.GraphNode(
             id=place, name=name, kind="agent", description=about, parent=parent
         )
         for tool in dict.fromkeys(_tools(agent.tools)):
             below = f"{place}/{tool}"
-            nodes[below] = graph.GraphNode(id=below, name=tool, kind="tool", parent=place)
+            nodes[below] = agents.GraphNode(id=below, name=tool, kind="tool", parent=place)
             edges.append(_edge(place, below, "tool"))
         for member in dict.fromkeys(agent.sub_agents):
             if member in place.split("/"):
                 continue  # An agent cannot be below itself; a description can say so.
             edges.append(_edge(place, f"{place}/{member}", "transfer"))
             waiting.append((member, f"{place}/{member}", place))
-    nodes["END"] = graph.GraphNode(id="END", name="END", kind="end")
+    nodes["END"] = agents.GraphNode(id="END", name="END", kind="end")
     drawn = [each for each in edges if each.source in nodes and each.target in nodes]
-    return graph.Graph(nodes=list(nodes.values()), edges=drawn, truncated=bool(waiting))
+    return agents.Graph(nodes=list(nodes.values()), edges=drawn, truncated=bool(waiting))
 
 
 def drawing_of(app: str, info: AppInfo) -> dict[str, Any]:
     """Return the app in the form of `build_graph`: each agent with its tools and sub-agents in it."""
-    left = graph.MAX_NODES
+    left = agents.MAX_NODES
 
     def drawn(name: str, above: tuple[str, ...]) -> dict[str, Any]:
         nonlocal left
@@ -612,7 +612,7 @@ def drawing_of(app: str, info: AppInfo) -> dict[str, Any]:
         agent = info.agents.get(name, AgentInfo(name=name))
         about: dict[str, Any] = {"name": name, "type": "agent"}
         if agent.description:
-            about["description"] = agent.description[: graph.LONGEST_DESCRIPTION]
+            about["description"] = agent.description[: agents.LONGEST_DESCRIPTION]
         if tools := dict.fromkeys(_tools(agent.tools)):
             about["tools"] = [{"name": tool, "type": "tool"} for tool in tools]
         members = [
@@ -625,8 +625,8 @@ def drawing_of(app: str, info: AppInfo) -> dict[str, Any]:
     return {"name": app, "root_agent": drawn(info.root_agent_name, ())}
 
 
-def _edge(source: str, target: str, kind: graph.EdgeKind) -> graph.GraphEdge:
-    return graph.GraphEdge(id=f"{source}->{target}", source=source, target=target, kind=kind)
+def _edge(source: str, target: str, kind: agents.EdgeKind) -> agents.GraphEdge:
+    return agents.GraphEdge(id=f"{source}->{target}", source=source, target=target, kind=kind)
 
 
 def _tools(tools: list[dict[str, Any]]) -> Iterator[str]:

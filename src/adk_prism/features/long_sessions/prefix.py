@@ -29,9 +29,12 @@ from typing import Any, Self, TypeVar
 
 from google.adk.events.event import Event
 from google.adk.models.llm_request import LlmRequest
+from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.sessions.session import Session
 from google.genai import types
 from pydantic import BaseModel, PrivateAttr
+
+from adk_prism.adk.model_calls import Placeholder
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _Described = TypeVar("_Described")
@@ -254,7 +257,7 @@ _TEXT = "[{} earlier events of this session, which are put back when the model i
 """Visible to code that reads the short session, and in the spans of a request."""
 
 
-class PrefixPlaceholder(types.Content):
+class PrefixPlaceholder(Placeholder):
     """A content that represents a prefix."""
 
     _prefix: Prefix = PrivateAttr()
@@ -296,6 +299,13 @@ class PrefixPlaceholder(types.Content):
     def note_sent(self, request: LlmRequest) -> None:
         """Note the request that the model gets."""
         self._sent = request
+
+
+class AfterPrefix(GetSessionConfig):
+    """Asks for a session without its prefix. To any other service it is a config without a limit."""
+
+    speakers: frozenset[str]
+    """Agents of which one must have spoken after the cut, so that ADK finds who speaks next."""
 
 
 def prefix_of(session: Session) -> Prefix | None:

@@ -22,13 +22,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from google.adk.events.event import Event
+from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from google.adk.sessions.session import Session
 from google.genai import types
 
 from adk_prism.adk.internals.log_lines import Revision, session_revision
-from adk_prism.adk.session_prefix import Prefix, cut_off, prefix_of, restore, shorten
-from adk_prism.adk.session_store import SessionKey, SessionStore, apply_rewinds, count_events
+from adk_prism.adk.session_store import (
+    SessionKey,
+    SessionStore,
+    apply_rewinds,
+    count_events,
+    storage_of,
+)
+from adk_prism.features.long_sessions.cached_prefix import after_prefix
+from adk_prism.features.long_sessions.prefix import (
+    AfterPrefix,
+    Prefix,
+    cut_off,
+    prefix_of,
+    restore,
+    shorten,
+)
 
 SHORTEST = 50
 """Events below which a session is not cached: a query for new events would cost as much."""
@@ -42,24 +57,6 @@ MOST_SESSIONS = 1000
 OVERLAP = 0.5
 """Seconds before the last cached event from which on events are read again, to check that they follow. A
 database may store times less exactly than events do."""
-
-_KNOWN = {
-    f"google.adk.sessions.{module}"
-    for module in (
-        "in_memory_session_service.InMemorySessionService",
-        "sqlite_session_service.SqliteSessionService",
-        "database_session_service.DatabaseSessionService",
-    )
-}
-"""Services whose order of events and revisions are known; any other is used as it is. By name: to
-import them all takes half a second, and one is used."""
-
-
-class AfterPrefix(GetSessionConfig):
-    """Asks for a session without its prefix. To any other service it is a config without a limit."""
-
-    speakers: frozenset[str]
-    """Agents of which one must have spoken after the cut, so that ADK finds who speaks next."""
 
 
 @dataclass(slots=True)
@@ -78,20 +75,6 @@ class _CachedSession:
         return self.weight + (self.prefix.weight if self.prefix is not None else 0)
 
 
-def cached_sessions(service: BaseSessionService) -> BaseSessionService:
-    """Return the service with a cache of long sessions, if its storage is known."""
-    kind = type(service)
-    is_known = f"{kind.__module__}.{kind.__qualname__}" in _KNOWN
-    return SessionCache(service) if is_known else service
-
-
-def storage_of(service: BaseSessionService) -> BaseSessionService:
-    """Return the storage service behind a cache."""
-    while isinstance(service, SessionStore):
-        service = service.inner
-    return service
-
-
 class SessionCache(SessionStore):
     """A session store with a cache."""
 
@@ -100,6 +83,9 @@ class SessionCache(SessionStore):
         self._most_bytes = most_bytes
         self._cached: OrderedDict[SessionKey, _CachedSession] = OrderedDict()
         """The session used last comes last."""
+
+    def config_of_new_turn(self, runner: Runner) -> GetSessionConfig | None:
+        return after_prefix(runner)
 
     async def get_session(
         self,

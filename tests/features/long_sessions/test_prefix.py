@@ -10,7 +10,13 @@ from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions, EventCompaction
 from google.genai import types
 
-from adk_prism.adk.session_prefix import KEPT, LONGEST, MOST_VIEWS, PrefixContents, cut_off
+from adk_prism.features.long_sessions.prefix import (
+    KEPT,
+    LONGEST,
+    MOST_VIEWS,
+    PrefixContents,
+    cut_off,
+)
 
 TURNS = 20
 """Of two events each."""

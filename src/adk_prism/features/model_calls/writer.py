@@ -7,28 +7,35 @@ the same agent are put into the log, and the list of contents refers to the list
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.runners import Runner
 from msgspec import json, structs
 
 from adk_prism.adk.model_calls import (
+    CallRecorder,
+    CallWatcher,
+    Detail,
+    LiveCallWatcher,
+    SeenCall,
+)
+from adk_prism.errors import Diagnostic, Fenced, LogError, Report, cause_of
+from adk_prism.features.model_calls.calls import LONGEST_CHAIN
+from adk_prism.features.model_calls.live_calls import LiveCalls, has_model_callbacks
+from adk_prism.features.model_calls.watching import (
     CallTexts,
     ContentText,
-    Detail,
-    SeenCall,
+    ModelCallWatcher,
     between_calls,
     from_file,
 )
-from adk_prism.errors import Diagnostic, Fenced, LogError, Report, cause_of
 from adk_prism.log.contract import Receipt, RunLog
 from adk_prism.log.entry import CallPieces, Entry, ModelCalled, Origin, Record, RunId
 from adk_prism.runs.off_loop import Turns, small_batches
 
 MOST_AGENTS = 128
 """Agents of sessions whose last request is remembered. For any other the next list is stored whole."""
-
-LONGEST_CHAIN = 64
-"""Lists that refer to one another; whoever reads the last one reads them all."""
 
 _OTHERS = ("instruction", "config", "tools", "answer", "response")
 
@@ -47,7 +54,7 @@ class _Last:
         """Number of each of its contents, by digest."""
 
 
-class ModelCallWriter:
+class ModelCallWriter(CallRecorder):
     """Stores the model calls of all runs of a process."""
 
     def __init__(self, log: RunLog, detail: Detail, report: Report) -> None:
@@ -55,6 +62,20 @@ class ModelCallWriter:
         self.detail: Detail = detail
         self._report = report
         self._last: OrderedDict[tuple[Origin, str], _Last] = OrderedDict()
+
+    def watch(self, put: Callable[[SeenCall], None]) -> CallWatcher:
+        return CallWatcher() if self.detail == "off" else ModelCallWatcher(self.detail, put)
+
+    def watch_live(
+        self,
+        runner: Runner,
+        agent: Callable[[], BaseAgent | None],
+        model_name: Callable[[], str],
+        report: Report,
+    ) -> LiveCallWatcher:
+        if self.detail == "off":
+            return LiveCallWatcher()
+        return LiveCalls(model_name, lambda: has_model_callbacks(runner, agent()), report)
 
     async def store(self, run: RunId, origin: Origin, call: SeenCall) -> ModelCalled:
         """Store the texts of a call; return its record. Raise `Gone` or `Fenced`.
@@ -118,7 +139,7 @@ def _common(one: Sequence[int], other: Sequence[int]) -> int:
 
 
 async def append_foreign(
-    log: RunLog, calls: ModelCallWriter | None, run: RunId, origin: Origin, entries: Sequence[Entry]
+    log: RunLog, calls: CallRecorder | None, run: RunId, origin: Origin, entries: Sequence[Entry]
 ) -> Receipt:
     """Append entries that were recorded elsewhere, and store the texts of their model calls.
 
@@ -135,7 +156,7 @@ async def append_foreign(
 
 
 async def _foreign(
-    calls: ModelCallWriter | None, run: RunId, origin: Origin, record: Record
+    calls: CallRecorder | None, run: RunId, origin: Origin, record: Record
 ) -> Record:
     if not isinstance(record, ModelCalled):
         return record

@@ -18,13 +18,13 @@ from tests.adk.runs import ORIGIN, Reports, say
 from adk_prism.adk.model_calls import Detail
 from adk_prism.adk.request import RunRequest
 from adk_prism.adk.runner import RunnerSource
-from adk_prism.adk.session_cache import SessionCache
 from adk_prism.adk.sessions import Sessions
+from adk_prism.features.long_sessions.session_cache import SessionCache
 from adk_prism.features.model_calls.calls import ModelCalls
+from adk_prism.features.model_calls.writer import ModelCallWriter
 from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import AgentEvent, Entry, RunId
 from adk_prism.log.memory import MemoryLog
-from adk_prism.runs.model_call_writer import ModelCallWriter
 from adk_prism.runs.recorder import RunRecorder
 
 Json = dict[str, Any]

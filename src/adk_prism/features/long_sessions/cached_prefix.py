@@ -5,7 +5,7 @@
     app = App(name="support", root_agent=agent, plugins=[cached_prefix()])
 
 A run that begins with a message then gets the last events of its session. The contents of those before
-(`session_prefix`) are put back into each request on its way to the model, which gets exactly what ADK
+(`prefix`) are put back into each request on its way to the model, which gets exactly what ADK
 would have sent. The plugin that the app declares has no hook: under any other server it does nothing.
 
 ADK's own processor builds the contents of the prefix. Where a short list could make a difference, the run
@@ -15,8 +15,9 @@ they are complete before it is called.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.callback_context import CallbackContext
@@ -24,15 +25,17 @@ from google.adk.agents.invocation_context import InvocationContext
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.events.event import Event
 from google.adk.flows.llm_flows import contents as adk_contents
+from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from google.genai import types
 
 from adk_prism.adk.client_tools import with_interim_results
-from adk_prism.adk.internals.runner import rewrite_requests
-from adk_prism.adk.session_cache import AfterPrefix
-from adk_prism.adk.session_prefix import (
+from adk_prism.adk.internals.runner import swap_class
+from adk_prism.features.long_sessions.prefix import (
+    AfterPrefix,
     Prefix,
     PrefixContents,
     find_mark,
@@ -132,7 +135,7 @@ class _PutBack(BasePlugin):
         if not (
             isinstance(agent, LlmAgent)
             and not _is_observed(context, agent)
-            and rewrite_requests(agent.canonical_model, _whole)
+            and give_whole_requests(agent.canonical_model)
         ):
             llm_request.contents = _put_back(llm_request)
 
@@ -226,3 +229,37 @@ def _whole(request: LlmRequest) -> LlmRequest:
     whole = request.model_copy(update=contents)
     mark.note_sent(whole)
     return whole
+
+
+# --------------------------------------------------------------------------- the model's class
+
+if TYPE_CHECKING:
+    _AnyLlm = BaseLlm
+else:
+    _AnyLlm = object  # A pydantic class would give the model fields that it has already.
+
+
+def give_whole_requests(model: BaseLlm) -> bool:
+    """Have a model get whole requests; return whether that is possible.
+
+    The app's model object gets a subclass of its own class. `isinstance` still holds, and so does whatever
+    the app keeps in the object.
+    """
+    return isinstance(model, _WholeRequests) or swap_class(model, _with_whole_requests(type(model)))
+
+
+class _WholeRequests(_AnyLlm):
+    """Stands before a model's class, and replaces the placeholder in its requests."""
+
+    __slots__ = ()
+
+    def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        return super().generate_content_async(_whole(llm_request), stream=stream)
+
+
+@cache
+def _with_whole_requests(kind: type[BaseLlm]) -> type[BaseLlm]:
+    names = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
+    return type(kind.__name__, (_WholeRequests, kind), names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,9 @@ from google.adk.agents import LlmAgent
 from google.adk.agents.callback_context import CallbackContext
 from google.adk.apps.app import App, EventsCompactionConfig
 from google.adk.models import Gemini
+from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
@@ -28,10 +30,11 @@ from tests.gemini_replies import ANSWER, THOUGHT_AND_TOOL
 from tests.loopback_gemini import Json, serve_gemini
 
 from adk_prism import cached_prefix
-from adk_prism.adk import session_cache, session_prefix
-from adk_prism.adk.session_cache import SessionCache
-from adk_prism.adk.session_prefix import PrefixPlaceholder, prefix_of
 from adk_prism.adk.sessions import Sessions
+from adk_prism.features.long_sessions import prefix, session_cache
+from adk_prism.features.long_sessions.cached_prefix import give_whole_requests
+from adk_prism.features.long_sessions.prefix import PrefixPlaceholder, prefix_of
+from adk_prism.features.long_sessions.session_cache import SessionCache
 
 TURNS = 30
 NEVER_SHORT = {"delegating"}
@@ -61,8 +64,8 @@ class Watched(SessionCache):
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have sessions cut as often as can be."""
     monkeypatch.setattr(session_cache, "SHORTEST", 4)
-    monkeypatch.setattr(session_prefix, "KEPT", 3)
-    monkeypatch.setattr(session_prefix, "LONGEST", 8)
+    monkeypatch.setattr(prefix, "KEPT", 3)
+    monkeypatch.setattr(prefix, "LONGEST", 8)
 
 
 async def _requests(conversation: Conversation, turns: int = TURNS) -> list[dict[str, Any]]:
@@ -275,3 +278,26 @@ async def test_a_service_of_ones_own_is_used_as_it_is(often: None) -> None:
     model = Scripted.saying(*["Yes."] * 10)
     await _runner(LlmAgent(name="root", model=model), OwnSessionService())
     assert [len(contents) for contents in model.requests] == list(range(1, 16, 2))
+
+
+class _Model(BaseLlm):
+    seen: list[LlmRequest] = []  # noqa: RUF012 - pydantic copies it
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        del stream
+        self.seen.append(llm_request)
+        yield LlmResponse()
+
+
+async def test_a_model_that_gets_whole_requests() -> None:
+    """It stays the object that it was, and an instance of its class."""
+    model, request = _Model(model="m"), LlmRequest()
+    assert give_whole_requests(model)
+    assert give_whole_requests(model)
+    async for _ in model.generate_content_async(request):
+        pass
+    assert model.seen == [request]
+    assert isinstance(model, _Model)
+    assert (model.model, type(model).__name__) == ("m", "_Model")

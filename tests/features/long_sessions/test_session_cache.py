@@ -17,15 +17,13 @@ from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.genai import types
 from tests.postgres_server import PostgresServer
 
-from adk_prism.adk.session_cache import (
+from adk_prism.adk.session_store import storage_of, store_over
+from adk_prism.features.long_sessions.prefix import AfterPrefix, prefix_of
+from adk_prism.features.long_sessions.session_cache import (
     SHORTEST,
-    AfterPrefix,
     SessionCache,
-    cached_sessions,
     event_size,
-    storage_of,
 )
-from adk_prism.adk.session_prefix import prefix_of
 
 WHO = {"app_name": "app", "user_id": "user"}
 LENGTH = SHORTEST + 10
@@ -282,13 +280,13 @@ async def test_a_short_session(storage: BaseSessionService) -> None:
     await _same(hot, storage)
 
 
-def test_only_known_services_are_kept_hot() -> None:
+def test_only_known_services_get_a_store() -> None:
     """A service of somebody's own may order and count as it likes."""
 
     class Own(InMemorySessionService):
         pass
 
     own, known = Own(), InMemorySessionService()
-    assert cached_sessions(own) is own
-    assert storage_of(cached_sessions(known)) is known
+    assert store_over(own) is own
+    assert storage_of(store_over(known)) is known
     assert storage_of(own) is own

@@ -22,8 +22,8 @@ from tests.voice.served import Client, Served, served
 from tests.voice.stage import runner_of
 
 from adk_prism.errors import Diagnostic
+from adk_prism.features.model_calls.live_calls import LiveCalls
 from adk_prism.models import Call, ScriptedModel, Turn, read_conversation, say
-from adk_prism.voice.model_calls import LiveCalls
 
 # ADK 2.13 still calls google-genai's `session.send`.
 pytestmark = pytest.mark.filterwarnings("ignore:The `session.send` method is deprecated")

@@ -25,17 +25,17 @@ from google.adk.workflow import Workflow, node
 from google.genai import types
 from tests.adk.runs import ORIGIN
 from tests.adk.scripted import Scripted
+from tests.features.model_calls.recorded_calls import Conversation, conversing
 from tests.gemini_replies import ANSWER, QUOTA, THOUGHT_AND_TOOL
 from tests.loopback_gemini import Json, Reply, chunk, serve_gemini
 from tests.recordings.shapes import agent
-from tests.runs.recorded_calls import Conversation, conversing
 
 from adk_prism import cached_prefix
-from adk_prism.adk import session_cache, session_prefix
-from adk_prism.adk.model_calls import LONGEST_TEXT
 from adk_prism.adk.request import ApprovalAnswer
-from adk_prism.adk.session_cache import SessionCache
 from adk_prism.adk.sessions import Sessions
+from adk_prism.features.long_sessions import prefix, session_cache
+from adk_prism.features.long_sessions.session_cache import SessionCache
+from adk_prism.features.model_calls.watching import LONGEST_TEXT
 from adk_prism.log.entry import ModelCalled, NodeEnded, pack
 from adk_prism.log.memory import MemoryLog
 from adk_prism.models import Pause, Say, Turn
@@ -163,8 +163,8 @@ async def test_what_is_shown_is_what_gemini_received(
 ) -> None:
     """Field by field, for every request of a conversation."""
     monkeypatch.setattr(session_cache, "SHORTEST", 4)
-    monkeypatch.setattr(session_prefix, "KEPT", 3)
-    monkeypatch.setattr(session_prefix, "LONGEST", 8)
+    monkeypatch.setattr(prefix, "KEPT", 3)
+    monkeypatch.setattr(prefix, "LONGEST", 8)
     with serve_gemini(*case.replies) as server:
         root = case.root(lambda: Gemini(model="gemini-2.5-flash", base_url=server.url))
         async with conversing(root, plugins=[make() for make in case.plugins]) as talk:

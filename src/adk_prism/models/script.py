@@ -1,28 +1,114 @@
-"""How a turn is cut into the chunks that a Gemini stream would carry.
+"""What a scripted model says in one turn, as data; how that becomes chunks; what a script knows of a request.
 
-Words are chunks of text; a streamed call is a named opening, one chunk per piece of an argument and
-an empty closing chunk, as Vertex AI sends it (`partialArgs`, google-genai 2.34); everything else is
-one chunk. The finish reason, the usage and the sources ride on the last chunk. A filter's finish
-reason comes in a chunk without content, as Gemini sends it.
+A turn is a sequence of steps (say, think, call, show, pause, fail) and the way it finishes. It knows nothing
+of ADK's events: how chunks become responses is decided in `scripted_model`. Steps are a closed union.
+
+A turn is cut into the chunks that a Gemini stream would carry: words are chunks of text; a streamed call is a
+named opening, one chunk per piece of an argument and an empty closing chunk, as Vertex AI sends it
+(`partialArgs`, google-genai 2.34); everything else is one chunk. The finish reason, the usage and the sources
+ride on the last chunk. A filter's finish reason comes in a chunk without content, as Gemini sends it.
+
+A script is a pure function of a request. ADK hands a model the whole history, and other agents' messages as
+quoted user text; `read_conversation` reads it once. Follows google-adk 2.13 (`flows/llm_flows/context`):
+relayed messages begin with "For context:".
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, assert_never
 
+from google.adk.models.llm_request import LlmRequest
 from google.genai import types
 
-from adk_prism.models.scripted_turn import Call, Fail, Pause, Say, Show, Step, Think, Turn
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Text for the reader."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Think:
+    """Reasoning, separate from the answer; the signature is on its last chunk."""
+
+    text: str
+    signature: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of one of the agent's tools.
+
+    Without an `id` ADK gives one, the same for the streamed preview and the final call, unless the
+    model is set to drop ids. With `streamed` the arguments arrive piece by piece before the call.
+    """
+
+    name: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+    id: str | None = None
+    streamed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """Any other part: a file, code, the result of code, a tool that the provider ran."""
+
+    part: types.Part
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A pause."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """The model call fails here; what came before has been streamed already."""
+
+    error: Exception
+
+
+Step = Say | Think | Call | Show | Pause | Fail
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One answer of the model.
+
+    `usage` is counted from the words when it is not given. `blocked` is the refusal of a prompt:
+    there is no candidate, so steps and finish reason are ignored. A turn that does not stream comes
+    as one response even when a stream was asked for.
+    """
+
+    steps: tuple[Step, ...] = ()
+    finish_reason: types.FinishReason = types.FinishReason.STOP
+    finish_message: str | None = None
+    usage: types.GenerateContentResponseUsageMetadata | None = None
+    grounding: types.GroundingMetadata | None = None
+    citations: types.CitationMetadata | None = None
+    blocked: types.BlockedReason | None = None
+    streams: bool = True
+
+
+def say(text: str) -> Turn:
+    """Return the turn that says `text` and nothing else."""
+    return Turn((Say(text),))
+
 
 Usage = types.GenerateContentResponseUsageMetadata
+
 Chunk = types.GenerateContentResponse
 
 # The reasons that end an answer rather than withhold it: they come with the last content.
 _FINISHES_WITH_CONTENT = {types.FinishReason.STOP, types.FinishReason.MAX_TOKENS}
-_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 # What happens in a stream, in order: a chunk comes, nothing comes for a while, or it breaks.
 Beat = Chunk | Pause | Fail
@@ -182,3 +268,65 @@ def _argument_pieces(path: str, value: Any) -> Iterator[types.PartialArg]:
             yield from _argument_pieces(_path_to(i, path), inner)
     else:
         raise TypeError(f"a scripted argument must be JSON, {path} is {type(value).__name__}")
+
+
+_RELAYED = "For context:"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The result of one call: of a tool, a sub-agent or the person who was asked."""
+
+    name: str
+    response: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """The latest prompt and what has been answered since, in order."""
+
+    prompt: str
+    answers: tuple[Answer, ...] = ()
+    earlier: tuple[str, ...] = ()
+    """The prompts before it, the newest first."""
+
+    def answer(self, name: str) -> Mapping[str, Any] | None:
+        """Return the newest answer of a tool since the prompt, or None while it has none."""
+        found = [answer.response for answer in self.answers if answer.name == name]
+        return found[-1] if found else None
+
+
+def read_conversation(request: LlmRequest) -> Conversation:
+    """Read the request's latest prompt and the answers that followed it."""
+    prompts: list[str] = []
+    answers: list[Answer] = []
+    for content in request.contents:
+        text = _prompt_in(content)
+        if text is not None:
+            prompts.insert(0, text)
+            answers = []
+        answers.extend(_answers_in(content))
+    return Conversation("".join(prompts[:1]), tuple(answers), tuple(prompts[1:]))
+
+
+def words_in(request: LlmRequest) -> int:
+    """Count the words of a request, as an estimate of its tokens."""
+    texts = (part.text for content in request.contents for part in content.parts or [])
+    return sum(len(text.split()) for text in texts if text)
+
+
+def _prompt_in(content: types.Content) -> str | None:
+    """Return the text a person (or a delegating agent) wrote; None for anything else."""
+    parts = content.parts or []
+    texts = [part.text for part in parts if part.text]
+    if content.role != "user" or not texts or texts[0].startswith(_RELAYED):
+        return None
+    # Only the first text: ADK appends its own remarks to what a delegating agent asked.
+    return texts[0]
+
+
+def _answers_in(content: types.Content) -> Iterator[Answer]:
+    for part in content.parts or []:
+        answer = part.function_response
+        if answer is not None and answer.name is not None:
+            yield Answer(answer.name, answer.response or {})
