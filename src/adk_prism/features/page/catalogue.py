@@ -50,12 +50,22 @@ _UNKNOWN = dict.fromkeys(("title", "description", "agents", "models", "offline",
 """What is not known of an app before it was loaded."""
 
 
-def routes(apps: Apps, errors: ErrorTexts) -> APIRouter:
+def routes(apps: Apps, errors: ErrorTexts, secrets: Secrets, report: Report) -> APIRouter:
     """Return the router of apps."""
     router = APIRouter(prefix="/api", tags=["catalogue"])
     catalogue = _Catalogue(apps, errors)
     router.get("/apps")(catalogue.apps)
     router.get("/apps/{app_name}")(catalogue.app)
+
+    # Instructions and tools are the app's, not the user's: where callers are known, this is for
+    # administrators.
+    @router.get("/apps/{app_name}/agents", response_class=Response, dependencies=[Administrator])
+    async def agents(app_name: AppName) -> Response:
+        """Return instruction, model and tools of each agent, by name; without secrets."""
+        found = await describe_agents(await apps.open(app_name), report)
+        body = secrets.json(redacted_json(msgspec.json.encode(found)))
+        return Response(body, media_type="application/json")
+
     return router
 
 
@@ -229,24 +239,3 @@ def _name(tool: Any) -> str:
     if isinstance(tool, BaseToolset | BaseNode):
         return type(tool).__name__
     return str(getattr(tool, "name", None) or getattr(tool, "__name__", type(tool).__name__))
-
-
-# ---------------------------------------------------------------------------
-# `GET /api/apps/{app}/agents`: what the agents of an app are made of.
-#
-# Instructions and tools are the app's, not the user's: where callers are known, this is for
-# administrators.
-
-
-def agent_routes(apps: Apps, secrets: Secrets, report: Report) -> APIRouter:
-    """Return the router of agents."""
-    router = APIRouter(prefix="/api/apps", tags=["catalogue"])
-
-    @router.get("/{app_name}/agents", response_class=Response, dependencies=[Administrator])
-    async def agents(app_name: AppName) -> Response:
-        """Return instruction, model and tools of each agent, by name; without secrets."""
-        found = await describe_agents(await apps.open(app_name), report)
-        body = secrets.json(redacted_json(msgspec.json.encode(found)))
-        return Response(body, media_type="application/json")
-
-    return router

@@ -29,7 +29,7 @@ from adk_prism.protocols.contract import Payload
 from adk_prism.protocols.registry import formats
 from adk_prism.runs.off_loop import feed_batch, feed_run
 from adk_prism.server.identity.caller import caller_of
-from adk_prism.server.identity.identity import CallerOf, Cursor, Run
+from adk_prism.server.identity.identity import Cursor, Run
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.limits.limit_middleware import HeavyWork
 from adk_prism.server.responses import compressed
@@ -316,23 +316,6 @@ Since = Annotated[str, Query(alias="from", description="cursor to which the stat
 Key = Annotated[str, Query(description="state key whose every write is listed")]
 
 
-def routes(log: RunLog, films: Films, heavy: HeavyWork) -> APIRouter:
-    """Return the router of views."""
-    router = APIRouter(prefix="/api/runs", tags=["runs"])
-
-    async def view(
-        caller: CallerOf, run: Run, at: At = "", panel: Panel = "", since: Since = "", key: Key = ""
-    ) -> Response:
-        """Return what the panels show at a cursor."""
-        cursor, before = cursor_of(at, run), cursor_of(since, run)
-        async with heavy.slot(caller, (await log.summary(run)).bytes), films.held(run) as film:
-            body = await asyncio.to_thread(_written, film, cursor, panel, before, key)
-        return Response(body, media_type="application/json")
-
-    router.get("/{run}/view")(view)
-    return router
-
-
 def _written(film: Film, at: int | None, panel: str, since: int | None, key: str) -> bytes:
     """Return a view as JSON. A member at a time: while one is written, no other thread runs."""
     shown = film.at(at, panel, since=since, key=key)
@@ -382,9 +365,25 @@ class FilmRoutes:
     def router(self) -> APIRouter:
         """Return the router of films."""
         router = APIRouter(prefix="/api/runs", tags=["runs"])
+        router.get("/{run}/view")(self.view)
         router.get("/{run}/film", response_class=Response)(self.film)
         router.get("/{run}/entries/{cursor}", response_class=Response)(self.entry)
         return router
+
+    async def view(
+        self,
+        request: Request,
+        run: Run,
+        at: At = "",
+        panel: Panel = "",
+        since: Since = "",
+        key: Key = "",
+    ) -> Response:
+        """Return what the panels show at a cursor."""
+        cursor, before = cursor_of(at, run), cursor_of(since, run)
+        async with self._slot(request, run), self.films.held(run) as film:
+            body = await asyncio.to_thread(_written, film, cursor, panel, before, key)
+        return Response(body, media_type=_JSON)
 
     async def film(
         self, request: Request, run: Run, after: After = "", known: Known = ""
@@ -400,13 +399,10 @@ class FilmRoutes:
             body = await asyncio.to_thread(encode, film)
         return await compressed(request, body, _JSON, headers)
 
-    async def _size(self, run: RunId) -> int:
-        return (await self.log.summary(run)).bytes
-
     @asynccontextmanager
     async def _slot(self, request: Request, run: RunId) -> AsyncIterator[None]:
         """Wait for the turn of a large run. Raise `TooMany` or `Busy`, `NotFound` or `Gone`."""
-        async with self.heavy.slot(caller_of(request), await self._size(run)):
+        async with self.heavy.slot(caller_of(request), (await self.log.summary(run)).bytes):
             yield
 
     async def _growth(self, request: Request, run: Run, after: int) -> Response:

@@ -64,6 +64,21 @@ def routes(settings: Settings, apps: Apps, identity: Identity) -> APIRouter:
         """Show every route with its parameters and answers."""
         return _page("adk-prism: routes", _reference(request.app.openapi()))
 
+    @router.get("/assets/{name}")
+    def asset(request: Request, name: str) -> Response:
+        """Return a file whose name changes whenever its content does."""
+        if _ASSET.fullmatch(name) is None:
+            raise NotFound("The page has no such file.")
+        forever = {"cache-control": "public, max-age=31536000, immutable"}
+        if name.endswith(".html"):
+            forever["content-security-policy"] = FRAME_POLICY
+        return _file(request, BUILT / "assets" / name, forever)
+
+    @router.get(f"/{_ICON}")
+    def icon(request: Request) -> Response:
+        """Return the page's icon."""
+        return _file(request, BUILT / _ICON, {"cache-control": "no-cache"})
+
     return router
 
 
@@ -190,28 +205,6 @@ _ICON = "prism.svg"
 
 _KEPT = 256
 """Files kept in memory: several times those of one build, so that a rebuilt page is kept too."""
-
-
-def asset_routes() -> APIRouter:
-    """Return the router of the page's files; its document is served by `index_page.py`."""
-    router = APIRouter(include_in_schema=False)
-
-    @router.get("/assets/{name}")
-    def asset(request: Request, name: str) -> Response:
-        """Return a file whose name changes whenever its content does."""
-        if _ASSET.fullmatch(name) is None:
-            raise NotFound("The page has no such file.")
-        forever = {"cache-control": "public, max-age=31536000, immutable"}
-        if name.endswith(".html"):
-            forever["content-security-policy"] = FRAME_POLICY
-        return _file(request, BUILT / "assets" / name, forever)
-
-    @router.get(f"/{_ICON}")
-    def icon(request: Request) -> Response:
-        """Return the page's icon."""
-        return _file(request, BUILT / _ICON, {"cache-control": "no-cache"})
-
-    return router
 
 
 def built() -> bool:
