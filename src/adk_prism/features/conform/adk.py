@@ -155,7 +155,7 @@ async def run(probe: Probe) -> None:
     await server.leave()
     streaming = Probe(probe.options, probe.exchange, probe.sheet, f"{probe.endpoint}/run_sse")
     body = server.body(await server.new_session(), _said(probe.options.prompts[0]))
-    await send_mistakes(streaming, _has_error, body)
+    await send_mistakes(streaming, lambda it: "error" in it or it.get("errorCode"), body)
 
 
 class _Server:
@@ -319,10 +319,6 @@ def _is_session(found: Any, app: str) -> bool:
         and isinstance(found.get("state"), dict)
         and isinstance(found.get("events"), list)
     )
-
-
-def _has_error(items: list[Item]) -> bool:
-    return any("error" in item.value or item.value.get("errorCode") for item in items)
 
 
 def _says_error(answer: Answer) -> bool:

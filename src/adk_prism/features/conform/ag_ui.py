@@ -287,7 +287,11 @@ async def run(probe: Probe) -> None:
     prompt = probe.options.prompts[0]
     await leave_early(probe, lambda: talk.body(probe.new_id("thread"), prompt))
     probe.trying("mistakes")
-    await send_mistakes(probe, _error_of, talk.body(probe.new_id("thread"), prompt))
+    await send_mistakes(
+        probe,
+        lambda event: event.get("type") == "RUN_ERROR",
+        talk.body(probe.new_id("thread"), prompt),
+    )
 
 
 class _Talk:
@@ -402,10 +406,6 @@ class _Talk:
 def _is_approval(interrupt: dict[str, Any]) -> bool:
     """Tell whether yes or no is an answer; any other only a person can give."""
     return interrupt["reason"] in ("tool_call", "confirmation")
-
-
-def _error_of(items: list[Item]) -> bool:
-    return any(item.value.get("type") == "RUN_ERROR" for item in items)
 
 
 DRIVER = Driver(name="ag-ui", own_path="/api/ag-ui/{app}", run=run)

@@ -344,7 +344,7 @@ async def run(probe: Probe) -> None:
     await talk.parallel()
     await talk.resume()
     await leave_early(probe, talk.body, Leave(last=DONE))
-    await send_mistakes(probe, _error_of, talk.body())
+    await send_mistakes(probe, lambda chunk: chunk.get("type") == "error", talk.body())
 
 
 class _Talk:
@@ -457,10 +457,6 @@ class _Talk:
         """Return a request in a chat of its own."""
         messages = [self._user(self._probe.options.prompts[0])]
         return {"id": self._probe.new_id("chat"), "messages": messages, "trigger": "submit-message"}
-
-
-def _error_of(items: list[Item]) -> bool:
-    return any(item.value.get("type") == "error" for item in items)
 
 
 def _sent_back(message: Message) -> dict[str, Any]:

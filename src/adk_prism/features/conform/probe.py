@@ -590,19 +590,16 @@ async def leave_early(
 
 
 async def send_mistakes(
-    probe: Probe, has_error: Callable[[list[Item]], bool], good_body: dict[str, Any]
+    probe: Probe, is_error: Callable[[Json], Any], good_body: dict[str, Any]
 ) -> None:
     """Send no JSON, an empty object, a body as plain text, and another method."""
     sheet = probe.sheet
     for what, text in (("a body that is no JSON", '{"messages": ['), ("an empty object", "{}")):
         probe.trying(what)
         answer = await probe.post_text(text)
-        objects = [
-            Item(number, frame, value)
-            for number, frame in enumerate(answer.frames, 1)
-            if isinstance(value := read_json(frame.data), dict)
-        ]
-        refuses(sheet, answer, frames_say_so=has_error(objects))
+        values = (read_json(frame.data) for frame in answer.frames)
+        says_so = any(isinstance(value, dict) and is_error(value) for value in values)
+        refuses(sheet, answer, frames_say_so=says_so)
     probe.trying("a body as text/plain")
     answer = await probe.post_text(msgspec.json.encode(good_body).decode(), "text/plain")
     sheet.expect("request-type", 400 <= answer.status < 500, answer.text)

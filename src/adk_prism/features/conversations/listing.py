@@ -231,7 +231,12 @@ class ListRoutes:
             by_session.setdefault(summary.origin, []).append(summary)
         active = {origin: runs[-1].started for origin, runs in by_session.items()}
         if not session:
-            active = _without_evaluations(await self._stored(app, user) | active)
+            every = await self._stored(app, user) | active
+            active = {
+                origin: at
+                for origin, at in every.items()
+                if not origin.session.startswith(EVALUATION_SESSIONS)
+            }
         notes = await self._log.side.list([*active])
         labels = {origin: read_label(notes.get(origin, ())) for origin in active}
         latest = sorted(active, key=lambda it: (labels[it].pinned, active[it]), reverse=True)
@@ -321,10 +326,6 @@ class ListRoutes:
             "recorded": bool(recorded),
             "forkedFrom": structs.asdict(point) | {"rerun": is_rerun} if point else None,
         }
-
-
-def _without_evaluations(active: dict[Origin, float]) -> dict[Origin, float]:
-    return {it: at for it, at in active.items() if not it.session.startswith(EVALUATION_SESSIONS)}
 
 
 def _searched(conversation: dict[str, Any]) -> str:

@@ -504,7 +504,7 @@ class ForkRoutes:
         self.lifecycle.check_open()
         origin = (await self.log.summary(run)).origin
         app = asked.app_name or origin.app
-        delta = asked.state_delta or {}
+        delta, message = asked.state_delta or {}, asked.new_message or {}
         await self.apps.open(app)
         if both := delta.keys() & set(asked.remove_state):
             raise UsageError(f"{min(both)[:60]!r} is in `stateDelta` and in `removeState`.")
@@ -513,7 +513,7 @@ class ForkRoutes:
             run=run,
             at=asked.at,
             app=asked.app_name or "",
-            message=to_raw(asked.new_message) if _has_parts(asked.new_message) else NOTHING,
+            message=to_raw(message) if message.get("parts") else NOTHING,
             state_delta=delta,
             remove_state=asked.remove_state,
             session=asked.session_id or "",
@@ -551,7 +551,3 @@ class ForkRoutes:
                 "withheldState": forked.withheld,
             }
         return answer
-
-
-def _has_parts(message: dict[str, Any] | None) -> bool:
-    return bool(message and message.get("parts"))

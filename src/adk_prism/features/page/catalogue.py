@@ -85,7 +85,9 @@ class _Catalogue:
         again because its code had changed; `changed`: it will be when it is used next. `lacks`: what it
         cannot do, and why. `title`: what it calls itself, if it does.
         """
-        return [self._told(request, entry) for entry in await asyncio.to_thread(self._entries)]
+        # In a thread: which model an agent would use may import a library.
+        entries = await asyncio.to_thread(lambda: [*map(self._entry, self._apps.found())])
+        return [self._told(request, entry) for entry in entries]
 
     def _told(self, request: Request, entry: dict[str, Any]) -> dict[str, Any]:
         """Return an entry whose error says as much as this client may know."""
@@ -101,10 +103,6 @@ class _Catalogue:
         if found is None:
             raise NotFound(f"There is no app {app_name!r}.")
         return self._told(request, await asyncio.to_thread(self._entry, found))
-
-    def _entries(self) -> list[dict[str, Any]]:
-        """Read the folder. In a thread: which model an agent would use may import a library."""
-        return [self._entry(found) for found in self._apps.found()]
 
     def _entry(self, found: Found) -> dict[str, Any]:
         name, apps = found.name, self._apps

@@ -337,11 +337,7 @@ def _written(before: Write | None, value: Raw | None, writer: str) -> Write:
 
 
 def _mark(write: Write) -> dict[str, Any]:
-    return {"writer": write.writer} | _value_of(write)
-
-
-def _value_of(write: Write) -> dict[str, Raw]:
-    return {} if write.value is None else {"value": write.value}
+    return {"writer": write.writer} | ({} if write.value is None else {"value": write.value})
 
 
 def scope_of(key: str) -> Scope:

@@ -56,7 +56,8 @@ def routes(settings: Settings, apps: Apps, identity: Identity) -> APIRouter:
         base, names = base_url(request, settings), apps.names()
         if identity.required and isinstance(caller_of(request), Anyone):
             names = []  # Its own are for those who are known.
-        body = [_heading(), *_apps(names), *_call(names, base)]
+        heading = "<h1>adk-prism</h1><p>One ADK run in; every front end out.</p>"
+        body = [heading, *_apps(names), *_call(names, base)]
         return _page("adk-prism", [*body, *_operations(request.app.openapi())])
 
     @router.get("/docs")
@@ -90,10 +91,6 @@ def _page(title: str, body: Iterable[str]) -> HTMLResponse:
         f"<style>{_STYLE}</style></head><body>{text}</body></html>",
         headers=HEADERS,
     )
-
-
-def _heading() -> str:
-    return "<h1>adk-prism</h1><p>One ADK run in; every front end out.</p>"
 
 
 def _apps(names: Iterable[str]) -> Iterator[str]:

@@ -158,10 +158,6 @@ ANSWER, SUMMARY = "answer", "layer"
 _OWN = frozenset((ANSWER, SUMMARY))
 
 
-def _keys_of(call: str) -> tuple[Key, Key]:
-    return (ANSWER, call), (SUMMARY, call)
-
-
 class SubjectProof:
     """The answers of one subject, and the proof that follows from them."""
 
@@ -219,7 +215,7 @@ class SubjectProof:
     def _replace(self, old: Pieces) -> None:
         """Drop what an earlier call's text said about a layer that a later call has replaced."""
         left = self.layers(old.call)
-        said = [key for key in _keys_of(old.call) if key in self._answers]
+        said = [key for key in ((ANSWER, old.call), (SUMMARY, old.call)) if key in self._answers]
         for key in said:
             if not left:
                 del self._answers[key]
