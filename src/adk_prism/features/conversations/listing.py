@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
@@ -13,7 +12,6 @@ from google.adk.sessions.session import Session
 from msgspec import Struct, structs
 from pydantic import BaseModel, Field, StrictBool
 
-from adk_prism.adk.apps import Apps
 from adk_prism.adk.request import REPEATS
 from adk_prism.errors import Gone, NotFound, SourceError, UsageError
 from adk_prism.features.forks.forks import ForkLink, read_links
@@ -22,7 +20,7 @@ from adk_prism.log.entry import UPLOADED, Origin, RunId, RunStarted
 from adk_prism.protocols.ai_sdk.requests import user_message
 from adk_prism.runs.chats import EVALUATION_SESSIONS, Chats, first_user_text
 from adk_prism.runs.recorder import FORKED_FROM
-from adk_prism.runs.session_log import AuditedAction, Deletions
+from adk_prism.runs.session_log import AuditedAction
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.identity import CallerOf, Chat
@@ -194,14 +192,14 @@ MOST_CONVERSATIONS = 1000
 """In one list. More are found by their text."""
 
 
-@dataclass(frozen=True, slots=True)
 class ListRoutes:
-    """The list of conversations, made of the parts that it uses."""
+    """The list of conversations."""
 
-    _apps: Apps
-    _log: RunLog
-    _deletions: Deletions
-    _chats: Chats
+    def __init__(self, context: Context) -> None:
+        self._apps = context.apps
+        self._log = context.log
+        self._deletions = context.runs.deletions
+        self._chats = context.chats
 
     def router(self) -> APIRouter:
         """Return the router of the list."""

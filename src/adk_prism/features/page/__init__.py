@@ -12,19 +12,13 @@ if TYPE_CHECKING:
 
 def _serve(context: Context) -> Served:
     from adk_prism.features.page import catalogue, film_cache, web_page
-    from adk_prism.server.data_folder import prices_of
 
-    log, apps, heavy = context.log, context.apps, context.limits.heavy
-    secrets = context.observability.secrets
-    films = film_cache.Films(log, prices=prices_of(context.settings))
-    context.lifecycle.on_cut(films.leave_all)
+    apps, secrets = context.apps, context.observability.secrets
     return Served(
         routers=[
             web_page.routes(context.settings, apps, context.identity),
             catalogue.routes(apps, context.errors, secrets, context.report),
-            film_cache.FilmRoutes(
-                films, film_cache.EntryDetails(log), context.lifecycle, log, heavy
-            ).router(),
+            film_cache.FilmRoutes(context).router(),
         ]
     )
 

@@ -10,7 +10,6 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
@@ -28,10 +27,10 @@ from adk_prism.log.entry import Entry, RunId, pack, parse_position
 from adk_prism.protocols.contract import Payload
 from adk_prism.protocols.registry import formats
 from adk_prism.runs.off_loop import feed_batch, feed_run
+from adk_prism.server.context import Context
+from adk_prism.server.data_folder import prices_of
 from adk_prism.server.identity.caller import caller_of
 from adk_prism.server.identity.identity import Cursor, Run
-from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.limits.limit_middleware import HeavyWork
 from adk_prism.server.responses import compressed
 
 # ---------------------------------------------------------------------- entry detail
@@ -352,15 +351,14 @@ After = Annotated[str, Query(description="cursor of the last entry that is known
 Known = Annotated[str, Header(alias="If-None-Match")]
 
 
-@dataclass(frozen=True, slots=True)
 class FilmRoutes:
-    """The routes of films, made of the parts that they use."""
+    """The routes of films."""
 
-    films: Films
-    entry_details: EntryDetails
-    lifecycle: Lifecycle
-    log: RunLog
-    heavy: HeavyWork
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._films = Films(context.log, prices=prices_of(context.settings))
+        self._details = EntryDetails(context.log)
+        context.lifecycle.on_cut(self._films.leave_all)
 
     def router(self) -> APIRouter:
         """Return the router of films."""
@@ -381,7 +379,7 @@ class FilmRoutes:
     ) -> Response:
         """Return what the panels show at a cursor."""
         cursor, before = cursor_of(at, run), cursor_of(since, run)
-        async with self._slot(request, run), self.films.held(run) as film:
+        async with self._slot(request, run), self._films.held(run) as film:
             body = await asyncio.to_thread(_written, film, cursor, panel, before, key)
         return Response(body, media_type=_JSON)
 
@@ -392,7 +390,7 @@ class FilmRoutes:
         since = cursor_of(after, run)
         if since:
             return await self._growth(request, run, since)
-        async with self._slot(request, run), self.films.held(run) as film:
+        async with self._slot(request, run), self._films.held(run) as film:
             headers = _REVALIDATE | {"etag": f'W/"{VERSION}-{film.last}"'}
             if headers["etag"] in (each.strip() for each in known.split(",")):
                 return Response(status_code=304, headers=headers)
@@ -402,13 +400,14 @@ class FilmRoutes:
     @asynccontextmanager
     async def _slot(self, request: Request, run: RunId) -> AsyncIterator[None]:
         """Wait for the turn of a large run. Raise `TooMany` or `Busy`, `NotFound` or `Gone`."""
-        async with self.heavy.slot(caller_of(request), (await self.log.summary(run)).bytes):
+        size = (await self._context.log.summary(run)).bytes
+        async with self._context.limits.heavy.slot(caller_of(request), size):
             yield
 
     async def _growth(self, request: Request, run: Run, after: int) -> Response:
-        patience = 0 if self.lifecycle.draining else PATIENCE
-        await self.films.past(run, after, patience)
-        async with self._slot(request, run), self.films.held(run) as film:
+        patience = 0 if self._context.draining else PATIENCE
+        await self._films.past(run, after, patience)
+        async with self._slot(request, run), self._films.held(run) as film:
             # Also refuses a cursor that the run does not have.
             body = await asyncio.to_thread(encode, film, after)
             if film.last == after and film.ended is None:
@@ -418,7 +417,7 @@ class FilmRoutes:
     async def entry(self, request: Request, run: Run, cursor: Cursor) -> Response:
         """Return an entry, its facts, and its frames in every protocol."""
         async with self._slot(request, run):
-            body = await self.entry_details.of(run, cursor)
+            body = await self._details.of(run, cursor)
         # What was recorded never changes.
         forever = {"cache-control": "private, max-age=31536000, immutable"}
         return await compressed(request, body, _JSON, forever)
