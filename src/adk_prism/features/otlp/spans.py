@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
@@ -38,11 +37,12 @@ from adk_prism.facts.model import (
 )
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_object, read_value
-from adk_prism.features.model_calls.calls import ANSWER_BYTES, ModelCalls
+from adk_prism.features.model_calls import model_calls
+from adk_prism.features.model_calls.calls import ANSWER_BYTES
 from adk_prism.log import entry as records
-from adk_prism.log.contract import RunLog, RunSummary
+from adk_prism.log.contract import RunSummary
 from adk_prism.log.entry import Entry, ModelCalled
-from adk_prism.runs.chats import Chats
+from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Caller, listed_user, may_operate
 from adk_prism.server.identity.identity import CallerOf
 from adk_prism.server.request_names import AppName, SessionId
@@ -411,13 +411,13 @@ MOST_RUNS = 200
 _JSON = "application/json"
 
 
-@dataclass(frozen=True, slots=True)
 class TraceRoutes:
-    """The routes of traces, made of the parts that they use."""
+    """The routes of traces."""
 
-    log: RunLog
-    chats: Chats
-    calls: ModelCalls
+    def __init__(self, context: Context) -> None:
+        self.log = context.log
+        self.chats = context.chats
+        self.calls = model_calls(context)
 
     def router(self) -> APIRouter:
         """Return the router of traces."""
