@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 def _serve(context: Context) -> Served:
     from adk_prism.features.conversations.listing import ListRoutes, routes
 
-    listing = ListRoutes(context.apps, context.log, context.runs.deletions, context.chats)
-    return Served(routers=[listing.router(), routes(context)])
+    return Served(routers=[ListRoutes(context).router(), routes(context)])
 
 
 EXTENSION = Extension(

@@ -11,12 +11,11 @@ if TYPE_CHECKING:
 
 
 def _serve(context: Context) -> Served:
-    from adk_prism.features.model_calls import model_calls
-    from adk_prism.features.otlp.adk_trace import TraceRoutes
     from adk_prism.features.otlp.export import TraceExport
+    from adk_prism.features.otlp.spans import TraceRoutes
 
     settings = context.settings
-    routers = [TraceRoutes(context.log, context.chats, model_calls(context)).router()]
+    routers = [TraceRoutes(context).router()]
     if not settings.otlp:
         return Served(routers=routers)
     export = TraceExport(context.recording.log, settings.otlp, context.report)

@@ -34,8 +34,8 @@ from adk_prism.facts.model import (
 )
 from adk_prism.facts.run_reader import Reader
 from adk_prism.features.model_calls.calls import calls_in_file, without_calls
-from adk_prism.features.page.entry_detail import EntryDetailReader, emptied
 from adk_prism.features.page.film import Film, encode
+from adk_prism.features.page.film_cache import EntryDetailReader, emptied
 from adk_prism.log.entry import NOTHING, CallPieces, Entry, ModelCalled, is_absent
 from adk_prism.version import VERSION
 
