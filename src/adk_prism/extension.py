@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from adk_prism.log.contract import RunSummary
     from adk_prism.log.entry import Entry, RunId
     from adk_prism.server.context import Context
+    from adk_prism.server.options import FeatureSettings
     from adk_prism.server.settings import Settings
-    from adk_prism.server.settings.groups import FeatureSettings
 
 GROUP = "adk_prism.extensions"
 

@@ -36,8 +36,8 @@ from adk_prism.protocols.contract import Format
 from adk_prism.protocols.registry import names, protocol
 from adk_prism.protocols.sse import encode
 from adk_prism.server.data_folder import prices_of
-from adk_prism.server.settings import DATA_DIR, Settings
-from adk_prism.server.settings.sources import read_settings
+from adk_prism.server.setting_groups import DATA_DIR
+from adk_prism.server.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from adk_prism.adk.apps import Apps

@@ -36,7 +36,6 @@ from adk_prism.protocols.registry import protocols as installed_protocols
 from adk_prism.server.context import Context
 from adk_prism.server.data_folder import close_data_folder, open_data_folder, secrets_of
 from adk_prism.server.host_and_origin import Guard
-from adk_prism.server.identity.caller import OpenConnections
 from adk_prism.server.identity.identity import IdentifyMiddleware
 from adk_prism.server.identity.methods import Authenticate
 from adk_prism.server.lifecycle import Lifecycle
@@ -46,8 +45,7 @@ from adk_prism.server.observability.request_tracking import TrackRequests
 from adk_prism.server.problems import RESPONSES, ProblemEdge, add_problems
 from adk_prism.server.request_bodies import AGENT_PATH, CHAT_PATH, BodyLimit, PathLimit
 from adk_prism.server.routers import add_routes
-from adk_prism.server.settings import Settings
-from adk_prism.server.settings.sources import read_settings
+from adk_prism.server.settings import Settings, read_settings
 from adk_prism.server.wiring import make_context
 from adk_prism.version import VERSION
 
@@ -131,13 +129,6 @@ def _apps(
     )
 
 
-def _opened(context: Context) -> OpenConnections:
-    """Return the open connections, which a link that is revoked here ends at once."""
-    opened = OpenConnections(context.report)
-    context.identity.links.on_revoked(lambda link: opened.end(f"link {link}"))
-    return opened
-
-
 def assemble(context: Context) -> FastAPI:
     """Return the application around a context."""
     app = FastAPI(
@@ -165,12 +156,7 @@ def assemble(context: Context) -> FastAPI:
     limits = LimitEnforcer(
         context.limits.callers, context.metrics.refused, shared=context.limits.shared
     )
-    app.add_middleware(
-        IdentifyMiddleware,
-        identity=context.identity,
-        opened=_opened(context),
-        limits=limits.counting,
-    )
+    app.add_middleware(IdentifyMiddleware, identity=context.identity, limits=limits.counting)
     app.add_middleware(ProblemEdge, report=context.report, errors=context.errors)
     listens = context.observability.listens
     app.add_middleware(Guard, settings=settings, report=context.report, listens=listens)

@@ -19,6 +19,7 @@ from functools import partial
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adk_prism.errors import Diagnostic, Forbidden, PrismError, Report, ignore
+from adk_prism.server.options import flag_name
 from adk_prism.server.problems import refuse
 from adk_prism.server.proxies import (
     DEFAULT_PORTS,
@@ -35,7 +36,6 @@ from adk_prism.server.proxies import (
     written,
 )
 from adk_prism.server.settings import Settings, options
-from adk_prism.server.settings.reading import flag_name
 
 # ---------------------------------------------------------------------------
 # The errors for an origin or host that is not allowed: for the caller, and once for the operator.

@@ -1,9 +1,9 @@
 """A run's files, by their place in the log, never by an address that a client gives.
 
 What is in the log is served. A reference is followed where that is safe: to an artifact that an event saved,
-or that is of the run's own session or user, and to a folder of Cloud Storage that the operator named
-(`--files-from`, none by default). What a client named (in a recording that was uploaded, or as a live user)
-is followed nowhere.
+or that is of the run's own session or user, and to what a feature opens (`RunFiles.stores`), such as a folder
+of Cloud Storage that the operator named. What a client named (in a recording that was uploaded, or as a live
+user) is followed nowhere.
 """
 
 from __future__ import annotations
@@ -12,19 +12,17 @@ import asyncio
 import base64
 import binascii
 import re
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppress
+from collections.abc import Callable
+from contextlib import aclosing, suppress
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 from fastapi import Response
-from fastapi.responses import StreamingResponse
 from google.adk.artifacts.artifact_util import parse_artifact_uri
 from google.adk.errors.input_validation_error import InputValidationError
 from google.genai import types
 from msgspec import Struct, structs
-from starlette.types import Receive, Scope, Send
 
 from adk_prism.adk.apps import Apps
 from adk_prism.commands import Submit
@@ -51,17 +49,7 @@ from adk_prism.log.entry import (
     to_raw,
 )
 from adk_prism.runs.chats import Chats
-from adk_prism.server.cloud_storage import (
-    HOST,
-    AllowedLocations,
-    CloudStorage,
-    DefaultCredentials,
-    GcsLocation,
-    NoToken,
-    place_of,
-)
 from adk_prism.server.request_names import USER_SCOPE, check_artifact
-from adk_prism.server.settings import Settings
 
 # ---------------------------------------------------------------------------
 # What an entry of the log holds at one of its parts: bytes, or a reference to a file elsewhere.
@@ -159,21 +147,22 @@ def _find(event: AdkEvent, part: str) -> Blob | FileData:
 # ---------------------------------------------------------------------------
 
 
+OpenReference = Callable[[Reference, Origin, str], Response | None]
+"""Takes a reference, the run's origin and a `Range`; returns the response with the file, or None for one that
+it may not fetch."""
+
+
 class RunFiles:
     """Answers requests for files of runs."""
 
-    def __init__(self, log: RunLog, chats: Chats, apps: Apps, settings: Settings) -> None:
-        """Raise `UsageError` where Cloud Storage is wanted and what it needs is not installed."""
+    def __init__(self, log: RunLog, chats: Chats, apps: Apps, limit: int) -> None:
+        """`limit`: bytes of the largest file that is served from elsewhere."""
         self._log = log
         self._chats = chats
         self._apps = apps
-        self._limit = settings.files_limit
-        self._allowed = AllowedLocations(settings.files_from)
-        self._storage = _storage(settings) if self._allowed else None
-
-    def opened(self) -> AbstractAsyncContextManager[object]:
-        """Hold what fetching needs."""
-        return self._storage.opened() if self._storage is not None else nullcontext()
+        self._limit = limit
+        self.stores: list[OpenReference] = []
+        """Open references to files elsewhere: features add theirs."""
 
     async def answer(self, run: RunId, cursor: int, part: str, wanted: str = "") -> Response:
         """Return a part's file, or a `Range` of it if it is in Cloud Storage.
@@ -188,7 +177,11 @@ class RunFiles:
         found = await self._artifact(file, head)
         if isinstance(found, HeldBytes):
             return _whole(found, A_WHILE)
-        return self._elsewhere(found, head.origin, wanted)
+        opened = (open_file(found, head.origin, wanted) for open_file in self.stores)
+        response = next(filter(None, opened), None)
+        if response is None:
+            raise Forbidden(_reason(found.uri))
+        return response
 
     async def load(self, run: RunId, cursor: int, part: str) -> HeldBytes:
         """Return a part's file, if this server has its bytes. Raise as `answer` does."""
@@ -213,27 +206,12 @@ class RunFiles:
             found = await load_artifact(self._apps, head.origin, file.uri)
         else:
             return file
-        self._check_size(len(found.data))
-        return found
-
-    def _elsewhere(self, file: Reference, origin: Origin, wanted: str) -> Response:
-        place = place_of(file.uri)
-        if place is None or self._storage is None or not self._allowed.allow(place, origin):
-            raise Forbidden(_reason(file.uri))
-        return _Fetched(self._storage, place, file, wanted)
-
-    def _check_size(self, size: int) -> None:
-        if size > self._limit:
+        if len(found.data) > self._limit:
             raise TooLarge(
-                f"The file has {size} bytes; this server serves at most {self._limit}"
+                f"The file has {len(found.data)} bytes; this server serves at most {self._limit}"
                 " (--files-limit)."
             )
-
-
-def _storage(settings: Settings) -> CloudStorage:
-    if settings.files_emulator:
-        return CloudStorage(NoToken(), settings.files_limit, settings.files_emulator)
-    return CloudStorage(DefaultCredentials(), settings.files_limit, HOST)
+        return found
 
 
 def _reason(uri: str) -> str:
@@ -248,41 +226,9 @@ def _reason(uri: str) -> str:
     return "The file is in a place that this server may not read."
 
 
-def _believed(stored: str, referred: str) -> str:
-    """Return a fetched file's type: the store knows better than the reference, if it knows at all."""
-    unsaid = stored.partition(";")[0].strip().lower() in ("", UNKNOWN_TYPE)
-    return plain_type(referred if unsaid else stored)
-
-
 def _whole(file: HeldBytes, max_age: int) -> Response:
     shown = Presentation(plain_type(file.media_type), file.name, max_age)
     return Response(file.data, media_type=shown.media_type, headers=shown.headers())
-
-
-class _Fetched(Response):
-    """A file handed on from its store. What the store refuses is raised before the first byte."""
-
-    def __init__(
-        self, storage: CloudStorage, place: GcsLocation, file: Reference, wanted: str
-    ) -> None:
-        super().__init__()
-        self._storage = storage
-        self._place = place
-        self._file = file
-        self._wanted = wanted
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._storage.fetch(self._place, self._wanted) as found:
-            media_type = _believed(found.media_type, self._file.media_type)
-            shown = Presentation(media_type, self._file.name or self._place.name, A_WHILE)
-            chunks: AsyncIterator[bytes] = found.chunks
-            answer = StreamingResponse(
-                chunks,
-                status_code=found.status,
-                media_type=media_type,
-                headers={**shown.headers(), **found.headers},
-            )
-            await answer(scope, receive, send)
 
 
 # ---------------------------------------------------------------------- headers

@@ -29,7 +29,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 from adk_prism.errors import Diagnostic, ServerCancelled
 from adk_prism.server.context import Context
-from adk_prism.server.identity.build import THIS_MACHINE
+from adk_prism.server.identity.identity import THIS_MACHINE
 from adk_prism.server.identity.methods import NotePeer
 from adk_prism.server.limits.limit_middleware import Connections, Peer
 from adk_prism.server.proxies import KNOWN_KEY, TrustedProxies

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 from adk_prism.adk.apps import Apps
@@ -43,16 +42,8 @@ from adk_prism.server.housekeeping import (
     SessionRetention,
     housekeeping,
 )
-from adk_prism.server.identity.build import build_identity
-from adk_prism.server.identity.methods import Authenticate
-from adk_prism.server.identity.share_links import (
-    SharedLinks,
-    SharedTickets,
-    ShareLinks,
-    TicketOffice,
-    Tickets,
-    file_of,
-)
+from adk_prism.server.identity.identity import build_identity
+from adk_prism.server.identity.methods import Authenticate, SharedTickets, TicketOffice, Tickets
 from adk_prism.server.lifecycle import Drain, Lifecycle, opened
 from adk_prism.server.limits.limit_middleware import HeavyWork
 from adk_prism.server.limits.shared_limits import SharedLimits, SharedRunCount
@@ -82,9 +73,7 @@ def make_context(
     report = observability.report
     tickets = _tickets(settings, lifecycle)
     log = log or open_log(settings.log, partial(_warn, report))
-    file = file_of(settings.log, Path(settings.data_dir).absolute())
-    links = SharedLinks(log, file) if settings.has_shared_log else ShareLinks(file)
-    identity = build_identity(settings, tickets, links, authenticate, report)
+    identity = build_identity(settings, tickets, authenticate, report)
     stored = _recording(settings, apps, lifecycle, observability, log, known=identity.required)
     runs, readable, leases = stored.runs, stored.readable, stored.recording.leases
     _keep_house(settings, apps, runs, stored.recording, lifecycle, report)
@@ -92,7 +81,7 @@ def make_context(
     branches = SessionBranches(log, apps, chats, runs.locks)
     deciding = SessionLocks(leases, "deciding")
     talk = Conversations(apps, runs, runs.locks, chats, branches, report, deciding, note)
-    files = RunFiles(readable, chats, apps, settings)
+    files = RunFiles(readable, chats, apps, settings.files_limit)
     broadcaster = Broadcaster(readable, settings.keep_alive)
     context = Context(
         settings=settings,
@@ -241,8 +230,6 @@ def _keep_house(
 def _hold(context: Context) -> None:
     """Register what else is opened and closed, and what ends when the server goes down."""
     lifecycle, metrics, streams = context.lifecycle, context.metrics, context.streams
-    lifecycle.hold(context.files.opened)
-    lifecycle.hold(context.identity.links.closing)
     settings = context.settings
     limit = settings.lease / 2 if settings.has_shared_log else BLOCKED
     lifecycle.hold(lambda: measuring(metrics.loop_lag, metrics.loop_blocked, context.report, limit))

@@ -7,14 +7,22 @@ from typing import TYPE_CHECKING
 from adk_prism.extension import Extension, Served
 
 if TYPE_CHECKING:
+    from adk_prism.features.a2a.settings import A2aSettings
     from adk_prism.server.context import Context
+
+
+def _settings() -> type[A2aSettings]:
+    from adk_prism.features.a2a.settings import A2aSettings
+
+    return A2aSettings
 
 
 def _serve(context: Context) -> Served:
     from adk_prism.features.a2a import server as a2a
     from adk_prism.features.a2a.server import require_a2a
+    from adk_prism.features.a2a.settings import A2aSettings
 
-    if context.settings.a2a:
+    if context.settings.of(A2aSettings).a2a:
         require_a2a()
     return Served(routers=[a2a.routes(context)])
 
@@ -23,4 +31,5 @@ EXTENSION = Extension(
     name="a2a",
     summary="agents over A2A (--a2a)",
     serve=_serve,
+    settings=_settings,
 )

@@ -38,6 +38,7 @@ from adk_prism.errors import (
     cause_of,
     new_correlation,
 )
+from adk_prism.features.a2a.settings import A2aSettings
 from adk_prism.log.entry import Origin, RunId
 from adk_prism.protocols.adk import SPEC
 from adk_prism.protocols.sse import JsonStreamEscaper
@@ -235,7 +236,7 @@ class _A2aRoutes:
 
     async def _card(self, name: str) -> bytes:
         """Return an app's card as it is written. Raise `NotFound`."""
-        if not self._context.settings.a2a:
+        if not self._context.settings.of(A2aSettings).a2a:
             raise NotFound("A2A is off; start the server with --a2a.")
         self._context.apps.check(name)
         found = self._context.apps.find(name)

@@ -22,7 +22,7 @@ from adk_prism.log.contract import LogReader
 from adk_prism.log.entry import Entry, RunId
 from adk_prism.log.from_url import open_log_reader
 from adk_prism.server.data_folder import prices_of
-from adk_prism.server.settings.sources import read_settings
+from adk_prism.server.settings import read_settings
 
 # ---------------------------------------------------------------------- where the runs are
 #

@@ -17,7 +17,7 @@ from adk_prism.cli.terminal import Row, printable, progress, write_json, write_j
 from adk_prism.errors import PrismError, SourceError, UsageError
 from adk_prism.features.captures.client import Client
 from adk_prism.features.captures.stored_runs import add_arguments, opened
-from adk_prism.server.settings.sources import read_settings
+from adk_prism.server.settings import read_settings
 
 AGAIN = 1.0
 """Seconds after which a server is asked again how an evaluation goes."""

@@ -7,19 +7,27 @@ from typing import TYPE_CHECKING
 from adk_prism.extension import Command, Extension, Served
 
 if TYPE_CHECKING:
+    from adk_prism.features.otlp.settings import OtlpSettings
     from adk_prism.server.context import Context
+
+
+def _settings() -> type[OtlpSettings]:
+    from adk_prism.features.otlp.settings import OtlpSettings
+
+    return OtlpSettings
 
 
 def _serve(context: Context) -> Served:
     from adk_prism.features.model_calls import model_calls
     from adk_prism.features.otlp.adk_trace import TraceRoutes
     from adk_prism.features.otlp.export import TraceExport
+    from adk_prism.features.otlp.settings import OtlpSettings
 
-    settings = context.settings
+    collector = context.settings.of(OtlpSettings).otlp
     routers = [TraceRoutes(context.log, context.chats, model_calls(context)).router()]
-    if not settings.otlp:
+    if not collector:
         return Served(routers=routers)
-    export = TraceExport(context.recording.log, settings.otlp, context.report)
+    export = TraceExport(context.recording.log, collector, context.report)
     context.lifecycle.hold(export.exporting)
     return Served(routers=routers, observer=export)
 
@@ -36,4 +44,5 @@ EXTENSION = Extension(
         ),
     ),
     serve=_serve,
+    settings=_settings,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from adk_prism.features.remote.options import (
     AUTO,
@@ -14,9 +14,8 @@ from adk_prism.features.remote.options import (
     DIALECTS,
     Remote,
 )
+from adk_prism.server.options import SIZE, SPAN, FeatureSettings, several
 from adk_prism.server.proxies import origin_of_url
-from adk_prism.server.settings.groups import FeatureSettings
-from adk_prism.server.settings.reading import SIZE, SPAN, Option, several
 
 _NAMED = re.compile(r"(?!__)([A-Za-z_][A-Za-z0-9_]{0,127})=(.{1,8192})")
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}):[ \t]*([\x21-\x7e][\x20-\x7e]*)")
@@ -56,56 +55,36 @@ class RemoteSettings(FeatureSettings):
 
     title: ClassVar[str] = "Remote apps"
 
-    remote: Annotated[
-        tuple[str, ...],
-        Option(
-            several("NAME=URL", "remote apps such as support=https://agents.example", _read_remote),
-            "serve an app of another ADK server under this name; repeatable. Local apps are served only if"
-            " AGENTS_DIR is given",
-        ),
-    ] = ()
-    remote_app: Annotated[
-        tuple[str, ...],
-        Option(
-            several("NAME=APP", "names such as support=help_desk", _read_named),
-            "name of the app on its own server, if it differs; repeatable",
-        ),
-    ] = ()
-    remote_header: Annotated[
-        tuple[str, ...],
-        Option(
-            several("NAME=HEADER", "headers such as 'support=X-Api-Key: 123'", _read_header),
-            "header to send with every request to a remote app; never logged; repeatable",
-        ),
-    ] = ()
-    remote_token_command: Annotated[
-        tuple[str, ...],
-        Option(
-            several("NAME=COMMAND", "commands such as 'support=cat token.txt'", _read_named),
-            "command that prints a bearer token for a remote app; run again when the token is refused;"
-            " repeatable",
-        ),
-    ] = ()
-    remote_dialect: Annotated[
-        tuple[str, ...],
-        Option(
-            several(
-                "NAME=DIALECT",
-                f"dialects such as support=python; known: {', '.join((AUTO, *DIALECTS))}",
-                _read_dialect,
-            ),
-            "kind of ADK server that a remote app is on, if it cannot be detected; repeatable",
-        ),
-    ] = ()
-    remote_idle: Annotated[
-        float, Option(SPAN, "how long a run of a remote app may send no event")
-    ] = DEFAULT_IDLE
-    remote_total: Annotated[float, Option(SPAN, "how long a run of a remote app may take")] = (
-        DEFAULT_TOTAL
+    remote: tuple[str, ...] = several(
+        "NAME=URL", "remote apps such as support=https://agents.example", _read_remote
+    ).option(
+        "serve an app of another ADK server under this name; repeatable. Local apps are served only if"
+        " AGENTS_DIR is given"
     )
-    remote_event_limit: Annotated[
-        int, Option(SIZE, "largest event that is accepted from a remote app")
-    ] = DEFAULT_EVENT_BYTES
+    remote_app: tuple[str, ...] = several(
+        "NAME=APP", "names such as support=help_desk", _read_named
+    ).option("name of the app on its own server, if it differs; repeatable")
+    remote_header: tuple[str, ...] = several(
+        "NAME=HEADER", "headers such as 'support=X-Api-Key: 123'", _read_header
+    ).option("header to send with every request to a remote app; never logged; repeatable")
+    remote_token_command: tuple[str, ...] = several(
+        "NAME=COMMAND", "commands such as 'support=cat token.txt'", _read_named
+    ).option(
+        "command that prints a bearer token for a remote app; run again when the token is refused;"
+        " repeatable"
+    )
+    remote_dialect: tuple[str, ...] = several(
+        "NAME=DIALECT",
+        f"dialects such as support=python; known: {', '.join((AUTO, *DIALECTS))}",
+        _read_dialect,
+    ).option("kind of ADK server that a remote app is on, if it cannot be detected; repeatable")
+    remote_idle: float = SPAN.option(
+        "how long a run of a remote app may send no event", DEFAULT_IDLE
+    )
+    remote_total: float = SPAN.option("how long a run of a remote app may take", DEFAULT_TOTAL)
+    remote_event_limit: int = SIZE.option(
+        "largest event that is accepted from a remote app", DEFAULT_EVENT_BYTES
+    )
 
     @property
     def remotes(self) -> list[Remote]:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 def _serve(context: Context) -> Served:
     from adk_prism.features.conversations.labels import ConversationTitles
     from adk_prism.features.model_calls import model_calls
-    from adk_prism.features.share import routes as share_links
-    from adk_prism.features.share.routes import ShareRoutes
+    from adk_prism.features.share.links import open_links
+    from adk_prism.features.share.routes import LinkRoutes, ShareRoutes
 
     log, chats = context.log, context.chats
     shared = ShareRoutes(
@@ -25,8 +25,12 @@ def _serve(context: Context) -> Served:
         ConversationTitles(log, chats),
         context.limits.heavy,
     )
-    links = share_links.LinkRoutes(context.identity.links, log, context.audit, context.settings)
-    return Served(routers=[shared.router(), links.router()])
+    links = open_links(context.settings, context.recording.log)
+    links.on_revoked(lambda link: context.identity.opened.end(f"link {link}"))
+    context.identity.links = links
+    context.lifecycle.hold(links.closing)
+    of_links = LinkRoutes(links, log, context.audit, context.settings)
+    return Served(routers=[shared.router(), of_links.router()])
 
 
 EXTENSION = Extension(

@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
-from typing import Annotated
+from pathlib import Path as FilePath
+from typing import Annotated, Protocol
 from urllib.parse import parse_qsl, urlencode
 
 from fastapi import Depends, Path, Query, Request
@@ -20,7 +21,15 @@ from msgspec import structs
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from adk_prism.errors import BadPosition, NotFound, Unauthorized
+from adk_prism.errors import (
+    BadPosition,
+    Diagnostic,
+    NotFound,
+    Report,
+    Unauthorized,
+    UsageError,
+    ignore,
+)
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.entry import Origin, Position, RunId, parse_position, run_of_position
 from adk_prism.server.identity.caller import (
@@ -40,15 +49,21 @@ from adk_prism.server.identity.caller import (
 )
 from adk_prism.server.identity.methods import (
     OF_FILE,
+    SHORT,
+    Authenticate,
     Callback,
     Method,
+    ProxyHeader,
+    TicketOffice,
     TokenFile,
     WrongTokens,
     digest,
+    load,
+    place_of,
 )
-from adk_prism.server.identity.share_links import ShareLinks, TicketOffice, place_of
-from adk_prism.server.proxies import KNOWN_KEY
+from adk_prism.server.proxies import KNOWN_KEY, TrustedProxies
 from adk_prism.server.request_names import AppName, SessionId, UserId
+from adk_prism.server.settings import Settings
 
 # ---------------------------------------------------------------------- names in requests
 #
@@ -164,6 +179,16 @@ BASIC = 'Basic realm="adk-prism", charset="UTF-8"'
 """Makes a browser ask for a token, if an address other than the page is opened by hand."""
 
 
+class GuestLinks(Protocol):
+    """Links that give read access to one run (`features/share`)."""
+
+    async def guest(self, token: str, run: RunId) -> Guest | None:
+        """Return the guest of a link's token; None if it is unknown, expired or of another run."""
+
+    async def is_valid(self, guest: Guest) -> bool:
+        """Return whether a guest's link is still there."""
+
+
 class Identity:
     """The authentication methods of one server."""
 
@@ -171,12 +196,14 @@ class Identity:
         self,
         methods: Sequence[Method],
         tickets: TicketOffice,
-        links: ShareLinks,
+        report: Report,
         admins: Collection[str] = (),
     ) -> None:
         self._methods = methods
         self.tickets = tickets
-        self.links = links
+        self.opened = OpenConnections(report)
+        self.links: GuestLinks | None = None
+        """Set by the feature that makes them."""
         self._admins = frozenset(admins)
         self._wrong = WrongTokens()
         self._asked: dict[str, tuple[int, Scope]] = {}
@@ -234,7 +261,7 @@ class Identity:
         return None
 
     async def _is_shared(self, guest: Guest) -> bool:
-        return await self.links.is_valid(guest)
+        return self.links is not None and await self.links.is_valid(guest)
 
     async def _is_in_file(self, name: str, caller: Principal) -> bool:
         files = (method for method in self._methods if isinstance(method, TokenFile))
@@ -250,8 +277,8 @@ class Identity:
 
     def _remember(self, number: int, principal: Principal, scope: Scope) -> Principal:
         """Keep what an operator's function was asked, so that it can be asked again."""
-        said = [value for name, value in scope["headers"] if name in _CREDENTIAL_HEADERS]
-        name = f"{_ASKED} {digest(repr((number, principal.user, said))).hex()}"
+        sent = [value for name, value in scope["headers"] if name in _CREDENTIAL_HEADERS]
+        name = f"{_ASKED} {digest(repr((number, principal.user, sent))).hex()}"
         self._asked.pop(name, None)
         self._asked[name] = (number, dict(scope))
         while len(self._asked) > MOST_ASKED:
@@ -276,7 +303,9 @@ class Identity:
 
     async def _by_link(self, token: str, path: str, scope: Scope) -> Guest:
         named = _OF_RUN.match(path)
-        guest = await self.links.guest(token, RunId(named[1])) if named else None
+        guest = None
+        if named is not None and self.links is not None:
+            guest = await self.links.guest(token, RunId(named[1]))
         if guest is None or scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
             raise NotFound("The link is unknown, expired, revoked, or for another page.")
         run = f"/api/runs/{guest.run}"
@@ -320,12 +349,9 @@ class IdentifyMiddleware:
     cut, so that its client reconnects with a new token; a socket is closed with 1008.
     """
 
-    def __init__(
-        self, app: ASGIApp, identity: Identity, opened: OpenConnections, limits: Limiting
-    ) -> None:
+    def __init__(self, app: ASGIApp, identity: Identity, limits: Limiting) -> None:
         self._app = app
         self._identity = identity
-        self._opened = opened
         self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -353,10 +379,8 @@ class IdentifyMiddleware:
         try:
             async with asyncio.timeout(left) as limit:
                 name = caller.credential if isinstance(caller, Principal) else f"link {caller.link}"
-                held = (
-                    self._opened.holding(name, check, limit) if check is not None else nullcontext()
-                )
-                with held:
+                opened = self._identity.opened
+                with opened.holding(name, check, limit) if check is not None else nullcontext():
                     await self._serve(scope, receive, send)
         except TimeoutError:
             if not limit.expired():
@@ -390,3 +414,60 @@ async def _origin_of_chat(app_name: AppName, chat_id: SessionId, user: QueryUser
 
 Chat = Annotated[Origin, Depends(_origin_of_chat)]
 """The conversation that `/api/chat/{app_name}/{chat_id}` names."""
+
+
+# ---------------------------------------------------------------------------
+# The identity that the settings ask for.
+
+THIS_MACHINE = ("127.0.0.1", "::1")
+"""Addresses whose user header is accepted if no proxy is configured."""
+
+
+def build_identity(
+    settings: Settings,
+    tickets: TicketOffice,
+    authenticate: Authenticate | None,
+    report: Report = ignore,
+) -> Identity:
+    """Return the configured identity. Raise `UsageError` for a file or function that cannot be used."""
+    methods: list[Method] = []
+    if authenticate is not None:
+        methods.append(Callback(authenticate))
+    if settings.authenticate:
+        methods.append(Callback(load(settings.authenticate)))
+    if settings.proxy_user_header:
+        trusted = TrustedProxies(settings.trusted_proxy or THIS_MACHINE)
+        methods.append(ProxyHeader(settings.proxy_user_header, trusted))
+    if settings.tokens:
+        methods.append(_tokens(FilePath(settings.tokens).absolute(), report))
+    if settings.oidc_issuer:
+        methods.append(_web_tokens(settings))
+    return Identity(methods, tickets, report, settings.admin)
+
+
+def _tokens(path: FilePath, report: Report) -> TokenFile:
+    file = TokenFile(path)
+    if file.is_readable_by_others:
+        detail = f"Every user of this machine can read the tokens in {str(path)!r}: chmod 600 it."
+        report(Diagnostic(kind="tokens readable by others", detail=detail))
+    if file.short:
+        detail = f"{file.short} tokens in {str(path)!r} have fewer than {SHORT} characters: easy to guess."
+        report(Diagnostic(kind="short tokens", detail=detail))
+    return file
+
+
+def _web_tokens(settings: Settings) -> Method:
+    try:
+        # Installed with ADK through authlib, which may change its dependencies.
+        from adk_prism.server.identity.web_token import ProviderKeys, Rules, WebTokens
+    except ImportError as error:
+        raise UsageError(
+            "--oidc-issuer needs the package joserfc: pip install 'adk-prism[oidc]'."
+        ) from error
+    rules = Rules(
+        issuer=settings.oidc_issuer,
+        audiences=settings.oidc_audience,
+        algorithms=settings.oidc_algorithm,
+        user_claim=settings.oidc_user_claim,
+    )
+    return WebTokens(rules, ProviderKeys(settings.oidc_issuer, settings.oidc_jwks))

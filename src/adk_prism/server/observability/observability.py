@@ -33,7 +33,8 @@ from adk_prism.server.observability.request_tracking import (
     in_call,
 )
 from adk_prism.server.problems import ErrorRule, ErrorTexts
-from adk_prism.server.settings import LogFormat, LogLevel, Settings
+from adk_prism.server.setting_groups import LogFormat, LogLevel
+from adk_prism.server.settings import Settings
 
 # ---------------------------------------------------------------------------
 # Where diagnostics go: lines on stderr, for a person or for a machine.

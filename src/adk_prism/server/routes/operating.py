@@ -23,7 +23,7 @@ from adk_prism.log.contract import RunLog
 from adk_prism.protocols.adk.sessions import Health, Readiness
 from adk_prism.server.identity.caller import Principal, caller_of
 from adk_prism.server.identity.identity import Administrator, CallerOf
-from adk_prism.server.identity.share_links import (
+from adk_prism.server.identity.methods import (
     LONGEST_URL,
     TICKET_LIFETIME,
     TicketOffice,
