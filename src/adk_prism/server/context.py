@@ -21,9 +21,7 @@ from adk_prism.runs.runs import Runs
 from adk_prism.runs.takeover import Takeovers
 from adk_prism.server.identity.identity import Identity
 from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.limits.caller_limits import CallerLimits
-from adk_prism.server.limits.limit_middleware import HeavyWork
-from adk_prism.server.limits.shared_limits import SharedLimits
+from adk_prism.server.limits import CallerLimits, HeavyWork, SharedLimits
 from adk_prism.server.observability.metrics import Metrics
 from adk_prism.server.observability.observability import AuditLog, Observability
 from adk_prism.server.problems import ErrorTexts

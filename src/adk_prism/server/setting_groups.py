@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 from adk_prism.log.contract import Retention
 from adk_prism.log.leases import DEFAULT_TTL
 from adk_prism.server import options as kinds
-from adk_prism.server.limits.caller_limits import USUAL
+from adk_prism.server.limits import USUAL
 
 MIB = 1024**2
 

@@ -22,7 +22,7 @@ from adk_prism.log.from_url import SHARED_LOGS
 from adk_prism.server import options as kinds
 from adk_prism.server import proxies
 from adk_prism.server import setting_groups as groups
-from adk_prism.server.limits.caller_limits import NONE, USUAL, CallerLimits
+from adk_prism.server.limits import NONE, USUAL, CallerLimits
 from adk_prism.server.options import FeatureSettings, Option
 from adk_prism.server.setting_groups import InDoubt
 

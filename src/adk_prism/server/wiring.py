@@ -31,7 +31,6 @@ from adk_prism.runs.runs import Runs
 from adk_prism.runs.session_locks import Quota, RunLimits, SessionLocks
 from adk_prism.runs.session_log import Deletions, SessionLog
 from adk_prism.runs.takeover import Takeovers, can_resume
-from adk_prism.server.client_state import ClientState
 from adk_prism.server.context import Context, Limits, Recording
 from adk_prism.server.data_folder import redaction_of_a_run
 from adk_prism.server.housekeeping import (
@@ -45,12 +44,11 @@ from adk_prism.server.housekeeping import (
 from adk_prism.server.identity.identity import build_identity
 from adk_prism.server.identity.methods import Authenticate, SharedTickets, TicketOffice, Tickets
 from adk_prism.server.lifecycle import Drain, Lifecycle, opened
-from adk_prism.server.limits.limit_middleware import HeavyWork
-from adk_prism.server.limits.shared_limits import SharedLimits, SharedRunCount
+from adk_prism.server.limits import HeavyWork, SharedLimits, SharedRunCount
 from adk_prism.server.observability.metrics import BLOCKED, add_gauges, measuring
 from adk_prism.server.observability.observability import Observability
 from adk_prism.server.run_files import ResentFiles, RunFiles
-from adk_prism.server.run_starter import Idempotency, RunStarter
+from adk_prism.server.run_starter import ClientState, Idempotency, RunStarter
 from adk_prism.server.run_streams import RunStreams
 from adk_prism.server.settings import Settings
 from adk_prism.voice.live_runs import LiveRuns

@@ -20,7 +20,7 @@ from adk_prism.errors import LogError
 from adk_prism.log.contract import LimitCheck, Member, UsageLimits
 from adk_prism.log.redis import side
 from adk_prism.log.redis.side import RedisUsageCounters
-from adk_prism.server.limits.shared_limits import ALONE, BOUND
+from adk_prism.server.limits import ALONE, BOUND
 
 
 @pytest.fixture(params=["alone", "cluster"])

@@ -45,7 +45,7 @@ from adk_prism.runs.runs import new_run
 from adk_prism.server.identity.caller import Caller, Principal, caller_of
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.request_names import check_app, check_user
-from adk_prism.server.routes.runs import shown_run
+from adk_prism.server.routes import shown_run
 from adk_prism.server.run_streams import RUN_HEADER
 
 BATCH = 256

@@ -44,7 +44,7 @@ from adk_prism.log.entry import RunId
 from adk_prism.server.identity.caller import Guest
 from adk_prism.server.identity.identity import Administrator, CallerOf, Run
 from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.limits.limit_middleware import HeavyWork
+from adk_prism.server.limits import HeavyWork
 from adk_prism.server.request_bodies import StrictRoute
 from adk_prism.server.request_names import AppName
 

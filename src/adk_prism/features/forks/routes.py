@@ -22,13 +22,12 @@ from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import NOTHING, RunId, to_raw
 from adk_prism.protocols.adk.routes import Key
 from adk_prism.runs.session_log import AuditedAction
-from adk_prism.server.client_state import ClientState
 from adk_prism.server.identity.identity import Run
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.observability.observability import AuditLog
 from adk_prism.server.request_bodies import StrictRoute
 from adk_prism.server.request_names import AppName, SessionId
-from adk_prism.server.run_starter import Idempotency
+from adk_prism.server.run_starter import ClientState, Idempotency
 from adk_prism.server.run_streams import RUN_HEADER
 
 MOST_REMOVED = 1000

@@ -26,7 +26,7 @@ from adk_prism.runs.off_loop import feed_run
 from adk_prism.server.identity.caller import caller_of
 from adk_prism.server.identity.identity import CallerOf, Cursor, Run
 from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.limits.limit_middleware import HeavyWork
+from adk_prism.server.limits import HeavyWork
 from adk_prism.server.responses import compressed
 
 KEPT_FILMS = 16

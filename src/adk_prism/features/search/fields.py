@@ -27,7 +27,7 @@ from adk_prism.features.search.digest import (
 )
 from adk_prism.features.search.index import uses_of
 from adk_prism.log.entry import Outcome
-from adk_prism.server.routes.runs import shown_run
+from adk_prism.server.routes import shown_run
 
 SEARCH_FIELDS: dict[str, str] = {
     "text": "words in what the user, the agents and the tools said; quotes keep words together",

@@ -13,7 +13,7 @@ from adk_prism.features.search.index import RunIndex
 from adk_prism.log.contract import RunLog
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.identity import LARGEST_NUMBER, CallerOf
-from adk_prism.server.routes.runs import shown_run
+from adk_prism.server.routes import shown_run
 
 DEFAULT_PAGE, MOST_FOUND = 50, 200
 """Runs in one answer to a search."""

@@ -24,7 +24,7 @@ from adk_prism.runs.chats import Chats
 from adk_prism.runs.session_log import Action, AuditedAction
 from adk_prism.server.identity.caller import Guest, Principal, caller_of
 from adk_prism.server.identity.identity import Run
-from adk_prism.server.limits.limit_middleware import HeavyWork
+from adk_prism.server.limits import HeavyWork
 from adk_prism.server.observability.observability import AuditLog
 from adk_prism.server.request_bodies import StrictRoute
 from adk_prism.server.responses import attachment, compressed

@@ -40,7 +40,7 @@ from adk_prism.runs.session_log import AuditedAction
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import caller_of, spoken_user
 from adk_prism.server.identity.identity import Chat
-from adk_prism.server.limits.limit_middleware import HeavyWork
+from adk_prism.server.limits import HeavyWork
 from adk_prism.server.observability.observability import AuditLog
 from adk_prism.server.problems import CHAT_PATH, TEXT_RESPONSES
 from adk_prism.server.request_bodies import ChatRoute, StrictRequest, StrictRoute, check_frame

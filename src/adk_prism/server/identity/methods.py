@@ -29,8 +29,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from adk_prism.errors import NoIdentity, PrismError, TooMany, Unauthorized, UsageError
 from adk_prism.log.contract import ShortLivedValues
 from adk_prism.server.identity.caller import Principal
-from adk_prism.server.limits.limit_middleware import counted_address
-from adk_prism.server.proxies import PEER_KEY, TrustedProxies
+from adk_prism.server.proxies import PEER_KEY, TrustedProxies, counted_address
 from adk_prism.server.request_names import check_user
 
 # ---------------------------------------------------------------------- credentials
