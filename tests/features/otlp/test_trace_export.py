@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 from tests.adk.scripted import Scripted, call
-from tests.cli.test_export import Collector, spans
-from tests.cli.test_export import collector as collector
+from tests.features.otlp.test_export import Collector, spans
+from tests.features.otlp.test_export import collector as collector
 from tests.patience import PATIENCE
 from tests.server.staged import agent, staging
 

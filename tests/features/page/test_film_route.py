@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 from tests.adk.scripted import Scripted, call
-from tests.cli.test_share import data_in
 from tests.features.page.test_document import grown
+from tests.features.share.test_share_command import data_in
 from tests.recordings.library import RECORDINGS, load
 from tests.server.staged import SESSION, agent, staging
 

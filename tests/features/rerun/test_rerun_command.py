@@ -17,7 +17,7 @@ from adk_prism.cli import main
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
 
-AGENTS = Path(__file__).parent / "rerun_agents"
+AGENTS = Path(__file__).parent / "agents"
 
 
 class Kept(NamedTuple):

@@ -16,7 +16,7 @@ from adk_prism.adk.recording_file import read_run
 from adk_prism.cli import main
 from adk_prism.log.sqlite.store import SqliteLog
 
-RECORDINGS = Path(__file__).parent.parent / "recordings"
+RECORDINGS = Path(__file__).parents[2] / "recordings"
 Message = dict[int, list[Any]]
 
 

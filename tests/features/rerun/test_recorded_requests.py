@@ -12,8 +12,8 @@ import pytest
 from google.adk.agents import LlmAgent
 from google.genai import types
 from tests.adk.scripted import Scripted, call
-from tests.cli.test_export import Collector, spans
-from tests.cli.test_export import collector as collector
+from tests.features.otlp.test_export import Collector, spans
+from tests.features.otlp.test_export import collector as collector
 from tests.runs.recorded_calls import conversing
 
 from adk_prism.cli import main
