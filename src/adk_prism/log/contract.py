@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -208,30 +208,6 @@ def unpack_text(stored: bytes) -> bytes:
     return zlib.decompress(stored[1:]) if stored.startswith(_COMPRESSED) else stored
 
 
-# --------------------------------------------------------------------------- short lived values
-
-# Values that one process stores for a short time, and that any process takes once (tickets).
-#
-# For values that replicas share and that do not belong in a log. It exists only if processes share a store;
-# otherwise such values are kept in memory.
-
-
-class ShortLivedValues(Protocol):
-    """Small values by name, with a time to live."""
-
-    async def open(self) -> None:
-        """Get ready."""
-
-    async def close(self) -> None:
-        """Disconnect."""
-
-    async def put(self, name: str, value: bytes, seconds: float) -> None:
-        """Store a value for some seconds. Raise `LogError`."""
-
-    async def take(self, name: str) -> bytes | None:
-        """Remove a value and return it; of several processes that try, one gets it. Raise `LogError`."""
-
-
 # --------------------------------------------------------------------------- usage counters
 
 # Counters of open connections, rates and bytes for each caller, shared by all processes of a store.
@@ -271,28 +247,6 @@ class Member(Struct, frozen=True):
     name: str
     member: str
     kind: str
-
-
-class UsageCounters(Protocol):
-    """Counters that processes share. Every method raises `LogError` if the store is not reachable."""
-
-    async def open(self) -> None:
-        """Get ready; nothing is sent to the store."""
-
-    async def close(self) -> None:
-        """Disconnect."""
-
-    async def enter(self, wanted: Member, allowed: UsageLimits) -> LimitCheck:
-        """Count something that opens, if it is within the limits; otherwise count nothing."""
-
-    async def renew(self, members: Iterable[Member]) -> None:
-        """Keep things counted as open."""
-
-    async def leave(self, member: Member) -> None:
-        """Stop counting something as open."""
-
-    async def use(self, used: Sequence[tuple[str, int, float]]) -> Sequence[float]:
-        """Count bytes of callers (name, bytes, bytes per second); return how long each should wait."""
 
 
 # ---------------------------------------------------------------------------
@@ -386,18 +340,23 @@ class LogReader(Protocol):
         """What is stored beside the log."""
 
     async def open(self) -> None:
-        """Get ready. Raise `LogError`."""
+        """Get ready; raise `LogError` for a store that cannot be used or is of a newer schema."""
 
     async def close(self) -> None:
-        """Disconnect."""
+        """Commit what was appended and disconnect; followers' iterations end."""
 
     def read(
         self, run: RunId, after: int = 0, *, follow: bool = False
     ) -> AsyncGenerator[Sequence[Entry], None]:
-        """Yield committed entries."""
+        """Yield committed entries past `after`, in batches that are never empty.
+
+        With `follow`, wait for more until `RunEnded` has been given or the log closes. The first
+        step raises `NotFound`, `Gone` or `BadPosition`; a later one `Gone` if the run is removed
+        meanwhile, `LogError` if the store fails. A run can be followed as soon as it was appended to.
+        """
 
     async def summary(self, run: RunId) -> RunSummary:
-        """Return one run's summary."""
+        """Return one run's summary; raise `NotFound` or `Gone`."""
 
     async def list(
         self, *, app: str = "", user: str = "", session: str = ""
@@ -405,7 +364,7 @@ class LogReader(Protocol):
         """Return runs, oldest first; an empty string matches any."""
 
 
-class RunLog(Protocol):
+class RunLog(LogReader, Protocol):
     """Append-only logs of runs, one writer a run, any number of readers."""
 
     @property
@@ -424,12 +383,6 @@ class RunLog(Protocol):
         With `streams`, one of them takes the records of each run; `redact` takes what the side store
         is given, and runs of recorders, whose cursors are those of the sender.
         """
-
-    async def open(self) -> None:
-        """Get ready; raise `LogError` for a store that cannot be used or is of a newer schema."""
-
-    async def close(self) -> None:
-        """Commit what was appended and disconnect; followers' iterations end."""
 
     async def append(
         self,
@@ -467,19 +420,6 @@ class RunLog(Protocol):
         write; where no other process can, nothing changes, except that a run whose start could not be
         stored is forgotten.
         """
-
-    def read(
-        self, run: RunId, after: int = 0, *, follow: bool = False
-    ) -> AsyncGenerator[Sequence[Entry], None]:
-        """Yield committed entries past `after`, in batches that are never empty.
-
-        With `follow`, wait for more until `RunEnded` has been given or the log closes. The first
-        step raises `NotFound`, `Gone` or `BadPosition`; a later one `Gone` if the run is removed
-        meanwhile, `LogError` if the store fails. A run can be followed as soon as it was appended to.
-        """
-
-    async def summary(self, run: RunId) -> RunSummary:
-        """Return one run's summary; raise `NotFound` or `Gone`."""
 
     async def list(
         self, *, app: str = "", user: str = "", session: str = "", unended: bool = False

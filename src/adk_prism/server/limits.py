@@ -14,16 +14,19 @@ import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Literal, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn, TypeVar
 
 from starlette.types import Message, Receive, Scope, Send
 
 from adk_prism.errors import Busy, Diagnostic, LogError, Report, TooMany, cause_of
-from adk_prism.log.contract import SECONDS, LimitCheck, Member, UsageCounters, UsageLimits
+from adk_prism.log.contract import SECONDS, LimitCheck, Member, UsageLimits
 from adk_prism.log.entry import Origin
 from adk_prism.log.private_files import cancel_task
 from adk_prism.runs.session_locks import AGAIN, Refused
 from adk_prism.server.identity.caller import Caller, account, of_scope
+
+if TYPE_CHECKING:
+    from adk_prism.log.redis.leases import RedisUsageCounters
 
 # ---------------------------------------------------------------------- token bucket
 #
@@ -241,7 +244,7 @@ _Answer = TypeVar("_Answer")
 class SharedLimits:
     """Counts for all processes; where that is not possible, everything is allowed."""
 
-    def __init__(self, counts: UsageCounters, report: Report) -> None:
+    def __init__(self, counts: RedisUsageCounters, report: Report) -> None:
         self._counts = counts
         self._report = report
         self._process = uuid.uuid4().hex

@@ -7,14 +7,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import msgspec
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.internals.capabilities import probe_all, switched_off
-from adk_prism.errors import BadPosition, LogError, NotFound, PrismError, UsageError
+from adk_prism.errors import BadPosition, LogError, PrismError, UsageError
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.entry import BEGINNING, Position, RunId, parse_position
 from adk_prism.protocols.adk.sessions import Health, Readiness
@@ -24,7 +23,6 @@ from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Principal, caller_of
 from adk_prism.server.identity.identity import Administrator, CallerOf, Cursor, Run
 from adk_prism.server.identity.methods import LONGEST_URL, TICKET_LIFETIME, place_of_url
-from adk_prism.server.observability.observability import AuditLine
 from adk_prism.server.request_bodies import StrictRoute
 from adk_prism.version import packages
 
@@ -129,9 +127,6 @@ def _after(run: RunId, after: str, last_event_id: str) -> Position:
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 """Of Prometheus's text format."""
 
-MAX_LIMIT = 1000
-"""Actions of the audit log in one answer."""
-
 NO_ERROR: dict[int | str, dict[str, Any]] = {
     204: {"description": "no such error, or not for the caller"}
 }
@@ -169,7 +164,6 @@ class OperatingRoutes:
         router.post("/api/tickets", tags=["identity"])(self.issue)
         router.get("/api/me", tags=["identity"])(self.me)
         router.get("/metrics", response_class=Response, **admin)(self.metrics)
-        router.get("/api/audit", **admin)(self.audit)
         router.get("/api/setup", **admin)(self.setup)
         return router
 
@@ -216,30 +210,6 @@ class OperatingRoutes:
     async def metrics(self) -> Response:
         """Return the metrics in Prometheus's text format."""
         return Response(self._context.metrics.text(), headers={"content-type": MEDIA_TYPE})
-
-    async def audit(
-        self,
-        action: str = "",
-        by: str = "",
-        user: str = "",
-        run: str = "",
-        before: Annotated[float, Query(description="Seconds since 1970; 0: now.")] = 0,
-        limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = 100,
-    ) -> list[dict[str, Any]]:
-        """Return the last actions that match, the newest first."""
-        audit_log = self._context.audit
-        if not audit_log.is_kept:
-            raise NotFound(
-                "This server has no audit log; the operator can enable it with --audit FILE."
-            )
-        filters = {"action": action, "by": by, "user": user, "run": run}
-        asked = {name: value for name, value in filters.items() if value}
-
-        def wanted(line: AuditLine) -> bool:
-            is_earlier = not before or line.time < before
-            return is_earlier and all(getattr(line, n) == v for n, v in asked.items())
-
-        return [msgspec.to_builtins(found) for found in await audit_log.last(limit, wanted)]
 
     async def setup(self) -> dict[str, Any]:
         """Return versions, capabilities with what is off and why, storage with its size, and reloading.

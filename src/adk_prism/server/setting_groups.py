@@ -359,9 +359,6 @@ class LoggingSettings(kinds.SettingGroup):
     )
     log_format: LogFormat = kinds.choice(LogFormat).option("format of log lines on stderr", "text")
     access_log: bool = kinds.FLAG.option("log every request to stderr")
-    audit: str = kinds.FILE.option(
-        "file that records who approved, cancelled, deleted and shared what (default: none)"
-    )
     errors: Errors = kinds.choice(Errors).option(
         "what clients on this machine see of an exception: its text, or a reference to the server's log"
         " (default: full if the server is only used locally)"

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 
 from adk_prism.errors import LogError
+from adk_prism.features.captures.sqlite_reader import SqliteLogReader
 from adk_prism.features.search.digest import (
     ANY,
     DIGEST_VERSION,
@@ -28,9 +29,8 @@ from adk_prism.features.search.digest import (
 )
 from adk_prism.features.search.memory import page_of
 from adk_prism.log.entry import RunId
-from adk_prism.log.sqlite.log_reader import SqliteLogReader
 from adk_prism.log.sqlite.queries import RUN_COLUMNS, stored_run
-from adk_prism.log.sqlite.side import SqliteAccess
+from adk_prism.log.sqlite.store import SqliteStore
 
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS digests (
@@ -69,7 +69,7 @@ _OF_A_DIGEST = (("digests", "run"), ("digest_names", "run"), ("digest_text", "ro
 class SqliteSearch:
     """Is a `SearchIndex`."""
 
-    def __init__(self, access: SqliteAccess) -> None:
+    def __init__(self, access: SqliteStore) -> None:
         self._access = access
         self._is_ready = False
 

@@ -9,21 +9,35 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from typing import Any, TypeVar
 
+import msgspec
+from msgspec import Raw
 from redis.asyncio import Redis
 
 from adk_prism.errors import LogError
 from adk_prism.log.buffered_log import BufferedLog
-from adk_prism.log.contract import RunSummary
+from adk_prism.log.contract import (
+    OWNER_VALUES,
+    SESSION_BYTES,
+    Owner,
+    RunSummary,
+    SideValue,
+    by_space_and_key,
+    owner_name,
+    session_named,
+    too_many,
+)
 from adk_prism.log.entry import Entry, Origin, RunId
 from adk_prism.log.group_commit import PATIENCE, AppendResult, FollowedRun, Group, StoredRun
 from adk_prism.log.redis.connection import (
     APPEND,
     DEFAULT_PREFIX,
+    PUT_NOTE,
+    PUT_PIECES,
     REMOVE,
     STORE_ERRORS,
     Keys,
@@ -33,7 +47,6 @@ from adk_prism.log.redis.connection import (
     is_cluster,
     listening,
 )
-from adk_prism.log.redis.side import RedisSide
 from adk_prism.log.redis.writer import (
     MOMENT,
     PASSING,
@@ -294,3 +307,138 @@ class RedisReader:
                     raise LogError(f"The run log cannot be read: {describe(error)}.") from error
             await asyncio.sleep(wait)
             wait = min(2 * wait, RETRY[1])
+
+
+# ---------------------------------------------------------------------------
+# The side store: a hash of values for each run or session, two hashes of texts for a session.
+#
+# Sessions with values are also in a set for each space. It keeps those whose last value was removed, because
+# another process may add one at that moment. When a session is removed, every set forgets it; the spaces are
+# in a set too. Numbers of texts come from one counter for all sessions; those that a call did not need stay
+# unused. The keys are those of adk-prism 0.1, where values were notes and texts were pieces.
+
+_AT_ONCE = 500
+"""Fields in one command."""
+
+_decode_field = msgspec.json.Decoder(tuple[str, str]).decode
+_decode_value = msgspec.json.Decoder(tuple[float, Raw]).decode
+_encode = msgspec.json.encode
+
+
+class RedisSide:
+    """Is a `SideStorage`."""
+
+    def __init__(self, redis: Redis, keys: Keys) -> None:
+        self._redis = redis
+        self._keys = keys
+        self._put, self._add = Script(PUT_NOTE), Script(PUT_PIECES)
+
+    async def ready(self) -> None:
+        """Load the scripts; raise redis-py's own errors."""
+        await self._put.ready(self._redis)
+        await self._add.ready(self._redis)
+
+    async def put_value(self, owner: Owner, value: SideValue) -> None:
+        """Store a value. Raise `Gone` or `Conflict`."""
+        field, text = _encode((value.space, value.key)), _encode((value.time, Raw(value.value)))
+        with log_errors("A note could not be stored"):
+            if isinstance(owner, Origin):
+                # First: what is stored is then always found.
+                await self._redis.sadd(self._keys.note_kinds, value.space)
+                await self._redis.sadd(self._keys.noted(value.space), owner_name(owner))
+            answer = await self._put.call(
+                self._redis, self._places(owner), [field, text, OWNER_VALUES]
+            )
+        if answer == b"full":
+            raise too_many()
+        if answer == b"gone" and not isinstance(owner, Origin):
+            raise trimmed(owner)
+
+    async def delete_values(self, owner: Owner, value: tuple[str, str] | None = None) -> None:
+        """Remove a value, or all of an owner."""
+        with log_errors("A note could not be removed"):
+            if value is not None:
+                await self._redis.hdel(self._places(owner)[0], _encode(value))
+            elif isinstance(owner, Origin):
+                await self._drop(owner)
+            else:
+                await self._redis.delete(self._places(owner)[0])
+
+    async def drop(self, origin: Origin) -> None:
+        """Remove all of a session without runs; raise redis-py's own errors."""
+        if not await self._redis.zcard(self._keys.session(origin)):
+            await self._redis.delete(*self._keys.pieces(origin))
+            await self._drop(origin)
+
+    async def _drop(self, origin: Origin) -> None:
+        notes = self._keys.session_notes(origin)
+        fields: Any = await self._redis.hkeys(notes)
+        kinds: Any = await self._redis.smembers(self._keys.note_kinds)
+        await self._redis.delete(notes)
+        known = {kind.decode() for kind in kinds}
+        for kind in sorted(known | {_decode_field(field)[0] for field in fields}):
+            await self._redis.srem(self._keys.noted(kind), owner_name(origin))
+
+    async def list_values(self, owners: Collection[Owner]) -> dict[Owner, Sequence[SideValue]]:
+        """Return the values of those owners that have any."""
+        with log_errors("Notes cannot be read"):
+            async with self._redis.pipeline(transaction=False) as pipeline:
+                for owner in owners:
+                    pipeline.hgetall(self._places(owner)[0])
+                found = await pipeline.execute()
+        notes = {owner: _values(fields) for owner, fields in zip(owners, found, strict=True)}
+        return {owner: some for owner, some in notes.items() if some}
+
+    async def list_owners(self, space: str) -> Sequence[Origin]:
+        """Return the sessions that have, or had, a value in a space."""
+        with log_errors("Notes cannot be read"):
+            names: Any = await self._redis.smembers(self._keys.noted(space))
+        return [session_named(name.decode()) for name in sorted(names)]
+
+    def _places(self, owner: Owner) -> tuple[str, ...]:
+        """Return the key of an owner's values, and of what must exist for them."""
+        if isinstance(owner, Origin):
+            return (self._keys.session_notes(owner),)
+        keys = self._keys.run(owner)
+        return keys.notes, keys.head
+
+    async def find_texts(self, origin: Origin, digests: Sequence[bytes]) -> dict[bytes, int]:
+        """Return the numbers of those texts that a session has."""
+        numbers, _ = self._keys.pieces(origin)
+        found = await self._fields(numbers, digests)
+        return {digest: int(number) for digest, number in found.items()}
+
+    async def get_texts(self, origin: Origin, numbers: Sequence[int]) -> dict[int, bytes]:
+        """Return texts of a session by number."""
+        _, pieces = self._keys.pieces(origin)
+        return await self._fields(pieces, numbers)
+
+    async def _fields(self, key: str, names: Sequence[Any]) -> dict[Any, bytes]:
+        values: list[Any] = []
+        with log_errors("Pieces cannot be read"):
+            for start in range(0, len(names), _AT_ONCE):
+                values += await self._redis.hmget(key, list(names[start : start + _AT_ONCE]))
+        return {name: value for name, value in zip(names, values, strict=True) if value is not None}
+
+    async def add_texts(
+        self, run: RunId, origin: Origin, new: Mapping[bytes, bytes]
+    ) -> dict[bytes, int]:
+        """Store texts; return their numbers, without those beyond the limit. Raise `Gone`."""
+        with log_errors("Pieces could not be stored"):
+            if not await self._redis.exists(self._keys.run(run).head):
+                raise trimmed(run)
+            last = int(await self._redis.incrby(self._keys.piece, len(new)))
+            arguments: list[Any] = [SESSION_BYTES]
+            for number, (digest, payload) in enumerate(new.items(), last - len(new) + 1):
+                arguments += (digest, number, payload)
+            keys = self._keys.pieces(origin)
+            numbers = await self._add.call(self._redis, keys, arguments)
+        return {digest: number for digest, number in zip(new, numbers, strict=True) if number}
+
+
+def _values(fields: dict[bytes, bytes]) -> list[SideValue]:
+    found = []
+    for field, stored in fields.items():
+        time, text = _decode_value(stored)
+        found.append(SideValue(*_decode_field(field), time, bytes(text)))
+    return by_space_and_key(found)

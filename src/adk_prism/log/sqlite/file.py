@@ -29,7 +29,7 @@ from adk_prism.log.private_files import (
     make_folder,
 )
 from adk_prism.log.run_state import BufferedRun
-from adk_prism.log.sqlite import queries, side
+from adk_prism.log.sqlite import queries
 
 Synchronous = Literal["normal", "full"]
 
@@ -446,16 +446,10 @@ class SqliteWriter:
     def remove(self, run: RunId) -> None:
         """Remove a run; raise one of `STORE_ERRORS`."""
         with self._patient(PATIENCE):
-            self._transact(lambda: self._remove(run))
+            self._transact(lambda: queries.remove_run(self._connection, run))
             with suppress(*STORE_ERRORS):  # The pages are reused anyway.
                 # A script runs to its end; `execute` would free one page.
                 self._connection.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")
-
-    def _remove(self, run: RunId) -> None:
-        origin = queries.origin_of(self._connection, run)
-        queries.remove_runs(self._connection, [run])
-        if origin is not None:
-            side.drop_owners(self._connection, run, origin)
 
     def change(
         self,

@@ -16,7 +16,7 @@ import asyncio
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, ExitStack, suppress
 from functools import partial
@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from adk_prism.errors import LogError
 from adk_prism.log.buffered_log import BufferedLog
-from adk_prism.log.contract import RunSummary
+from adk_prism.log.contract import Owner, RunSummary, SideValue, too_many
 from adk_prism.log.entry import Entry, Origin, RunId
 from adk_prism.log.group_commit import OK, AppendResult, FollowedRun, Group, StoredRun
 from adk_prism.log.retention import EndedRun
@@ -37,8 +37,10 @@ from adk_prism.log.sqlite.file import (
     MIGRATIONS,
     STORE_ERRORS,
     UNAVAILABLE,
+    Answer,
     DatabaseFile,
     FileLock,
+    Given,
     SqliteReader,
     SqliteWriter,
     Synchronous,
@@ -47,7 +49,6 @@ from adk_prism.log.sqlite.file import (
     prepare,
     reason_of,
 )
-from adk_prism.log.sqlite.side import Answer, Given, SqliteSide
 
 QUICK_BYTES = 256 * 1024
 """A group up to this size is written in the event loop: less than a millisecond."""
@@ -327,6 +328,47 @@ def _open(path: Path, synchronous: Synchronous, warn: Callable[[str], None]) -> 
         )
         undo.pop_all()
     return opened
+
+
+class SqliteSide:
+    """What is stored beside the runs: is a `SideStorage`."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+
+    async def put_value(self, owner: Owner, value: SideValue) -> None:
+        answer = await self._store.change(
+            "A note could not be stored", queries.put_value, owner, value
+        )
+        if answer == "full":
+            raise too_many()
+        if answer == "gone" and not isinstance(owner, Origin):
+            raise trimmed(owner)
+
+    async def delete_values(self, owner: Owner, value: tuple[str, str] | None = None) -> None:
+        await self._store.change("A note could not be removed", queries.delete_values, owner, value)
+
+    async def list_values(self, owners: Collection[Owner]) -> dict[Owner, Sequence[SideValue]]:
+        return await self._store.ask(queries.list_values, owners)
+
+    async def list_owners(self, space: str) -> Sequence[Origin]:
+        return await self._store.ask(queries.list_owners, space)
+
+    async def find_texts(self, origin: Origin, digests: Sequence[bytes]) -> dict[bytes, int]:
+        return await self._store.ask(queries.find_texts, origin, digests)
+
+    async def add_texts(
+        self, run: RunId, origin: Origin, new: Mapping[bytes, bytes]
+    ) -> dict[bytes, int]:
+        numbers = await self._store.change(
+            "Pieces could not be stored", queries.add_texts, run=run, origin=origin, new=new
+        )
+        if numbers is None:
+            raise trimmed(run)
+        return numbers
+
+    async def get_texts(self, origin: Origin, numbers: Sequence[int]) -> dict[int, bytes]:
+        return await self._store.ask(queries.get_texts, origin, numbers)
 
 
 class SqliteLog(BufferedLog):

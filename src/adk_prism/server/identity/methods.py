@@ -18,7 +18,7 @@ from asyncio import sleep
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
@@ -27,10 +27,12 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adk_prism.errors import NoIdentity, PrismError, TooMany, Unauthorized, UsageError
-from adk_prism.log.contract import ShortLivedValues
 from adk_prism.server.identity.caller import Principal
 from adk_prism.server.proxies import PEER_KEY, TrustedProxies, counted_address
 from adk_prism.server.request_names import check_user
+
+if TYPE_CHECKING:
+    from adk_prism.log.redis.leases import RedisShortLivedValues
 
 # ---------------------------------------------------------------------- credentials
 #
@@ -475,7 +477,7 @@ class SharedTickets:
     Their number is limited by their lifetime and the callers' rate limits.
     """
 
-    def __init__(self, store: ShortLivedValues) -> None:
+    def __init__(self, store: RedisShortLivedValues) -> None:
         self._store = store
 
     async def issue(self, caller: Principal, place: Place) -> str:

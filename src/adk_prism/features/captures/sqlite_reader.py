@@ -15,9 +15,16 @@ from urllib.parse import quote
 from adk_prism.errors import LogError
 from adk_prism.log.contract import Owner, RunSummary, SideValue, unpack_text
 from adk_prism.log.entry import Entry, Origin, RunId
-from adk_prism.log.sqlite import queries, side
-from adk_prism.log.sqlite.file import MIGRATIONS, STORE_ERRORS, check_version, reason_of
-from adk_prism.log.sqlite.side import Answer, Given
+from adk_prism.log.run_state import not_open
+from adk_prism.log.sqlite import queries
+from adk_prism.log.sqlite.file import (
+    MIGRATIONS,
+    STORE_ERRORS,
+    Answer,
+    Given,
+    check_version,
+    reason_of,
+)
 
 
 class SqliteLogReader:
@@ -53,28 +60,26 @@ class SqliteLogReader:
             self._connection.close()
 
     async def summary(self, run: RunId) -> RunSummary:
-        return self._ask(lambda it: queries.find_run(it, run)).summary
+        return (await self.ask(queries.find_run, run)).summary
 
     async def read(
         self, run: RunId, after: int = 0, *, follow: bool = False
     ) -> AsyncGenerator[Sequence[Entry], None]:
         del follow  # What comes later is for those who ask the server.
-        found = self._ask(lambda it: queries.find_run(it, run))
-        while after < found.summary.cursor:
-            batch = self._batch(found.number, after, found.summary.cursor)
+        found = await self.ask(queries.find_run, run)
+        last = found.summary.cursor
+        while after < last:
+            batch = await self.ask(queries.read_entries, found.number, after, last)
             if not batch:
                 return
             yield batch
             after = batch[-1].cursor
 
-    def _batch(self, number: int, after: int, last: int) -> list[Entry]:
-        return self._ask(lambda it: queries.read_entries(it, number, after, last))
-
     async def list(
         self, *, app: str = "", user: str = "", session: str = ""
     ) -> Sequence[RunSummary]:
         wanted = Origin(app=app, user=user, session=session)
-        return [each.summary for each in self._ask(lambda it: queries.runs_of(it, wanted))]
+        return [each.summary for each in await self.ask(queries.runs_of, wanted)]
 
     async def ask(
         self,
@@ -83,13 +88,10 @@ class SqliteLogReader:
         **kwargs: Given.kwargs,
     ) -> Answer:
         """Return the answer of a function on the connection. Raise `LogError`."""
-        return self._ask(lambda it: question(it, *args, **kwargs))
-
-    def _ask(self, question: Callable[[sqlite3.Connection], Answer]) -> Answer:
         if self._connection is None:
-            raise LogError("The run log is not open.")
+            raise not_open()
         with _readable():
-            return question(self._connection)
+            return question(self._connection, *args, **kwargs)
 
 
 class _SideReader:
@@ -99,11 +101,11 @@ class _SideReader:
         self._reader = reader
 
     async def list(self, owners: Collection[Owner]) -> dict[Owner, Sequence[SideValue]]:
-        return await self._reader.ask(side.list_values, owners)
+        return await self._reader.ask(queries.list_values, owners)
 
     async def get(self, run: RunId, numbers: Collection[int]) -> dict[int, bytes]:
         origin = (await self._reader.summary(run)).origin
-        stored = await self._reader.ask(side.get_texts, origin, list(numbers))
+        stored = await self._reader.ask(queries.get_texts, origin, list(numbers))
         return {number: unpack_text(text) for number, text in stored.items()}
 
 
