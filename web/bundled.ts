@@ -1,7 +1,6 @@
 /**
  * Writes what the page bundles of other packages beside it: a bill of materials (CycloneDX) for programs, and the
- * licences for
- * people. Made from the modules that are really in the page, so neither can be forgotten nor out of date.
+ * licences for people. Made from the modules that are really in the page, so neither can be forgotten nor out of date.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

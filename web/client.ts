@@ -1,7 +1,6 @@
 /**
  * Where the page finds `@adk-prism/client`: in its sources, beside the page. So there is nothing to build or install
- * first,
- * and what these import in turn is what the page has installed.
+ * first, and what these import in turn is what the page has installed.
  */
 import { fileURLToPath } from 'node:url';
 

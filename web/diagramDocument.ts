@@ -1,10 +1,8 @@
 /**
  * Builds the document in which diagrams are drawn: mermaid and `src/chat/markdown/diagramFrame.ts` as one inline
- * script, in a file
- * of its own. The page shows it in a sandboxed frame (`drawDiagram.ts`), where it has no origin: it can read nothing of
- * the page, and its policy lets it load nothing. Inline, because requests of such a frame carry no cookies, which a
- * proxy
- * in front of the server may ask for.
+ * script, in a file of its own. The page shows it in a sandboxed frame (`drawDiagram.ts`), where it has no origin: it
+ * can read nothing of the page, and its policy lets it load nothing. Inline, because requests of such a frame carry no
+ * cookies, which a proxy in front of the server may ask for.
  */
 import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
@@ -17,8 +15,7 @@ const ENTRY = fileURLToPath(new URL('./src/chat/markdown/diagramFrame.ts', impor
 /**
  * What mermaid loads on demand, and never does here: `layout` is always dagre, and formulas in labels would need fonts,
  * which the frame cannot load. Together they would be a third of the document, and elkjs has a licence that asks for
- * more
- * than its text.
+ * more than its text.
  */
 const NEVER_LOADED = [{ find: /^(?:elkjs.*|katex)$/, replacement: 'data:text/javascript,export default null' }];
 

@@ -1,6 +1,6 @@
 /**
- * A stream of server-sent events that goes on where it broke off. The run belongs to the server, so a lost
- * connection loses nothing: whoever reads sees one stream, with every event once.
+ * A stream of server-sent events that goes on where it broke off. The run belongs to the server, so a lost connection
+ * loses nothing: whoever reads sees one stream, with every event once.
  */
 import { delay, isAway } from './connection.ts';
 import { ConnectionError, notWanted } from './errors.ts';

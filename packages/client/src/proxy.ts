@@ -31,8 +31,7 @@ const OWN = ['connection', 'content-encoding', 'content-length', 'keep-alive', '
 
 /**
  * Pass a request on to adk-prism, and its answer back, streams as they come. Whoever goes away only stops reading: the
- * run
- * goes on, and is resumed or stopped through here like everything else.
+ * run goes on, and is resumed or stopped through here like everything else.
  */
 export async function forward(request: Request, options: ForwardOptions): Promise<Response> {
   const { server, prefix, fetch = globalThis.fetch } = options;

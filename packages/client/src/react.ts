@@ -16,8 +16,7 @@ const noFilm = () => NO_FILM;
  * A run as a Studio trace: `text`, `snapshots`, `currentSnapshotIndex`, `stateKeys`, `toolCalls`, `interrupts` and
  * more, with
  * `send`, `answer`, `seek` and `cancel`. Hand over the graph of `loadGraph` to have the keys by edge. A component
- * keeps its first
- * connection; with another `key` it gets another one.
+ * keeps its first connection; with another `key` it gets another one.
  */
 export function useStudio(
   { server, app, userId, fetch, headers }: StudioConnection,

@@ -11,8 +11,7 @@ type Sent = {
 
 /**
  * Return the body of a request. The server has the history: of it only the message that is sent counts, and which one
- * is
- * before it. An answer to an earlier message (an approval, the result of a tool) sends that message.
+ * is before it. An answer to an earlier message (an approval, the result of a tool) sends that message.
  *
  * `shown` is the last message that the page has shown. If the list lacks it, the page branches off on purpose, and the
  * body says so (`parentId`). Else the server refuses the message where the chat has others that the page does not know.

@@ -1,7 +1,6 @@
 /**
  * The last message that a page has shown of each chat. A list that lacks it is a branch, which the request names; a
- * list
- * that only lacks what another tab added is not, and the server refuses it.
+ * list that only lacks what another tab added is not, and the server refuses it.
  */
 
 /** Chats of which it is known: those that a person goes back to. Of a forgotten one, a branch is refused once. */

@@ -5,12 +5,12 @@
  *   client.subscribe(() => render(client.getState()));
  *   await client.send('What is ADK?');
  *
- * Every state is a new object and never changes, so it fits React's `useSyncExternalStore` as it is. The
- * pieces can be used alone: `SseParser` (bytes to events), `reduce` (events to state), `listen` (EventSource).
+ * Every state is a new object and never changes, so it fits React's `useSyncExternalStore` as it is. The pieces can be
+ * used alone: `SseParser` (bytes to events), `reduce` (events to state), `listen` (EventSource).
  *
- * Unlike the program that the protocol was written for: text is appended; keys belong to edges, not nodes;
- * a failed node is an error; the index stays on its snapshot while old ones are dropped; a dropped
- * connection is told from a failed run, and gone on with where it broke off.
+ * Unlike the program that the protocol was written for: text is appended; keys belong to edges, not nodes; a failed
+ * node is an error; the index stays on its snapshot while old ones are dropped; a dropped connection is told from a
+ * failed run, and gone on with where it broke off.
  */
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };

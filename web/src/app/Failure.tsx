@@ -5,8 +5,7 @@ import { explain, isUnreached, address } from './server';
 
 // A part of the page that is loaded when it is needed. A browser remembers for ever that code could not be loaded. So
 // if the server is away just then, what stands in the part's place stays, and the page is loaded anew when the server
-// is
-// back: nothing that was typed or said is lost by that.
+// is back: nothing that was typed or said is lost by that.
 
 /** Seconds between looks whether the server is back, for a minute; then the failure is shown. */
 const LOOKS = [0.3, 1, 2, 4, 8, 8, 8, 8, 8, 8];

@@ -127,9 +127,8 @@ export function useApp(name: string): UsableApp | null {
 
 /**
  * Have an app loaded whose chat is open: only then is it known whether it can be talked to. A list that was asked for
- * before
- * it was loaded may arrive later, and says again that it is not; so each entry that says so is answered, not only the
- * first.
+ * before it was loaded may arrive later, and says again that it is not; so each entry that says so is answered, not
+ * only the first.
  */
 export function useLoaded(app: UsableApp | null): void {
   const { load } = useCatalogue();

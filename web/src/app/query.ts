@@ -1,11 +1,9 @@
 /**
  * How the page reads data of its server: by a key, once for all who show it, and again when that is asked for. Some
- * data
- * have a way of their own: films and chats, which are streams that grow and are resumed (`useFilm.ts`,
+ * data have a way of their own: films and chats, which are streams that grow and are resumed (`useFilm.ts`,
  * `conversation.ts`);
  * bytes, which are released when they are no longer shown (`useAuthorizedUrl`, `Preview.tsx`); and the search, which
- * waits
- * until the typing rests and adds pages (`SearchPage.tsx`).
+ * waits until the typing rests and adds pages (`SearchPage.tsx`).
  */
 import { keepPreviousData, QueryClient, useQuery, type UseQueryResult } from '@tanstack/react-query';
 

@@ -94,8 +94,8 @@ export function linkTo(place: Place, panel: string | null = null): string {
   return formatRoute({ ...HOME, place, panel });
 }
 
-// Scrubbing and playing move many times a second, and browsers ignore an address that changes too often
-// (Chromium: 200 times in 10 s). So the route is here, at once, and the address follows when it rests.
+// Scrubbing and playing move many times a second, and browsers ignore an address that changes too often (Chromium: 200
+// times in 10 s). So the route is here, at once, and the address follows when it rests.
 const MOVED = 'prism:moved';
 const RESTED_MS = 100;
 let unwritten: string | null = null;

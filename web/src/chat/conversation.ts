@@ -1,6 +1,6 @@
 /**
- * One chat with the server: the AI SDK's `Chat`, and what it leaves to its user. A connection that breaks is
- * taken up again where it was; a run belongs to the server, so nothing that it says is lost.
+ * One chat with the server: the AI SDK's `Chat`, and what it leaves to its user. A connection that breaks is taken up
+ * again where it was; a run belongs to the server, so nothing that it says is lost.
  */
 import { isWaiting } from '@adk-prism/client';
 import { loadMessages, loadVersion, type PrismDataParts } from '@adk-prism/client/ai';
@@ -146,8 +146,8 @@ export class Conversation {
   // --- what a person does
 
   /**
-   * Say something, after a change of the state if one is given. Return whether it was sent: a session that is
-   * gone takes nothing.
+   * Say something, after a change of the state if one is given. Return whether it was sent: a session that is gone
+   * takes nothing.
    */
   async say(text: string, files: FileUIPart[] = [], stateDelta?: Record<string, unknown>): Promise<boolean> {
     if (!(await this.isThere())) return false;
@@ -197,8 +197,7 @@ export class Conversation {
 
   /**
    * End the run, or cut off who speaks; nothing, if nobody does. The server says its last words; if it does not, we
-   * stop
-   * listening. What goes on is asked of the chat itself: the page may not have drawn it yet.
+   * stop listening. What goes on is asked of the chat itself: the page may not have drawn it yet.
    */
   async stop(): Promise<void> {
     if (this.live) {

@@ -242,8 +242,7 @@ export function chunkNumbers(message: Message, sources: readonly NumberedSource[
 }
 
 // What the page draws of a chat. The AI SDK goes on writing into a message that it has just added: to a view that
-// compares
-// what it drew with what is there now, nothing would ever seem to change. So it draws a copy.
+// compares what it drew with what is there now, nothing would ever seem to change. So it draws a copy.
 
 /** Return the messages with a copy of the last one, the only one that is written into. */
 export function copyMessages(messages: readonly Message[]): readonly Message[] {

@@ -6,8 +6,7 @@ import type { Message } from './message';
 import { SERVER } from '../app/server';
 
 // Gathers what comes faster than pictures: pieces of one text that arrive within a frame become one piece. The AI SDK
-// copies
-// a message for every piece, so of a long answer, a copy per frame is a copy that somebody sees.
+// copies a message for every piece, so of a long answer, a copy per frame is a copy that somebody sees.
 
 /** Milliseconds; the first piece after a silence goes on at once. */
 const FRAME = 16;

@@ -1,7 +1,6 @@
 /**
  * Everything that features add to the page. A feature is a folder beside this file, with the name that the server has
- * for
- * it, and one entry here; the shell shows what it finds here and knows no feature by itself. Where the server runs
+ * for it, and one entry here; the shell shows what it finds here and knows no feature by itself. Where the server runs
  * `--without` a feature, nothing of it is shown.
  */
 import { lazy, useMemo, type ComponentType } from 'react';
@@ -44,8 +43,7 @@ export type Feature = {
 const compareWith = (run: string): string => linkTo({ kind: 'compare', a: run, b: null });
 
 // Where one goes to has nothing to stand in its place: a page that cannot be loaded says so at once (`lazy`). A panel
-// is
-// tried again (`lazyWithRetry`).
+// is tried again (`lazyWithRetry`).
 const FEATURES: readonly Feature[] = [
   {
     name: 'page',

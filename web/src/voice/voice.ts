@@ -1,7 +1,6 @@
 /**
  * One conversation by voice: the package's, with the messages in the chat that it is part of. Ended, the chat goes on
- * in
- * writing.
+ * in writing.
  */
 import { Live, type Mode } from '@adk-prism/client/live';
 import { hasToken } from '../app/server';

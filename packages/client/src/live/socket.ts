@@ -1,7 +1,6 @@
 /**
  * The socket to a live agent, which comes back when it is lost, within the time that the server keeps the run. What
- * must
- * arrive is sent again on the next one, unless a sign of life came after it; sound is not.
+ * must arrive is sent again on the next one, unless a sign of life came after it; sound is not.
  */
 import type { UIMessageChunk } from 'ai';
 

@@ -98,8 +98,8 @@ type ShelfProps = { blocks: readonly Block[]; from: number; links: string; notes
 
 /**
  * Some blocks of a text. What is added to the text changes the last shelf only, so the others are not even looked
- * through,
- * by React or by the browser: it skips a shelf that is not seen (`chat.css`), and asks for each one in each frame.
+ * through, by React or by the browser: it skips a shelf that is not seen (`chat.css`), and asks for each one in each
+ * frame.
  */
 const Shelf = memo(
   function Shelf({ blocks, from, links, notes, open }: ShelfProps) {

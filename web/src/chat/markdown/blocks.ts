@@ -3,11 +3,10 @@
  * length costs no more per token than its open block.
  *
  * A cut is made at a blank line after which something new begins at the margin, outside of a fence, and before and
- * after
- * a fence at the margin: code is a block of its own, which needs no parser. Indented text stays with what it belongs
- * to. What is long without a blank line is cut as well, where that shows least: a list between two
- * items, a table between two rows (its head is put before each piece), a paragraph between two sentences.
- * Link definitions reach over blocks, so each block is given those that it uses.
+ * after a fence at the margin: code is a block of its own, which needs no parser. Indented text stays with what it
+ * belongs to. What is long without a blank line is cut as well, where that shows least: a list between two items, a
+ * table between two rows (its head is put before each piece), a paragraph between two sentences. Link definitions reach
+ * over blocks, so each block is given those that it uses.
  */
 
 /** Footnotes of a whole answer: numbered in the order in which they are named, and shown at its end. */

@@ -1,7 +1,7 @@
 /**
  * Draws diagrams with mermaid, in the sandboxed frame that `drawDiagram.ts` opens, and answers with pictures: only
- * shapes
- * and words stay, whatever a diagram holds. A picture is shown as an `<img>`, in which nothing can run or be fetched.
+ * shapes and words stay, whatever a diagram holds. A picture is shown as an `<img>`, in which nothing can run or be
+ * fetched.
  */
 import mermaid from 'mermaid';
 import type { FrameAnswer } from './drawDiagram';

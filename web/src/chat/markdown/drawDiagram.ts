@@ -1,7 +1,7 @@
 /**
  * Has diagrams drawn in a frame of their own (`diagramFrame.ts`). The frame is sandboxed and has no origin: what a
- * diagram
- * or mermaid does there reaches neither the page nor the server. Loaded with the first diagram of a complete answer.
+ * diagram or mermaid does there reaches neither the page nor the server. Loaded with the first diagram of a complete
+ * answer.
  */
 import frameUrl from 'virtual:diagram-frame';
 

@@ -4,8 +4,7 @@
  *
  * `\(…\)`, `$$…$$` and `\[…\]` are formulas; the last one only on lines of its own, since `\[` is also how Markdown
  * writes a bracket. `$…$` follows the usual rules (no space inside of its ends, no letter or digit outside of them),
- * and
- * an amount of money is none: `$5 and $10`, `$5-$10`. Nothing of this is looked for in code.
+ * and an amount of money is none: `$5 and $10`, `$5-$10`. Nothing of this is looked for in code.
  */
 
 export type Formula = { tex: string; isDisplay: boolean; source: string };

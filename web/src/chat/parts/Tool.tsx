@@ -37,8 +37,8 @@ type Props = { part: ToolPart; notes: CallNotes; live: boolean; last: boolean };
 
 export function Tool({ part, notes, live, last }: Props) {
   const { isTalking } = useActions();
-  // A long-running call that is left open is the client's, any other one the server's: it waits for somebody
-  // else. Aloud the message goes on meanwhile.
+  // A long-running call that is left open is the client's, any other one the server's: it waits for somebody else.
+  // Aloud the message goes on meanwhile.
   const isLeft = notes.longRunning && (!live || !!isTalking);
   const waits = part.state === 'input-available' && isLeft && !part.providerExecuted;
   const isExpired = notes.expired || (part.state === 'approval-requested' && !last);

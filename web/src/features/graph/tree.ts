@@ -9,8 +9,7 @@ import { loopAt, type Labels, type Layout, type Place, type Point, type Way } fr
 
 /**
  * A layout for a tree in a small room: a line for each vertex, further in the deeper it hangs. The end comes last;
- * where
- * that would be out of sight, it stands beside the start.
+ * where that would be out of sight, it stands beside the start.
  */
 const LINE = { width: 200, height: 28, between: 6 };
 const INDENT = 22;

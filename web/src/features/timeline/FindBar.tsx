@@ -11,8 +11,7 @@ import { rangeSummary, type Range } from '../../film/failures';
 
 /**
  * The range that is picked out in the timeline. The address keeps it: `range=12-48`. With one end, `range=12`, the
- * other
- * is the playhead, wherever it goes: so a range is made with a finger, or with the keys that move the playhead.
+ * other is the playhead, wherever it goes: so a range is made with a finger, or with the keys that move the playhead.
  */
 type PickedRange = {
   /** Null: nothing is picked out. */
