@@ -20,15 +20,9 @@ from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute, APIWebSocketRoute
 from google.adk.runners import Runner
 
+from adk_prism.adk import services as adk_services
 from adk_prism.adk.app_environment import load_plugins, set_default_model, set_features
 from adk_prism.adk.apps import Apps
-from adk_prism.adk.services import (
-    Services,
-    ServiceUris,
-    check_services,
-    close_services,
-    open_services,
-)
 from adk_prism.adk.tools import ToolTimeouts
 from adk_prism.errors import Diagnostic, PrismError, Report, cause_of
 from adk_prism.extension import Served, chosen
@@ -87,13 +81,13 @@ def build_app(
     named = agents_dir or settings.agents_dir
     # Agent code may change the working directory.
     folder = Path(named).absolute() if named else None
-    uris = ServiceUris(
+    uris = adk_services.ServiceUris(
         sessions=settings.sessions, artifacts=settings.artifacts, memory=settings.memory
     )
     data = open_data_folder(settings, observability.report)
     set_default_model(settings.default_llm_model)
     set_features(enabled=settings.enable_features, disabled=settings.disable_features)
-    services = open_services(
+    services = adk_services.open_services(
         uris, data_dir=data, agents_dir=folder, is_local=settings.local_storage
     )
     apps = _apps(folder, services, settings, observability)
@@ -102,12 +96,12 @@ def build_app(
     @asynccontextmanager
     async def served_apps() -> AsyncIterator[None]:
         try:
-            await check_services(services)
+            await adk_services.check_services(services)
             await asyncio.to_thread(apps.compare_environments)
             yield
         finally:
             await apps.close()
-            await close_services(services)
+            await adk_services.close_services(services)
 
     lifecycle.hold(served_apps)
     return assemble(
@@ -116,7 +110,10 @@ def build_app(
 
 
 def _apps(
-    folder: Path | None, services: Services, settings: Settings, observability: Observability
+    folder: Path | None,
+    services: adk_services.Services,
+    settings: Settings,
+    observability: Observability,
 ) -> Apps:
     """Return the apps of a folder and the remote ones; the bundled ones only where neither is named."""
     report = observability.report

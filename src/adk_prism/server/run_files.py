@@ -24,17 +24,9 @@ from google.adk.errors.input_validation_error import InputValidationError
 from google.genai import types
 from msgspec import Struct, structs
 
+from adk_prism import errors
 from adk_prism.adk.apps import Apps
 from adk_prism.commands import Submit
-from adk_prism.errors import (
-    Forbidden,
-    Gone,
-    NotFound,
-    SourceError,
-    TooLarge,
-    Unprocessable,
-    UsageError,
-)
 from adk_prism.facts.adk_event import AdkEvent, Blob, FileData, read_event
 from adk_prism.facts.media import UNKNOWN_TYPE
 from adk_prism.log.contract import RunLog
@@ -98,7 +90,7 @@ async def held_file(
     try:
         data = base64.b64decode((found.data or "").translate(_STANDARD) + "==")
     except binascii.Error:
-        raise NotFound("The file in this part cannot be decoded.") from None
+        raise errors.NotFound("The file in this part cannot be decoded.") from None
     return HeldBytes(data, media_type, name)
 
 
@@ -106,7 +98,7 @@ async def _event(log: RunLog, run: RunId, cursor: int) -> AdkEvent:
     """Return the event of an entry; of a run's first entry, what the user said as one."""
     last = (await log.summary(run)).cursor
     if not 1 <= cursor <= last:
-        raise NotFound(f"The run has no entry {cursor}.")
+        raise errors.NotFound(f"The run has no entry {cursor}.")
     async with aclosing(log.read(run, cursor - 1)) as batches:
         async for batch in batches:
             record = batch[0].record
@@ -117,13 +109,13 @@ async def _event(log: RunLog, run: RunId, cursor: int) -> AdkEvent:
             if isinstance(record, RunStarted) and not is_absent(record.message):
                 return read_event(b'{"author":"user","content":%s}' % bytes(record.message))
             break
-    raise NotFound(f"Entry {cursor} is not an event.")
+    raise errors.NotFound(f"Entry {cursor} is not an event.")
 
 
 def _saved(event: AdkEvent, index: int) -> Saved:
     saved = list(event.actions.artifact_delta.items()) if event.actions else []
     if index >= len(saved):
-        raise NotFound("The event did not save this artifact.")
+        raise errors.NotFound("The event did not save this artifact.")
     return Saved(*saved[index])
 
 
@@ -131,7 +123,7 @@ def _find(event: AdkEvent, part: str) -> Blob | FileData:
     match = _PART.fullmatch(part)
     parts = (event.content.parts if event.content else None) or []
     if match is None or int(match[1]) >= len(parts):
-        raise NotFound("The event has no such part.")
+        raise errors.NotFound("The event has no such part.")
     outer = parts[int(match[1])]
     if match[2] is None:
         found = outer.inline_data or outer.file_data
@@ -140,7 +132,7 @@ def _find(event: AdkEvent, part: str) -> Blob | FileData:
         index = int(match[2])
         found = (inner[index].inline_data or inner[index].file_data) if index < len(inner) else None
     if found is None:
-        raise NotFound("That part is not a file.")
+        raise errors.NotFound("That part is not a file.")
     return found
 
 
@@ -180,7 +172,7 @@ class RunFiles:
         opened = (open_file(found, head.origin, wanted) for open_file in self.stores)
         response = next(filter(None, opened), None)
         if response is None:
-            raise Forbidden(_reason(found.uri))
+            raise errors.Forbidden(_reason(found.uri))
         return response
 
     async def load(self, run: RunId, cursor: int, part: str) -> HeldBytes:
@@ -190,14 +182,14 @@ class RunFiles:
             return file
         found = await self._artifact(file, await self._chats.head(run))
         if isinstance(found, Reference):
-            raise Forbidden(_reason(found.uri))
+            raise errors.Forbidden(_reason(found.uri))
         return found
 
     async def _artifact(self, file: Reference | Saved, head: RunStarted) -> HeldBytes | Reference:
         """Return the artifact that an agent saved or referred to, or the reference to something else."""
         is_users = isinstance(file, Reference) and file.is_users
         if is_untrusted(head) or is_users:
-            raise Forbidden(
+            raise errors.Forbidden(
                 "This file was named by a client, not by an agent of this server, so it is not fetched."
             )
         if isinstance(file, Saved):
@@ -207,7 +199,7 @@ class RunFiles:
         else:
             return file
         if len(found.data) > self._limit:
-            raise TooLarge(
+            raise errors.TooLarge(
                 f"The file has {len(found.data)} bytes; this server serves at most {self._limit}"
                 " (--files-limit)."
             )
@@ -310,7 +302,7 @@ async def load_artifact(apps: Apps, origin: Origin, uri: str) -> HeldBytes:
         or wanted.session_id not in (None, origin.session)
         or (wanted.session_id is None) != wanted.filename.startswith(USER_SCOPE)
     ):
-        raise NotFound(_MISSING)
+        raise errors.NotFound(_MISSING)
     return await load_saved(apps, origin, Saved(wanted.filename, wanted.version))
 
 
@@ -318,7 +310,7 @@ async def load_saved(apps: Apps, origin: Origin, saved: Saved) -> HeldBytes:
     """Return a version of an artifact of a session or its user. Raise `NotFound` or `Forbidden`."""
     service = apps.artifact_service(origin.app)
     if service is None:
-        raise NotFound(_MISSING)
+        raise errors.NotFound(_MISSING)
     try:
         check_artifact(saved.name)
         async with asyncio.timeout(PATIENCE):
@@ -329,12 +321,14 @@ async def load_saved(apps: Apps, origin: Origin, saved: Saved) -> HeldBytes:
                 filename=saved.name,
                 version=saved.version,
             )
-    except (InputValidationError, UsageError):
-        raise NotFound(_MISSING) from None
+    except (InputValidationError, errors.UsageError):
+        raise errors.NotFound(_MISSING) from None
     except TimeoutError:
-        raise SourceError("The artifact service did not answer in time; try again later.") from None
+        raise errors.SourceError(
+            "The artifact service did not answer in time; try again later."
+        ) from None
     if part is None:
-        raise NotFound(_MISSING)
+        raise errors.NotFound(_MISSING)
     return _as_file(part, saved.name)
 
 
@@ -342,10 +336,10 @@ def _as_file(part: types.Part, name: str) -> HeldBytes:
     if part.inline_data is not None:
         return HeldBytes(part.inline_data.data or b"", part.inline_data.mime_type or "", name)
     if part.file_data is not None:
-        raise Forbidden("The artifact refers to another file, which is not fetched.")
+        raise errors.Forbidden("The artifact refers to another file, which is not fetched.")
     if part.text is not None:
         return HeldBytes(part.text.encode(errors="replace"), "text/plain", name)
-    raise NotFound(_MISSING)
+    raise errors.NotFound(_MISSING)
 
 
 # ---------------------------------------------------------------------------
@@ -390,7 +384,7 @@ class ResentFiles:
                 room -= len(found.data)
                 part = _inline(part["fileData"], found)
             if room < 0:
-                raise TooLarge(
+                raise errors.TooLarge(
                     "The files that the message links to are larger than --body-limit together."
                 )
             parts.append(part)
@@ -402,12 +396,12 @@ class ResentFiles:
         if link is None:
             return None
         run = RunId(link["run"])
-        with suppress(NotFound, Gone, Forbidden):
+        with suppress(errors.NotFound, errors.Gone, errors.Forbidden):
             owner = (await self._log.summary(run)).origin.user
             if owner == origin.user:
                 return await self._files.load(run, int(link["cursor"]), link["part"])
         if uri.startswith((f"{base}/", "/")):
-            raise Unprocessable(
+            raise errors.Unprocessable(
                 "The message links to a file that does not exist on this server, or that you may not"
                 " read; send the file itself."
             )

@@ -16,19 +16,11 @@ from uuid import uuid4
 import msgspec
 from msgspec import Raw, Struct, structs
 
+from adk_prism import commands
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.client_tools import read_tools
 from adk_prism.adk.redaction import state_json
 from adk_prism.adk.sessions import SHARED
-from adk_prism.commands import (
-    ChangeState,
-    ClientRequest,
-    Command,
-    Regenerate,
-    RunAgent,
-    Submit,
-    ids_of,
-)
 from adk_prism.errors import Forbidden, NotFound, Unprocessable, UsageError
 from adk_prism.facts.state import same_json
 from adk_prism.log.contract import RunLog
@@ -263,7 +255,7 @@ class RunStarter:
             raise NotFound("Session not found.")
 
     async def start(
-        self, spec: ProtocolSpec[Any], app: str, asked: ClientRequest, sent: Sent
+        self, spec: ProtocolSpec[Any], app: str, asked: commands.ClientRequest, sent: Sent
     ) -> RunId:
         """Start a run, or return the one that the same key and body started.
 
@@ -275,7 +267,7 @@ class RunStarter:
             return await self._start(spec, app, asked, sent)
 
     async def _start(
-        self, spec: ProtocolSpec[Any], app: str, asked: ClientRequest, sent: Sent
+        self, spec: ProtocolSpec[Any], app: str, asked: commands.ClientRequest, sent: Sent
     ) -> RunId:
         origin = self._origin(spec, app, asked, sent.caller)
         await self.client_state.check(app, asked.state_delta)
@@ -308,24 +300,26 @@ class RunStarter:
             key, digest = _of_run(asked)
         return await self.idempotency.once(key, scope, sent.body, begin, digest=digest)
 
-    def _policy(self, asked: ClientRequest, origin: Origin) -> Policy:
+    def _policy(self, asked: commands.ClientRequest, origin: Origin) -> Policy:
         """Return what becomes of the session's active run, if there is one."""
         was_left = self.left.take(origin)
         if not _is_adk(asked):
             return self.settings.chat_busy
         return "interrupt" if was_left else self.settings.adk_busy
 
-    async def _with_files(self, command: Command, origin: Origin, base: str) -> Command:
+    async def _with_files(
+        self, command: commands.Command, origin: Origin, base: str
+    ) -> commands.Command:
         """Return a command whose message has the files that it links to."""
-        if isinstance(command, Submit):
+        if isinstance(command, commands.Submit):
             return await self.files.fetched(command, origin, base)
-        if isinstance(command, Regenerate) and command.message is not None:
+        if isinstance(command, commands.Regenerate) and command.message is not None:
             message = await self.files.fetched(command.message, origin, base)
             return structs.replace(command, message=message)
         return command
 
     def _origin(
-        self, spec: ProtocolSpec[Any], app: str, asked: ClientRequest, caller: Caller
+        self, spec: ProtocolSpec[Any], app: str, asked: commands.ClientRequest, caller: Caller
     ) -> Origin:
         user = check_user(asked.user)
         # ADK's requests always name their user; others may leave it out.
@@ -335,23 +329,23 @@ class RunStarter:
         return Origin(app=app, user=acting, session=session)
 
 
-def _of_run(asked: ClientRequest) -> tuple[str, str]:
+def _of_run(asked: commands.ClientRequest) -> tuple[str, str]:
     """Return the key and digest of a request under its client's own run id.
 
     Not of the body: a client that asks again sends what it has got in the meantime.
     """
     command = asked.command
-    about = msgspec.json.encode([asked.run, type(command).__name__, *ids_of(command)])
+    about = msgspec.json.encode([asked.run, type(command).__name__, *commands.ids_of(command)])
     return sha256(about).hexdigest(), sha256(msgspec.json.encode(command)).hexdigest()
 
 
-def _is_adk(asked: ClientRequest) -> bool:
+def _is_adk(asked: commands.ClientRequest) -> bool:
     """Return whether a request has the meaning that ADK's own routes give it."""
-    return isinstance(asked.command, RunAgent | ChangeState)
+    return isinstance(asked.command, commands.RunAgent | commands.ChangeState)
 
 
 def _tools_of_request(
-    apps: Apps, app: str, asked: ClientRequest
+    apps: Apps, app: str, asked: commands.ClientRequest
 ) -> tuple[list[BroughtTool], list[Warned]]:
     """Return the tools that a request brings, and warnings about what of it is ignored.
 

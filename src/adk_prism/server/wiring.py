@@ -15,13 +15,8 @@ from adk_prism.adk.apps import Apps
 from adk_prism.adk.resuming import InDoubt
 from adk_prism.errors import Diagnostic, LogError, Report, cause_of
 from adk_prism.extension import Observers, chosen
+from adk_prism.log import from_url
 from adk_prism.log.contract import LogObserver, RunLog
-from adk_prism.log.from_url import (
-    open_leases,
-    open_log,
-    open_short_lived_values,
-    open_usage_counters,
-)
 from adk_prism.runs.branches import SessionBranches
 from adk_prism.runs.broadcast import Broadcaster
 from adk_prism.runs.chats import Chats
@@ -31,16 +26,9 @@ from adk_prism.runs.runs import Runs
 from adk_prism.runs.session_locks import Quota, RunLimits, SessionLocks
 from adk_prism.runs.session_log import Deletions, SessionLog
 from adk_prism.runs.takeover import Takeovers, can_resume
+from adk_prism.server import housekeeping
 from adk_prism.server.context import Context, Limits, Recording
 from adk_prism.server.data_folder import redaction_of_a_run
-from adk_prism.server.housekeeping import (
-    DeletedSessions,
-    Job,
-    RemovedRuns,
-    RunRetention,
-    SessionRetention,
-    housekeeping,
-)
 from adk_prism.server.identity.identity import build_identity
 from adk_prism.server.identity.methods import Authenticate, SharedTickets, TicketOffice, Tickets
 from adk_prism.server.lifecycle import Drain, Lifecycle, opened
@@ -70,7 +58,7 @@ def make_context(
     """Return the parts of a server; its lifecycle opens and closes them."""
     report = observability.report
     tickets = _tickets(settings, lifecycle)
-    log = log or open_log(settings.log, partial(_warn, report))
+    log = log or from_url.open_log(settings.log, partial(_warn, report))
     identity = build_identity(settings, tickets, authenticate, report)
     stored = _recording(settings, apps, lifecycle, observability, log, known=identity.required)
     runs, readable, leases = stored.runs, stored.readable, stored.recording.leases
@@ -142,7 +130,7 @@ def _recording(
 ) -> _Stored:
     """Return what records and stores runs; `known` says whether callers are known."""
     report, metrics = observability.report, observability.metrics
-    leases = open_leases(settings.log, settings.lease)
+    leases = from_url.open_leases(settings.log, settings.lease)
     locks = SessionLocks(leases, settle=lambda origin, claim: takeovers.settle(origin, claim))
     quota, shared = _quota(settings, lifecycle, observability, known=known)
     deletions, secrets, observers = Deletions(log), observability.secrets, Observers()
@@ -155,7 +143,9 @@ def _recording(
         stored=observers.stored,
         stalled=partial(_tell_stalled, report),
         ended=observers.ended,
-        trimmed=RemovedRuns(report, observability.audit.note, settings.retention_size).removed,
+        trimmed=housekeeping.RemovedRuns(
+            report, observability.audit.note, settings.retention_size
+        ).removed,
     )
     log.attach(
         redact=secrets.payload, streams=partial(redaction_of_a_run, secrets), observer=observer
@@ -196,7 +186,7 @@ def _quota(
     The latter is None without a shared log or a limit.
     """
     limits, refused = settings.limits(known=known), observability.metrics.refused
-    counts = open_usage_counters(settings.log) if any(limits) else None
+    counts = from_url.open_usage_counters(settings.log) if any(limits) else None
     shared = SharedLimits(counts, observability.report) if counts is not None else None
     if shared is not None:
         lifecycle.hold(shared.counting)
@@ -215,13 +205,19 @@ def _keep_house(
 ) -> None:
     """Register what removes runs and sessions."""
     log, leases = recording.log, recording.leases
-    jobs: list[Job] = [RunRetention(log, settings.retention, report)]
+    jobs: list[housekeeping.Job] = [housekeeping.RunRetention(log, settings.retention, report)]
     if settings.retention_sessions:
-        jobs.append(SessionRetention(apps, runs.locks, log, settings.retention_sessions, report))
-    lifecycle.hold(lambda: housekeeping(jobs, leases, report))
-    removal = DeletedSessions(apps, runs.locks, log, runs.deletions, report)
+        jobs.append(
+            housekeeping.SessionRetention(
+                apps, runs.locks, log, settings.retention_sessions, report
+            )
+        )
+    lifecycle.hold(lambda: housekeeping.housekeeping(jobs, leases, report))
+    removal = housekeeping.DeletedSessions(apps, runs.locks, log, runs.deletions, report)
     lifecycle.hold(
-        lambda: housekeeping([removal], leases, report, REMOVAL, "deleted conversations")
+        lambda: housekeeping.housekeeping(
+            [removal], leases, report, REMOVAL, "deleted conversations"
+        )
     )
 
 
@@ -240,7 +236,7 @@ def _hold(context: Context) -> None:
 
 def _tickets(settings: Settings, lifecycle: Lifecycle) -> TicketOffice:
     """Return tickets that are valid in every process that shares the log."""
-    store = open_short_lived_values(settings.log)
+    store = from_url.open_short_lived_values(settings.log)
     if store is None:
         return Tickets()
     lifecycle.hold(lambda: opened(store))

@@ -6,10 +6,10 @@ For commands that look at runs. A file of an older schema is refused: the server
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Concatenate
 from urllib.parse import quote
 
 from adk_prism.errors import LogError
@@ -21,7 +21,7 @@ from adk_prism.log.sqlite.file import (
     MIGRATIONS,
     STORE_ERRORS,
     Answer,
-    Given,
+    Query,
     check_version,
     reason_of,
 )
@@ -60,16 +60,18 @@ class SqliteLogReader:
             self._connection.close()
 
     async def summary(self, run: RunId) -> RunSummary:
-        return (await self.ask(queries.find_run, run)).summary
+        return (await self.ask(lambda it: queries.find_run(it, run))).summary
 
     async def read(
         self, run: RunId, after: int = 0, *, follow: bool = False
     ) -> AsyncGenerator[Sequence[Entry], None]:
         del follow  # What comes later is for those who ask the server.
-        found = await self.ask(queries.find_run, run)
+        found = await self.ask(lambda it: queries.find_run(it, run))
         last = found.summary.cursor
         while after < last:
-            batch = await self.ask(queries.read_entries, found.number, after, last)
+            batch = await self.ask(
+                partial(queries.read_entries, number=found.number, after=after, last=last)
+            )
             if not batch:
                 return
             yield batch
@@ -79,19 +81,14 @@ class SqliteLogReader:
         self, *, app: str = "", user: str = "", session: str = ""
     ) -> Sequence[RunSummary]:
         wanted = Origin(app=app, user=user, session=session)
-        return [each.summary for each in await self.ask(queries.runs_of, wanted)]
+        return [each.summary for each in await self.ask(lambda it: queries.runs_of(it, wanted))]
 
-    async def ask(
-        self,
-        question: Callable[Concatenate[sqlite3.Connection, Given], Answer],
-        *args: Given.args,
-        **kwargs: Given.kwargs,
-    ) -> Answer:
+    async def ask(self, question: Query[Answer]) -> Answer:
         """Return the answer of a function on the connection. Raise `LogError`."""
         if self._connection is None:
             raise not_open()
         with _readable():
-            return question(self._connection, *args, **kwargs)
+            return question(self._connection)
 
 
 class _SideReader:
@@ -101,11 +98,11 @@ class _SideReader:
         self._reader = reader
 
     async def list(self, owners: Collection[Owner]) -> dict[Owner, Sequence[SideValue]]:
-        return await self._reader.ask(queries.list_values, owners)
+        return await self._reader.ask(lambda it: queries.list_values(it, owners))
 
     async def get(self, run: RunId, numbers: Collection[int]) -> dict[int, bytes]:
         origin = (await self._reader.summary(run)).origin
-        stored = await self._reader.ask(queries.get_texts, origin, list(numbers))
+        stored = await self._reader.ask(lambda it: queries.get_texts(it, origin, list(numbers)))
         return {number: unpack_text(text) for number, text in stored.items()}
 
 

@@ -75,15 +75,17 @@ class SqliteSearch:
 
     async def index(self, run: RunId, digest: RunDigest) -> None:
         await self._prepare()
-        await self._access.change("A run could not be indexed", put_digest, run, digest)
+        await self._access.change(
+            "A run could not be indexed", lambda it: put_digest(it, run, digest)
+        )
 
     async def unindexed(self, limit: int) -> Sequence[RunId]:
         await self._prepare()
-        return await self._access.ask(unindexed, limit)
+        return await self._access.ask(lambda it: unindexed(it, limit))
 
     async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
         await self._prepare()
-        return await self._access.ask(search, query, limit, before)
+        return await self._access.ask(lambda it: search(it, query, limit, before))
 
     async def _prepare(self) -> None:
         if not self._is_ready:
@@ -100,7 +102,7 @@ class SqliteSearchReader:
     async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
         if not await self._reader.ask(_is_prepared):
             raise LogError("The run log has no index yet. Start adk-prism serve with it once.")
-        return await self._reader.ask(search, query, limit, before)
+        return await self._reader.ask(lambda it: search(it, query, limit, before))
 
 
 # --------------------------------------------------------------------------- SQL

@@ -27,18 +27,7 @@ from adk_prism.log.contract import SECONDS, LimitCheck, Member, RunLog, RunSumma
 from adk_prism.log.entry import RunId
 from adk_prism.log.leases import DEFAULT_TTL, Hear, Lease, Word
 from adk_prism.log.private_files import Notifier, cancel_task
-from adk_prism.log.redis.connection import (
-    CLAIM,
-    DEFAULT_PREFIX,
-    RELEASE,
-    RENEW,
-    STORE_ERRORS,
-    Keys,
-    Script,
-    asking,
-    asking_in_thread,
-    listening,
-)
+from adk_prism.log.redis import connection
 from adk_prism.log.redis.writer import describe, insist, log_errors
 
 _LOOKED = 200
@@ -58,12 +47,15 @@ class RedisLeases:
 
     is_shared = True
 
-    def __init__(self, url: str, *, prefix: str = DEFAULT_PREFIX, ttl: float = DEFAULT_TTL) -> None:
-        self._redis, self._ear = asking(url, answer=ttl), listening(url)
-        self._keys = Keys(prefix)
+    def __init__(
+        self, url: str, *, prefix: str = connection.DEFAULT_PREFIX, ttl: float = DEFAULT_TTL
+    ) -> None:
+        self._redis, self._ear = connection.asking(url, answer=ttl), connection.listening(url)
+        self._keys = connection.Keys(prefix)
         self._ttl = ttl
         self._process = uuid.uuid4().hex
-        self._claim, self._release = Script(CLAIM), Script(RELEASE)
+        self._claim = connection.Script(connection.CLAIM)
+        self._release = connection.Script(connection.RELEASE)
         self._leases: dict[str, Lease] = {}
         """By token."""
         self._waiting: dict[str, Notifier] = {}
@@ -85,7 +77,7 @@ class RedisLeases:
                 await script.ready(self._redis)
             self._channel = channel = self._ear.pubsub()
             await channel.subscribe(self._keys.words, self._keys.serving)
-        except STORE_ERRORS as error:
+        except connection.STORE_ERRORS as error:
             await self._disconnect()
             raise LogError(f"Leases cannot be renewed: {describe(error)}.") from error
         self._renewal = self._new_renewal()
@@ -106,13 +98,13 @@ class RedisLeases:
 
     async def _disconnect(self) -> None:
         for redis in (self._redis, self._ear):
-            with suppress(*STORE_ERRORS):
+            with suppress(*connection.STORE_ERRORS):
                 await redis.aclose()
 
     async def has_others(self) -> bool:
         # Every process that accepts new work subscribes to a channel. Redis drops a subscriber with its
         # connection, so the count is right without a clock.
-        with suppress(*STORE_ERRORS, TimeoutError):
+        with suppress(*connection.STORE_ERRORS, TimeoutError):
             async with asyncio.timeout(_COUNTED):
                 await self._channel.unsubscribe(self._keys.serving)
                 await self._confirmed.wait()
@@ -190,7 +182,7 @@ class RedisLeases:
     async def _give_back(self, lease: Lease) -> None:
         word = msgspec.json.encode([_FREE, lease.name])
         arguments = [lease.token, self._keys.words, word]
-        with suppress(*STORE_ERRORS):  # Then it expires.
+        with suppress(*connection.STORE_ERRORS):  # Then it expires.
             await self._release.call(self._redis, (self._key(lease),), arguments)
 
     def _new(self, name: str, *, is_of_a_run: bool = False) -> Lease:
@@ -268,7 +260,7 @@ class RedisLeases:
         self._hears.setdefault(word, []).append(hear)
 
     async def say(self, word: Word, name: str) -> None:
-        with suppress(*STORE_ERRORS):
+        with suppress(*connection.STORE_ERRORS):
             await self._redis.publish(self._keys.words, msgspec.json.encode([word, name]))
 
     async def freed(self, name: str, seconds: float) -> None:
@@ -283,7 +275,7 @@ class RedisLeases:
         while True:
             try:
                 message = await channel.get_message(timeout=None)
-            except STORE_ERRORS:
+            except connection.STORE_ERRORS:
                 await asyncio.sleep(RETRY)
                 continue
             if message is not None and message["type"] == "unsubscribe":
@@ -344,7 +336,7 @@ class Renewal:
         arguments: Arguments,
         apply: Apply,
     ) -> None:
-        self._redis = asking_in_thread(url, answer=ttl)
+        self._redis = connection.asking_in_thread(url, answer=ttl)
         self._ttl = ttl
         self._held = held
         self._arguments = arguments
@@ -368,14 +360,14 @@ class Renewal:
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join(self._ttl)
-        with suppress(*STORE_ERRORS):
+        with suppress(*connection.STORE_ERRORS):
             self._redis.close()
 
     def _run(self) -> None:
         while not self._stopped.is_set():
             try:
                 self.renew()
-            except STORE_ERRORS:
+            except connection.STORE_ERRORS:
                 self._digest = ""  # A Redis that was restarted has forgotten the script.
                 self._stopped.wait(RETRY)
             else:
@@ -395,7 +387,7 @@ class Renewal:
 
     def _keep(self, leases: Sequence[Lease]) -> list[Any]:
         if not self._digest:
-            self._digest = str(self._redis.script_load(RENEW))
+            self._digest = str(self._redis.script_load(connection.RENEW))
         with self._redis.pipeline(transaction=False) as pipeline:
             for lease in leases:
                 keys, arguments = self._arguments(lease)
@@ -413,9 +405,9 @@ class Renewal:
 class RedisShortLivedValues:
     """Small values by name, with a time to live, which processes share."""
 
-    def __init__(self, url: str, *, prefix: str = DEFAULT_PREFIX) -> None:
-        self._redis = asking(url)
-        self._keys = Keys(prefix)
+    def __init__(self, url: str, *, prefix: str = connection.DEFAULT_PREFIX) -> None:
+        self._redis = connection.asking(url)
+        self._keys = connection.Keys(prefix)
 
     async def open(self) -> None:
         """Do nothing: the first operation connects."""
@@ -514,10 +506,10 @@ return math.max(0, math.ceil(-left / rate * 1000))
 class RedisUsageCounters:
     """Counters that processes share. Every method raises `LogError` if Redis is not reachable."""
 
-    def __init__(self, url: str, *, prefix: str = DEFAULT_PREFIX) -> None:
-        self._redis = asking(url, answer=_COUNT_SECONDS)
-        self._key = Keys(prefix).count
-        self._enter, self._renew, self._use = Script(ENTER), Script(RENEW_USE), Script(USE)
+    def __init__(self, url: str, *, prefix: str = connection.DEFAULT_PREFIX) -> None:
+        self._redis = connection.asking(url, answer=_COUNT_SECONDS)
+        self._key = connection.Keys(prefix).count
+        self._enter, self._renew, self._use = map(connection.Script, (ENTER, RENEW_USE, USE))
 
     async def open(self) -> None:
         """Do nothing: the first operation connects."""

@@ -14,15 +14,7 @@ from typing import Any, Literal
 from msgspec.structs import asdict, astuple
 
 from adk_prism.errors import LogError, SourceError
-from adk_prism.log.contract import (
-    OWNER_VALUES,
-    SESSION_BYTES,
-    Owner,
-    RunSummary,
-    SideValue,
-    owner_name,
-    session_named,
-)
+from adk_prism.log import contract
 from adk_prism.log.entry import Entry, Origin, Outcome, RunEnded, RunId, RunStarted, unpack
 from adk_prism.log.group_commit import StoredRun
 from adk_prism.log.retention import MAX_TOMBSTONES, EndedRun
@@ -196,7 +188,7 @@ def stored_run(row: RunRow) -> StoredRun:
     epoch, cursor, size = rest
     return StoredRun(
         number,
-        RunSummary(
+        contract.RunSummary(
             run=RunId(run),
             origin=Origin(app=app, user=user, session=session),
             invocation=invocation,
@@ -250,16 +242,16 @@ _ROW = "owner = ? AND space = ? AND key = ?"
 
 
 def put_value(
-    connection: sqlite3.Connection, owner: Owner, value: SideValue
+    connection: sqlite3.Connection, owner: contract.Owner, value: contract.SideValue
 ) -> Literal["ok", "gone", "full"]:
     """Store a value; *gone*: its run is not there, *full*: the owner has too many."""
     is_session = isinstance(owner, Origin)
     if not (is_session or connection.execute(_HAS_RUN, (owner,)).fetchone()):
         return "gone"
-    row = (owner_name(owner), value.space, value.key)
+    row = (contract.owner_name(owner), value.space, value.key)
     if not connection.execute(f"SELECT 1 FROM side_values WHERE {_ROW}", row).fetchone():
         count = connection.execute("SELECT count(*) FROM side_values WHERE owner = ?", row[:1])
-        if count.fetchone()[0] >= OWNER_VALUES:
+        if count.fetchone()[0] >= contract.OWNER_VALUES:
             return "full"
     connection.execute(
         "INSERT OR REPLACE INTO side_values VALUES (?, ?, ?, ?, ?, ?)",
@@ -272,10 +264,10 @@ _HAS_RUN = "SELECT 1 FROM runs WHERE run = ?"
 
 
 def delete_values(
-    connection: sqlite3.Connection, owner: Owner, value: tuple[str, str] | None
+    connection: sqlite3.Connection, owner: contract.Owner, value: tuple[str, str] | None
 ) -> None:
     """Remove a value, or all of an owner."""
-    name = owner_name(owner)
+    name = contract.owner_name(owner)
     if value is None:
         connection.execute("DELETE FROM side_values WHERE owner = ?", (name,))
     else:
@@ -293,16 +285,16 @@ def _drop_owners(connection: sqlite3.Connection, run: RunId, origin: Origin) -> 
 
 
 def list_values(
-    connection: sqlite3.Connection, owners: Collection[Owner]
-) -> dict[Owner, Sequence[SideValue]]:
+    connection: sqlite3.Connection, owners: Collection[contract.Owner]
+) -> dict[contract.Owner, Sequence[contract.SideValue]]:
     """Return the values of those owners that have any, by space and key."""
-    found: dict[Owner, Sequence[SideValue]] = {}
+    found: dict[contract.Owner, Sequence[contract.SideValue]] = {}
     for owner in owners:
         rows = connection.execute(
             "SELECT space, key, time, value FROM side_values WHERE owner = ? ORDER BY space, key",
-            (owner_name(owner),),
+            (contract.owner_name(owner),),
         )
-        values = [SideValue(*row) for row in rows]
+        values = [contract.SideValue(*row) for row in rows]
         if values:
             found[owner] = values
     return found
@@ -313,7 +305,7 @@ def list_owners(connection: sqlite3.Connection, space: str) -> list[Origin]:
     rows = connection.execute(
         "SELECT DISTINCT owner FROM side_values WHERE space = ? AND is_of_session", (space,)
     )
-    return [session_named(name) for (name,) in rows]
+    return [contract.session_named(name) for (name,) in rows]
 
 
 # --------------------------------------------------------------------------- texts
@@ -374,7 +366,7 @@ def add_texts(
     ).fetchone()
     numbers = find_texts(connection, origin, list(new))
     for digest, payload in new.items():
-        if digest not in numbers and size + len(payload) <= SESSION_BYTES:
+        if digest not in numbers and size + len(payload) <= contract.SESSION_BYTES:
             row = connection.execute(
                 "INSERT INTO pieces (session, digest, payload) VALUES (?, ?, ?)",
                 (session, digest, payload),
