@@ -143,10 +143,6 @@ class StorageSettings(kinds.SettingGroup):
         "largest size of the run log; above it the oldest ended runs of whoever has most are deleted",
         Retention().max_bytes,
     )
-    retention_sessions: float = kinds.SPAN.option(
-        "how long an unused session is kept, with its artifacts and runs (default: until someone"
-        " deletes it)"
-    )
     files_limit: int = kinds.SIZE.option(
         "largest file that is fetched from Cloud Storage", 64 * MIB
     )

@@ -42,9 +42,6 @@ from adk_prism.server.settings import Settings
 from adk_prism.voice.live_runs import LiveRuns
 from adk_prism.voice.run_context import LiveOptions
 
-REMOVAL = 60.0
-"""Seconds between two looks for deleted conversations that can be removed."""
-
 
 def make_context(
     settings: Settings,
@@ -62,7 +59,6 @@ def make_context(
     identity = build_identity(settings, tickets, authenticate, report)
     stored = _recording(settings, apps, lifecycle, observability, log, known=identity.required)
     runs, readable, leases = stored.runs, stored.readable, stored.recording.leases
-    _keep_house(settings, apps, runs, stored.recording, lifecycle, report)
     chats, note = Chats(readable), observability.audit.note
     branches = SessionBranches(log, apps, chats, runs.locks)
     deciding = SessionLocks(leases, "deciding")
@@ -195,41 +191,17 @@ def _quota(
     return Quota(of_runs, refused, counted), shared
 
 
-def _keep_house(
-    settings: Settings,
-    apps: Apps,
-    runs: Runs,
-    recording: Recording,
-    lifecycle: Lifecycle,
-    report: Report,
-) -> None:
-    """Register what removes runs and sessions."""
-    log, leases = recording.log, recording.leases
-    jobs: list[housekeeping.Job] = [housekeeping.RunRetention(log, settings.retention, report)]
-    if settings.retention_sessions:
-        jobs.append(
-            housekeeping.SessionRetention(
-                apps, runs.locks, log, settings.retention_sessions, report
-            )
-        )
-    lifecycle.hold(lambda: housekeeping.housekeeping(jobs, leases, report))
-    removal = housekeeping.DeletedSessions(apps, runs.locks, log, runs.deletions, report)
-    lifecycle.hold(
-        lambda: housekeeping.housekeeping(
-            [removal], leases, report, REMOVAL, "deleted conversations"
-        )
-    )
-
-
 def _hold(context: Context) -> None:
     """Register what else is opened and closed, and what ends when the server goes down."""
     lifecycle, metrics, streams = context.lifecycle, context.metrics, context.streams
-    settings = context.settings
+    settings, report = context.settings, context.report
+    leases, runs, live = context.recording.leases, context.runs, context.live
+    retention = housekeeping.RunRetention(context.recording.log, settings.retention, report)
+    lifecycle.hold(lambda: housekeeping.housekeeping([retention], leases, report))
     limit = settings.lease / 2 if settings.has_shared_log else BLOCKED
-    lifecycle.hold(lambda: measuring(metrics.loop_lag, metrics.loop_blocked, context.report, limit))
+    lifecycle.hold(lambda: measuring(metrics.loop_lag, metrics.loop_blocked, report, limit))
     lifecycle.on_cut(streams.broadcaster.leave_all)
     lifecycle.on_cut(streams.sockets.close_all)
-    leases, runs, live = context.recording.leases, context.runs, context.live
     lifecycle.on_drain(Drain(leases, runs, live, streams.broadcaster, streams.sockets, lifecycle))
     add_gauges(metrics, runs, streams.broadcaster, context.observability.calls, lifecycle)
 
