@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from adk_prism.server.options import Option, flag_name, variable_name
+from adk_prism.options import Option, flag_name, variable_name
 from adk_prism.server.setting_groups import GROUPS
 from adk_prism.server.settings import feature_settings
 from website.markdown import code, plain, table

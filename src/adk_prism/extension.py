@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from adk_prism.facts.run_reader import MakeAnnotator
     from adk_prism.log.contract import RunSummary
     from adk_prism.log.entry import Entry, RunId
+    from adk_prism.options import FeatureSettings
     from adk_prism.server.context import Context
-    from adk_prism.server.options import FeatureSettings
     from adk_prism.server.settings import Settings
 
 GROUP = "adk_prism.extensions"

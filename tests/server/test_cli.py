@@ -11,7 +11,7 @@ import pytest
 
 from adk_prism.cli import main
 from adk_prism.extension import KERNEL_COMMANDS, installed
-from adk_prism.server.options import options_of
+from adk_prism.options import options_of
 from adk_prism.server.setting_groups import GROUPS
 from adk_prism.server.settings import feature_settings, options
 

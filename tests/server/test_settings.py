@@ -11,7 +11,7 @@ import pytest
 from adk_prism.cli import main
 from adk_prism.errors import UsageError
 from adk_prism.log.contract import Retention
-from adk_prism.server.options import flag_name, toml_name, variable_name
+from adk_prism.options import flag_name, toml_name, variable_name
 from adk_prism.server.settings import Settings, feature_settings, options, read_settings
 
 

@@ -28,7 +28,7 @@ from adk_prism.cli import fail
 from adk_prism.cli.terminal import keep_printing, progress
 from adk_prism.errors import Diagnostic, PrismError, Report, ServerCancelled, UsageError, cause_of
 from adk_prism.log.private_files import close_port_in_children
-from adk_prism.server.options import Option, flag_name, variable_name
+from adk_prism.options import Option, flag_name, variable_name
 from adk_prism.server.setting_groups import GROUPS
 from adk_prism.server.settings import (
     REMOVED,
@@ -273,7 +273,7 @@ def add_adk_options(parser: argparse.ArgumentParser) -> None:
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
     """Add all settings to a parser, under the headings of their groups."""
-    headings: dict[str, argparse._ArgumentGroup] = {}
+    headings: dict[str, Any] = {}
     for group in (*GROUPS, *feature_settings()):
         if group.title not in headings:
             headings[group.title] = parser.add_argument_group(group.title)

@@ -19,8 +19,8 @@ from functools import partial
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adk_prism.errors import Diagnostic, Forbidden, PrismError, Report, ignore
+from adk_prism.options import flag_name
 from adk_prism.server import proxies
-from adk_prism.server.options import flag_name
 from adk_prism.server.problems import refuse
 from adk_prism.server.settings import Settings, options
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from adk_prism import options as kinds
 from adk_prism.log.contract import Retention
 from adk_prism.log.leases import DEFAULT_TTL
-from adk_prism.server import options as kinds
 from adk_prism.server.limits import USUAL
 
 MIB = 1024**2

@@ -15,15 +15,15 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
+from adk_prism import options as kinds
 from adk_prism.errors import UsageError
 from adk_prism.extension import installed
 from adk_prism.log.contract import Retention
 from adk_prism.log.from_url import SHARED_LOGS
-from adk_prism.server import options as kinds
+from adk_prism.options import FeatureSettings, Option
 from adk_prism.server import proxies
 from adk_prism.server import setting_groups as groups
 from adk_prism.server.limits import NONE, USUAL, CallerLimits
-from adk_prism.server.options import FeatureSettings, Option
 from adk_prism.server.setting_groups import InDoubt
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")

@@ -38,7 +38,7 @@ from adk_prism.errors import (
     cause_of,
     new_correlation,
 )
-from adk_prism.features.a2a.settings import A2aSettings
+from adk_prism.features.a2a import A2aSettings
 from adk_prism.log.entry import Origin, RunId
 from adk_prism.protocols.adk import SPEC
 from adk_prism.protocols.sse import JsonStreamEscaper

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from adk_prism.extension import Extension, Served
+from adk_prism.options import FILE, FeatureSettings
 
 if TYPE_CHECKING:
-    from adk_prism.features.audit.settings import AuditSettings
     from adk_prism.server.context import Context
 
 
-def _settings() -> type[AuditSettings]:
-    from adk_prism.features.audit.settings import AuditSettings
+@dataclass(frozen=True, kw_only=True)
+class AuditSettings(FeatureSettings):
+    """Where actions are recorded."""
 
-    return AuditSettings
+    title: ClassVar[str] = "Logging"
+    audit: str = FILE.option(
+        "file that records who approved, cancelled, deleted and shared what (default: none)"
+    )
 
 
 def _serve(context: Context) -> Served:
     from adk_prism.features.audit.audit_file import open_audit_file, routes
-    from adk_prism.features.audit.settings import AuditSettings
 
     path = context.settings.of(AuditSettings).audit
     file = open_audit_file(path, context.report) if path else None
@@ -32,5 +36,5 @@ EXTENSION = Extension(
     name="audit",
     summary="record who approved, cancelled, deleted and shared what (--audit)",
     serve=_serve,
-    settings=_settings,
+    settings=lambda: AuditSettings,
 )

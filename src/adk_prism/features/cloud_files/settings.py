@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from adk_prism.errors import UsageError
 from adk_prism.log.entry import Origin
-from adk_prism.server.options import URL, FeatureSettings, several
+from adk_prism.options import URL, FeatureSettings, several
 from adk_prism.server.proxies import is_loopback, origin_of_url
 
 SCHEME = "gs://"

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from adk_prism.extension import Command, Extension, Served
+from adk_prism.options import URL, FeatureSettings
 
 if TYPE_CHECKING:
-    from adk_prism.features.otlp.settings import OtlpSettings
     from adk_prism.server.context import Context
 
 
-def _settings() -> type[OtlpSettings]:
-    from adk_prism.features.otlp.settings import OtlpSettings
+@dataclass(frozen=True, kw_only=True)
+class OtlpSettings(FeatureSettings):
+    """Where runs are sent as traces."""
 
-    return OtlpSettings
+    title: ClassVar[str] = "Logging"
+    otlp: str = URL.option(
+        "send every run that has ended as a trace to this OpenTelemetry collector, over HTTP"
+    )
 
 
 def _serve(context: Context) -> Served:
     from adk_prism.features.model_calls import model_calls
     from adk_prism.features.otlp.adk_trace import TraceRoutes
     from adk_prism.features.otlp.export import TraceExport
-    from adk_prism.features.otlp.settings import OtlpSettings
 
     collector = context.settings.of(OtlpSettings).otlp
     routers = [TraceRoutes(context.log, context.chats, model_calls(context)).router()]
@@ -44,5 +48,5 @@ EXTENSION = Extension(
         ),
     ),
     serve=_serve,
-    settings=_settings,
+    settings=lambda: OtlpSettings,
 )

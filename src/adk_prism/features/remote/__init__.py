@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from adk_prism.adk.served_app import AppElsewhere
     from adk_prism.errors import Report
-    from adk_prism.server.options import FeatureSettings
+    from adk_prism.options import FeatureSettings
     from adk_prism.server.settings import Settings
 
 

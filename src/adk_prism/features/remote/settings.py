@@ -14,7 +14,7 @@ from adk_prism.features.remote.options import (
     DIALECTS,
     Remote,
 )
-from adk_prism.server.options import SIZE, SPAN, FeatureSettings, several
+from adk_prism.options import SIZE, SPAN, FeatureSettings, several
 from adk_prism.server.proxies import origin_of_url
 
 _NAMED = re.compile(r"(?!__)([A-Za-z_][A-Za-z0-9_]{0,127})=(.{1,8192})")

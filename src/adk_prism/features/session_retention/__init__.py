@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from adk_prism.extension import Extension, Served
+from adk_prism.options import SPAN, FeatureSettings
 
 if TYPE_CHECKING:
-    from adk_prism.features.session_retention.settings import SessionRetentionSettings
     from adk_prism.server.context import Context
 
 
-def _settings() -> type[SessionRetentionSettings]:
-    from adk_prism.features.session_retention.settings import SessionRetentionSettings
+@dataclass(frozen=True, kw_only=True)
+class SessionRetentionSettings(FeatureSettings):
+    """How long unused sessions are kept."""
 
-    return SessionRetentionSettings
+    title: ClassVar[str] = "Storage"
+    retention_sessions: float = SPAN.option(
+        "how long an unused session is kept, with its artifacts and runs (default: until someone"
+        " deletes it)"
+    )
 
 
 def _serve(context: Context) -> Served:
     from adk_prism.features.session_retention.sessions import SessionRetention
-    from adk_prism.features.session_retention.settings import SessionRetentionSettings
     from adk_prism.server.housekeeping import housekeeping
 
     age = context.settings.of(SessionRetentionSettings).retention_sessions
@@ -34,5 +39,5 @@ EXTENSION = Extension(
     name="session_retention",
     summary="remove sessions that nobody uses (--retention-sessions)",
     serve=_serve,
-    settings=_settings,
+    settings=lambda: SessionRetentionSettings,
 )
