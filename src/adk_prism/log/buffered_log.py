@@ -17,9 +17,9 @@ from typing import Literal
 
 from adk_prism.errors import Gone, LogError, NotFound
 from adk_prism.log import contract, group_commit, run_state
+from adk_prism.log.contract import runs_to_trim
 from adk_prism.log.entry import AgentEvent, Entry, Origin, Record, RunEnded, RunId
 from adk_prism.log.hooks import HookedLog
-from adk_prism.log.retention import runs_to_trim
 
 _LOST = {
     "gone": "it was removed",

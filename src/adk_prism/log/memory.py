@@ -14,9 +14,9 @@ from msgspec import structs
 
 from adk_prism.errors import LogError
 from adk_prism.log import contract, run_state
+from adk_prism.log.contract import MAX_TOMBSTONES, EndedRun, runs_to_trim
 from adk_prism.log.entry import Entry, Origin, Record, RunEnded, RunId
 from adk_prism.log.hooks import HookedLog
-from adk_prism.log.retention import MAX_TOMBSTONES, EndedRun, runs_to_trim
 
 MEMORY_RETENTION = contract.Retention(max_bytes=256 * 1024**2)
 """A quarter GiB: some hundred thousand events, and no surprise for a small machine."""

@@ -35,7 +35,7 @@ from adk_prism.protocols.ai_sdk import routes as ai_sdk
 from adk_prism.protocols.registry import protocols as installed_protocols
 from adk_prism.protocols.studio import routes as studio
 from adk_prism.runs.branches import Rewinds
-from adk_prism.server.context import Context
+from adk_prism.server.context import Context, make_context
 from adk_prism.server.data_folder import close_data_folder, open_data_folder, secrets_of
 from adk_prism.server.host_and_origin import Guard
 from adk_prism.server.identity.identity import IdentifyMiddleware
@@ -48,7 +48,6 @@ from adk_prism.server.problems import RESPONSES, ProblemEdge, add_problems
 from adk_prism.server.request_bodies import AGENT_PATH, CHAT_PATH, BodyLimit, PathLimit
 from adk_prism.server.routes import OperatingRoutes, RunsRoutes
 from adk_prism.server.settings import Settings, read_settings
-from adk_prism.server.wiring import make_context
 from adk_prism.version import VERSION
 from adk_prism.voice import adk_socket, socket
 

@@ -1,7 +1,7 @@
 """What the server does unasked: it removes runs that are past their retention, and what features add.
 
 Runs go for their age, or because there are too many bytes. What goes for its age goes by two readings of the
-clock and a small share an hour (`log.retention`), and is reported to the operator before. One of the
+clock and a small share an hour (`RetentionGuard`), and is reported to the operator before. One of the
 processes that share a log does it.
 """
 
@@ -17,11 +17,10 @@ from msgspec import structs
 
 from adk_prism.adk.apps import Apps
 from adk_prism.errors import Diagnostic, NotFound, PrismError, Report, cause_of
-from adk_prism.log.contract import Retention, RunLog, TrimmedRun
+from adk_prism.log.contract import HOUR, Retention, RetentionGuard, RunLog, TrimmedRun
 from adk_prism.log.entry import Origin
 from adk_prism.log.leases import Lease, Leases
 from adk_prism.log.private_files import cancel_task
-from adk_prism.log.retention import HOUR, RetentionGuard
 from adk_prism.runs.session_log import AuditedAction, WriteAudit
 from adk_prism.server.request_names import USER_SCOPE
 

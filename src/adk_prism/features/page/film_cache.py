@@ -18,6 +18,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 
 from adk_prism.errors import BadPosition
 from adk_prism.facts.pricing import Prices
+from adk_prism.features.captures.download import compressed
 from adk_prism.features.page.entry_detail import EntryDetails
 from adk_prism.features.page.film import VERSION, Film, encode
 from adk_prism.log.contract import RunLog
@@ -27,7 +28,6 @@ from adk_prism.server.identity.caller import caller_of
 from adk_prism.server.identity.identity import CallerOf, Cursor, Run
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.limits import HeavyWork
-from adk_prism.server.responses import compressed
 
 KEPT_FILMS = 16
 """Films cached at the same time: a few people with a few windows each."""

@@ -18,9 +18,8 @@ from adk_prism.adk.internals.log_lines import sqlite_file
 from adk_prism.adk.services import shrink_session_file
 from adk_prism.adk.session_cache import storage_of
 from adk_prism.errors import Report
-from adk_prism.log.contract import RunLog
+from adk_prism.log.contract import RetentionGuard, RunLog
 from adk_prism.log.entry import Origin
-from adk_prism.log.retention import RetentionGuard
 from adk_prism.runs.session_locks import SessionLocks
 from adk_prism.server.housekeeping import Announcer, remove_session
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 
 from adk_prism.adk.apps import Apps
 from adk_prism.errors import Forbidden, NotFound, PrismError
+from adk_prism.features.captures.download import attachment, compressed
 from adk_prism.features.conversations.labels import ConversationTitles
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.features.model_calls.routes import WithCalls, check_may_see_calls
@@ -27,7 +28,6 @@ from adk_prism.server.identity.identity import Run
 from adk_prism.server.limits import HeavyWork
 from adk_prism.server.observability.observability import AuditLog
 from adk_prism.server.request_bodies import StrictRoute
-from adk_prism.server.responses import attachment, compressed
 from adk_prism.server.run_streams import base_url
 from adk_prism.server.settings import Settings
 

@@ -21,10 +21,10 @@ from redis.asyncio import Redis
 from adk_prism.errors import LogError
 from adk_prism.log import contract
 from adk_prism.log.buffered_log import BufferedLog
+from adk_prism.log.contract import EndedRun
 from adk_prism.log.entry import Entry, Origin, RunId
 from adk_prism.log.group_commit import PATIENCE, AppendResult, FollowedRun, Group, StoredRun
 from adk_prism.log.redis import connection, writer
-from adk_prism.log.retention import EndedRun
 from adk_prism.log.run_state import READ_BATCH, TAIL_BYTES, BufferedRun, is_from, trimmed, unknown
 
 TOMBSTONE_SECONDS = 30 * 24 * 3600

@@ -15,9 +15,9 @@ from msgspec.structs import asdict, astuple
 
 from adk_prism.errors import LogError, SourceError
 from adk_prism.log import contract
+from adk_prism.log.contract import MAX_TOMBSTONES, EndedRun
 from adk_prism.log.entry import Entry, Origin, Outcome, RunEnded, RunId, RunStarted, unpack
 from adk_prism.log.group_commit import StoredRun
-from adk_prism.log.retention import MAX_TOMBSTONES, EndedRun
 from adk_prism.log.run_state import READ_BATCH, summary_of, trimmed, unknown
 
 Row = tuple[int, int, float, str, bytes]

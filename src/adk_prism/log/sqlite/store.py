@@ -26,10 +26,9 @@ from msgspec import Struct
 
 from adk_prism.errors import LogError
 from adk_prism.log.buffered_log import BufferedLog
-from adk_prism.log.contract import Owner, RunSummary, SideValue, too_many
+from adk_prism.log.contract import EndedRun, Owner, RunSummary, SideValue, too_many
 from adk_prism.log.entry import Entry, Origin, RunId
 from adk_prism.log.group_commit import OK, AppendResult, FollowedRun, Group, StoredRun
-from adk_prism.log.retention import EndedRun
 from adk_prism.log.run_state import TAIL_BYTES, BufferedRun, not_open, trimmed
 from adk_prism.log.sqlite import file as database
 from adk_prism.log.sqlite import queries

@@ -45,9 +45,8 @@ from adk_prism.server.observability.observability import AuditLog
 from adk_prism.server.problems import CHAT_PATH, TEXT_RESPONSES
 from adk_prism.server.request_bodies import ChatRoute, StrictRequest, StrictRoute, check_frame
 from adk_prism.server.request_names import AppName, check_session, check_user
-from adk_prism.server.responses import json_list
 from adk_prism.server.run_starter import RunStarter, Sent
-from adk_prism.server.run_streams import RunStreams
+from adk_prism.server.run_streams import RunStreams, json_list
 from adk_prism.server.websocket import (
     INVALID_JSON,
     SHUTDOWN,
