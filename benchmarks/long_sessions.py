@@ -31,8 +31,8 @@ from google.genai import types
 from adk_prism import cached_prefix
 from adk_prism.adk.request import RunRequest
 from adk_prism.adk.runner import RunnerSource
-from adk_prism.adk.session_cache import SessionCache
 from adk_prism.adk.sessions import Sessions
+from adk_prism.features.long_sessions.session_cache import SessionCache
 from adk_prism.log.entry import Origin
 from benchmarks.rounds import take_turns
 from benchmarks.table import Row, millis

@@ -21,12 +21,12 @@ from adk_prism.adk.request import RunRequest
 from adk_prism.adk.runner import RunnerSource
 from adk_prism.adk.sessions import Sessions
 from adk_prism.errors import ignore
+from adk_prism.features.model_calls.live_calls import LiveCalls
+from adk_prism.features.model_calls.writer import ModelCallWriter
 from adk_prism.log.entry import Origin, RunId
 from adk_prism.log.memory import MemoryLog
-from adk_prism.runs.model_call_writer import ModelCallWriter
 from adk_prism.runs.recorder import RunRecorder
 from adk_prism.voice.conversation import PcmChunk
-from adk_prism.voice.model_calls import LiveCalls
 from benchmarks.agents.speaker.agent import root_agent
 from benchmarks.rounds import cpu_per_item, take_turns
 from benchmarks.table import Row, micros

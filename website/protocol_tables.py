@@ -15,9 +15,11 @@ from pathlib import Path
 
 from pydantic.alias_generators import to_camel
 
-from adk_prism.features.fields.dispositions import CHUNKS, EVENTS, FIELDS, FINISH_REASONS
-from adk_prism.features.fields.inventory import read_inventory
-from adk_prism.features.fields.kinds import (
+from adk_prism.features.fields.dispositions import (
+    CHUNKS,
+    EVENTS,
+    FIELDS,
+    FINISH_REASONS,
     Carried,
     Chunk,
     ChunkDisposition,
@@ -27,8 +29,9 @@ from adk_prism.features.fields.kinds import (
     Emitted,
     Place,
     Projected,
+    ag_ui_place,
 )
-from adk_prism.features.fields.tables.ag_ui_events import ag_ui_place
+from adk_prism.features.fields.report import read_inventory
 from adk_prism.protocols.ai_sdk.data_parts import METADATA_KEYS, SENT, TAKEN, DataPart
 from adk_prism.protocols.ai_sdk.frames import FINISH_REASONS as REASONS
 from adk_prism.protocols.ai_sdk.metadata import USAGE

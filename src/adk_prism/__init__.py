@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from adk_prism import grounding as grounding
     from adk_prism import models as models
     from adk_prism import proof as proof
-    from adk_prism.adk.cached_prefix import cached_prefix as cached_prefix
     from adk_prism.adk.client_tools import client_state as client_state
     from adk_prism.adk.client_tools import client_tool as client_tool
     from adk_prism.adk.client_tools import client_tools as client_tools
-    from adk_prism.adk.resuming import idempotency_key as idempotency_key
-    from adk_prism.adk.resuming import idempotent as idempotent
-    from adk_prism.adk.resuming import in_doubt as in_doubt
+    from adk_prism.adk.tools import idempotency_key as idempotency_key
+    from adk_prism.adk.tools import idempotent as idempotent
+    from adk_prism.adk.tools import in_doubt as in_doubt
     from adk_prism.adk.tools import tool_threads as tool_threads
     from adk_prism.adk.tools import tool_timeout as tool_timeout
     from adk_prism.errors import Diagnostic as Diagnostic
     from adk_prism.errors import PrismError as PrismError
     from adk_prism.errors import Report as Report
+    from adk_prism.features.long_sessions.cached_prefix import cached_prefix as cached_prefix
     from adk_prism.features.recorder.plugin import Recorder as Recorder
     from adk_prism.log.contract import RunLog as RunLog
     from adk_prism.log.from_url import open_log as open_log
@@ -52,14 +52,14 @@ _HOMES = {
     "ScriptedModel": "adk_prism.models",
     "Settings": "adk_prism.server.settings",
     "WritingModel": "adk_prism.models",
-    "cached_prefix": "adk_prism.adk.cached_prefix",
+    "cached_prefix": "adk_prism.features.long_sessions.cached_prefix",
     "client_state": "adk_prism.adk.client_tools",
     "client_tool": "adk_prism.adk.client_tools",
     "client_tools": "adk_prism.adk.client_tools",
     "create_app": "adk_prism.server.app",
-    "idempotency_key": "adk_prism.adk.resuming",
-    "idempotent": "adk_prism.adk.resuming",
-    "in_doubt": "adk_prism.adk.resuming",
+    "idempotency_key": "adk_prism.adk.tools",
+    "idempotent": "adk_prism.adk.tools",
+    "in_doubt": "adk_prism.adk.tools",
     "model_from_environment": "adk_prism.models",
     "tool_threads": "adk_prism.adk.tools",
     "tool_timeout": "adk_prism.adk.tools",

@@ -22,10 +22,13 @@ from adk_prism.errors import UsageError
 if TYPE_CHECKING:
     from fastapi import APIRouter
 
+    from adk_prism.adk.model_calls import CallRecorder, Detail
+    from adk_prism.adk.recording_file import FileForm
     from adk_prism.adk.served_app import AppElsewhere
+    from adk_prism.adk.session_store import SessionStore
     from adk_prism.errors import Report
     from adk_prism.facts.run_reader import MakeAnnotator
-    from adk_prism.log.contract import RunSummary
+    from adk_prism.log.contract import RunLog, RunSummary
     from adk_prism.log.entry import Entry, RunId
     from adk_prism.options import FeatureSettings
     from adk_prism.server.context import Context
@@ -110,6 +113,12 @@ class Extension:
     """Returns what adds annotations to the facts of runs, for protocols and views."""
     apps: Callable[[Settings, Report], Sequence[AppElsewhere]] | None = None
     """Returns apps that are served beside those of the folder."""
+    file_form: Callable[[bytes], FileForm | None] | None = None
+    """Returns what reads a file of events that begins like this; None if it is of no form that it knows."""
+    call_recorder: Callable[[RunLog, Detail, Report], CallRecorder] | None = None
+    """Returns what watches and stores the model calls of runs."""
+    session_store: Callable[[SessionStore], SessionStore] | None = None
+    """Returns what takes the place of the store of ADK's sessions. Called once for each session service."""
 
 
 class Extensions(NamedTuple):
@@ -124,6 +133,21 @@ class Extensions(NamedTuple):
         """Return the annotators of all of them."""
         found = (each.annotators() for each in self.used.values() if each.annotators is not None)
         return tuple(make for makers in found for make in makers)
+
+    def file_forms(self) -> list[Callable[[bytes], FileForm | None]]:
+        """Return what finds the readers of files of events."""
+        return [each.file_form for each in self.used.values() if each.file_form is not None]
+
+    def call_recorder(self, log: RunLog, detail: Detail, report: Report) -> CallRecorder | None:
+        """Return what watches and stores the model calls of runs; None if nothing does."""
+        makers = (each.call_recorder for each in self.used.values())
+        return next((make(log, detail, report) for make in makers if make is not None), None)
+
+    def change_store(self, store: SessionStore) -> SessionStore:
+        """Return the store of sessions as all of them change it."""
+        for each in self.used.values():
+            store = each.session_store(store) if each.session_store is not None else store
+        return store
 
     def commands(self) -> dict[str, Command]:
         """Return the commands of all of them, by name."""

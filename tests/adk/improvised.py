@@ -29,9 +29,8 @@ from pydantic import PrivateAttr
 
 from adk_prism.adk.request import ApprovalAnswer, CallAnswer, RunRequest
 from adk_prism.adk.runner import RunnerSource
-from adk_prism.adk.session_changes import copied
 from adk_prism.adk.session_store import live_events
-from adk_prism.adk.sessions import Sessions
+from adk_prism.adk.sessions import Sessions, copied
 from adk_prism.errors import Conflict, PrismError
 from adk_prism.log.entry import Entry, Origin, Record
 

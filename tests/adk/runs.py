@@ -15,10 +15,10 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.workflow import BaseNode
 from google.genai import types
 
-from adk_prism.adk.answers_to_models import DenialReasonPlugin
 from adk_prism.adk.request import RunRequest
 from adk_prism.adk.runner import RunnerSource
 from adk_prism.adk.sessions import Sessions
+from adk_prism.adk.tools import DenialReasonPlugin
 from adk_prism.errors import Diagnostic, Report, ignore
 from adk_prism.log.entry import AgentEvent, Origin, Record, RunStarted
 

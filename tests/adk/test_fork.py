@@ -15,9 +15,9 @@ from google.genai import types
 from tests.adk.runs import ORIGIN, new_runner
 from tests.adk.scripted import Scripted
 
-from adk_prism.adk.session_changes import Past, copied, cut_session, plant
-from adk_prism.adk.sessions import Sessions
+from adk_prism.adk.sessions import Sessions, copied, plant
 from adk_prism.errors import Conflict
+from adk_prism.features.forks.past import Past, cut_session
 from adk_prism.log.entry import Origin, to_raw
 
 TARGET = Origin(app=ORIGIN.app, user=ORIGIN.user, session="fork")

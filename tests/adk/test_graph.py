@@ -15,9 +15,8 @@ from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_toolset import BaseToolset
 from google.adk.workflow import BaseNode, FunctionNode, JoinNode, Workflow, node
 
-from adk_prism.adk import graph as graphs
-from adk_prism.adk.agents import list_agents
-from adk_prism.adk.graph import Graph, read_graph
+from adk_prism.adk import agents as graphs
+from adk_prism.adk.agents import Graph, list_agents, read_graph
 from adk_prism.apps.tour.agent import tour_app
 
 Edges = list[tuple[str, str, str]]

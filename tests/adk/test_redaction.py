@@ -40,11 +40,6 @@ from tests.adk.scripted import Scripted, call
 
 from adk_prism.adk.plain_json import CIRCULAR
 from adk_prism.adk.redaction import (
-    _ADK,
-    _AUTH,
-    _PLAIN_COUNT,
-    _SUSPICIOUS,
-    _TEMP_KEY,
     Serialiser,
     content_json,
     serialise,
@@ -202,14 +197,6 @@ def test_the_cheap_check_misses_nothing(delta: dict[str, Any], output: Any) -> N
         actions=EventActions(state_delta=delta), output=output, custom_metadata=delta or None
     )
     assert serialise(event, ignore) == adk_json(event)
-
-
-def test_every_suspicious_word_is_caught_by_the_first_look() -> None:
-    """The first look counts; each word must change the count or hold a marker."""
-    markers = (_AUTH, _ADK, _TEMP_KEY)
-    assert all(any(marker.search(word) for marker in markers) for word in _SUSPICIOUS)
-    plain = _event().model_dump_json(by_alias=True, exclude_none=True).encode()
-    assert len(_AUTH.findall(plain)) == _PLAIN_COUNT == 1
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -34,8 +34,7 @@ from tests.adk.scripted import Scripted, call
 from adk_prism.adk.errors import first_cause
 from adk_prism.adk.request import RunRequest
 from adk_prism.adk.runner import RunnerSource
-from adk_prism.adk.session_changes import StateUpdateSource
-from adk_prism.adk.sessions import Sessions
+from adk_prism.adk.sessions import Sessions, StateUpdateSource
 from adk_prism.errors import Conflict, NotFound, PrismError, Unprocessable
 from adk_prism.log.entry import (
     CUSTOM_METADATA,

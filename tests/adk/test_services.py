@@ -8,7 +8,7 @@ import pytest
 from google.adk.artifacts.file_artifact_service import FileArtifactService
 
 from adk_prism.adk.services import ServiceUris, close_services, open_services, safe_uri
-from adk_prism.adk.session_cache import storage_of
+from adk_prism.adk.session_store import storage_of
 from adk_prism.errors import UsageError
 
 SECRET = "s3cret/with@marks"

@@ -20,9 +20,9 @@ from tests.adk.runs import ORIGIN, history, new_runner, run, say, state, text_of
 from tests.adk.scripted import Scripted, call
 
 from adk_prism.adk.redaction import state_json
-from adk_prism.adk.session_cache import cached_sessions
 from adk_prism.adk.sessions import Sessions
 from adk_prism.errors import Conflict, NotFound
+from adk_prism.features.long_sessions.session_cache import SessionCache
 from adk_prism.log.entry import Origin, RunStarted
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*EXPERIMENTAL.*:UserWarning")
@@ -290,7 +290,7 @@ def test_the_recorded_state_has_no_temporary_keys() -> None:
 
 async def test_a_long_list_of_sessions_leaves_the_event_loop_free() -> None:
     """Others get their turns while ADK makes an object for each session, and may change sessions."""
-    service = cached_sessions(InMemorySessionService())
+    service = SessionCache(InMemorySessionService())
     sessions = Sessions(service)
     for number in range(2000):
         await service.create_session(

@@ -23,7 +23,7 @@ from tests.server.staged import staging
 
 from adk_prism import tool_threads
 from adk_prism.adk.apps import Apps
-from adk_prism.adk.internals.tool_threads import adk_pool
+from adk_prism.adk.internals.runner import adk_pool
 from adk_prism.adk.services import ServiceUris, open_services
 from adk_prism.adk.tools import WORK, NotingExecutor, Work, thread_pool
 from adk_prism.errors import Diagnostic

@@ -19,8 +19,8 @@ from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 from tests.server.staged import APP, SESSION, USER, Stage
 
-from adk_prism.adk.answers_to_models import DenialReasonPlugin
 from adk_prism.adk.request import EventSource, RunRequest, read_content
+from adk_prism.adk.tools import DenialReasonPlugin
 from adk_prism.errors import Diagnostic
 from adk_prism.log.entry import Origin, RunEnded, RunId, RunTakenOver, to_raw
 from adk_prism.log.redis.leases import RedisLeases

@@ -22,8 +22,7 @@ from tests.redis_server import RedisServer
 from tests.server.staged import agent
 
 from adk_prism.adk.services import ServiceUris, check_services, close_services, open_services
-from adk_prism.adk.session_cache import cached_sessions
-from adk_prism.adk.session_store import SessionStore
+from adk_prism.adk.session_store import SessionStore, store_over
 from adk_prism.errors import NoSessions
 from adk_prism.log.entry import RunEnded
 
@@ -105,7 +104,7 @@ async def test_a_database_that_goes_away(redis: RedisServer, tmp_path: Path) -> 
         return {"held": True}
 
     model = Scripted.saying(call("hold", "c1"), "Never said.", "Here I am.")
-    service = cached_sessions(DatabaseSessionService(postgres.uri))
+    service = store_over(DatabaseSessionService(postgres.uri))
     try:
         async with replica(agent(model, tools=[hold]), redis, tmp_path, service=service) as stage:
             run = await begin(stage)

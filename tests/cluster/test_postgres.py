@@ -19,7 +19,7 @@ from tests.postgres_server import PostgresServer
 from tests.redis_server import RedisServer
 from tests.server.staged import Stage, agent, staging
 
-from adk_prism.adk.session_cache import cached_sessions
+from adk_prism.adk.session_store import store_over
 
 STRANGE: dict[str, Any] = {
     "nul": "a\x00b",
@@ -56,7 +56,7 @@ async def told(service: BaseSessionService, value: Any, session: str) -> dict[st
         return {"odd": value}
 
     model = Scripted.saying(call("odd", "c1"), "Done. ")
-    async with staging(agent(model, tools=[odd]), service=cached_sessions(service)) as stage:
+    async with staging(agent(model, tools=[odd]), service=store_over(service)) as stage:
         path = f"/apps/app/users/user/sessions/{session}"
         made = await stage.client.post(path)
         body = json.dumps({"stateDelta": {"odd": value}})

@@ -18,7 +18,7 @@ from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 from tests.server.staged import agent
 
-from adk_prism.adk.resuming import idempotency_key, idempotent
+from adk_prism.adk.tools import idempotency_key, idempotent
 from adk_prism.errors import Diagnostic
 from adk_prism.log.entry import AgentEvent, RunEnded, RunId, RunTakenOver
 from adk_prism.log.redis.connection import Keys

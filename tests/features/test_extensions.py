@@ -20,6 +20,7 @@ from tests.server.staged import APP, SESSION, Stage, agent, staging
 from adk_prism import extension, features
 from adk_prism.errors import UsageError
 from adk_prism.extension import Command, Extension, Served, chosen, installed
+from adk_prism.log.entry import ModelCalled
 
 Json = dict[str, Any]
 FEATURES = sorted(installed().used)
@@ -79,6 +80,14 @@ async def test_the_kernel_works_without(name: str) -> None:
         setup = (await stage.client.get("/api/setup")).json()
         assert setup["features"] == sorted(set(FEATURES) - gone)
         assert [report for report in stage.reports if report.kind == "feature left out"] == []
+
+
+async def test_without_model_calls_runs_have_none() -> None:
+    """Nothing of them is recorded: neither requests nor times and tokens."""
+    gone = tuple(everything_that_needs("model_calls"))
+    async with staging(agent(Scripted.saying("Hello.")), without=gone, model_calls="full") as stage:
+        entries = await stage.entries(await stage.say("Hi"))
+    assert not any(isinstance(entry.record, ModelCalled) for entry in entries)
 
 
 @pytest.mark.parametrize("name", FEATURES)

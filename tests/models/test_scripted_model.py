@@ -12,7 +12,7 @@ from google.genai import types
 from tests.recordings.determinism import start_counting
 
 from adk_prism.models import Call, Fail, Pause, Say, ScriptedModel, Show, Step, Think, Turn
-from adk_prism.models.chunks import beats_of, words_of
+from adk_prism.models.script import beats_of, words_of
 
 ARGUMENTS = {
     "title": "Light and prisms",

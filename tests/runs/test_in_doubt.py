@@ -19,7 +19,7 @@ from tests.patience import PATIENCE
 from tests.server.staged import Stage, agent, staging
 
 from adk_prism import idempotency_key, idempotent, in_doubt
-from adk_prism.adk.resuming import InDoubt, Policy
+from adk_prism.adk.tools import InDoubt, Policy
 from adk_prism.errors import UsageError
 from adk_prism.log.entry import RunId
 from adk_prism.log.from_url import open_log

@@ -10,6 +10,7 @@ from contextlib import aclosing
 import pytest
 from tests.runs.sources import HERE
 
+from adk_prism.features.model_calls.writer import append_foreign
 from adk_prism.log.entry import AgentEvent, Entry, Position, RunEnded, RunId, RunStarted
 from adk_prism.log.memory import MemoryLog
 from adk_prism.protocols.registry import protocol
@@ -17,7 +18,6 @@ from adk_prism.runs import off_loop
 from adk_prism.runs.broadcast import Broadcaster
 from adk_prism.runs.chats import Chats
 from adk_prism.runs.message_stream import positioned_frames
-from adk_prism.runs.model_call_writer import append_foreign
 from adk_prism.runs.off_loop import LARGE, feed_one, feed_run, small_batches
 
 EVENTS = 300

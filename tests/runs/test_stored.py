@@ -12,7 +12,7 @@ from tests.recordings.stored_shapes import SECRET, STORED_SHAPES
 from adk_prism.cli.readable import Readable
 from adk_prism.facts.model import Annotated
 from adk_prism.facts.run_reader import Reader, StoredFacts
-from adk_prism.features.console.transcript import Transcript, item_rows
+from adk_prism.features.console.history import Transcript, item_rows
 from adk_prism.features.page.film import Film, encode, fold
 from adk_prism.features.share.page_file import Page, shared_file
 from adk_prism.log.entry import AgentEvent, Entry

@@ -18,7 +18,8 @@ from tests.adk.scripted import Scripted, call
 from tests.redis_server import RedisServer
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
 
-from adk_prism.adk.secrets import REDACTED, Secrets, secret_values
+from adk_prism.adk.secret_forms import REDACTED
+from adk_prism.adk.secrets import Secrets, secret_values
 from adk_prism.features.page import web_page
 from adk_prism.log.entry import AgentEvent, Origin, RunId, RunStarted
 from adk_prism.log.from_url import open_log

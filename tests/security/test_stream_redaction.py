@@ -25,7 +25,8 @@ from tests.adk.scripted import Scripted
 from tests.security.test_redaction import leaving
 from tests.server.staged import Stage, agent, staging
 
-from adk_prism.adk.secrets import REDACTED, Secrets
+from adk_prism.adk.secret_forms import REDACTED
+from adk_prism.adk.secrets import Secrets
 from adk_prism.adk.stream_redaction import FEWEST_HELD, RunRedaction
 from adk_prism.log.entry import AgentEvent
 from adk_prism.server.app import create_app

@@ -23,8 +23,8 @@ from google.adk.workflow import BaseNode
 from google.genai import types
 from tests.adk.scripted import Scripted
 
-from adk_prism.adk.answers_to_models import DenialReasonPlugin
 from adk_prism.adk.sessions import Sessions
+from adk_prism.adk.tools import DenialReasonPlugin
 from adk_prism.errors import Diagnostic
 from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import AgentEvent, Entry, Origin, RunId

@@ -27,8 +27,7 @@ from tests.server.test_lineage import assistant, is_stale, rewound, user
 from tests.server.test_lineage import post as post_list
 from tests.server.test_lineage import post_named as post
 
-from adk_prism.adk.session_changes import bring_back, find_version
-from adk_prism.adk.sessions import Sessions
+from adk_prism.adk.sessions import Sessions, bring_back, find_version
 from adk_prism.log.entry import Origin, RunStarted
 from adk_prism.log.sqlite.store import SqliteLog
 

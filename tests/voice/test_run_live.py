@@ -24,7 +24,7 @@ from tests.patience import PATIENCE
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from adk_prism.models.voice_activity import tone
+from adk_prism.models.scripted_live import tone
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
 

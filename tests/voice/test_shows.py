@@ -25,7 +25,7 @@ from tests.voice.turns import chunks, streams
 
 from adk_prism.adk.recording_file import read_run
 from adk_prism.log.entry import Entry
-from adk_prism.models.voice_activity import tone
+from adk_prism.models.scripted_live import tone
 from adk_prism.protocols.registry import protocol
 from adk_prism.runs.project import replay
 

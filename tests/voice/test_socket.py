@@ -19,7 +19,7 @@ from tests.voice.served import Served, served
 from tests.voice.stage import runner_of, scripted_agent
 from websockets.exceptions import InvalidStatus
 
-from adk_prism.models.voice_activity import tone
+from adk_prism.models.scripted_live import tone
 
 
 @pytest.fixture

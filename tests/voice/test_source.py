@@ -287,7 +287,7 @@ async def test_sound_that_nobody_takes_is_dropped() -> None:
 
 
 def _tone(pitch: int, size: int) -> bytes:
-    from adk_prism.models.voice_activity import tone
+    from adk_prism.models.scripted_live import tone
 
     return tone(pitch, size * 1000 // 2 // 16_000, 16_000)
 

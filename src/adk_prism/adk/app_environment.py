@@ -39,7 +39,7 @@ from google.adk.tools.tool_context import ToolContext
 from google.adk.utils.env_utils import is_env_enabled
 from opentelemetry import trace
 
-from adk_prism.adk.answers_to_models import DenialReasonPlugin
+from adk_prism.adk.tools import DenialReasonPlugin
 from adk_prism.errors import Diagnostic, Report, UsageError
 
 Values = Mapping[str, str]

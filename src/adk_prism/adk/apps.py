@@ -27,27 +27,17 @@ from google.adk.memory.base_memory_service import BaseMemoryService
 from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import BaseSessionService
 
+from adk_prism import errors
+from adk_prism.adk.agents import Graph
 from adk_prism.adk.app_environment import Environments, ExtraPlugins, VariablesSeen
 from adk_prism.adk.app_folder import BUNDLED_ALIASES, Found, bundled_folders, problem_of_name
-from adk_prism.adk.app_imports import Imports
+from adk_prism.adk.app_imports import Imports, ServedFolders
 from adk_prism.adk.errors import load_failure
-from adk_prism.adk.graph import Graph
 from adk_prism.adk.served_app import AppElsewhere, Feature, LocalApp, ServedApp
-from adk_prism.adk.served_folders import ServedFolders
 from adk_prism.adk.services import Services
-from adk_prism.adk.session_cache import SessionCache, cached_sessions
+from adk_prism.adk.session_store import ChangeStore, SessionStore, store_over
 from adk_prism.adk.sessions import Sessions
 from adk_prism.adk.tools import NO_TIMEOUTS, ToolTimeouts, declared_threads
-from adk_prism.errors import (
-    AppFailed,
-    Diagnostic,
-    NotFound,
-    Report,
-    UsageError,
-    cause_of,
-    ignore,
-    new_correlation,
-)
 from adk_prism.log.entry import Agent
 
 MOST_RETIRED = 16
@@ -73,7 +63,7 @@ class Apps:
         folder: ServedFolders | None,
         runners: Mapping[str, Runner],
         *,
-        report: Report = ignore,
+        report: errors.Report = errors.ignore,
         tool_threads: int = 0,
         tool_timeouts: ToolTimeouts = NO_TIMEOUTS,
         max_llm_calls: int | None = None,
@@ -115,7 +105,7 @@ class Apps:
         agents_dir: Path | None,
         services: Services,
         *,
-        report: Report = ignore,
+        report: errors.Report = errors.ignore,
         tool_threads: int = 0,
         tool_timeouts: ToolTimeouts = NO_TIMEOUTS,
         max_llm_calls: int | None = None,
@@ -129,7 +119,7 @@ class Apps:
         `variables_seen` is called with the variables of each `.env`, and of the process after an import.
         """
         if agents_dir is not None and not agents_dir.is_dir():
-            raise UsageError(
+            raise errors.UsageError(
                 f"There is no folder {str(agents_dir)!r}. Expected a folder with one subfolder per "
                 "app, each with an agent.py that defines root_agent or app."
             )
@@ -154,26 +144,27 @@ class Apps:
         cls,
         runners: Mapping[str, Runner],
         *,
-        report: Report = ignore,
+        report: errors.Report = errors.ignore,
         tool_threads: int = 0,
         tool_timeouts: ToolTimeouts = NO_TIMEOUTS,
         remotes: Iterable[AppElsewhere] = (),
+        change_store: ChangeStore | None = None,
     ) -> Apps:
         """Serve Runners that the host program built, and closes. Raise `UsageError` for a bad name.
 
         A Runner with another app name is served under its key, and keeps its sessions under it. Those that
-        share a session service share what is kept of its sessions.
+        share a session service share what is kept of its sessions. `change_store` is given each store.
         """
         for name in runners:
             if problem_of_name(name):
-                raise UsageError(
+                raise errors.UsageError(
                     f"{name!r} is not a valid app name; expected letters, digits and underscores, "
                     "not starting with a digit or two underscores."
                 )
         services = {id(each.session_service): each.session_service for each in runners.values()}
-        hot = {key: cached_sessions(service) for key, service in services.items()}
+        stores = {key: store_over(service, change_store) for key, service in services.items()}
         given = {
-            name: _served(runner, name, hot[id(runner.session_service)])
+            name: _served(runner, name, stores[id(runner.session_service)])
             for name, runner in runners.items()
         }
         return cls(
@@ -234,7 +225,7 @@ class Apps:
             return
         if self._folder and self._folder.find(name) is not None:
             return
-        raise NotFound(f"There is no app {name[:60]!r}. GET /list-apps lists the apps.")
+        raise errors.NotFound(f"There is no app {name[:60]!r}. GET /list-apps lists the apps.")
 
     def compare_environments(self) -> None:
         """Report the variables that the `.env` files of several apps set differently."""
@@ -305,7 +296,7 @@ class Apps:
         """Return whether the app's code has changed since it was loaded, so that its next use reloads it."""
         return self._imports is not None and self._imports.has_new_code(name)
 
-    def failure(self, name: str) -> AppFailed | None:
+    def failure(self, name: str) -> errors.AppFailed | None:
         """Return why the app failed to load, unless its files have changed since."""
         if name in self._remotes:
             return self._remotes[name].failure
@@ -327,20 +318,20 @@ class Apps:
             raise RuntimeError(f"The app {name!r} was not loaded.")
         return runner
 
-    def _report_failure(self, name: str, error: BaseException) -> AppFailed:
+    def _report_failure(self, name: str, error: BaseException) -> errors.AppFailed:
         """Report the cause to the operator; return what a client may know."""
-        correlation = new_correlation()
+        correlation = errors.new_correlation()
         self._report(
-            Diagnostic(
+            errors.Diagnostic(
                 kind="app failed",
                 detail="The app could not be loaded; it is tried again when its files change.",
                 correlation=correlation,
                 app=name,
-                cause=cause_of(error),
+                cause=errors.cause_of(error),
                 message=load_failure(error),
             )
         )
-        return AppFailed(
+        return errors.AppFailed(
             f"The app {name!r} could not be loaded ({type(error).__name__}). "
             f"Reference: {correlation}.",
             correlation=correlation,
@@ -350,13 +341,15 @@ class Apps:
         detail = (
             "The app is still being imported; others are served. What does its module wait for?"
         )
-        self._report(Diagnostic(kind="app loading", detail=detail, app=name))
+        self._report(errors.Diagnostic(kind="app loading", detail=detail, app=name))
 
     def _retire(self, name: str, old: Runner) -> None:
         """Keep a Runner that was replaced, for the runs that began with it."""
         self._retired.append((name, old))
         self._reloads[name] += 1
-        self._report(Diagnostic(kind="app reloaded", detail="Its files have changed.", app=name))
+        self._report(
+            errors.Diagnostic(kind="app reloaded", detail="Its files have changed.", app=name)
+        )
 
     # ------------------------------------------------------------------ services
 
@@ -398,7 +391,7 @@ class Apps:
         else:
             services = [runner.session_service for runner in self._given.values()]
         for service in {id(service): service for service in services}.values():
-            if isinstance(service, SessionCache):
+            if isinstance(service, SessionStore):
                 await service.check()
 
     def keeps_sessions(self, name: str) -> bool:
@@ -452,7 +445,9 @@ class Apps:
         try:
             await runner.close()
         except RuntimeError as error:  # What ADK raises for a plugin that does not close.
-            self._report(Diagnostic(kind="app not closed", app=name, cause=cause_of(error)))
+            self._report(
+                errors.Diagnostic(kind="app not closed", app=name, cause=errors.cause_of(error))
+            )
 
 
 def _served(runner: Runner, name: str, sessions: BaseSessionService) -> Runner:

@@ -301,18 +301,8 @@ _EVENT: Shape = {
     "actions": _object(_ACTIONS),
     "nodeInfo": _object(_keys("path outputFor messageAsOutput")),
     **dict.fromkeys(
-        (
-            "usageMetadata",
-            "groundingMetadata",
-            "citationMetadata",
-            "cacheMetadata",
-            "logprobsResult",
-            "liveSessionResumptionUpdate",
-            "goAway",
-            "voiceActivity",
-            "inputTranscription",
-            "outputTranscription",
-        ),
+        "usageMetadata groundingMetadata citationMetadata cacheMetadata logprobsResult goAway voiceActivity"
+        " liveSessionResumptionUpdate inputTranscription outputTranscription".split(),
         _everything,
     ),
 }

@@ -33,12 +33,12 @@ from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import BaseNode
 from msgspec import Raw
 
+from adk_prism.adk.agents import kind_of
 from adk_prism.adk.internals.log_lines import AdkLogListener
 from adk_prism.adk.model_calls import Lane
-from adk_prism.adk.node_tree import Node, ObservedRun, kind_of
 from adk_prism.adk.plain_json import encode_strictly
 from adk_prism.adk.redaction import safe_code
-from adk_prism.adk.run_observer import SCOPE, RunObserver, Scope
+from adk_prism.adk.run_observer import SCOPE, Node, ObservedRun, RunObserver, Scope
 from adk_prism.facts.calls import failure
 from adk_prism.log.entry import NodeStatus
 
@@ -149,9 +149,8 @@ def code_of(error: BaseException) -> str:
 
 def model_asked(scope: Scope, context: CallbackContext, request: LlmRequest) -> None:
     """Handle a request to a model, which is sent if no callback answers it."""
-    if scope.observer.calls.detail != "off":
-        node = _named(scope, context.agent_name)
-        scope.observer.calls.begin(_lane(scope, context), node, request)
+    node = _named(scope, context.agent_name)
+    scope.observer.calls.begin(_lane(scope, context), node, request)
 
 
 def model_answered(scope: Scope, context: CallbackContext, response: LlmResponse) -> None:

@@ -17,45 +17,145 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from os import PathLike
+from typing import BinaryIO, Protocol, runtime_checkable
 
 import msgspec
 from msgspec import Raw, Struct
 
-from adk_prism.adk.json_files import Bytes, Item, ItemReader, chunks_of
 from adk_prism.adk.key_case import LATEST, error_event, is_bare_error, is_event, is_plain, respell
-from adk_prism.errors import SourceError
+from adk_prism.errors import SourceError, UsageError
+from adk_prism.extension import installed
 from adk_prism.facts.adk_event import AdkEvent, read_event
 from adk_prism.facts.state import repair
-from adk_prism.log.entry import (
-    DERIVED,
-    EVENT,
-    NOTHING,
-    WRITTEN_BY,
-    AgentEvent,
-    Entry,
-    ModelCalled,
-    Origin,
-    Outcome,
-    Record,
-    RunEnded,
-    RunStarted,
-    check_labels,
-    is_absent,
-    labels,
-    pack,
-    unpack,
-)
+from adk_prism.log import entry as records
+from adk_prism.protocols.sse import LineSplitter
 from adk_prism.version import VERSION
+
+Bytes = Iterable[bytes] | bytes | str | PathLike[str] | BinaryIO
+"""Where a file comes from: pieces of it, all of it, its path, or an open file."""
+
+BOM = b"\xef\xbb\xbf"
+_CHUNK = 64 * 1024
+_HEAD = 64 * 1024
+"""Bytes that are read to find the form; a longer first line is not an event line."""
+
+_EXPECTED = (
+    "expected a recording, JSON lines or a JSON array of ADK events, a session, "
+    "or the body of /run_sse"
+)
+
+
+@runtime_checkable
+class _Pipe(Protocol):
+    """An open file that returns what is available, so that a live stream is read as it arrives."""
+
+    def read1(self, size: int, /) -> bytes: ...
+
+
+@runtime_checkable
+class _File(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+class Item(Struct, frozen=True, gc=False):
+    """One JSON value of a file."""
+
+    where: str
+    """For messages: `line 3`, `event 3`."""
+    data: bytes
+    is_session: bool = False
+    """The fields of a session; its events follow."""
+    is_error: bool = False
+    """The stream calls it an error: `event: error`."""
+    is_last_piece: bool = False
+    """The file ended here, without a mark that the value is complete: it may be cut."""
+
+
+class FileForm(Protocol):
+    """Reads the values of a file of one form, which comes in pieces."""
+
+    is_stream: bool
+    """The file is the body of a response, and not a list of events that may be an excerpt."""
+
+    def feed(self, chunk: bytes) -> Iterator[Item]:
+        """Yield the values that a piece completes. Raise `SourceError` for one over the bound."""
+
+    def finish(self) -> Iterator[Item]:
+        """Yield what is left. Raise `SourceError` for a file that is cut off in a document."""
+
+
+class _Lines:
+    is_stream = False
+
+    def __init__(self) -> None:
+        self._splitter = LineSplitter()
+
+    def feed(self, chunk: bytes) -> Iterator[Item]:
+        for line in self._splitter.feed(chunk):
+            yield Item(f"line {line.number}", line.data)
+
+    def finish(self) -> Iterator[Item]:
+        for line in self._splitter.finish():
+            yield Item(f"line {line.number}", line.data, is_last_piece=True)
+
+
+def _find_form(head: bytes) -> FileForm:
+    """Return the reader of a file: of JSON lines, or of another form that an extension reads."""
+    start = head.removeprefix(BOM).lstrip()
+    if not start:
+        raise SourceError(f"The file is empty; {_EXPECTED}.")
+    line, line_end, _ = start.partition(b"\n")
+    if not line_end or not _is_event_line(line):
+        for find in installed().file_forms():
+            if (form := find(start)) is not None:
+                return form
+    if not start.startswith(b"{"):
+        raise SourceError(f"The file starts with {start[:24]!r}; {_EXPECTED}.")
+    return _Lines()
+
+
+def _is_event_line(line: bytes) -> bool:
+    """Return whether a line is a whole event, not a session or the first line of a pretty-printed value."""
+    if not line.startswith(b"{") or b'"events"' in line:
+        return False
+    try:
+        msgspec.json.decode(line, type=Raw)
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    return True
+
+
+def chunks_of(source: Bytes) -> Iterator[bytes]:
+    """Yield the pieces of a file. Raise `UsageError` if it cannot be opened."""
+    if isinstance(source, bytes):
+        yield source
+    elif isinstance(source, str | PathLike):
+        try:
+            with open(source, "rb") as file:
+                yield from iter(lambda: file.read(_CHUNK), b"")
+        except OSError as error:
+            raise UsageError(
+                f"The file {str(source)!r} cannot be read: {error.strerror}. Pass a recording."
+            ) from None
+    elif isinstance(source, _Pipe):
+        yield from iter(lambda: source.read1(_CHUNK), b"")
+    elif isinstance(source, _File):
+        yield from iter(lambda: source.read(_CHUNK), b"")
+    else:
+        yield from source
+
+
+# ------------------------------------------------------------------------------ runs
 
 
 class Ending(Protocol):
     """Folds how a capture ended."""
 
-    def feed(self, entry: Entry) -> None:
+    def feed(self, entry: records.Entry) -> None:
         """Take the next entry."""
 
-    def ended(self) -> RunEnded:
+    def ended(self) -> records.RunEnded:
         """Return the run's end, after its last entry."""
 
 
@@ -65,7 +165,7 @@ class _Line(Struct, gc=False):
     cursor: int
     time: float
     type: str
-    event: Raw = NOTHING
+    event: Raw = records.NOTHING
 
 
 class _SaidFile(Struct, rename="camel", gc=False):
@@ -98,59 +198,81 @@ _USER = "user"
 _RELEASE = re.compile(r"(\d{1,6})\.(\d{1,6})")
 _UNSOUND = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
 
-_GOES_ON: tuple[Outcome, ...] = ("finished", "waiting")
+_GOES_ON: tuple[records.Outcome, ...] = ("finished", "waiting")
 """Ends that cannot be, if another event had begun."""
 
-UNNAMED = Origin(app="recording", user="user", session="recording")
+UNNAMED = records.Origin(app="recording", user="user", session="recording")
 """Origin of a capture that does not name one."""
 
 
 class RunReader:
     """Reads a recording or a capture that comes in pieces."""
 
-    def __init__(self, *, end: Ending | None = None, origin: Origin | None = None) -> None:
+    def __init__(self, *, end: Ending | None = None, origin: records.Origin | None = None) -> None:
         """`end` computes the end of a run that has none; without it the last entry is the last event.
 
         `origin` replaces the origin that a capture names.
         """
         self._end = end
         self._origin = origin
-        self._items = ItemReader()
+        self._head = bytearray()
+        """The beginning of the file, until its form is known."""
+        self._form: FileForm | None = None
         self._reader: _Recording | _Capture | None = None
-        self._last: Entry | None = None
+        self._last: records.Entry | None = None
         self._is_ours = False
         """It was recorded by us, and not read from a capture."""
         self._is_cut = False
         """It is a capture that breaks off inside an event."""
 
-    def feed(self, chunk: bytes) -> Iterator[Entry]:
+    def feed(self, chunk: bytes) -> Iterator[records.Entry]:
         """Yield the entries that a piece completes. Raise `SourceError`, naming what cannot be read."""
-        for item in self._items.feed(chunk):
-            yield from self._read(item)
+        # Large pieces are split, so that values before one over the limit are returned first.
+        for start in range(0, len(chunk), _CHUNK):
+            piece = chunk[start : start + _CHUNK]
+            if self._form is None:
+                self._head += piece
+                if len(self._head) < _HEAD and b"\n" not in self._head.lstrip():
+                    continue
+                yield from self._begin()
+            else:
+                yield from self._read(self._form.feed(piece))
 
-    def finish(self) -> Iterator[Entry]:
+    def _begin(self) -> Iterator[records.Entry]:
+        head = bytes(self._head)
+        self._form = _find_form(head)
+        self._head.clear()
+        yield from self._read(self._form.feed(head))
+
+    def finish(self) -> Iterator[records.Entry]:
         """Yield what is left, and the end. Raise `SourceError`; then there is no end."""
-        for item in self._items.finish():
-            yield from self._read(item)
+        if self._form is None:
+            yield from self._begin()
+        assert self._form is not None
+        yield from self._read(self._form.finish())
         last = self._last
         if last is None:
             raise SourceError("The file contains no events.")
-        if self._end is not None and not isinstance(last.record, RunEnded):
+        if self._end is not None and not isinstance(last.record, records.RunEnded):
             # We always record an end: if it is missing, entries before it may be missing too.
-            ended = RunEnded(outcome="incomplete") if self._is_ours else self._end.ended()
+            ended = records.RunEnded(outcome="incomplete") if self._is_ours else self._end.ended()
             if self._was_lost(ended):
-                ended = RunEnded(outcome="incomplete")
-            yield Entry(last.cursor + 1, last.time, ended)
+                ended = records.RunEnded(outcome="incomplete")
+            yield records.Entry(last.cursor + 1, last.time, ended)
 
-    def _was_lost(self, ended: RunEnded) -> bool:
+    def _was_lost(self, ended: records.RunEnded) -> bool:
         """Return whether the connection that a capture holds was lost before the run ended."""
         if self._is_cut:
             return ended.outcome in _GOES_ON
-        reader = self._reader
+        reader, is_stream = self._reader, self._form is not None and self._form.is_stream
         is_reply_due = isinstance(reader, _Capture) and reader.is_reply_due
-        return ended.outcome == "finished" and self._items.is_stream and is_reply_due
+        return ended.outcome == "finished" and is_stream and is_reply_due
 
-    def _read(self, item: Item) -> Iterator[Entry]:
+    def _read(self, items: Iterable[Item]) -> Iterator[records.Entry]:
+        for item in items:
+            yield from self._read_item(item)
+
+    def _read_item(self, item: Item) -> Iterator[records.Entry]:
         if self._reader is None:
             # The first value decides whether this is a recording or a capture.
             is_ours = not item.is_error and _keys(item).keys() >= _RECORDING_KEYS
@@ -161,15 +283,15 @@ class RunReader:
         for entry in self._reader.feed(item):
             if self._end is not None:
                 self._end.feed(entry)
-            if isinstance(entry.record, RunStarted):
-                self._is_ours = not DERIVED.read(entry.record)
+            if isinstance(entry.record, records.RunStarted):
+                self._is_ours = not records.DERIVED.read(entry.record)
             self._last = entry
             yield entry
 
 
 def read_run(
-    source: Bytes, *, end: Ending | None = None, origin: Origin | None = None
-) -> Iterator[Entry]:
+    source: Bytes, *, end: Ending | None = None, origin: records.Origin | None = None
+) -> Iterator[records.Entry]:
     """Yield the entries of a recording or a capture; `end` and `origin` as `RunReader` takes them.
 
     Raise `SourceError` at the first value that cannot be read, naming it, with everything before it
@@ -181,7 +303,7 @@ def read_run(
     yield from reader.finish()
 
 
-def read_part(data: bytes) -> Iterator[Entry]:
+def read_part(data: bytes) -> Iterator[records.Entry]:
     """Yield the entries of a piece of a recording: some lines that follow each other, from any cursor.
 
     Raise `SourceError` at the first line that cannot be read, naming it.
@@ -193,7 +315,7 @@ def read_part(data: bytes) -> Iterator[Entry]:
         item = Item(f"line {number}", line)
         cursor = cursor + 1 if cursor else max(1, _first_cursor(item))
         entry = _entry(item, cursor)
-        if isinstance(entry.record, RunStarted):
+        if isinstance(entry.record, records.RunStarted):
             _check_start(entry.record)
         yield entry
 
@@ -205,11 +327,11 @@ def _first_cursor(item: Item) -> int:
         raise _unreadable(item, error, "an entry of a recording") from None
 
 
-def write_run(entries: Iterable[Entry]) -> Iterator[bytes]:
+def write_run(entries: Iterable[records.Entry]) -> Iterator[bytes]:
     """Yield a recording, one line per entry."""
     for entry in entries:
-        kind, payload = pack(entry.record)
-        if kind == EVENT:
+        kind, payload = records.pack(entry.record)
+        if kind == records.EVENT:
             payload = b'{"type":"AgentEvent","event":' + payload + b"}"
         if b"\n" in payload:
             payload = msgspec.json.format(payload, indent=-1)
@@ -227,21 +349,21 @@ class _Recording:
         self._cursor = 0
         self._is_over = False
 
-    def feed(self, item: Item) -> list[Entry]:
+    def feed(self, item: Item) -> list[records.Entry]:
         """Return the entry of a line."""
         if self._is_over:
             raise SourceError(f"The entry on {item.where} comes after the end of the run.")
         self._cursor += 1
         entry = _entry(item, self._cursor)
-        if isinstance(entry.record, RunStarted):
+        if isinstance(entry.record, records.RunStarted):
             _check_start(entry.record)
-        self._is_over = isinstance(entry.record, RunEnded)
+        self._is_over = isinstance(entry.record, records.RunEnded)
         return [entry]
 
 
-def _check_start(head: RunStarted) -> None:
-    check_labels(head)
-    _check_version(WRITTEN_BY.read(head))
+def _check_start(head: records.RunStarted) -> None:
+    records.check_labels(head)
+    _check_version(records.WRITTEN_BY.read(head))
 
 
 def _check_version(version: str) -> None:
@@ -259,7 +381,7 @@ def _release(version: str) -> tuple[int, ...]:
     return tuple(map(int, found.groups())) if found else ()
 
 
-def _entry(item: Item, cursor: int) -> Entry:
+def _entry(item: Item, cursor: int) -> records.Entry:
     try:
         _check_text(item.data)
         line = _read_line(item.data)
@@ -271,27 +393,27 @@ def _entry(item: Item, cursor: int) -> Entry:
             f"The entry on {item.where} has cursor {line.cursor}; expected {cursor}. "
             "Entries of a recording are numbered from 1 without gaps."
         )
-    if isinstance(record, RunStarted) != (cursor == 1):
+    if isinstance(record, records.RunStarted) != (cursor == 1):
         raise SourceError(
             f"The entry on {item.where} is {line.type[:40]!r}; a recording starts with RunStarted, "
             "and has only one."
         )
     if not 0 <= line.time <= LATEST:
         raise SourceError(f"The entry on {item.where} has an invalid time: {line.time:g}.")
-    return Entry(cursor, line.time, record)
+    return records.Entry(cursor, line.time, record)
 
 
-def _record(line: _Line, data: bytes) -> Record:
-    if line.type != EVENT:
-        record = unpack(line.type, data)
-        if isinstance(record, RunStarted) and not is_absent(record.message):
+def _record(line: _Line, data: bytes) -> records.Record:
+    if line.type != records.EVENT:
+        record = records.unpack(line.type, data)
+        if isinstance(record, records.RunStarted) and not records.is_absent(record.message):
             _read_said(record.message)
-        if isinstance(record, ModelCalled):
+        if isinstance(record, records.ModelCalled):
             return msgspec.structs.replace(record, pieces=None)  # those of another log
         return record
     event = bytes(line.event)
     read_event(event)
-    return AgentEvent(event)
+    return records.AgentEvent(event)
 
 
 # ------------------------------------------------------------------------------ captures
@@ -300,7 +422,7 @@ def _record(line: _Line, data: bytes) -> Record:
 class _Capture:
     """Reads bare ADK events."""
 
-    def __init__(self, origin: Origin | None) -> None:
+    def __init__(self, origin: records.Origin | None) -> None:
         self._origin = origin
         self._cursor = 0
         self._time = 0.0
@@ -320,7 +442,7 @@ class _Capture:
         answers = (part.function_response for part in last.content.parts or ())
         return any(each is not None and each.id not in self._long_running for each in answers)
 
-    def feed(self, item: Item) -> list[Entry]:
+    def feed(self, item: Item) -> list[records.Entry]:
         """Return the entries of a value: two for the first event, none for a repeated error."""
         if item.is_session:
             self._origin = self._origin or _origin_of(item)
@@ -330,14 +452,16 @@ class _Capture:
             return []
         if 0 < event.timestamp <= LATEST:
             self._time = event.timestamp
-        found: list[Entry] = []
+        found: list[records.Entry] = []
         if not self._cursor:
             self._cursor = 1
-            found.append(Entry(1, self._time, _derived_start(data, event, self._origin or UNNAMED)))
+            found.append(
+                records.Entry(1, self._time, _derived_start(data, event, self._origin or UNNAMED))
+            )
         self._cursor += 1
         self._long_running.update(event.long_running_tool_ids or ())
         self._before = self._before if event.partial else event
-        found.append(Entry(self._cursor, self._time, AgentEvent(data)))
+        found.append(records.Entry(self._cursor, self._time, records.AgentEvent(data)))
         return found
 
 
@@ -393,16 +517,19 @@ def _repeats(before: AdkEvent, event: AdkEvent) -> bool:
     return event.error_code == before.error_code or event.error_message == before.error_message
 
 
-def _derived_start(data: bytes, event: AdkEvent, origin: Origin) -> RunStarted:
+def _derived_start(data: bytes, event: AdkEvent, origin: records.Origin) -> records.RunStarted:
     # Spelling and spaces do not count: the same event always has the same run.
     same = msgspec.json.format(respell(data), indent=-1)
     run = "run-" + hashlib.sha256(same).hexdigest()[:24]
-    return RunStarted(
-        run=run, origin=origin, invocation=event.invocation_id, labels=labels(DERIVED(True))
+    return records.RunStarted(
+        run=run,
+        origin=origin,
+        invocation=event.invocation_id,
+        labels=records.labels(records.DERIVED(True)),
     )
 
 
-def _origin_of(session: Item) -> Origin:
+def _origin_of(session: Item) -> records.Origin:
     """Return where a session belongs, as far as it says so before its events."""
     fields = _keys(session)
 
@@ -410,7 +537,7 @@ def _origin_of(session: Item) -> Origin:
         return next((_read_text(fields[name]) for name in names if name in fields), default)
 
     try:
-        return Origin(
+        return records.Origin(
             app=text(UNNAMED.app, "appName", "app_name"),
             user=text(UNNAMED.user, "userId", "user_id"),
             session=text(UNNAMED.session, "id"),

@@ -177,12 +177,6 @@ _FOREIGN_SUSPICION = tuple(
 """The same for JSON from elsewhere: any spacing, and letters written as escapes, which could
 spell any of the words. One pattern of them all takes three times as long."""
 
-_AUTH, _ADK, _TEMP_KEY = map(re.compile, (rb"uth[_TC]", rb"k_(?<=adk_)", rb'p:(?<="temp:)'))
-_PLAIN_COUNT = len(_AUTH.findall(Event().model_dump_json(by_alias=True).encode()))
-"""Each suspicious word but `temp:` holds `adk_`, `uth_`, `uthT` or `uthC`; the last is also in a key of
-every event (`requestedAuthConfigs`), so it is counted. Patterns that begin with a rare letter, and then
-look back, take half the time of `in`. Temporary keys are looked for only in events that change the state."""
-
 _TEMP = "temp:"
 _EXPLAINED = frozenset(
     [reason.value for reason in types.FinishReason]
@@ -233,7 +227,7 @@ class Serialiser:
         except (ValueError, RecursionError) as error:
             self._report_repair(event, error)
             return encode_strictly(_redacted_event(event))
-        if _may_be_suspicious(event, data) and _is_suspicious(data):
+        if _is_suspicious(data):
             return encode_strictly(_redacted_event(event))
         if event.partial:
             self._deltas.learn(event, data)
@@ -415,16 +409,6 @@ _AS_ADK: Mapping[str, Any] = {
     "warnings": False,
     "fallback": describe,
 }
-
-
-def _may_be_suspicious(event: Event, data: bytes) -> bool:
-    actions = event.actions
-    return (
-        len(_AUTH.findall(data)) > _PLAIN_COUNT
-        or _ADK.search(data) is not None
-        or (bool(actions.state_delta) and _TEMP_KEY.search(data) is not None)
-        or bool(actions.requested_auth_configs)
-    )
 
 
 def _is_suspicious(data: bytes) -> bool:

@@ -20,25 +20,13 @@ from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 from msgspec import Raw, Struct
 
-from adk_prism.adk.answers_to_models import REASON
 from adk_prism.adk.model_calls import SeenCall
 from adk_prism.adk.plain_json import replace_unstorable, storable
 from adk_prism.adk.session_store import find_call, live_events, user_responses
+from adk_prism.adk.tools import REASON
 from adk_prism.errors import CallNotRecorded, Conflict, Unprocessable
-from adk_prism.facts.adk_event import CONFIRMATION, CREDENTIAL, INPUT
-from adk_prism.log.entry import (
-    NOTHING,
-    AgentEvent,
-    BroughtTool,
-    Continues,
-    Entry,
-    Label,
-    Origin,
-    Record,
-    Response,
-    Warned,
-    is_absent,
-)
+from adk_prism.facts.adk_event import CONFIRMATION, CREDENTIAL, INPUT, request_name
+from adk_prism.log import entry as records
 
 # ---------------------------------------------------------------------------
 # Answers to calls of an earlier run: matched with the calls, and stored where each agent will see them.
@@ -160,17 +148,21 @@ def _content(responses: Sequence[types.FunctionResponse]) -> types.Content:
 # A source ends by exhaustion or by raising. It need not yield `RunEnded`: the recorder writes how the
 # run ended (`runs.recorder`). A recording does yield its own `RunEnded`.
 
-EmitRecord = Callable[[Record | Entry | SeenCall], Awaitable[None]]
+EmitRecord = Callable[[records.Record | records.Entry | SeenCall], Awaitable[None]]
 """Records something at once; an entry, with its own time. The source raises again what it raises."""
 
-Emit = Callable[[Record | Entry | SeenCall | list[AgentEvent]], Awaitable[None]]
+Emit = Callable[
+    [records.Record | records.Entry | SeenCall | list[records.AgentEvent]], Awaitable[None]
+]
 """The same, and takes deltas that came together as a list, at the cost of one."""
 
 
 class EventSource(Protocol):
     """Yields the records of one run, in order."""
 
-    def records(self, emit: Emit | None = None) -> AsyncGenerator[Record | Entry, None]:
+    def records(
+        self, emit: Emit | None = None
+    ) -> AsyncGenerator[records.Record | records.Entry, None]:
         """Start the run and yield what happens. Raise whatever ended it badly.
 
         What happened before, in another run, comes as an entry: it keeps its time, not its cursor.
@@ -225,7 +217,7 @@ class Repeats(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether tools were answered from the recording, or called."""
 
 
-REPEATS: Label[Repeats | None] = Label("repeats", Repeats, None)
+REPEATS: records.Label[Repeats | None] = records.Label("repeats", Repeats, None)
 """The run is another one, run again. Nobody else can go on with it: its app was changed for it."""
 
 
@@ -252,13 +244,13 @@ class ApprovalAnswer(Struct, frozen=True, kw_only=True):
     approved: bool
     reason: str = ""
     """Why not; reaches the model through `DenialReasonPlugin`."""
-    payload: Raw = NOTHING
+    payload: Raw = records.NOTHING
     """What a tool asked for beyond yes or no."""
 
     def function_response(self) -> types.FunctionResponse:
         """Return the answer as ADK takes it."""
         response: dict[str, Any] = {"confirmed": self.approved}
-        payload = None if is_absent(self.payload) else msgspec.json.decode(self.payload)
+        payload = None if records.is_absent(self.payload) else msgspec.json.decode(self.payload)
         if self.reason and not self.approved and (payload is None or isinstance(payload, dict)):
             payload = {REASON: self.reason, **(payload or {})}
         if payload is not None:
@@ -279,7 +271,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     """One run. It has a message, answers, or the invocation to resume."""
 
     run: str
-    origin: Origin
+    origin: records.Origin
     invocation: str = ""
     """Empty: one is chosen, or found from the answers. With a message: the id to start under, so
     that a repeated start is one start. Alone: the invocation to resume."""
@@ -289,20 +281,20 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     message_id: str = ""
     extras: Mapping[str, Raw] = {}
     """What was sent with the message for the client's own use."""
-    client_tools: Sequence[BroughtTool] = ()
-    warnings: Sequence[Warned] = ()
+    client_tools: Sequence[records.BroughtTool] = ()
+    warnings: Sequence[records.Warned] = ()
     typed: types.Content | None = None
     """What the person said, where that is not the message but became one of the answers."""
     streaming: bool = True
     state_delta: Mapping[str, Any] = {}
     """Applied before the run, like ADK's PATCH: the agent's first step sees it, and it stays."""
-    continues: Continues | None = None
+    continues: records.Continues | None = None
     replaces: str = ""
     restores: str = ""
     rewound: Sequence[str] = ()
     answers: Sequence[CallAnswer] = ()
     decisions: Sequence[ApprovalAnswer] = ()
-    answered: Mapping[str, Response] = {}
+    answered: Mapping[str, records.Response] = {}
     """What the answers are to a run that is a turn of its own, as the log keeps it."""
     fitted: Mapping[str, Raw] = {}
     """Answers of the message as they were asked for, by their id: they take the place of what came."""
@@ -367,3 +359,43 @@ def read_content(json: bytes | Raw) -> types.Content:
         raise Unprocessable(
             "The message has a number where the name of an enumeration value is expected."
         ) from None
+
+
+def answers_of(continues: records.Continues) -> tuple[list[CallAnswer], list[ApprovalAnswer]]:
+    """Return the answers of a continuation, as ADK takes them."""
+    results = [
+        CallAnswer(
+            call=continues.adk_ids.get(call, call),
+            name=continues.open_calls.get(call, ""),
+            response=response,
+        )
+        for call, response in continues.answers.items()
+    ]
+    decisions = [_approval_answer(decision) for decision in continues.decisions.values()]
+    return results, decisions
+
+
+def responses_of(
+    responses: Mapping[str, records.Response],
+) -> tuple[list[CallAnswer], list[ApprovalAnswer]]:
+    """Return the answers of a user's message, as ADK takes them; a credential is not kept."""
+    results = [
+        CallAnswer(call=request, name=request_name(given.kind), response=given.response)
+        for request, given in responses.items()
+        if not records.is_absent(given.response)
+    ]
+    decisions = [
+        _approval_answer(given.decision)
+        for given in responses.values()
+        if given.decision is not None
+    ]
+    return results, decisions
+
+
+def _approval_answer(decision: records.Decision) -> ApprovalAnswer:
+    return ApprovalAnswer(
+        approval=decision.approval,
+        approved=decision.approved,
+        reason=decision.reason,
+        payload=decision.payload,
+    )

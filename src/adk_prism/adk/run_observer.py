@@ -11,6 +11,20 @@ carried yet, and the log only grows with changes.
 
 Observing never fails a run: errors here are reported to the operator. The exception is a log that cannot
 be written: then the run is asked to stop, and its driver gets the error.
+
+`Node` and `ObservedRun` know the nodes of a run while it runs, and how each will end as far as is known:
+- **identity**: a node of ADK's newer runtime is identified by its path, and by its branch if several run
+  under one path at once (a specialist that is called twice in a turn). A start in the place of an open
+  node of that path is another attempt, after the first one failed;
+- **parents**: the tool whose call runs the node, else the node in whose task it runs, else the node whose
+  path is the beginning of its own. The last applies to a transfer: the agent that handed over has ended,
+  and its successor is still below it;
+- **ends**: open nodes inside a node end with it. A node that waits or fails passes that on to its parent,
+  as ADK's runtime does without saying so. A tool does not fail with its agent, nor an agent with its tool:
+  ADK reports each failure by itself;
+- **kinds** are read from the app, for starts that only have a name. A name is looked up together with the
+  node that it runs in, because two workflows may each have a `join`. Nodes that an app creates while it runs
+  are not in the table: their kind is `node` until they turn out to be an agent or a tool.
 """
 
 from __future__ import annotations
@@ -18,24 +32,29 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from google.adk.events.event import Event
+from google.adk.sessions.session import Session
+from google.adk.workflow import BaseNode
 from msgspec import Raw, Struct
 
-from adk_prism.adk.answers_to_models import AppendedEvents
-from adk_prism.adk.model_calls import DETAIL, CallWatcher, Detail, SeenCall
-from adk_prism.adk.node_tree import Node, ObservedRun
+from adk_prism.adk.agents import children_of, kind_of
+from adk_prism.adk.model_calls import CALLS, CallWatcher, SeenCall, WatchCalls
 from adk_prism.adk.redaction import Serialiser, safe_code, state_json
 from adk_prism.adk.request import EmitRecord, ToolAnswers
-from adk_prism.adk.resuming import CompletedCalls, InDoubt
+from adk_prism.adk.session_store import AppendedEvents
+from adk_prism.adk.tools import InDoubt
 from adk_prism.errors import CallNotRecorded, Diagnostic, Fenced, NotAnEvent, Report, cause_of
 from adk_prism.facts.outcome import is_finish
 from adk_prism.facts.state import Difference, StateFold
-from adk_prism.log.entry import ChildEvent, Entry, NodeEnded, NodeStatus, Record, RunStarted
+from adk_prism.log import entry as records
+
+if TYPE_CHECKING:
+    from adk_prism.adk.plugin import CompletedCalls
 
 _ADK_KEYS = "_adk"
 """State that ADK keeps for itself, and does not pass on to an agent inside a tool."""
@@ -77,27 +96,29 @@ class RunObserver:
     def __init__(
         self,
         emit: EmitRecord,
-        started: RunStarted,
+        started: records.RunStarted,
         serialiser: Serialiser,
         *,
         report: Report,
         stop: Callable[[], None],
         attempt: int = 0,
         doubts: Mapping[str, InDoubt] | None = None,
-        detail: Detail | None = None,
+        watch_calls: WatchCalls | None = None,
         tools: ToolAnswers | None = None,
     ) -> None:
         """`stop` ends a run that cannot be recorded. `attempt` makes node ids differ from those of an
-        earlier one; `doubts` are the calls that it left without an answer. `detail` is how model calls
-        are observed; None: as the recording says. `tools` answers calls from a recording."""
+        earlier one; `doubts` are the calls that it left without an answer. `watch_calls` is
+        how model calls are observed; None: as the recording says. `tools` answers calls from a recording."""
         self._emit = emit
         self._name = started.run
         self._fold = StateFold(started.state)
         self._serialiser = serialiser
         self._report = report
         self._stop = stop
-        self.calls = CallWatcher(detail or DETAIL.get(), self._put)
-        self._queue: deque[tuple[float, Node | Record | SeenCall]] = deque()
+        recorder = CALLS.get()
+        watch = watch_calls or (recorder.watch if recorder is not None else None)
+        self.calls = watch(self._put) if watch is not None else CallWatcher()
+        self._queue: deque[tuple[float, Node | records.Record | SeenCall]] = deque()
         """What has not been written yet, and when it happened."""
         self._writing = asyncio.Lock()
         self._flushing: asyncio.Task[None] | None = None
@@ -155,7 +176,7 @@ class RunObserver:
             return
         self.expect(event)
         data = Raw(self._serialiser.event(event))
-        self._put(ChildEvent(call=run.owner.call, node=run.owner.id, event=data))
+        self._put(records.ChildEvent(call=run.owner.call, node=run.owner.id, event=data))
         self.settle(event)
 
     def expect(self, event: Event) -> None:
@@ -203,7 +224,7 @@ class RunObserver:
         self,
         node: Node,
         state: Mapping[str, Any],
-        status: NodeStatus | None = None,
+        status: records.NodeStatus | None = None,
         *,
         derived: bool = False,
     ) -> None:
@@ -223,7 +244,7 @@ class RunObserver:
         if node in self._failing:
             self._failing.remove(node)
         changed = self._differ(node.run, state)
-        ended = NodeEnded(
+        ended = records.NodeEnded(
             node=node.id,
             status=status,
             error=error,
@@ -248,7 +269,7 @@ class RunObserver:
 
     # ------------------------------------------------------------------ writing
 
-    def _put(self, item: Node | Record | SeenCall) -> None:
+    def _put(self, item: Node | records.Record | SeenCall) -> None:
         self._queue.append((time.time(), item))
 
     async def flush(self) -> None:
@@ -262,7 +283,7 @@ class RunObserver:
                 is_late = time.time() - when > LATE
                 try:
                     if is_late and not isinstance(record, SeenCall):
-                        await self._emit(Entry(0, when, record))
+                        await self._emit(records.Entry(0, when, record))
                     else:
                         await self._emit(record)
                 except Exception as error:  # the recorder raises it again
@@ -301,3 +322,186 @@ class RunObserver:
         if not self._has_reported:
             self._has_reported = True
             self._report(Diagnostic(kind="node not seen", cause=cause_of(error), run=self._name))
+
+
+def _read_kinds(root: BaseNode) -> dict[tuple[str, str], records.NodeKind]:
+    """Return the kinds of an app's nodes: by the node around it and its own name, and by its name alone."""
+    kinds: dict[tuple[str, str], records.NodeKind] = {}
+    for parent, node in _walk(root):
+        kinds[parent, node.name] = kind_of(node)
+        kinds.setdefault(("", node.name), kinds[parent, node.name])
+    return kinds
+
+
+def _walk(root: BaseNode) -> Iterator[tuple[str, BaseNode]]:
+    """Yield every node with the name of the one around it; each object once."""
+    seen: set[int] = set()
+    waiting: list[tuple[str, BaseNode]] = [("", root)]
+    while waiting:
+        parent, node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield parent, node
+        waiting.extend((node.name, child) for child in reversed(children_of(node)))
+
+
+class Node:
+    """One node that has started."""
+
+    def __init__(
+        self, run: ObservedRun, name: str, kind: records.NodeKind, parent: Node | None
+    ) -> None:
+        self.id = ""
+        """Its number in the run; set when its start is recorded."""
+        self.name = name
+        self.kind: records.NodeKind = kind
+        self.run = run
+        self.parent = parent
+        self.path = ""
+        self.branch = ""
+        self.call = ""
+        self.outer: Node | None = None
+        """The node that is current in its task again when it has ended."""
+        self.found = Difference({}, [])
+        """How the state before it differed from the log."""
+        self.is_open = True
+        self.is_noted = False
+        """Its start is in the log and can no longer change."""
+        self.is_signalled = False
+        """ADK's node runner logs its end; otherwise the plugin's callbacks report it."""
+        self.waits = False
+        """Something in it waits for a person or the client."""
+        self.failure: str | None = None
+        """The code of the error that it is ending with."""
+        self.inside: dict[int, Node] = {}
+        """The open nodes that run in it, in the order of their starts."""
+        self.starts: dict[str, int] = {}
+        """How often nodes have started in it, by name."""
+        around = parent if parent is not None else run
+        self.iteration = around.starts[name] = around.starts.get(name, 0) + 1
+        if parent is not None:
+            parent.inside[id(self)] = self
+
+    @property
+    def status(self) -> records.NodeStatus:
+        """How it ends if it ends now."""
+        if self.failure is not None:
+            return "failed"
+        return "waiting" if self.waits else "finished"
+
+    def end(self, status: records.NodeStatus, error: str) -> None:
+        """Record the end, and what it means for the parent."""
+        self.is_open = False
+        around = self.parent
+        if around is None:
+            return
+        around.inside.pop(id(self), None)
+        if status == "waiting":
+            around.waits = True
+        elif status == "failed" and around.is_signalled and self._takes_down():
+            around.failure = error
+
+    def _takes_down(self) -> bool:
+        """Return whether its parent fails with it; a failed tool is answered by its agent."""
+        return self.is_signalled or self.kind != "tool"
+
+    def enclosing(self) -> Iterator[Node]:
+        """Yield the node and its ancestors, innermost first."""
+        node: Node | None = self
+        while node is not None:
+            yield node
+            node = node.parent
+
+    def started(self) -> records.NodeStarted:
+        """Return the record of the start, which can no longer change."""
+        self.is_noted = True
+        return records.NodeStarted(
+            node=self.id,
+            name=self.name,
+            kind=self.kind,
+            path=self.path,
+            branch=self.branch,
+            call=self.call,
+            parent=self.parent.id if self.parent is not None else "",
+            iteration=self.iteration,
+            state=self.found.state,
+            gone=self.found.gone,
+        )
+
+
+class ObservedRun:
+    """One call of a Runner: the run itself, or one hidden inside a tool."""
+
+    def __init__(self, root: BaseNode, session: Session, owner: Node | None) -> None:
+        self._root = root
+        self._kinds: dict[tuple[str, str], records.NodeKind] | None = None
+        self.session = session
+        """ADK's own object, whose state changes while nodes run."""
+        self.owner = owner
+        """The node that hides the run, mostly a tool; None for the run itself."""
+        self.tools: dict[str, Node] = {}
+        """The open tools, by call."""
+        self.deferred: dict[str, Node] = {}
+        """Tools that have returned, and are answered by an agent that runs in their place."""
+        self.calls: set[str] = set()
+        """Every call that was made, by ADK's id."""
+        self.starts: dict[str, int] = {}
+        self._by_path: dict[str, list[Node]] = {}
+        """Those that are open, or else the last one."""
+        self._older: dict[str, list[Node]] = {}
+        """The open nodes of agents whose events name no path, by the agent's name."""
+
+    def add_older(self, node: Node) -> None:
+        """Note a node of an agent whose events name no path."""
+        others = (other for other in self._older.get(node.name, ()) if other.is_open)
+        self._older[node.name] = [*others, node]
+
+    def spoken_by(self, author: str, branch: str = "") -> Node | None:
+        """Return the open node of an agent whose events name no path: in that branch, else the last one."""
+        found = [node for node in self._older.get(author, ()) if node.is_open]
+        exact = (node for node in found if node.branch == branch)
+        return next(exact, found[-1] if found else None)
+
+    def at(self, path: str, branch: str = "") -> Node | None:
+        """Return the open node of a path: in that branch, if several are; else the last one."""
+        found = [node for node in self._by_path.get(path, ()) if node.is_open]
+        exact = (node for node in found if node.branch == branch)
+        return next(exact, found[-1] if found else None)
+
+    def place(self, path: str, outer: Node | None) -> Node:
+        """Make the node that starts under a path, in the task of `outer`."""
+        above, _, last = path.rpartition("/")
+        name, _, number = last.partition("@")
+        kind = self._kind(above.rpartition("/")[2].partition("@")[0], name)
+        parent = self._parent(above, number, outer)
+        node = Node(self, name, kind, parent)
+        node.path, node.outer, node.is_signalled = path, outer, True
+        if parent is not None and parent.kind == "tool":
+            node.call = parent.call
+        elif number in self.calls:
+            node.call = number
+        others = (other for other in self._by_path.get(path, ()) if other.is_open)
+        self._by_path[path] = [*others, node]
+        return node
+
+    def retry(self, failed: Node) -> None:
+        """Clear the parent's failure: the failed node is tried again."""
+        if failed.parent is not None:
+            failed.parent.failure = None
+
+    def _kind(self, parent: str, name: str) -> records.NodeKind:
+        if self._kinds is None:
+            self._kinds = _read_kinds(self._root)
+        return self._kinds.get((parent, name)) or self._kinds.get(("", name), "node")
+
+    def _parent(self, above: str, number: str, outer: Node | None) -> Node | None:
+        # Beside a plain count, ADK numbers a node's runs by the calls that they answer.
+        if not number.isdigit():
+            tool = self.tools.get(number) or self.deferred.get(number)
+            if tool is not None:
+                return tool
+        for node in outer.enclosing() if outer is not None else ():
+            if node.is_open and (node.kind == "tool" or node.path == above):
+                return node
+        return self._by_path[above][-1] if above in self._by_path else self.owner

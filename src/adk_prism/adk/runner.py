@@ -31,9 +31,7 @@ from google.genai import types
 from msgspec import Struct, structs
 
 from adk_prism.adk.agents import list_agents, root_kind
-from adk_prism.adk.answers_to_models import APPENDED
 from adk_prism.adk.app_environment import limit_of_model_calls, run_telemetry
-from adk_prism.adk.cached_prefix import after_prefix
 from adk_prism.adk.client_tools import declared_tools
 from adk_prism.adk.errors import first_cause
 from adk_prism.adk.internals.runner import paused_task_invocation
@@ -46,28 +44,13 @@ from adk_prism.adk.redaction import (
     values_json,
 )
 from adk_prism.adk.request import REPEATS, Answers, Emit, RunRequest, ToolAnswers, checked_message
-from adk_prism.adk.resuming import InDoubt
 from adk_prism.adk.run_observer import SCOPE, RunObserver, Scope
 from adk_prism.adk.session_runs import restored_invocations
-from adk_prism.adk.session_store import live_events
+from adk_prism.adk.session_store import APPENDED, SessionStore, live_events
 from adk_prism.adk.sessions import load_session, new_state_event
-from adk_prism.adk.tools import NO_TIMEOUTS, ToolTimeouts, limit_tools, thread_pool
+from adk_prism.adk.tools import NO_TIMEOUTS, InDoubt, ToolTimeouts, limit_tools, thread_pool
 from adk_prism.errors import Conflict, FailedAsRecorded, Report, Unprocessable, ignore
-from adk_prism.log.entry import (
-    CUSTOM_METADATA,
-    EXTRAS,
-    NOTHING,
-    RESPONSES,
-    STREAMING,
-    WARNINGS,
-    WRITTEN_BY,
-    Agent,
-    AgentEvent,
-    Record,
-    RunStarted,
-    is_absent,
-    labels,
-)
+from adk_prism.log import entry as log_entry
 from adk_prism.version import VERSION
 
 # ---------------------------------------------------------------------------
@@ -82,7 +65,7 @@ from adk_prism.version import VERSION
 
 async def serialised(
     events: AsyncGenerator[Event, None], serialiser: Serialiser
-) -> AsyncGenerator[AgentEvent, None]:
+) -> AsyncGenerator[log_entry.AgentEvent, None]:
     """Yield a Runner's events. Raise what it raises."""
     async with aclosing(events):
         async for event in events:
@@ -91,7 +74,7 @@ async def serialised(
 
 async def observed(
     events: AsyncGenerator[Event, None], observer: RunObserver, serialiser: Serialiser
-) -> AsyncGenerator[AgentEvent, None]:
+) -> AsyncGenerator[log_entry.AgentEvent, None]:
     """Yield a Runner's events. Raise what it raises, or what kept the observer from writing."""
     driven = _Driven(events, observer)
     try:
@@ -195,7 +178,7 @@ class RunnerSource:
         runner: Runner,
         request: RunRequest,
         *,
-        agents: Sequence[Agent] | None = None,
+        agents: Sequence[log_entry.Agent] | None = None,
         report: Report = ignore,
         nodes: bool = False,
         attempt: int = 0,
@@ -237,7 +220,7 @@ class RunnerSource:
         """Set ADK's abort signal: the run answers its open calls with an error and ends."""
         self._abort.set()
 
-    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[log_entry.Record, None]:
         """Run the agent; yield `RunStarted`, then one `AgentEvent` per event of ADK.
 
         Before the first record, raise `NotFound`, `Conflict` or `Unprocessable` for a request that
@@ -286,7 +269,7 @@ class RunnerSource:
     @asynccontextmanager
     async def _with_payloads(self, invocation: str) -> AsyncIterator[None]:
         """Keep the run alive if a tool fails on the payload of an approval."""
-        if all(is_absent(decision.payload) for decision in self._request.decisions):
+        if all(log_entry.is_absent(decision.payload) for decision in self._request.decisions):
             yield
             return
         plugin = approval_payload_errors(self._runner)
@@ -296,7 +279,7 @@ class RunnerSource:
         finally:
             plugin.leave(invocation)
 
-    def _observer(self, emit: Emit, started: RunStarted) -> RunObserver:
+    def _observer(self, emit: Emit, started: log_entry.RunStarted) -> RunObserver:
         watch_nodes(self._runner)
         limit_tools(self._runner, self._tool_timeouts, self._report)
         return RunObserver(
@@ -341,7 +324,8 @@ class RunnerSource:
         request = self._request
         if request.message is None or request.invocation or request.responses():
             return None
-        return after_prefix(self._runner)
+        store = self._runner.session_service
+        return store.config_of_new_turn(self._runner) if isinstance(store, SessionStore) else None
 
     async def _load(self) -> Session:
         """Load the session with as many events as planning needs."""
@@ -393,14 +377,14 @@ class RunnerSource:
         config = self._runner.resumability_config
         return config is not None and config.is_resumable
 
-    def _started(self, session: Session, call: _Call) -> RunStarted:
+    def _started(self, session: Session, call: _Call) -> log_entry.RunStarted:
         request = self._request
         said = request.message if call.answers is None else request.typed
-        return RunStarted(
+        return log_entry.RunStarted(
             run=request.run,
             origin=request.origin,
             invocation=call.invocation,
-            message=content_json(said) if said is not None else NOTHING,
+            message=content_json(said) if said is not None else log_entry.NOTHING,
             message_id=request.message_id,
             client_tools=list(request.client_tools),
             agents=self._agents,
@@ -409,14 +393,16 @@ class RunnerSource:
             replaces=request.replaces,
             restores=request.restores,
             rewound=list(request.rewound),
-            labels=labels(
-                EXTRAS(values_json({k: msgspec.json.decode(v) for k, v in request.extras.items()})),
-                WARNINGS(list(request.warnings)),
-                STREAMING(request.streaming),
-                CUSTOM_METADATA(values_json(request.custom_metadata)),
-                RESPONSES(dict(request.answered)),
+            labels=log_entry.labels(
+                log_entry.EXTRAS(
+                    values_json({k: msgspec.json.decode(v) for k, v in request.extras.items()})
+                ),
+                log_entry.WARNINGS(list(request.warnings)),
+                log_entry.STREAMING(request.streaming),
+                log_entry.CUSTOM_METADATA(values_json(request.custom_metadata)),
+                log_entry.RESPONSES(dict(request.answered)),
                 REPEATS(request.variant.repeats if request.variant is not None else None),
-                WRITTEN_BY(
+                log_entry.WRITTEN_BY(
                     VERSION,
                 ),
             ),

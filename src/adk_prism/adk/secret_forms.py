@@ -46,26 +46,9 @@ _SECRET_WORDS = frozenset(
     "password passwords passwd passphrase passphrases passcode passcodes passwort kennwort pwd pw"
     " secret secrets credential credentials creds".split()
 )
-_SECRET_ENDINGS = (
-    *(
-        "password",
-        "passwords",
-        "passwd",
-        "passphrase",
-        "apikey",
-        "apikeys",
-        "secretkey",
-        "privatekey",
-    ),
-    *(
-        "accesskey",
-        "secret",
-        "authtoken",
-        "accesstoken",
-        "refreshtoken",
-        "idtoken",
-        "apitoken",
-    ),
+_SECRET_ENDINGS = tuple(
+    "password passwords passwd passphrase apikey apikeys secretkey privatekey accesskey secret authtoken"
+    " accesstoken refreshtoken idtoken apitoken".split()
 )
 """Of words that were written together: `PGPASSWORD`, `openaiapikey`."""
 
@@ -389,27 +372,20 @@ def _after(match: re.Match[str]) -> str:
 
 
 def _if_password(match: re.Match[str]) -> str:
-    return (
-        match[0]
-        if match["secret"].lower() in _NO_PASSWORDS or is_placeholder(match["secret"])
-        else _after(match)
-    )
+    secret = match["secret"]
+    is_example = secret.lower() in _NO_PASSWORDS or is_placeholder(secret)
+    return match[0] if is_example else _after(match)
 
 
 def _if_basic(match: re.Match[str]) -> str:
     """Replace the credentials of HTTP's Basic scheme: `user:password` in Base64. Any other word stays."""
     body = match["secret"].rstrip("=")
+    body = body.replace("+", "-").replace("/", "_") + "=" * (-len(body) % 4)
     try:
-        pair = base64.urlsafe_b64decode(
-            body.replace("+", "-").replace("/", "_") + "=" * (-len(body) % 4)
-        )
+        pair = base64.urlsafe_b64decode(body).decode("ascii")
     except ValueError:
         return match[0]
-    return (
-        _after(match)
-        if b":" in pair and pair.isascii() and pair.decode().isprintable()
-        else match[0]
-    )
+    return _after(match) if ":" in pair and pair.isprintable() else match[0]
 
 
 def _if_opaque(match: re.Match[str]) -> str:
@@ -418,15 +394,11 @@ def _if_opaque(match: re.Match[str]) -> str:
 
 def _if_named(match: re.Match[str]) -> str:
     """Replace the value of an assignment to a secret name; in a text only if it looks like a secret."""
-    if verdict(match["name"]) == NO or REDACTED in match["secret"]:
+    secret = match["secret"]
+    if verdict(match["name"]) == NO or REDACTED in secret or not looks_opaque(secret):
         return match[0]
-    if not looks_opaque(match["secret"]):
-        return match[0]
-    return (
-        match[0][: match.start("secret") - match.start()]
-        + REDACTED
-        + match[0][match.end("secret") - match.start() :]
-    )
+    begin, end = match.start("secret") - match.start(), match.end("secret") - match.start()
+    return match[0][:begin] + REDACTED + match[0][end:]
 
 
 _REPLACED: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (

@@ -20,25 +20,15 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 import pydantic_core
 from msgspec.structs import replace
 
+from adk_prism.adk import secret_forms as forms
 from adk_prism.adk.plain_json import encode_strictly
-from adk_prism.adk.secret_forms import (
-    IF_OPAQUE,
-    NO,
-    REDACTED,
-    SECRET,
-    Verdict,
-    looks_opaque,
-    may_hold_forms,
-    verdict,
-    without_forms,
-)
 from adk_prism.errors import Diagnostic, Report, SourceError
 from adk_prism.log.entry import FRAMED, Record, pack, unpack
 
@@ -75,7 +65,7 @@ def _is_secret(name: str) -> bool:
     name = name.upper()
     if _PUBLIC.search(name):
         return False
-    return _VARIABLE.search(name) is not None or verdict(name) != NO
+    return _VARIABLE.search(name) is not None or forms.verdict(name) != forms.NO
 
 
 def _is_path(value: str) -> bool:
@@ -111,18 +101,18 @@ def _in_url(url: str) -> Iterator[str]:
     except ValueError:
         return
     yield from {password: None, unquote(password): None}
-    yield from (value for name, value in named if verdict(name) != NO)
+    yield from (value for name, value in named if forms.verdict(name) != forms.NO)
 
 
 def _assigned(value: str) -> Iterator[str]:
     for name, said in _ASSIGNED.findall(value):
-        if verdict(name) != NO:
+        if forms.verdict(name) != forms.NO:
             yield said.strip("\"'")
 
 
 def _in_json(value: Any, name: str = "") -> Iterator[str]:
     if isinstance(value, str):
-        if name and verdict(name) != NO:
+        if name and forms.verdict(name) != forms.NO:
             yield value
     elif isinstance(value, dict):
         for key, item in value.items():
@@ -133,8 +123,6 @@ def _in_json(value: Any, name: str = "") -> Iterator[str]:
 
 
 # ---------------------------------------------------------------------------
-
-__all__ = ["MOST_VALUES", "REDACTED", "Secrets"]
 
 SHORTEST_VALUE, SHORTEST_WORD = 8, 12
 """Characters of a secret that is looked for by its value; the second if it has letters only, or digits only:
@@ -150,30 +138,8 @@ _ADK_CREDENTIALS = frozenset(
     " auth_credential credentialService credential_service".split()
 )
 """Objects in which ADK's own redaction has left only what a client needs to sign in."""
-_NAMES = (
-    "name",
-    "key",
-    "header",
-    "field",
-    "variable",
-    "parameter",
-    "param",
-    "label",
-    "Name",
-    "Key",
-    "k",
-)
-_VALUES = (
-    "value",
-    "values",
-    "val",
-    "content",
-    "Value",
-    "stringValue",
-    "string_value",
-    "secretValue",
-    "v",
-)
+_NAMES = "name key header field variable parameter param label Name Key k".split()
+_VALUES = "value values val content Value stringValue string_value secretValue v".split()
 """The keys of a pair."""
 _KINDS = ("id", "type")
 """Keys of many other things, so only a name that is a secret for certain counts."""
@@ -186,6 +152,16 @@ _SCHEMA = frozenset(
 )
 """The keys of a JSON Schema: what a tool takes, not what it is given."""
 _TELLING = frozenset("type $ref anyOf any_of oneOf allOf properties enum".split())
+
+
+class _Place(NamedTuple):
+    """Where a value stands."""
+
+    in_state: bool = False
+    above: forms.Verdict = forms.NO
+    """What the names around it say."""
+    texts: int = 0
+    """In how many JSON texts it is."""
 
 
 class Secrets:
@@ -249,17 +225,17 @@ class Secrets:
 
     def value(self, value: Any) -> Any:
         """Return JSON data without secrets: itself, if there are none."""
-        return self._walk(value, in_state=False)
+        return self._walk(value, _Place())
 
     def text(self, text: str) -> str:
         """Return any text without the secret values in it, and what has the form of a secret."""
-        return without_forms(self.without_values(text))
+        return forms.without_forms(self.without_values(text))
 
     def without_values(self, text: str) -> str:
         """Return a text without the known values: the same object, if there are none."""
         if self._anywhere is None or not self.holds_value(text):
             return text
-        return self._anywhere.sub(REDACTED, text)
+        return self._anywhere.sub(forms.REDACTED, text)
 
     def holds_value(self, text: str) -> bool:
         """Return whether a known value is in a text."""
@@ -270,7 +246,9 @@ class Secrets:
 
     def _is_plain(self, text: str) -> bool:
         """Return whether a string in JSON can hold no secret. True is certain; False costs a search."""
-        return not (may_hold_forms(text) or "{" in text or "[" in text or self.holds_value(text))
+        return not (
+            forms.may_hold_forms(text) or "{" in text or "[" in text or self.holds_value(text)
+        )
 
     def redacting(self, report: Report) -> Report:
         """Return a report function that removes secret values first."""
@@ -286,99 +264,90 @@ class Secrets:
 
     # ----------------------------------------------------------------------- the walk
 
-    def _walk(self, value: Any, *, in_state: bool, above: Verdict = NO, texts: int = 0) -> Any:
-        """Return a value without secrets.
-
-        `above`: what the names around it say; `texts`: in how many JSON texts it is.
-        """
+    def _walk(self, value: Any, place: _Place) -> Any:
+        """Return a value without secrets."""
         if isinstance(value, str):
-            return self._walk_text(value, in_state=in_state, above=above, texts=texts)
+            return self._walk_text(value, place)
         if isinstance(value, dict):
-            return self._walk_dict(value, in_state=in_state, above=above, texts=texts)
-        if isinstance(value, list):
-            return self._walk_list(value, in_state=in_state, above=above, texts=texts)
-        return value
+            return self._walk_dict(value, place)
+        return self._walk_list(value, place) if isinstance(value, list) else value
 
-    def _walk_text(self, value: str, *, in_state: bool, above: Verdict, texts: int) -> str:
-        if above == IF_OPAQUE and looks_opaque(value):
-            return REDACTED
+    def _walk_text(self, value: str, place: _Place) -> str:
+        if place.above == forms.IF_OPAQUE and forms.looks_opaque(value):
+            return forms.REDACTED
         if self._is_plain(value):
             return value
-        inner = _json_in(value) if texts < DEEPEST_TEXT else None
+        inner = _json_in(value) if place.texts < DEEPEST_TEXT else None
         if inner is not None:
-            clean = self._walk(inner, in_state=in_state, above=above, texts=texts + 1)
+            clean = self._walk(inner, place._replace(texts=place.texts + 1))
             return value if clean is inner else json.dumps(clean, ensure_ascii=False)
         return self.text(value)
 
-    def _walk_list(self, value: list[Any], *, in_state: bool, above: Verdict, texts: int) -> Any:
-        if above == IF_OPAQUE:
+    def _walk_list(self, value: list[Any], place: _Place) -> Any:
+        if place.above == forms.IF_OPAQUE:
             # A list with a word in it is a list of words.
             strings = [item for item in value if isinstance(item, str) and item]
-            if not all(map(looks_opaque, strings)):
-                above = NO
-        items = [self._walk(item, in_state=in_state, above=above, texts=texts) for item in value]
+            if not all(map(forms.looks_opaque, strings)):
+                place = place._replace(above=forms.NO)
+        items = [self._walk(item, place) for item in value]
         if len(items) == 2 and all(isinstance(item, str) for item in items):
             name, said = items
-            if self._verdict(name, in_state=in_state) != NO and looks_opaque(said):
-                items[1] = REDACTED  # a pair, as in a list of headers
-        return items if _differ(items, value) else value
+            if self._verdict(name, place.in_state) != forms.NO and forms.looks_opaque(said):
+                items[1] = forms.REDACTED  # a pair, as in a list of headers
+        return items if any(a is not b for a, b in zip(items, value, strict=True)) else value
 
-    def _walk_dict(
-        self, value: dict[str, Any], *, in_state: bool, above: Verdict, texts: int
-    ) -> dict[str, Any]:
+    def _walk_dict(self, value: dict[str, Any], place: _Place) -> dict[str, Any]:
         items = {}
         is_same = True
         for key, item in value.items():
-            clean = self._walk_item(key, item, in_state=in_state, above=above, texts=texts)
+            clean = self._walk_item(key, item, place)
             name = key if self._anywhere is None else self.without_values(key)
             is_same = is_same and clean is item and name is key
             items[name] = clean
-        pair = self._pair(value, in_state=in_state)
+        pair = self._pair(value, place.in_state)
         if pair:
-            return items | dict.fromkeys(pair, REDACTED)
+            return items | dict.fromkeys(pair, forms.REDACTED)
         return value if is_same else items
 
-    def _walk_item(self, key: str, item: Any, *, in_state: bool, above: Verdict, texts: int) -> Any:
-        in_state = in_state or key in _STATES
+    def _walk_item(self, key: str, item: Any, place: _Place) -> Any:
         if not item or not isinstance(item, str | list | dict):
             return item  # numbers, booleans and null are not secrets
-        said = self._verdict(key, in_state=in_state)
-        if said == NO:
-            said = NO if key in self._revealed else above
-        if said == SECRET:
-            if isinstance(item, str):
-                return REDACTED
-            if key in _ADK_CREDENTIALS:
-                said = NO
+        in_state = place.in_state or key in _STATES
+        said = self._verdict(key, in_state)
+        if said == forms.NO:
+            said = forms.NO if key in self._revealed else place.above
+        if said == forms.SECRET:
+            if isinstance(item, dict | list) and key in _ADK_CREDENTIALS:
+                said = forms.NO
             elif isinstance(item, dict) and _is_schema(item):
-                said = IF_OPAQUE
+                said = forms.IF_OPAQUE
             else:
-                return REDACTED
-        return self._walk(item, in_state=in_state, above=said, texts=texts)
+                return forms.REDACTED
+        return self._walk(item, _Place(in_state, said, place.texts))
 
-    def _pair(self, value: dict[str, Any], *, in_state: bool) -> list[str]:
+    def _pair(self, value: dict[str, Any], in_state: bool) -> list[str]:
         """Return the keys of the values that the names of a pair call secret."""
         for key in (*_NAMES, *_KINDS):
             name = value.get(key)
             if not isinstance(name, str):
                 continue
-            said = self._verdict(name, in_state=in_state)
-            if said == NO or (key in _KINDS and said != SECRET):
+            said = self._verdict(name, in_state)
+            if said == forms.NO or (key in _KINDS and said != forms.SECRET):
                 continue
             return [
                 k
                 for k in _VALUES
                 if k != key and (v := value.get(k)) and isinstance(v, str | list | dict)
-                if said == SECRET or (isinstance(v, str) and looks_opaque(v))
+                if said == forms.SECRET or (isinstance(v, str) and forms.looks_opaque(v))
             ]
         return []
 
-    def _verdict(self, name: str, *, in_state: bool) -> Verdict:
+    def _verdict(self, name: str, in_state: bool) -> forms.Verdict:
         if name in self._revealed:
-            return NO
+            return forms.NO
         if self._patterns and any(fnmatchcase(name, pattern) for pattern in self._patterns):
-            return SECRET
-        return verdict(name, in_state=in_state)
+            return forms.SECRET
+        return forms.verdict(name, in_state=in_state)
 
 
 def _can_be_read(kind: str, data: bytes) -> bool:
@@ -419,7 +388,3 @@ def _can_be_looked_for(value: str) -> bool:
     if len(value) >= SHORTEST_WORD:
         return True
     return len(value) >= SHORTEST_VALUE and not value.isalpha() and not value.isdigit()
-
-
-def _differ(one: Iterable[Any], other: Iterable[Any]) -> bool:
-    return any(a is not b for a, b in zip(one, other, strict=True))

@@ -19,15 +19,14 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.utils.agent_info import get_agents_dict
 from google.adk.workflow import BaseNode
 
-from adk_prism.adk.agents import list_agents
+from adk_prism.adk.agents import Graph, list_agents, read_graph
 from adk_prism.adk.client_tools import declared_keys, declared_tools
-from adk_prism.adk.graph import Graph, read_graph
 from adk_prism.adk.internals.runner import supports_live
+from adk_prism.adk.plugin import is_last_answer
 from adk_prism.adk.request import EventSource, RunRequest
-from adk_prism.adk.resuming import InDoubt, is_last_answer
 from adk_prism.adk.runner import RunnerSource
-from adk_prism.adk.session_changes import StateUpdateSource, plant, resumable_past
-from adk_prism.adk.tools import NO_TIMEOUTS, ToolTimeouts
+from adk_prism.adk.sessions import StateUpdateSource, plant, resumable_past
+from adk_prism.adk.tools import NO_TIMEOUTS, InDoubt, ToolTimeouts
 from adk_prism.errors import AppFailed, Report, UsageError
 from adk_prism.log.entry import Agent, Origin
 from adk_prism.voice.conversation import LiveConversation

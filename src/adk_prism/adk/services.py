@@ -40,7 +40,7 @@ from google.adk.memory.base_memory_service import BaseMemoryService
 from google.adk.sessions.base_session_service import BaseSessionService
 
 from adk_prism.adk.app_folder import AppFolder
-from adk_prism.adk.session_cache import SessionCache, cached_sessions
+from adk_prism.adk.session_store import ChangeStore, SessionStore, store_over
 from adk_prism.errors import UsageError
 from adk_prism.log.private_files import below, make_file, make_folder, tighten
 from adk_prism.log.sqlite.file import damage_of
@@ -92,12 +92,18 @@ class _Closes(Protocol):
 
 
 def open_services(
-    uris: ServiceUris, *, data_dir: Path, agents_dir: Path | None = None, is_local: bool = False
+    uris: ServiceUris,
+    *,
+    data_dir: Path,
+    agents_dir: Path | None = None,
+    is_local: bool = False,
+    change_store: ChangeStore | None = None,
 ) -> Services:
     """Build the services; nothing is connected yet.
 
     `data_dir` is made if a default needs it. `is_local`: sessions and artifacts are those of `adk web`, in
-    the `.adk` folder of each app. Raise `UsageError` for a URI that cannot be used.
+    the `.adk` folder of each app. `change_store` is given the store of sessions. Raise `UsageError` for a URI
+    that cannot be used.
     """
     if agents_dir is not None and any((agents_dir / name).is_file() for name in _REGISTRATIONS):
         load_services_module(str(agents_dir))
@@ -114,7 +120,7 @@ def open_services(
         sessions = _sessions(uris.sessions, data, base)
         artifacts = _built("artifact", uris.artifacts, lambda uri: _artifacts(uri, data, base))
     return Services(
-        sessions=cached_sessions(sessions),
+        sessions=store_over(sessions, change_store),
         artifacts=artifacts,
         memory=_built(
             "memory",
@@ -133,7 +139,7 @@ def _absolute(uri: str) -> str:
 
 async def check_services(services: Services) -> None:
     """Check the session store at start, not at the first message. Raise `NoSessions`."""
-    if isinstance(services.sessions, SessionCache):
+    if isinstance(services.sessions, SessionStore):
         await services.sessions.check()
 
 

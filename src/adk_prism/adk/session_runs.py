@@ -22,7 +22,6 @@ import msgspec
 import pydantic_core
 from google.adk.events.event import Event
 from google.adk.sessions.session import Session
-from google.genai import types
 from msgspec import Raw, Struct, structs
 from pydantic.alias_generators import to_camel
 
@@ -34,36 +33,12 @@ from adk_prism.adk.sessions import Sessions
 from adk_prism.errors import RemoteFailed, Report
 from adk_prism.facts.adk_event import REQUESTS
 from adk_prism.facts.run_reader import CaptureEnding
-from adk_prism.log.entry import (
-    DERIVED,
-    FOREIGN,
-    NOTHING,
-    RESPONSES,
-    AgentEvent,
-    ApprovalAsked,
-    ApprovalGiven,
-    ChildEvent,
-    Entry,
-    ModelCalled,
-    NodeEnded,
-    NodeStarted,
-    Origin,
-    Record,
-    RunEnded,
-    RunId,
-    RunStarted,
-    RunTakenOver,
-    SpeakerInterrupted,
-    is_absent,
-    is_untrusted,
-    labels,
-    relabelled,
-    to_raw,
-)
+from adk_prism.log import entry as records
 
 T = TypeVar("T")
 
 PREFIX = "session-"
+
 USER = "user"
 
 StoredEvents = Sequence[Event]
@@ -80,14 +55,14 @@ class SessionRunId(Struct, frozen=True, array_like=True):
     events: int
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> records.Origin:
         """Where the run belongs."""
-        return Origin(app=self.app, user=self.user, session=self.session)
+        return records.Origin(app=self.app, user=self.user, session=self.session)
 
-    def encode(self) -> RunId:
+    def encode(self) -> records.RunId:
         """Return the id."""
         packed = urlsafe_b64encode(msgspec.json.encode(self)).decode().rstrip("=")
-        return RunId(PREFIX + packed)
+        return records.RunId(PREFIX + packed)
 
     @classmethod
     def decode(cls, run: str) -> SessionRunId | None:
@@ -121,26 +96,28 @@ def _is_said(event: Event) -> bool:
     return event.content is not None or event.output is not None or bool(event.error_code)
 
 
-def session_run(run: SessionRunId, events: Sequence[Event], report: Report) -> list[Entry]:
+def session_run(run: SessionRunId, events: Sequence[Event], report: Report) -> list[records.Entry]:
     """Return the entries of an invocation's first `run.events` events, its end included."""
     return list(_with_end(_entries(run, events[: run.events], report)))
 
 
-def _entries(run: SessionRunId, events: Sequence[Event], report: Report) -> Iterator[Entry]:
+def _entries(run: SessionRunId, events: Sequence[Event], report: Report) -> Iterator[records.Entry]:
     name = run.encode()
     serialiser = Serialiser(report, run=name, app=run.app)
     begins = _is_message(events[0])
-    head = RunStarted(
+    head = records.RunStarted(
         run=name,
         origin=run.origin,
         invocation=run.invocation,
-        message=_content(serialiser.event(events[0])) if begins else NOTHING,
+        message=_content(serialiser.event(events[0])) if begins else records.NOTHING,
         message_id=events[0].id if begins else "",
-        labels=labels(DERIVED(True), FOREIGN(any(map(is_restored, events)))),
+        labels=records.labels(
+            records.DERIVED(True), records.FOREIGN(any(map(is_restored, events)))
+        ),
     )
-    yield Entry(1, events[0].timestamp, head)
+    yield records.Entry(1, events[0].timestamp, head)
     for cursor, event in enumerate(events[1 if begins else 0 :], 2):
-        yield Entry(cursor, event.timestamp, AgentEvent(serialiser.event(event)))
+        yield records.Entry(cursor, event.timestamp, records.AgentEvent(serialiser.event(event)))
 
 
 def _is_message(event: Event) -> bool:
@@ -153,14 +130,14 @@ def _content(event: bytes) -> Raw:
     return msgspec.json.decode(event, type=dict[str, Raw])["content"]
 
 
-def _with_end(entries: Iterator[Entry]) -> Iterator[Entry]:
+def _with_end(entries: Iterator[records.Entry]) -> Iterator[records.Entry]:
     ending = CaptureEnding()
     last = None
     for last in entries:
         ending.feed(last)
         yield last
     assert last is not None, "an invocation has events"
-    yield Entry(last.cursor + 1, last.time, ending.ended())
+    yield records.Entry(last.cursor + 1, last.time, ending.ended())
 
 
 # ---------------------------------------------------------------------- events that the log does not have
@@ -174,7 +151,7 @@ class Stored(NamedTuple):
 
     is_asked: bool
     """The message, or the answers, that began the run are stored."""
-    missing: list[AgentEvent]
+    missing: list[records.AgentEvent]
     """The run's events that are not in the log, in order."""
     last: Event | None = None
     """The run's last event, if that is stored and not the user's."""
@@ -186,7 +163,7 @@ class Stored(NamedTuple):
 
 async def stored_events(
     sessions: Sessions,
-    origin: Origin,
+    origin: records.Origin,
     invocation: str,
     *,
     since: float,
@@ -215,7 +192,7 @@ async def stored_events(
             continue
         last = event
         if event.id not in known and not is_copy(event) and event.actions.compaction is None:
-            missing.append(AgentEvent(serialiser.event(event)))
+            missing.append(records.AgentEvent(serialiser.event(event)))
     return Stored(asked, missing, last, user_responses(events), is_passed)
 
 
@@ -305,50 +282,52 @@ HANDLES: Mapping[str, None] = dict.fromkeys((
 """Fields by which a later run would look up something at the provider, or be sent to another agent."""
 
 _DELTA = _spellings("state_delta")
-_ASKED = _spellings("requested_tool_confirmations")
-_CALL = _spellings("function_call")
-_RESPONSE = _spellings("function_response")
 
+_ASKED = _spellings("requested_tool_confirmations")
+
+_CALL = _spellings("function_call")
+
+_RESPONSE = _spellings("function_response")
 
 # --------------------------------------------------------------------------- in the log
 
 
-def clean_record(record: Record, refused: RefusedKeys) -> Record | None:
+def clean_record(record: records.Record, refused: RefusedKeys) -> records.Record | None:
     """Return a record as it may be copied into a conversation of this server; None to leave it out."""
     match record:
-        case AgentEvent():
-            return AgentEvent(_clean_event(record.event, refused))
-        case ChildEvent():
+        case records.AgentEvent():
+            return records.AgentEvent(_clean_event(record.event, refused))
+        case records.ChildEvent():
             return structs.replace(record, event=Raw(_clean_event(record.event, refused)))
-        case NodeStarted() | NodeEnded():
+        case records.NodeStarted() | records.NodeEnded():
             return structs.replace(record, state=_allowed(record.state, refused))
-        case RunStarted():
+        case records.RunStarted():
             return clean_head(record, refused)
-        case ApprovalAsked() | ApprovalGiven() | ModelCalled():
+        case records.ApprovalAsked() | records.ApprovalGiven() | records.ModelCalled():
             return None
-        case SpeakerInterrupted() | RunTakenOver() | RunEnded():
+        case records.SpeakerInterrupted() | records.RunTakenOver() | records.RunEnded():
             return record  # say nothing of state or calls that could be answered
 
 
-def clean_head(head: RunStarted, refused: RefusedKeys) -> RunStarted:
+def clean_head(head: records.RunStarted, refused: RefusedKeys) -> records.RunStarted:
     """Return a run's beginning with state that a client may write; of an untrusted run, no answers."""
     head = structs.replace(head, state=_allowed(head.state, refused))
-    if not is_untrusted(head):
+    if not records.is_untrusted(head):
         return head
     clean = structs.replace(head, message=_said(head.message), continues=None)
-    return relabelled(clean, RESPONSES({}))
+    return records.relabelled(clean, records.RESPONSES({}))
 
 
 def _said(message: Raw) -> Raw:
     """Return a message without function calls and responses, which a person does not write."""
-    if is_absent(message):
-        return NOTHING
+    if records.is_absent(message):
+        return records.NOTHING
     content = pydantic_core.from_json(bytes(message))
     parts = content.get("parts") if isinstance(content, dict) else None
     if not isinstance(parts, list):
         return message
     kept = [part for part in parts if not _has(part, _CALL | _RESPONSE)]
-    return to_raw(content | {"parts": kept}) if kept else NOTHING
+    return records.to_raw(content | {"parts": kept}) if kept else records.NOTHING
 
 
 def _allowed(state: Mapping[str, Any], refused: RefusedKeys) -> dict[str, Any]:
@@ -400,55 +379,6 @@ def _values(holder: Any, names: Iterable[str]) -> list[Any]:
 
 def _has(part: Any, names: Iterable[str]) -> bool:
     return any(value is not None for value in _values(part, names))
-
-
-# --------------------------------------------------------------------------- in a session
-
-
-def restored(events: Sequence[Event]) -> list[Event]:
-    """Return events as a session may begin with them: every call has its response, all are marked."""
-    kept = _answered_calls(events)
-    return [mark_restored(_without_open(event, index, kept)) for index, event in enumerate(events)]
-
-
-def _answered_calls(events: Sequence[Event]) -> frozenset[tuple[int, str]]:
-    """Return the calls, and the one response of each, that follow each other: event and call id."""
-    made: dict[str, int] = {}
-    kept: set[tuple[int, str]] = set()
-    done: set[str] = set()
-    for index, event in enumerate(events):
-        for response in event.get_function_responses():
-            call = response.id or ""
-            if call in made and call not in done:
-                done.add(call)
-                kept |= {(made[call], call), (index, call)}
-        for made_call in event.get_function_calls():
-            if made_call.id:
-                made.setdefault(made_call.id, index)
-    return frozenset(kept)
-
-
-def _without_open(event: Event, index: int, kept: frozenset[tuple[int, str]]) -> Event:
-    parts = event.content.parts if event.content is not None else None
-    if not parts:
-        return event
-    parts_kept: list[types.Part] = []
-    seen: set[str] = set()
-    for part in parts:
-        about = part.function_call or part.function_response
-        if about is None:
-            parts_kept.append(part)
-        elif (index, about.id or "") in kept and about.id not in seen:
-            seen.add(about.id or "")
-            parts_kept.append(part)
-    if len(parts_kept) == len(parts):
-        return event
-    content = (
-        event.content.model_copy(update={"parts": parts_kept})
-        if parts_kept and event.content
-        else None
-    )
-    return event.model_copy(update={"content": content})
 
 
 def as_client_event(event: Event) -> Event:

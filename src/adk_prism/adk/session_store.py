@@ -1,4 +1,4 @@
-"""A session store that is unavailable, full or refuses access: one error for all databases.
+"""The store of ADK's sessions: what its services have no method for, and one error for all databases.
 
 ADK's services raise their driver's errors. This module decides which of them mean that the store cannot be
 used, and why, so that a request is answered with 503 and a run ends with a code. The driver's own text may
@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import Any
 
 import msgspec
 from google.adk.events.event import Event
+from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import (
     BaseSessionService,
     GetSessionConfig,
@@ -26,9 +28,10 @@ from google.adk.sessions.session import Session
 from google.genai import types
 from msgspec import Struct
 
-from adk_prism.adk.answers_to_models import APPENDED
 from adk_prism.adk.internals.log_lines import sqlite_connection, sqlite_file
 from adk_prism.errors import NoSessions
+from adk_prism.facts.adk_event import APPENDED as MARK
+from adk_prism.log.entry import Origin
 from adk_prism.log.hooks import bound_json
 
 # ---------------------------------------------------------------------------
@@ -216,7 +219,9 @@ _ATTEMPTS = 3
 """How often a list of sessions in memory is made in a thread."""
 
 _DISCONNECTED = "there is no connection to the database"
+
 _UNUSABLE = "the database cannot be used"
+
 _INCOMPLETE = "the tables in the database are incomplete, or of another ADK version"
 
 
@@ -225,6 +230,11 @@ class SessionStore(BaseSessionService):
 
     def __init__(self, inner: BaseSessionService) -> None:
         self.inner = inner
+
+    def config_of_new_turn(self, runner: Runner) -> GetSessionConfig | None:
+        """Return which events a run loads that begins with a message; None for all of them."""
+        del runner
+        return None
 
     async def check(self) -> None:
         """Check that the store responds, with a query that finds nothing.
@@ -315,6 +325,39 @@ class SessionStore(BaseSessionService):
         close = getattr(self.inner, "close", None)
         if close is not None:
             await close()
+
+
+ChangeStore = Callable[[SessionStore], SessionStore]
+"""Returns the store that takes the place of another one."""
+
+_KNOWN = {
+    f"google.adk.sessions.{module}"
+    for module in (
+        "in_memory_session_service.InMemorySessionService",
+        "sqlite_session_service.SqliteSessionService",
+        "database_session_service.DatabaseSessionService",
+    )
+}
+"""Services whose order of events and revisions are known; any other is used as it is. By name: to
+import them all takes half a second, and one is used."""
+
+
+def store_over(
+    service: BaseSessionService, change: ChangeStore | None = None
+) -> BaseSessionService:
+    """Return the store of a service whose storage is known, with a `change`; any other service as it is."""
+    kind = type(service)
+    if f"{kind.__module__}.{kind.__qualname__}" not in _KNOWN:
+        return service
+    store = SessionStore(service)
+    return change(store) if change is not None else store
+
+
+def storage_of(service: BaseSessionService) -> BaseSessionService:
+    """Return the service behind a store."""
+    while isinstance(service, SessionStore):
+        service = service.inner
+    return service
 
 
 def _list_in_thread(
@@ -460,3 +503,64 @@ def user_turns(events: Sequence[Event], invocation: str) -> int:
         and not event.get_function_responses()
         for event in events
     )
+
+
+# ---------------------------------------------------------------------------
+# Events that agent code appends to its session itself, through the session service: they are in the log
+# too.
+#
+# A Runner stores an event and then yields it. What a tool or a callback stores
+# (`session_service.append_event`) is never yielded, and the model reads it all the same. So what is
+# stored in the session of a run is noted (`session_store`), and what the Runner has not yielded by
+# its next event is recorded before that one.
+#
+# Seen is what goes through the service that ADK gives to the agent. A service that agent code creates
+# for itself is not: most of ADK's services let the run fail then, because its session has changed.
+
+
+class AppendedEvents:
+    """What was stored in the session of one run, and not yielded yet."""
+
+    def __init__(self, origin: Origin, compacted: Callable[[Event], None]) -> None:
+        """`compacted` is called with the summaries that ADK stores of earlier events."""
+        self._compacted = compacted
+        self._key = (origin.app, origin.user, origin.session)
+        self._pending: dict[str, Event] = {}
+        self._recorded: set[str] = set()
+        """Ids of those that were recorded although nobody had yielded them."""
+        self.has_begun = False
+        """The Runner has stored the user's message: what it stores from now on, it yields."""
+
+    def note(self, session: Session, event: Event) -> None:
+        """Note an event that was stored."""
+        if not self.has_begun or (session.app_name, session.user_id, session.id) != self._key:
+            return
+        if event.actions.compaction is not None:
+            self._compacted(event)
+        else:
+            self._pending[event.id] = event
+
+    def take(self, yielded: Event | None) -> list[Event]:
+        """Return what was stored before an event that the Runner yields, or its end, and never yielded.
+
+        It is marked: ADK's own protocol does not have such events.
+        """
+        if yielded is not None:
+            self._pending.pop(yielded.id, None)
+        found = list(self._pending.values())
+        self._pending.clear()
+        self._recorded.update(event.id for event in found)
+        return [_marked(event) for event in found]
+
+    def is_recorded(self, event: Event) -> bool:
+        """Return whether an event that is yielded has been recorded before."""
+        return event.id in self._recorded
+
+
+def _marked(event: Event) -> Event:
+    metadata = {**(event.custom_metadata or {}), MARK: True}
+    return event.model_copy(update={"custom_metadata": metadata})
+
+
+APPENDED: ContextVar[AppendedEvents | None] = ContextVar("adk_prism_appended", default=None)
+"""Of the run that is driven: set where its Runner takes a step, and in all that it starts."""

@@ -1,5 +1,8 @@
 """Sessions over ADK's session service: created empty, changed by events, rewound completely.
 
+A change without a model call (a rewind, an update of the state, stored answers) is a run of its own, so that
+the log has it: what a rewind took back, and the resulting state.
+
 Decides the rules that make a rewind exact (google-adk 2.13 `sessions/_rewind_utils.py` folds state
 from events only): initial state is an event, never an argument of `create_session`; after a rewind
 the state is put back as it was before the rewound run. Not restored, as in ADK: `user:` and `app:`
@@ -10,8 +13,17 @@ Nothing here locks: the caller makes sure that a session has one writer at a tim
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import dropwhile
+import time
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from itertools import dropwhile, takewhile
 from typing import Any
 from uuid import uuid4
 
@@ -22,22 +34,33 @@ from google.adk.events.event_actions import EventActions
 from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from google.adk.sessions.session import Session
-from msgspec import Raw
+from msgspec import Raw, Struct, structs
 
+from adk_prism.adk.agents import list_agents, root_kind
 from adk_prism.adk.plain_json import storable
-from adk_prism.adk.redaction import state_json
-from adk_prism.adk.secrets import REDACTED
-from adk_prism.adk.session_cache import storage_of
-from adk_prism.adk.session_store import live_events, remove_state_keys, user_turns
-from adk_prism.errors import Conflict, NotFound
+from adk_prism.adk.redaction import Serialiser, redacted_continues, state_json
+from adk_prism.adk.request import Emit, RunRequest, answer_events
+from adk_prism.adk.secret_forms import REDACTED
+from adk_prism.adk.session_store import (
+    COPY,
+    apply_rewinds,
+    is_copy,
+    live_events,
+    remove_state_keys,
+    storage_of,
+    user_turns,
+)
+from adk_prism.errors import Conflict, NotFound, Report, ignore
 from adk_prism.facts.state import read_stored
-from adk_prism.log.entry import Origin
+from adk_prism.log import entry as log_entry
+from adk_prism.version import VERSION
 
 SHARED = ("app:", "user:", "temp:")
 """How keys begin that are not the session's own."""
 
 SEED = "p-seed-"
 """How the invocation id of the event begins that gives a session its first state."""
+
 NO_EVENTS = GetSessionConfig(num_recent_events=0)
 
 
@@ -47,7 +70,9 @@ class Sessions:
     def __init__(self, service: BaseSessionService) -> None:
         self._service = service
 
-    async def create(self, origin: Origin, state: Mapping[str, Any] | None = None) -> Session:
+    async def create(
+        self, origin: log_entry.Origin, state: Mapping[str, Any] | None = None
+    ) -> Session:
         """Create an empty session, and set its state by one event of the user.
 
         For an empty session id a new one is chosen. Raise `Conflict` if the session exists.
@@ -62,7 +87,9 @@ class Sessions:
             await self._service.append_event(session, new_state_event(state, SEED))
         return session
 
-    async def ensure(self, origin: Origin, state: Mapping[str, Any] | None = None) -> bool:
+    async def ensure(
+        self, origin: log_entry.Origin, state: Mapping[str, Any] | None = None
+    ) -> bool:
         """Create the session, with `state`, if it does not exist; return whether it was created."""
         if await self.exists(origin):
             return False
@@ -72,19 +99,19 @@ class Sessions:
             return False
         return True
 
-    async def exists(self, origin: Origin) -> bool:
+    async def exists(self, origin: log_entry.Origin) -> bool:
         """Return whether there is such a session, without loading its events."""
         return await self._load(origin, NO_EVENTS) is not None
 
-    async def get(self, origin: Origin) -> Session:
+    async def get(self, origin: log_entry.Origin) -> Session:
         """Return the session with its events. Raise `NotFound`."""
         return await self._existing(origin, None)
 
-    async def state(self, origin: Origin) -> dict[str, Any]:
+    async def state(self, origin: log_entry.Origin) -> dict[str, Any]:
         """Return the state of all scopes without loading the events. Raise `NotFound`."""
         return (await self._existing(origin, NO_EVENTS)).state
 
-    async def append_state(self, origin: Origin, delta: Mapping[str, Any]) -> Event:
+    async def append_state(self, origin: log_entry.Origin, delta: Mapping[str, Any]) -> Event:
         """Change state by one content-less event of the user; return it as stored.
 
         Raise `NotFound`, or `Conflict` if someone else wrote to the session meanwhile.
@@ -95,7 +122,7 @@ class Sessions:
         except StaleSessionError:
             raise Conflict("The session was changed by someone else; try again.") from None
 
-    async def delete(self, origin: Origin) -> None:
+    async def delete(self, origin: log_entry.Origin) -> None:
         """Remove the session, if it exists."""
         await self._service.delete_session(
             app_name=origin.app, user_id=origin.user, session_id=origin.session
@@ -109,7 +136,7 @@ class Sessions:
         found = await self._service.list_sessions(app_name=app, user_id=user or None)
         return found.sessions
 
-    async def invocations_from(self, origin: Origin, invocation: str) -> Sequence[str]:
+    async def invocations_from(self, origin: log_entry.Origin, invocation: str) -> Sequence[str]:
         """Return an invocation and those after it, without rewound ones. Raise `NotFound`."""
         events = live_events(await self.get(origin))
         after = dropwhile(lambda event: event.invocation_id != invocation, events)
@@ -118,7 +145,7 @@ class Sessions:
     async def rewind(
         self,
         runner: Runner,
-        origin: Origin,
+        origin: log_entry.Origin,
         invocation: str,
         wanted_state: Mapping[str, Raw] | None = None,
         *,
@@ -147,7 +174,7 @@ class Sessions:
         await self._restore(origin, before, wanted_state)
 
     async def _restore(
-        self, origin: Origin, before: Session, recorded: Mapping[str, Raw] | None
+        self, origin: log_entry.Origin, before: Session, recorded: Mapping[str, Raw] | None
     ) -> None:
         """Put back what ADK's rewind lost, and remove what it could only set to None."""
         wanted = _wanted(before, recorded)
@@ -163,12 +190,14 @@ class Sessions:
         key = (origin.app, origin.user, origin.session)
         await remove_state_keys(storage_of(self._service), key, extra)
 
-    async def _load(self, origin: Origin, config: GetSessionConfig | None) -> Session | None:
+    async def _load(
+        self, origin: log_entry.Origin, config: GetSessionConfig | None
+    ) -> Session | None:
         return await self._service.get_session(
             app_name=origin.app, user_id=origin.user, session_id=origin.session, config=config
         )
 
-    async def _existing(self, origin: Origin, config: GetSessionConfig | None) -> Session:
+    async def _existing(self, origin: log_entry.Origin, config: GetSessionConfig | None) -> Session:
         session = await self._load(origin, config)
         if session is None:
             raise NotFound(
@@ -178,7 +207,7 @@ class Sessions:
 
 
 async def load_session(
-    runner: Runner, origin: Origin, config: GetSessionConfig | None = NO_EVENTS
+    runner: Runner, origin: log_entry.Origin, config: GetSessionConfig | None = NO_EVENTS
 ) -> Session:
     """Return the session that a Runner is about to use. Raise `NotFound`."""
     session = await runner.session_service.get_session(
@@ -207,6 +236,7 @@ def without_seed(session: Session) -> Session:
 
 
 _ABSENT = object()
+
 _GONE = (
     "The invocation {!r} is not in the session's history (any more); there is nothing to rewind."
 )
@@ -261,3 +291,358 @@ def _matches(value: Any, recorded: Any) -> bool:
     if isinstance(recorded, list) and isinstance(value, list):
         return len(recorded) == len(value) and all(map(_matches, value, recorded))
     return bool(value == recorded)
+
+
+EARLIER = 0.001
+"""Seconds by which a generated event precedes the first real one."""
+
+
+def state_events(delta: Mapping[str, Any], time: float) -> list[Event]:
+    """Return one event that sets state at a time, or none if there is nothing to set."""
+    if not delta:
+        return []
+    return [new_state_event(delta).model_copy(update={"timestamp": time})]
+
+
+def copied(event: Event) -> Event:
+    """Return a copy that writes to its own session only."""
+    copy = event.model_copy(deep=True)
+    delta = copy.actions.state_delta
+    copy.actions.state_delta = {k: v for k, v in delta.items() if not k.startswith(SHARED)}
+    return copy
+
+
+async def plant(runner: Runner, origin: log_entry.Origin, events: Sequence[Event]) -> None:
+    """Create a session from events. Raise `Conflict` if it exists, and leave that one as it is.
+
+    If anything else is raised, no session remains.
+    """
+    sessions = Sessions(runner.session_service)
+    session = await sessions.create(origin)
+    try:
+        for event in events:
+            await runner.session_service.append_event(session, event)
+    except BaseException:
+        await sessions.delete(origin)
+        raise
+
+
+def resumable_past(runner: Runner, events: Sequence[Event]) -> list[Event]:
+    """Return events after which ADK continues where they end.
+
+    A workflow treats a node whose last event is an unanswered call as done. So the call is left out, except
+    for the state that came with it, and the node asks its model again. Other roots handle it: a resumable
+    one runs the call, any other asks its model again.
+    """
+    if root_kind(runner.agent) != "workflow":
+        return list(events)
+    answered = {answer.id for event in events for answer in event.get_function_responses()}
+    past: list[Event] = []
+    for event in events:
+        if _is_settled(event, answered):
+            past.append(event)
+        else:
+            past += state_events(event.actions.state_delta, event.timestamp)
+    return past
+
+
+def _is_settled(event: Event, answered: set[str | None]) -> bool:
+    waits = event.long_running_tool_ids or set()
+    return all(call.id in answered or call.id in waits for call in event.get_function_calls())
+
+
+# ---------------------------------------------------------------------------
+
+
+class _SessionChange:
+    """A change of one session. No agent runs, so nothing can be cancelled or fail halfway."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        request: RunRequest,
+        *,
+        agents: Sequence[log_entry.Agent] | None = None,
+        report: Report = ignore,
+    ) -> None:
+        """Nothing happens yet. `agents` saves reading them from the Runner."""
+        self._runner = runner
+        self._request = request
+        self._run = request.run
+        self._origin = request.origin
+        self._agents = list_agents(runner.agent) if agents is None else list(agents)
+        self._serialiser = Serialiser(report, run=request.run, app=request.origin.app)
+
+    @property
+    def correlation(self) -> str:
+        """Empty, unless an event of the session held an exception's text."""
+        return self._serialiser.correlation
+
+    def cancel(self) -> None:
+        """Do nothing: the change is over before anyone could stop it."""
+
+
+class Rewind(Struct, frozen=True):
+    """What is rewound."""
+
+    invocation: str
+    """The first one; all after it go too."""
+    state: Mapping[str, Raw] | None
+    """The state before it, as it was recorded; None if unknown."""
+    replaces: str
+    """The first message that is void, empty if the log has none."""
+
+
+class RewindSource(_SessionChange):
+    """One rewind of a session.
+
+    The rewind happens before the first record, so that one that fails leaves no trace. Its events follow:
+    ADK's own, which restores the state, and ours, which fixes what ADK's leaves out.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        run: str,
+        origin: log_entry.Origin,
+        plan: Callable[[], Awaitable[Rewind]],
+        *,
+        agents: Sequence[log_entry.Agent] | None = None,
+        report: Report = ignore,
+    ) -> None:
+        """`plan` is called when the session is locked."""
+        request = RunRequest(run=run, origin=origin)
+        super().__init__(runner, request, agents=agents, report=report)
+        self._plan = plan
+
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[log_entry.Record, None]:
+        """Rewind, then yield `RunStarted` and the events that it took. Raise `NotFound`, `Conflict`."""
+        del emit  # no node runs
+        sessions = Sessions(self._runner.session_service)
+        plan = await self._plan()
+        before = await sessions.get(self._origin)
+        await sessions.rewind(self._runner, self._origin, plan.invocation, plan.state)
+        known = {event.id for event in before.events}
+        added = [e for e in (await sessions.get(self._origin)).events if e.id not in known]
+        yield log_entry.RunStarted(
+            run=self._run,
+            origin=self._origin,
+            invocation=added[0].invocation_id,
+            agents=self._agents,
+            state=state_json(before.state),
+            kind="rewind",
+            replaces=plan.replaces,
+            labels=log_entry.labels(log_entry.WRITTEN_BY(VERSION)),
+        )
+        for event in added:
+            yield log_entry.AgentEvent(self._serialiser.event(event))
+
+
+class StateUpdateSource(_SessionChange):
+    """A state-only update: one event of the user.
+
+    Of the request only `state_delta`, `origin`, `run` and `streaming` are used.
+    """
+
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[log_entry.Record, None]:
+        """Yield `RunStarted`, append the change, yield its event. Raise `NotFound` before."""
+        del emit  # no node runs
+        session = await load_session(self._runner, self._origin)
+        event = new_state_event(self._request.state_delta)
+        yield log_entry.RunStarted(
+            run=self._run,
+            origin=self._origin,
+            invocation=event.invocation_id,
+            agents=self._agents,
+            state=state_json(session.state),
+            kind="state",
+            labels=log_entry.labels(
+                log_entry.STREAMING(self._request.streaming), log_entry.WRITTEN_BY(VERSION)
+            ),
+        )
+        stored = await self._runner.session_service.append_event(session, event)
+        yield log_entry.AgentEvent(self._serialiser.event(stored))
+
+
+class StoredAnswersSource(_SessionChange):
+    """Results of calls that the client ran, stored for the model to read with the next message.
+
+    Of the request only `answers`, `continues`, `origin`, `run` and `invocation` are used.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        request: RunRequest,
+        *,
+        note: Callable[[log_entry.RunStarted], Awaitable[None]],
+        agents: Sequence[log_entry.Agent] | None = None,
+        report: Report = ignore,
+    ) -> None:
+        """`note` is called with the start of the run before the session changes."""
+        super().__init__(runner, request, agents=agents, report=report)
+        self._note = note
+
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[log_entry.Record, None]:
+        """Append the answers, yield `RunStarted`, which has them. Raise `NotFound`, `Conflict` before."""
+        del emit  # no node runs
+        session = await Sessions(self._runner.session_service).get(self._origin)
+        events = answer_events(live_events(session), self._request.responses())
+        continues = redacted_continues(self._request.continues)
+        assert continues is not None, "results continue a message"
+        started = log_entry.RunStarted(
+            run=self._run,
+            origin=self._origin,
+            invocation=self._request.invocation,
+            agents=self._agents,
+            state=state_json(session.state),
+            continues=structs.replace(continues, unasked=True),
+            labels=log_entry.labels(log_entry.WRITTEN_BY(VERSION)),
+        )
+        await self._note(started)
+        for event in events:
+            await self._runner.session_service.append_event(session, event)
+        yield started
+
+
+# ---------------------------------------------------------------------------
+# An earlier version of a conversation, brought back into its session.
+#
+# ADK cannot undo a rewind, but the session keeps what was rewound. So the events are appended once more,
+# as
+# copies (tried on ADK's in-memory, SQLite and database services):
+# - **invocations and calls keep their ids.** A rewind to such an invocation goes to its first event, the
+#   original; what came before that one is what comes before the copy, so the result is the same;
+# - **event ids and times are new**: services order events by time. The id of a copy contains the
+#   original's;
+# - **shared state is not written again** (`fork.copied`), and summaries of a compaction are left out:
+#   their
+#   ranges are times, so ADK shows the model what they summarised;
+# - **artifacts** get the content that they had at the end of the version, as a new version of each.
+#
+# A last event ends the copies. Without it they are those of a process that died, and no version.
+
+_ENDED = "p-copied-"
+"""How the invocation id of the event begins that ends the copies."""
+
+_SHARED = "user:"
+
+STEP = 1e-5
+"""Seconds between copies: a database keeps microseconds."""
+
+
+class EarlierVersion(Struct, frozen=True):
+    """What a session lacks of an earlier version of its conversation."""
+
+    events: Sequence[Event]
+    artifacts: Mapping[str, int]
+    """The session's artifacts that these events saved, and the version that was the latest at their end."""
+
+
+def find_version(
+    events: Sequence[Event], wanted: Collection[str], known: Collection[str], rewound: str
+) -> EarlierVersion:
+    """Find an earlier version among the events of a session. Raise `Conflict` if they are not there.
+
+    `wanted` are the invocations that come back, `known` all those of the version; `rewound` is the
+    invocation that the session is rewound to first, or empty. The version was valid before one of the
+    rewinds: the last one before which all of it was.
+    """
+    first = next((i for i, event in enumerate(events) if event.invocation_id == rewound), None)
+    here = {_original(event) for event in apply_rewinds(events[:first])}
+    ends = [i for i, event in enumerate(events) if event.actions.rewind_before_invocation_id]
+    for end in reversed([*ends, len(events)]):
+        gone = [e for e in apply_rewinds(events[:end]) if _original(e) not in here]
+        back = [*takewhile(lambda e: not _is_said(e) or e.invocation_id in known, gone)]
+        if set(wanted) <= {e.invocation_id for e in back} and _is_whole(back, events[:end]):
+            later = gone[len(back) :]
+            return EarlierVersion(back, _latest(events[: _place(events, later) or end], back))
+    raise Conflict(
+        "That version of the conversation is not in the session any more; it can only be forked."
+    )
+
+
+def version_at(events: Sequence[Event], last: str, invocation: str) -> EarlierVersion | None:
+    """Return what a session had from an invocation on when `last` was its last event.
+
+    No events if that is so still. None if it is not to be had: another session has taken its name, or
+    something was said since.
+    """
+    end = next((i for i, event in enumerate(events, 1) if event.id == last), 0)
+    first = next((i for i, event in enumerate(events) if event.invocation_id == invocation), end)
+    if first >= end or any(_is_said(event) and not is_copy(event) for event in events[end:]):
+        return None
+    here = {_original(event) for event in apply_rewinds(events[:first])}
+    back = apply_rewinds(events[:end]) if end < len(events) else []
+    # Artifacts of all that was rewound: a change that was cut off may have saved any of them.
+    saving = [event for event in events[:end] if _original(event) not in here]
+    artifacts = _latest(events[:end], saving)
+    return EarlierVersion([event for event in back if _original(event) not in here], artifacts)
+
+
+async def bring_back(runner: Runner, origin: log_entry.Origin, version: EarlierVersion) -> None:
+    """Append an earlier version to a session, which has been rewound to where it begins."""
+    session = await load_session(runner, origin, None)
+    batch = uuid4().hex[:12]
+    actions = EventActions(artifact_delta=await _save_again(runner, origin, version.artifacts))
+    if not version.events and not actions.artifact_delta:
+        return
+    last = Event(invocation_id=f"{_ENDED}{batch}", author="user", actions=actions)
+    at = session.events[-1].timestamp if session.events else 0.0
+    for event in [*_copies(version.events, batch), last]:
+        at = event.timestamp = max(time.time(), at + STEP)
+        await runner.session_service.append_event(session, event)
+
+
+def _original(event: Event) -> str:
+    """Return the id of the event that this one is, or is a copy of."""
+    return event.id.split("-", 2)[2] if is_copy(event) else event.id
+
+
+def _is_said(event: Event) -> bool:
+    return event.content is not None or event.output is not None or bool(event.error_code)
+
+
+def _is_whole(copies: Sequence[Event], events: Sequence[Event]) -> bool:
+    """Return whether all copies among some events were ended."""
+    ended = {event.invocation_id.removeprefix(_ENDED) for event in events}
+    return all(event.id.split("-", 2)[1] in ended for event in copies if is_copy(event))
+
+
+def _place(events: Sequence[Event], later: Sequence[Event]) -> int:
+    """Return where the first of some events is; 0 if there is none."""
+    return next((i for i, event in enumerate(events) if later and event is later[0]), 0)
+
+
+def _latest(before: Sequence[Event], saving: Sequence[Event]) -> dict[str, int]:
+    latest = {name: v for event in before for name, v in event.actions.artifact_delta.items()}
+    names = dict.fromkeys(name for event in saving for name in event.actions.artifact_delta)
+    return {name: latest[name] for name in names if not name.startswith(_SHARED)}
+
+
+def _copies(events: Sequence[Event], batch: str) -> Iterator[Event]:
+    for event in events:
+        if event.actions.compaction is None and not event.invocation_id.startswith(_ENDED):
+            yield copied(event).model_copy(update={"id": f"{COPY}{batch}-{_original(event)}"})
+
+
+async def _save_again(
+    runner: Runner, origin: log_entry.Origin, artifacts: Mapping[str, int]
+) -> dict[str, int]:
+    """Make old versions of artifacts the latest; return the new numbers of those that were not."""
+    service = runner.artifact_service
+    if service is None:
+        return {}
+    where: dict[str, Any] = {
+        "app_name": origin.app,
+        "user_id": origin.user,
+        "session_id": origin.session,
+    }
+    saved: dict[str, int] = {}
+    for name, version in artifacts.items():
+        if version == max(await service.list_versions(filename=name, **where), default=None):
+            continue
+        part = await service.load_artifact(filename=name, version=version, **where)
+        if part is not None:  # Else somebody has deleted it since.
+            saved[name] = await service.save_artifact(filename=name, artifact=part, **where)
+    return saved

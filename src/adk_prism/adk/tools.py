@@ -1,4 +1,6 @@
-"""Threads for synchronous tools, so that a blocking tool does not stop all other streams.
+"""Tools: which are at work, their threads and time limits, calls that were denied, calls in doubt.
+
+Synchronous tools have threads, so that a blocking tool does not stop all other streams:
 
     from adk_prism import tool_threads
 
@@ -27,7 +29,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import partial
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from google.adk.agents.run_config import ToolThreadPoolConfig
 from google.adk.plugins.base_plugin import BasePlugin
@@ -36,7 +38,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 from msgspec import Struct
 
-from adk_prism.adk.internals.tool_threads import install_pool
+from adk_prism.adk.internals.runner import install_pool
 from adk_prism.errors import Diagnostic, Report, UsageError, ignore
 
 # ---------------------------------------------------------------------------
@@ -103,7 +105,6 @@ WORK: ContextVar[Work | None] = ContextVar("adk_prism_work", default=None)
 
 _TOOL: ContextVar[str] = ContextVar("adk_prism_tool", default="")
 """The tool that is at work here."""
-
 
 SHARE = 3
 """How many times the free threads one user's tools may hold: of 32 threads one user gets 24, the next six. So
@@ -202,6 +203,7 @@ MOST = 1024
 """Threads: more than any process should have."""
 
 _REPORTS_STOP_ITERATION = sys.version_info >= (3, 12)
+
 _Result = TypeVar("_Result")
 
 
@@ -281,13 +283,28 @@ class ToolThreadPool(NotingExecutor):
 # The plugin is the last of a Runner's: whoever answers for a tool, or for its error, comes before it.
 
 NAME = "adk_prism_tool_timeouts"
+
 CANCELLING = 1.0
 """Seconds in which a tool that was cancelled may clean up; after that it is not waited for."""
 
-_MARK = "adk_prism_tool_timeout"
+_TIMEOUT_MARK = "adk_prism_tool_timeout"
+
 _LIMITED = "_adk_prism_limited"
 
 Tool = TypeVar("Tool", bound=Callable[..., Any] | BaseTool)
+
+
+def _mark(name: str, value: object) -> Callable[[Tool], Tool]:
+    def mark(tool: Tool) -> Tool:
+        setattr(tool, name, value)
+        return tool
+
+    return mark
+
+
+def _mark_of(tool: BaseTool, name: str) -> Any:
+    """Return what a tool, or the function that it calls, declares under a name; None if nothing."""
+    return getattr(tool, name, None) or getattr(getattr(tool, "func", None), name, None)
 
 
 class ToolTimedOut(Exception):
@@ -303,7 +320,7 @@ class ToolTimeouts(Struct, frozen=True):
 
     def of(self, tool: BaseTool) -> float:
         """Return the limit of a call of a tool."""
-        return self.tools.get(tool.name) or _mark_of(tool) or self.seconds
+        return self.tools.get(tool.name) or _mark_of(tool, _TIMEOUT_MARK) or self.seconds
 
 
 NO_TIMEOUTS = ToolTimeouts()
@@ -313,12 +330,7 @@ def tool_timeout(seconds: float) -> Callable[[Tool], Tool]:
     """Declare how long a call of this tool may take; longer, it fails. Raise `UsageError` for 0 or less."""
     if not seconds > 0:
         raise UsageError(f"The timeout of a tool must be above 0 seconds, got {seconds!r}.")
-
-    def mark(tool: Tool) -> Tool:
-        setattr(tool, _MARK, float(seconds))
-        return tool
-
-    return mark
+    return _mark(_TIMEOUT_MARK, float(seconds))
 
 
 def limit_tools(runner: Runner, limits: ToolTimeouts, report: Report = ignore) -> None:
@@ -394,7 +406,136 @@ def _ignore_late(call: asyncio.Future[Any]) -> None:
         call.exception()  # Retrieved: the call has been answered.
 
 
-def _mark_of(tool: BaseTool) -> float:
-    """Return the limit that a tool, or the function that it calls, declares; 0: none."""
-    found: float = getattr(tool, _MARK, 0.0)
-    return found or getattr(getattr(tool, "func", None), _MARK, 0.0)
+# ---------------------------------------------------------------------------
+# The reason for a denied tool call, which the model is given.
+#
+# ADK answers a denied call with a fixed text (`tools/_confirmation_utils.py`). What the person wrote stays
+# in the confirmation's payload, which only the tool could read, and it does not run. This plugin answers
+# instead of the tool, with ADK's text followed by the reason. It acts only for tools that ADK itself gates
+# (`require_confirmation`): a tool that asks by itself reads its own payload.
+
+REASON = "reason"
+"""Key of the confirmation's payload that holds the person's words."""
+
+
+class DenialReasonPlugin(BasePlugin):
+    """Gives the model the reason of a denial."""
+
+    def __init__(self, name: str = "adk_prism_denial") -> None:
+        super().__init__(name=name)
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> dict[str, Any] | None:
+        """Answer a denied call that comes with a reason; let every other call pass."""
+        confirmation = tool_context.tool_confirmation
+        if confirmation is None or confirmation.confirmed:
+            return None
+        payload = confirmation.payload
+        reason = payload.get(REASON) if isinstance(payload, Mapping) else None
+        if not isinstance(reason, str) or not reason:
+            return None
+        if not await tool.check_require_confirmation(tool_args, tool_context):
+            return None
+        return {"error": f"This tool call is rejected. Reason: {reason}"}
+
+
+# ---------------------------------------------------------------------------
+# Calls in doubt: a process died while they ran, so it is unknown whether they took effect.
+#
+# When an invocation is resumed, ADK runs a call without an answer again: at least once, not exactly
+# once. What is right depends on the tool, so a tool can declare a policy, or that it can be repeated
+# safely:
+#
+#     @in_doubt("ask")
+#     def send_letter(text: str) -> dict: ...
+#
+#     @idempotent
+#     def transfer(amount: int, tool_context: ToolContext) -> dict:
+#         return bank.transfer(amount, key=idempotency_key(tool_context))
+#
+# The key is the same each time the call runs, and no other call has it. The operator's policy for a
+# tool by name (`--in-doubt-tool`) comes first, then the tool's own, then the operator's for all
+# (`--in-doubt`).
+
+Policy = Literal["retry", "fail", "ask"]
+"""Run the call again, answer it with an error, or ask a person first."""
+
+POLICIES: tuple[Policy, ...] = ("retry", "fail", "ask")
+
+_DOUBT_MARK = "adk_prism_in_doubt"
+
+_FAILED = (
+    "This call was under way when the server died, may have taken effect, and was not repeated."
+)
+
+_ASKED = (
+    "This call was under way when the server died: it may have taken effect already. Run it again?"
+)
+
+_WAITS = "A person is asked whether to repeat this call."
+
+_REJECTED = "This tool call is rejected."
+
+
+class InDoubt(Struct, frozen=True):
+    """The operator's policy."""
+
+    policy: Policy = "retry"
+    tools: Mapping[str, Policy] = {}
+    """Policies of single tools, by name."""
+
+    def of(self, tool: BaseTool) -> Policy:
+        """Return the policy for a call of a tool."""
+        return self.tools.get(tool.name) or _mark_of(tool, _DOUBT_MARK) or self.policy
+
+
+def in_doubt(policy: Policy) -> Callable[[Tool], Tool]:
+    """Declare what to do about a call of this tool that was running when its process died.
+
+    `retry` runs it again, `fail` answers it with an error, `ask` asks a person first. Raise `UsageError`
+    for anything else.
+    """
+    if policy not in POLICIES:
+        raise UsageError(
+            f"The policy for calls in doubt must be retry, fail or ask, got {policy!r}."
+        )
+    return _mark(_DOUBT_MARK, policy)
+
+
+def idempotent(tool: Tool) -> Tool:
+    """Mark a tool as one that may be repeated: it gives `idempotency_key` to whatever it changes."""
+    return in_doubt("retry")(tool)
+
+
+def idempotency_key(tool_context: ToolContext) -> str:
+    """Return a key that a call keeps when it runs again after a takeover."""
+    return f"{tool_context.invocation_id}/{tool_context.function_call_id or ''}"
+
+
+def answer_in_doubt(doubt: InDoubt, tool: BaseTool, context: ToolContext) -> dict[str, Any] | None:
+    """Return the answer to a call in doubt in place of the tool's; None lets it run."""
+    policy = doubt.of(tool)
+    if policy == "retry":
+        return None
+    if policy == "fail":
+        return {"error": _FAILED}
+    context.request_confirmation(hint=_ASKED)
+    context.actions.skip_summarization = True
+    return {"error": _WAITS}
+
+
+def answer_denied(context: ToolContext) -> dict[str, Any] | None:
+    """Return the answer to a call in doubt that a person does not want repeated.
+
+    ADK itself stops only tools with `require_confirmation`.
+    """
+    confirmation = context.tool_confirmation
+    if confirmation is None or confirmation.confirmed:
+        return None
+    call = context.function_call_id or ""
+    for event in reversed(context.session.events):
+        asked = event.actions.requested_tool_confirmations.get(call)
+        if asked is not None:
+            return {"error": _REJECTED} if asked.hint == _ASKED else None
+    return None

@@ -165,7 +165,6 @@ async def _conversations(
     from adk_prism.runs.branches import SessionBranches
     from adk_prism.runs.chats import Chats
     from adk_prism.runs.conversations import Conversations, Start
-    from adk_prism.runs.model_call_writer import ModelCallWriter
     from adk_prism.runs.runs import Runs
     from adk_prism.runs.session_locks import SessionLocks
     from adk_prism.server.data_folder import open_data_folder, redaction_of_a_run, secrets_of
@@ -184,7 +183,7 @@ async def _conversations(
         raise UsageError(no_app(args.app, apps, folder))
     locks = SessionLocks()
     # Only what is shown is recorded: the positions of protocols stay what they are.
-    calls = ModelCallWriter(
+    calls = installed().call_recorder(
         log, "summary" if settings.prices and not args.protocol else "off", report
     )
     runs = Runs(log, locks, report, calls=calls)

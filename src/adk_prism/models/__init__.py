@@ -5,11 +5,28 @@ app which uses them stays an ordinary ADK app. A script is a pure function from 
 to a `Turn`.
 """
 
-from adk_prism.models.conversation import Answer, Conversation, read_conversation
-from adk_prism.models.environment import model_from_environment, offline_delay
 from adk_prism.models.language import foreign_language
-from adk_prism.models.scripted_model import Script, ScriptedModel, WritingModel
-from adk_prism.models.scripted_turn import Call, Fail, Pause, Say, Show, Step, Think, Turn, say
+from adk_prism.models.script import (
+    Answer,
+    Call,
+    Conversation,
+    Fail,
+    Pause,
+    Say,
+    Show,
+    Step,
+    Think,
+    Turn,
+    read_conversation,
+    say,
+)
+from adk_prism.models.scripted_model import (
+    Script,
+    ScriptedModel,
+    WritingModel,
+    model_from_environment,
+    offline_delay,
+)
 
 __all__ = [
     "Answer",

@@ -5,15 +5,21 @@ and error codes have exactly the shape that a Gemini model gives with the instal
 random: ids come from `google.adk.platform.uuid`, which a test may replace. In a stream each chunk
 is a partial response and one non-partial response with everything follows; otherwise there is one
 response. In a live connection the same scripts are spoken (`scripted_live.py`).
+
+The environment says whether an app uses it (`model_from_environment`). `ADK_PRISM_MODEL` names any model that
+ADK knows, or `offline`. Without it, a Gemini API key or the settings for Vertex AI choose ADK's own default
+model. `ADK_PRISM_OFFLINE_DELAY` is the time between the words of the offline model, in seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Literal, assert_never
 
+from google.adk.agents import LlmAgent
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.base_llm_connection import BaseLlmConnection
 from google.adk.models.llm_request import LlmRequest
@@ -21,10 +27,21 @@ from google.adk.models.llm_response import LlmResponse
 from google.adk.utils.streaming_utils import StreamingResponseAggregator
 from google.genai import types
 
-from adk_prism.models.chunks import Chunk, Usage, beats_of, whole_of, words_of
-from adk_prism.models.conversation import words_in
+from adk_prism.models.script import (
+    Call,
+    Chunk,
+    Fail,
+    Pause,
+    Say,
+    Think,
+    Turn,
+    Usage,
+    beats_of,
+    whole_of,
+    words_in,
+    words_of,
+)
 from adk_prism.models.scripted_live import ScriptedConnection
-from adk_prism.models.scripted_turn import Call, Fail, Pause, Say, Think, Turn
 
 Script = Callable[[LlmRequest], Turn]
 
@@ -123,3 +140,38 @@ def _count(request: LlmRequest, turn: Turn) -> Usage:
         thoughts_token_count=thought or None,
         total_token_count=prompt + said + thought,
     )
+
+
+# Slow enough to see words arrive, fast enough not to wait for them.
+_DEFAULT_DELAY = 0.01
+
+_KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
+
+_VERTEX_SWITCHES = ("GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_ENTERPRISE")
+
+_ON = {"1", "true"}
+
+
+def model_from_environment(
+    offline: BaseLlm, environment: Mapping[str, str] | None = None
+) -> BaseLlm | str:
+    """Return the model's name if the environment offers a real model, else `offline`."""
+    settings = os.environ if environment is None else environment
+    named = settings.get("ADK_PRISM_MODEL", "").strip()
+    if named:
+        return offline if named == "offline" else named
+    has_key = any(settings.get(key) for key in _KEYS)
+    has_vertex = any(settings.get(switch, "").lower() in _ON for switch in _VERTEX_SWITCHES)
+    return LlmAgent.DEFAULT_MODEL if has_key or has_vertex else offline
+
+
+def offline_delay(environment: Mapping[str, str] | None = None) -> float:
+    """Return the seconds between two words of the offline model; ValueError if not a number."""
+    settings = os.environ if environment is None else environment
+    given = settings.get("ADK_PRISM_OFFLINE_DELAY", "").strip()
+    try:
+        return float(given) if given else _DEFAULT_DELAY
+    except ValueError:
+        raise ValueError(
+            f"ADK_PRISM_OFFLINE_DELAY is {given!r}; give a number of seconds, such as 0.01."
+        ) from None

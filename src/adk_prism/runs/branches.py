@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.request import EventSource
-from adk_prism.adk.session_changes import Rewind, RewindSource, bring_back, find_version, version_at
 from adk_prism.adk.session_store import first_live
+from adk_prism.adk.sessions import Rewind, RewindSource, bring_back, find_version, version_at
 from adk_prism.commands import Before, Submit
 from adk_prism.errors import Conflict, Gone, LogError, NotFound, Report, StaleConversation
 from adk_prism.log.contract import RunLog, SideValue

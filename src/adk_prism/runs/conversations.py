@@ -15,10 +15,10 @@ from typing import Any, assert_never
 import msgspec
 from msgspec import Raw, Struct, structs
 
-from adk_prism.adk.answers_to_models import REASON
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.request import REPEATS, EventSource, RunRequest, Variant, read_content
-from adk_prism.adk.session_changes import StoredAnswersSource
+from adk_prism.adk.sessions import StoredAnswersSource
+from adk_prism.adk.tools import REASON
 from adk_prism.commands import (
     Answer,
     AnswerQuestions,

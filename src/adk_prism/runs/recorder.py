@@ -25,7 +25,7 @@ from opentelemetry import trace
 from opentelemetry.trace import Span, Status, StatusCode
 
 from adk_prism.adk.errors import CONTAINED, Containment, contain, message_of, ordinary
-from adk_prism.adk.model_calls import DETAIL, SeenCall
+from adk_prism.adk.model_calls import CALLS, CallRecorder, SeenCall
 from adk_prism.adk.redaction import safe_code
 from adk_prism.adk.request import Emit, EventSource
 from adk_prism.errors import (
@@ -59,7 +59,6 @@ from adk_prism.log.entry import (
 )
 from adk_prism.log.leases import OWNED, Lease
 from adk_prism.log.run_state import LOG_UNAVAILABLE
-from adk_prism.runs.model_call_writer import ModelCallWriter
 from adk_prism.version import VERSION
 
 # ---------------------------------------------------------------------------
@@ -174,7 +173,7 @@ class RunRecorder:
         source: EventSource,
         report: Report,
         past: Past | None = None,
-        calls: ModelCallWriter | None = None,
+        calls: CallRecorder | None = None,
     ) -> None:
         """With a `past`, the source gives what comes after it. `calls` stores model calls; without: none."""
         self._log = log
@@ -265,7 +264,7 @@ class RunRecorder:
         """Run the source; return how the run ended, or what ended it badly."""
         OWNED.set(self._lease)
         CONTAINED.set(self._contained)
-        DETAIL.set(self._calls.detail if self._calls is not None else "off")
+        CALLS.set(self._calls)
         contain(asyncio.get_running_loop())
         self._work = AgentTask(self._drain(), f"run {self._run}")
         result = await self._work.wait()

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import aclosing, contextmanager, suppress
 from typing import Any, NamedTuple, Protocol
 
+from adk_prism.adk.model_calls import CallRecorder
 from adk_prism.adk.request import EventSource
 from adk_prism.adk.tools import WORK, Work, Works
 from adk_prism.errors import Conflict, Diagnostic, Draining, Fenced, LogError, Report, cause_of
@@ -21,7 +22,6 @@ from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.entry import Origin, RunEnded, RunId, RunStarted, is_recorded
 from adk_prism.log.leases import Lease, Leases, LocalLeases
 from adk_prism.log.private_files import cancel_task
-from adk_prism.runs.model_call_writer import ModelCallWriter
 from adk_prism.runs.recorder import STOPPED, Past, RunRecorder, run_span
 from adk_prism.runs.session_locks import LOOK, Policy, Quota, RunLimits, SessionLocks
 from adk_prism.runs.session_log import Deletions
@@ -103,7 +103,7 @@ class Runs:
         quota: Quota | None = None,
         watch: Watch | None = None,
         can_resume: Callable[[RunStarted], bool] = lambda _: False,
-        calls: ModelCallWriter | None = None,
+        calls: CallRecorder | None = None,
         deletions: Deletions | None = None,
     ) -> None:
         """`can_resume` returns whether another process could continue a run; `calls` stores model calls."""

@@ -24,9 +24,17 @@ import msgspec
 from msgspec import structs
 
 from adk_prism.adk.apps import Apps
-from adk_prism.adk.request import REPEATS, Emit, EventSource, RunRequest, read_content
-from adk_prism.adk.resuming import InDoubt, answers_of, responses_of
+from adk_prism.adk.request import (
+    REPEATS,
+    Emit,
+    EventSource,
+    RunRequest,
+    answers_of,
+    read_content,
+    responses_of,
+)
 from adk_prism.adk.session_runs import Stored, stored_events, until_back
+from adk_prism.adk.tools import InDoubt
 from adk_prism.errors import (
     Diagnostic,
     Gone,

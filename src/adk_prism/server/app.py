@@ -87,7 +87,11 @@ def build_app(
     set_default_model(settings.default_llm_model)
     set_features(enabled=settings.enable_features, disabled=settings.disable_features)
     services = adk_services.open_services(
-        uris, data_dir=data, agents_dir=folder, is_local=settings.local_storage
+        uris,
+        data_dir=data,
+        agents_dir=folder,
+        is_local=settings.local_storage,
+        change_store=chosen(settings.without).change_store,
     )
     apps = _apps(folder, services, settings, observability)
     lifecycle = Lifecycle(observability.report)
@@ -321,6 +325,7 @@ class Prism:
             report=observability.report,
             tool_threads=settings.tool_threads,
             tool_timeouts=ToolTimeouts(*settings.tool_timeouts),
+            change_store=chosen(settings.without).change_store,
         )
         self.context = make_context(
             settings, apps, lifecycle, observability, log, authenticate=authenticate

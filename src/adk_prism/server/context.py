@@ -18,7 +18,8 @@ from functools import partial
 from typing import NamedTuple
 
 from adk_prism.adk.apps import Apps
-from adk_prism.adk.resuming import InDoubt
+from adk_prism.adk.model_calls import CallRecorder
+from adk_prism.adk.tools import InDoubt
 from adk_prism.errors import Diagnostic, LogError, Report, cause_of
 from adk_prism.extension import Observers, chosen
 from adk_prism.log import from_url
@@ -28,7 +29,6 @@ from adk_prism.runs.branches import SessionBranches
 from adk_prism.runs.broadcast import Broadcaster
 from adk_prism.runs.chats import Chats
 from adk_prism.runs.conversations import Conversations
-from adk_prism.runs.model_call_writer import ModelCallWriter
 from adk_prism.runs.runs import Runs
 from adk_prism.runs.session_locks import Quota, RunLimits, SessionLocks
 from adk_prism.runs.session_log import Deletions, SessionLog
@@ -57,7 +57,8 @@ class Recording:
     log: RunLog
     """Without what ADK's sessions hold besides."""
     leases: Leases
-    calls: ModelCallWriter
+    calls: CallRecorder | None
+    """Stores model calls; None without the feature."""
     takeovers: Takeovers
     observers: Observers
     """See the runs of this process: features add theirs."""
@@ -228,7 +229,8 @@ def _recording(
         redact=secrets.payload, streams=partial(redaction_of_a_run, secrets), observer=observer
     )
     detail = settings.detail_of_model_calls(known=known, listens=observability.listens)
-    calls, resumable = ModelCallWriter(log, detail, report), partial(can_resume, apps)
+    calls = chosen(settings.without).call_recorder(log, detail, report)
+    resumable = partial(can_resume, apps)
     runs = Runs(log, locks, report, leases, quota, metrics, resumable, calls, deletions)
     doubt = InDoubt(settings.in_doubt, settings.in_doubt_tools)
     takeovers = Takeovers(log, apps, runs, leases, report, doubt)

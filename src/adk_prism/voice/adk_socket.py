@@ -27,22 +27,13 @@ from google.genai import types
 from msgspec import Raw, Struct, structs
 from pydantic import ValidationError
 
-from adk_prism.adk.answers_to_models import REASON
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.sessions import Sessions
+from adk_prism.adk.tools import REASON
 from adk_prism.errors import PrismError, TooLarge, Unprocessable
 from adk_prism.facts.adk_event import CONFIRMATION
+from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog
-from adk_prism.log.entry import (
-    BEGINNING,
-    NOTHING,
-    ApprovalAsked,
-    Entry,
-    Position,
-    RunStarted,
-    is_absent,
-    to_raw,
-)
 from adk_prism.protocols.adk import SPEC
 from adk_prism.protocols.contract import FrameReader
 from adk_prism.runs.session_log import WriteAudit
@@ -137,7 +128,7 @@ class _Content(Struct):
 class _Event(Struct, rename="camel"):
     author: str = ""
     content: _Content | None = None
-    input_transcription: Raw = NOTHING
+    input_transcription: Raw = records.NOTHING
 
 
 _decode = msgspec.json.Decoder(_Event).decode
@@ -157,7 +148,7 @@ class AdkEvents:
         """Return whether the client is sent an event of the log."""
         read = _decode(event)
         if read.author == "user":
-            return read.content is None and not is_absent(read.input_transcription)
+            return read.content is None and not records.is_absent(read.input_transcription)
         self._author = read.author or self._author
         parts = (read.content.parts if read.content is not None else None) or []
         self._calls.update((p.function_call.id, p.function_call) for p in parts if p.function_call)
@@ -171,7 +162,7 @@ class AdkEvents:
         blob = {"inlineData": {"data": data, "mimeType": chunk.media_type}}
         return self._event({"content": {"role": "model", "parts": [blob]}})
 
-    def question(self, asked: ApprovalAsked) -> str:
+    def question(self, asked: records.ApprovalAsked) -> str:
         """Return the request for an approval, as ADK makes it in other runs."""
         call = self._calls.get(asked.call, _Call(id=asked.call, name=asked.name))
         args = {
@@ -251,12 +242,16 @@ class AdkLiveConnection(LiveConnection):
         is_new = not self._live.is_running(origin)
         run = await self._connect(origin)
         # A client that reconnects is sent what comes next: ADK's events have no positions.
-        after = BEGINNING if is_new else Position((await self._log.summary(run.id)).cursor)
+        after = (
+            records.BEGINNING
+            if is_new
+            else records.Position((await self._log.summary(run.id)).cursor)
+        )
         self._start_stream(run, after)
 
     # ------------------------------------------------------------------ to the client
 
-    async def _send_frames(self, run: LiveRun, after: Position) -> None:
+    async def _send_frames(self, run: LiveRun, after: records.Position) -> None:
         reader = self._request.format.reader()
         async with aclosing(self._log.read(run.id, follow=True)) as batches:
             async for batch in batches:
@@ -265,12 +260,12 @@ class AdkLiveConnection(LiveConnection):
                         if entry.cursor > after.cursor:
                             await self._out.put(event)
 
-    def _events_of(self, entry: Entry, reader: FrameReader) -> list[str]:
+    def _events_of(self, entry: records.Entry, reader: FrameReader) -> list[str]:
         record = entry.record
-        if isinstance(record, RunStarted):
+        if isinstance(record, records.RunStarted):
             author = record.agents[0].name if record.agents else record.origin.app
             self._events = AdkEvents(record.invocation, author)
-        if isinstance(record, ApprovalAsked):
+        if isinstance(record, records.ApprovalAsked):
             return [self._events.question(record)]
         events = [payload.data for payload in reader.feed(entry)]
         return [event.decode() for event in events if self._events.is_sent(event)]
@@ -343,7 +338,7 @@ class AdkLiveConnection(LiveConnection):
 
 def _raw(value: Any) -> Raw:
     try:
-        return to_raw(value)
+        return records.to_raw(value)
     except (TypeError, ValueError, msgspec.MsgspecError):
         raise Unprocessable("The function response cannot be written as JSON.") from None
 

@@ -29,10 +29,10 @@ from msgspec import Raw, Struct, json
 
 from adk_prism.adk.app_environment import limit_of_model_calls, run_telemetry
 from adk_prism.adk.internals.runner import find_tool
+from adk_prism.adk.model_calls import LiveCallWatcher
 from adk_prism.adk.plain_json import storable
 from adk_prism.errors import Conflict, NotFound
 from adk_prism.log.entry import NOTHING, ApprovalAsked, ApprovalGiven, Origin, Record
-from adk_prism.voice.model_calls import LiveCalls
 
 # ---------------------------------------------------------------------------
 # The options of a live run, and ADK's `RunConfig` made from them.
@@ -386,7 +386,7 @@ class RequestQueue(LiveRequestQueue):
     def __init__(self, is_cancelled: Callable[[str], bool]) -> None:
         """`is_cancelled` returns whether the model has cancelled a call: its response is not sent."""
         super().__init__()
-        self.calls: LiveCalls | None = None
+        self.calls = LiveCallWatcher()
         """Notes what is sent."""
         self._is_cancelled = is_cancelled
         self._waiting: asyncio.Queue[LiveRequest | types.Blob] = asyncio.Queue()
@@ -446,8 +446,7 @@ class RequestQueue(LiveRequestQueue):
         """Give the next request to ADK's sender."""
         waiting = await self._waiting.get()
         request = LiveRequest(blob=waiting) if isinstance(waiting, types.Blob) else waiting
-        if self.calls is not None:
-            self.calls.send(request)
+        self.calls.send(request)
         return request
 
 
@@ -535,8 +534,7 @@ class LiveRunContext:
         """Note that an agent starts to run."""
         self._agents.pop(agent, None)
         self._agents[agent] = context
-        if self.request_queue.calls is not None:
-            self.request_queue.calls.enter_agent()
+        self.request_queue.calls.enter_agent()
 
     @property
     def agent(self) -> BaseAgent | None:

@@ -27,18 +27,9 @@ import msgspec
 from fastapi import APIRouter, WebSocket
 from msgspec import Raw, Struct, field, structs
 
+from adk_prism import errors
 from adk_prism.adk.request import read_content
 from adk_prism.commands import Answer, AnswerQuestions, ChangeState, Regenerate, RunAgent, Submit
-from adk_prism.errors import (
-    BadPosition,
-    Conflict,
-    LogError,
-    PrismError,
-    RemoteFailed,
-    TooLarge,
-    Unprocessable,
-    UsageError,
-)
 from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import BEGINNING, NOTHING, Origin, Position, parse_position
 from adk_prism.protocols.ai_sdk import SPEC
@@ -143,7 +134,7 @@ class AudioChunk(SocketFrame, tag="audio_chunk"):
             ("bitDepth", self.bit_depth, BIT_DEPTH),
         ):
             if given != expected:
-                raise Unprocessable(f"`{name}` must be {expected}, got {given}.")
+                raise errors.Unprocessable(f"`{name}` must be {expected}, got {given}.")
         return check_audio(self.chunk)
 
 
@@ -181,11 +172,13 @@ def read_frame(text: str | bytes) -> ClientFrame:
 def check_audio(pcm: bytes) -> bytes:
     """Return 16-bit audio as it is. Raise `UsageError` for what cannot be."""
     if len(pcm) > MAX_AUDIO_BYTES:
-        raise TooLarge(
+        raise errors.TooLarge(
             f"The audio chunk has {len(pcm)} bytes; at most {MAX_AUDIO_BYTES} are allowed."
         )
     if not pcm or len(pcm) % 2:
-        raise Unprocessable(f"The audio chunk has {len(pcm)} bytes; expected two per sample.")
+        raise errors.Unprocessable(
+            f"The audio chunk has {len(pcm)} bytes; expected two per sample."
+        )
     return pcm
 
 
@@ -273,7 +266,7 @@ class LiveConnection(SocketConnection):
     async def _receive(self, message: Any) -> Closing | None:
         try:
             closing = await self._handle(message)
-        except (UsageError, RemoteFailed) as error:
+        except (errors.UsageError, errors.RemoteFailed) as error:
             self._errors += 1
             await self._send_error(error)
             return None if self._errors < MAX_ERRORS else ONLY_ERRORS
@@ -295,7 +288,7 @@ class LiveConnection(SocketConnection):
             await self._take(frame)
         return None
 
-    async def _send_error(self, error: PrismError) -> None:
+    async def _send_error(self, error: errors.PrismError) -> None:
         frame = {"type": "error", "code": error.kind, "errorText": error.detail}
         await self._out.put(encode(frame))
 
@@ -307,7 +300,7 @@ class LiveConnection(SocketConnection):
         if session and self._live.is_running(self._origin(session)):
             try:
                 await self._join(session)
-            except (UsageError, RemoteFailed) as error:
+            except (errors.UsageError, errors.RemoteFailed) as error:
                 await self._send_error(error)
 
     def _origin(self, session: str) -> Origin:
@@ -334,7 +327,7 @@ class LiveConnection(SocketConnection):
         options = self._request.options
         try:
             self._live_run = await self._live.join(origin, options, self._leave, self._play)
-        except Conflict:
+        except errors.Conflict:
             self._out.close(BUSY)
             raise
         return self._live_run
@@ -346,7 +339,7 @@ class LiveConnection(SocketConnection):
         try:
             after = parse_position(self._request.after, run.id)
             await check_position(self._log, run.id, after)
-        except BadPosition:
+        except errors.BadPosition:
             return BEGINNING
         return after
 
@@ -361,7 +354,7 @@ class LiveConnection(SocketConnection):
         try:
             await self._send_frames(run, after)
             summary = await self._log.summary(run.id)
-        except LogError:  # reported to the operator where the run is recorded
+        except errors.LogError:  # reported to the operator where the run is recorded
             self._out.close(LOG_FAILED)
             return
         await self._out.close_when_sent(FAILED if summary.outcome == "failed" else ENDED)
@@ -421,7 +414,9 @@ class LiveConnection(SocketConnection):
             case Answer() as given:
                 await self._continue(await self._joined(frame.id), given)
             case Regenerate() | AnswerQuestions() | RunAgent() | ChangeState():
-                raise Unprocessable("A live answer cannot be regenerated; send the message again.")
+                raise errors.Unprocessable(
+                    "A live answer cannot be regenerated; send the message again."
+                )
 
     async def _take_responses(self, run: LiveRun, message: Submit) -> None:
         """Take the answers that are parts of a user's message."""
@@ -443,7 +438,7 @@ class LiveConnection(SocketConnection):
                     await self._decide(run, said.approval, decision)
                 elif answer.output is not None:
                     run.source.questions.give_result(answer.call, ClientToolResult(answer.output))
-            except Conflict:
+            except errors.Conflict:
                 continue  # the message holds all its calls, also those of before
 
     async def _decide(self, run: LiveRun, approval: str, decision: ApprovalDecision) -> None:
@@ -455,7 +450,7 @@ class LiveConnection(SocketConnection):
 
     async def _take_audio(self, pcm: bytes) -> None:
         if not self._is_microphone_on:
-            raise Unprocessable(
+            raise errors.Unprocessable(
                 'The microphone is off; send {"type": "audio_control", "action": "start"} first.'
             )
         self._send_to_model(self._live_run or await self._joined(), pcm)
@@ -469,7 +464,7 @@ class LiveConnection(SocketConnection):
         ):
             return
         self._drop_notice = now
-        raise Conflict("The model is too slow: audio was dropped.")
+        raise errors.Conflict("The model is too slow: audio was dropped.")
 
     async def _switch_microphone(self, frame: AudioControl) -> None:
         run = await self._joined()
@@ -486,7 +481,7 @@ class LiveConnection(SocketConnection):
             if isinstance(frame, Close):
                 self._out.close(ENDED)
                 return
-            raise Unprocessable("The run has not started; send a message or audio first.")
+            raise errors.Unprocessable("The run has not started; send a message or audio first.")
         match frame:
             case ToolResult():
                 result = ClientToolResult(frame.result, frame.error_text)

@@ -34,7 +34,7 @@ from adk_prism.adk.agents import list_agents
 from adk_prism.adk.client_tools import is_client_tool
 from adk_prism.adk.internals.log_lines import CANCEL_CALLS, watch_cancellations
 from adk_prism.adk.internals.runner import agent_context
-from adk_prism.adk.model_calls import DETAIL, SeenCall
+from adk_prism.adk.model_calls import CALLS, LiveCallWatcher, SeenCall
 from adk_prism.adk.plain_json import storable
 from adk_prism.adk.plugin import tool_failure
 from adk_prism.adk.redaction import state_json
@@ -42,32 +42,10 @@ from adk_prism.adk.request import Emit
 from adk_prism.adk.sessions import load_session
 from adk_prism.errors import Diagnostic, Report, cause_of, ignore
 from adk_prism.facts.adk_event import INPUT
-from adk_prism.log.entry import (
-    NOTHING,
-    WRITTEN_BY,
-    Agent,
-    AgentEvent,
-    Record,
-    RunStarted,
-    is_absent,
-    labels,
-    to_raw,
-)
+from adk_prism.log import entry as log_entry
 from adk_prism.version import VERSION
+from adk_prism.voice import run_context
 from adk_prism.voice.conversation import MICROPHONE_TYPE, LiveConversation, PcmChunk
-from adk_prism.voice.model_calls import LiveCalls, has_model_callbacks
-from adk_prism.voice.run_context import (
-    CANCELLED,
-    CURRENT_RUN,
-    ApprovalDecision,
-    ApprovalPrompt,
-    LiveCall,
-    LiveRunContext,
-    NonBlockingTools,
-    PendingQuestions,
-    current_run,
-    run_config,
-)
 
 # ---------------------------------------------------------------------------
 # The ADK plugin of live runs: calls that wait for a person or the client.
@@ -105,18 +83,18 @@ class LivePlugin(BasePlugin):
 
     def __init__(self, report: Report) -> None:
         super().__init__(name=NAME)
-        self.nonblocking_tools = NonBlockingTools()
+        self.nonblocking_tools = run_context.NonBlockingTools()
         self._report = report
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        run = CURRENT_RUN.get()
+        run = run_context.CURRENT_RUN.get()
         if run is not None and invocation_context.live_request_queue is run.request_queue:
             invocation_context.invocation_id = run.invocation
 
     async def before_agent_callback(
         self, *, agent: BaseAgent, callback_context: CallbackContext
     ) -> None:
-        run = current_run(callback_context.invocation_id)
+        run = run_context.current_run(callback_context.invocation_id)
         context = agent_context(callback_context)
         if run is not None and context is not None:
             run.enter_agent(agent.name, context)
@@ -125,7 +103,7 @@ class LivePlugin(BasePlugin):
         self, *, invocation_context: InvocationContext, event: Event
     ) -> None:
         """Prepare for calls before ADK runs them."""
-        run = current_run(invocation_context.invocation_id)
+        run = run_context.current_run(invocation_context.invocation_id)
         if run is None or event.partial:
             return
         for call in event.get_function_calls():
@@ -140,20 +118,22 @@ class LivePlugin(BasePlugin):
             if gated or tool.is_long_running:
                 run.expect_answer(call.id, tool, gated=gated)
             if tool.name == INPUT:
-                run.questions.expect_input(call.id, to_raw(storable(dict(call.args or {}))))
+                run.questions.expect_input(
+                    call.id, log_entry.to_raw(storable(dict(call.args or {})))
+                )
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
         """Wait for the approval, or for the client's result; respond for a call that must not run here."""
-        run = current_run(tool_context.invocation_id)
+        run = run_context.current_run(tool_context.invocation_id)
         call = tool_context.function_call_id
         if run is None or not call:
             return None
         CANCEL_CALLS.set(None)
         run.nonblocking_calls.remove(call)
         if run.questions.is_cancelled(call):
-            return {"error": CANCELLED}
+            return {"error": run_context.CANCELLED}
         if await self._is_gated(tool, tool_args, tool_context):
             decision = await run.questions.ask(call, tool.name)
             if not decision.approved:
@@ -167,7 +147,7 @@ class LivePlugin(BasePlugin):
     ) -> dict[str, Any] | None:
         """Ask for the approval that the tool itself asks for; wait for the client's result of a long-running
         tool that returned nothing."""
-        run = current_run(tool_context.invocation_id)
+        run = run_context.current_run(tool_context.invocation_id)
         call = tool_context.function_call_id
         if run is None or not call:
             return None
@@ -178,7 +158,7 @@ class LivePlugin(BasePlugin):
 
     async def _confirmed(
         self,
-        questions: PendingQuestions,
+        questions: run_context.PendingQuestions,
         tool: BaseTool,
         args: dict[str, Any],
         context: ToolContext,
@@ -190,8 +170,14 @@ class LivePlugin(BasePlugin):
             asked = context.actions.requested_tool_confirmations.pop(call, None)
             if asked is None:
                 return result if isinstance(result, dict) else {"result": result}
-            payload = NOTHING if asked.payload is None else to_raw(storable(asked.payload))
-            decision = await questions.ask(call, tool.name, ApprovalPrompt(asked.hint, payload))
+            payload = (
+                log_entry.NOTHING
+                if asked.payload is None
+                else log_entry.to_raw(storable(asked.payload))
+            )
+            decision = await questions.ask(
+                call, tool.name, run_context.ApprovalPrompt(asked.hint, payload)
+            )
             context.tool_confirmation = _confirmation(decision)
             try:
                 result = await tool.run_async(args=args, tool_context=context)
@@ -206,7 +192,9 @@ class LivePlugin(BasePlugin):
     ) -> dict[str, Any] | None:
         """Respond for a tool that raised: the model gets an error, the operator the cause."""
         del tool_args
-        if current_run(tool_context.invocation_id) is None or not isinstance(error, Exception):
+        if run_context.current_run(tool_context.invocation_id) is None or not isinstance(
+            error, Exception
+        ):
             return None
         return tool_failure(tool, error, self._report)
 
@@ -219,8 +207,8 @@ class LivePlugin(BasePlugin):
             return True
 
 
-def _confirmation(decision: ApprovalDecision) -> ToolConfirmation:
-    payload = None if is_absent(decision.payload) else json.decode(decision.payload)
+def _confirmation(decision: run_context.ApprovalDecision) -> ToolConfirmation:
+    payload = None if log_entry.is_absent(decision.payload) else json.decode(decision.payload)
     return ToolConfirmation(confirmed=decision.approved, payload=payload)
 
 
@@ -236,9 +224,9 @@ class LiveSource(LiveConversation):
     def __init__(
         self,
         runner: Runner,
-        call: LiveCall,
+        call: run_context.LiveCall,
         *,
-        agents: Sequence[Agent] | None = None,
+        agents: Sequence[log_entry.Agent] | None = None,
         report: Report = ignore,
     ) -> None:
         """Prepare a run; `records` starts it."""
@@ -247,26 +235,26 @@ class LiveSource(LiveConversation):
         self._runner = runner
         self._agents = list_agents(runner.agent) if agents is None else list(agents)
         tools = live_plugin(runner, report).nonblocking_tools
-        self._run = LiveRunContext(call.invocation, call.options, tools, self._records.put)
-        self._calls: LiveCalls | None = None
+        self._run = run_context.LiveRunContext(
+            call.invocation, call.options, tools, self._records.put
+        )
+        self._calls = LiveCallWatcher()
         self._is_active = False
         """The model was notified that the person is speaking."""
 
     @property
-    def questions(self) -> PendingQuestions:
+    def questions(self) -> run_context.PendingQuestions:
         """The open questions of the run."""
         return self._run.questions
 
     # ------------------------------------------------------------------ the run
 
-    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[log_entry.Record, None]:
         """Run until the client or the model ends it. Raise `NotFound` for an unknown session."""
         yield await self._started()
-        if emit is not None and DETAIL.get() != "off":
-            self._calls = self._run.request_queue.calls = LiveCalls(
-                self._model_name,
-                lambda: has_model_callbacks(self._runner, self._run.agent),
-                self._report,
+        if emit is not None and (recorder := CALLS.get()) is not None:
+            self._calls = self._run.request_queue.calls = recorder.watch_live(
+                self._runner, lambda: self._run.agent, self._model_name, self._report
             )
         self._driver = asyncio.create_task(self._drive(), name=f"live {self._call.run}")
         try:
@@ -281,26 +269,26 @@ class LiveSource(LiveConversation):
             self._run.close()
         self._raise_failure(self._driver)
 
-    async def _started(self) -> RunStarted:
+    async def _started(self) -> log_entry.RunStarted:
         origin = self._call.origin
         session = await load_session(self._runner, origin)
-        return RunStarted(
+        return log_entry.RunStarted(
             run=self._call.run,
             origin=origin,
             invocation=self._call.invocation,
             live=True,
             agents=self._agents,
             state=state_json(session.state),
-            labels=labels(WRITTEN_BY(VERSION)),
+            labels=log_entry.labels(log_entry.WRITTEN_BY(VERSION)),
         )
 
     async def _drive(self) -> None:
-        CURRENT_RUN.set(self._run)
+        run_context.CURRENT_RUN.set(self._run)
         events = self._runner.run_live(
             user_id=self._call.origin.user,
             session_id=self._call.origin.session,
             live_request_queue=self._run.request_queue,
-            run_config=run_config(self._call.options),
+            run_config=run_context.run_config(self._call.options),
         )
         try:
             with watch_cancellations(self._run.questions.cancel_calls):
@@ -310,14 +298,11 @@ class LiveSource(LiveConversation):
         finally:
             self._run.close()
             await self._write_audio()
-            await self._write_calls(is_over=True)
+            self._calls.close()
+            await self._write_calls()
             await self._records.put(None)
 
-    async def _write_calls(self, *, is_over: bool = False) -> None:
-        if self._calls is None:
-            return
-        if is_over:
-            self._calls.close()
+    async def _write_calls(self) -> None:
         for call in self._calls.take():
             await self._records.put(call)
 
@@ -328,18 +313,16 @@ class LiveSource(LiveConversation):
     async def _record(self, event: Event) -> bool:
         if not await super()._record(event):
             return False
-        if self._calls is not None:
-            self._calls.read(event)
-            await self._write_calls()
+        self._calls.read(event)
+        await self._write_calls()
         for call in event.get_function_calls() if not event.partial else ():
             self._run.questions.logged(call.id or "").set()
         return True
 
     def _play(
         self, author: str, chunks: list[PcmChunk], event: Callable[[], Event]
-    ) -> Sequence[AgentEvent]:
-        if self._calls is not None:
-            self._calls.play(author)
+    ) -> Sequence[log_entry.AgentEvent]:
+        self._calls.play(author)
         return super()._play(author, chunks, event)
 
     # ------------------------------------------------------------------ from the client

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +15,16 @@ from google.adk.events._rewind_events import _apply_rewinds
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.adk.flows.llm_flows import functions
-from google.adk.models.base_llm import BaseLlm
-from google.adk.models.llm_request import LlmRequest
-from google.adk.models.llm_response import LlmResponse
 from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.database_session_service import DatabaseSessionService
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
-from google.genai import types
 
 from adk_prism.adk.agents import model_of
 from adk_prism.adk.internals import (
     capabilities,
     log_lines,
     runner,
-    tool_threads,
 )
 from adk_prism.adk.internals import (
     log_lines as session_storage,
@@ -39,7 +33,6 @@ from adk_prism.adk.internals import (
     runner as agents,
 )
 from adk_prism.adk.internals.capabilities import CAPABILITIES, probe, switched_off
-from adk_prism.adk.internals.runner import rewrite_requests
 from adk_prism.adk.redaction import redact_credentials
 from adk_prism.adk.session_store import apply_rewinds, count_events, remove_state_keys
 from adk_prism.adk.tools import ToolThreadPool, thread_pool
@@ -57,7 +50,7 @@ MISSING = {
     "restored events": (session_storage, "RESTORED"),
     "session storage": (SqliteSessionService, "_get_db_connection"),
     "paused tasks": (runner, "_find"),
-    "tool threads": (tool_threads, "_POOLS"),
+    "tool threads": (runner, "_POOLS"),
 }
 
 
@@ -213,35 +206,7 @@ def test_the_folder_of_an_agent(tmp_path: Path) -> None:
     assert found.resolve() == folder.resolve()
 
 
-class _Model(BaseLlm):
-    seen: list[LlmRequest] = []  # noqa: RUF012 - pydantic copies it
-
-    async def generate_content_async(
-        self, llm_request: LlmRequest, stream: bool = False
-    ) -> AsyncGenerator[LlmResponse, None]:
-        del stream
-        self.seen.append(llm_request)
-        yield LlmResponse()
-
-
-def _rewritten(request: LlmRequest) -> LlmRequest:
-    return request.model_copy(update={"contents": [types.UserContent("rewritten")]})
-
-
-async def test_a_model_rewrites_its_requests() -> None:
-    """It stays the object that it was, and an instance of its class."""
-    model = _Model(model="m")
-    assert rewrite_requests(model, _rewritten)
-    assert rewrite_requests(model, _rewritten)
-    async for _ in model.generate_content_async(LlmRequest()):
-        pass
-    [request] = model.seen
-    assert request.contents == [types.UserContent("rewritten")]
-    assert isinstance(model, _Model)
-    assert (model.model, type(model).__name__) == ("m", "_Model")
-
-
 async def test_adk_runs_tools_in_our_pool() -> None:
     """Where threads are wanted, ADK finds the pool that tracks them."""
     assert thread_pool(2) is not None
-    assert isinstance(tool_threads.adk_pool(2), ToolThreadPool)
+    assert isinstance(runner.adk_pool(2), ToolThreadPool)

@@ -11,22 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.slow import examples
 
-from adk_prism.features.conform.adk import EVENT_CHECKS as ADK
 from adk_prism.features.conform.adk import Events
-from adk_prism.features.conform.ag_ui import CHECKS as AG_UI
-from adk_prism.features.conform.ag_ui_stream import EventSchema, Run
-from adk_prism.features.conform.ag_ui_stream import read_releases as ag_ui_releases
-from adk_prism.features.conform.ai_sdk import CHECKS as AI_SDK
-from adk_prism.features.conform.ai_sdk_stream import ChunkSchema, Message
-from adk_prism.features.conform.check import MAX_EXCERPT, Sheet
+from adk_prism.features.conform.ag_ui import EventSchema, Run
+from adk_prism.features.conform.ai_sdk import ChunkSchema, Message
+from adk_prism.features.conform.probe import MAX_EXCERPT, Sheet, checks_of
 from adk_prism.features.conform.stream_checks import read_items
-from adk_prism.features.conform.studio import EVENT_CHECKS as STUDIO
 from adk_prism.features.conform.studio import Stream
-from adk_prism.features.fields.inventory import accepted, read_releases
+from adk_prism.features.fields.report import accepted, read_ag_ui_releases, read_releases
 from adk_prism.protocols.sse import SseEvent
 
 CHUNKS = {kind.replace("*", "x"): keys for kind, keys in accepted(read_releases()).items()}
-EVENTS = {kind: keys.names for kind, keys in ag_ui_releases()[-1].events.items()}
+EVENTS = {kind: keys.names for kind, keys in read_ag_ui_releases()[-1].events.items()}
 TRACES = {
     kind: ("node", "step", "duration_ms", "total_steps", "state_snapshot", "state_keys")
     for kind in ("node_start", "node_end", "state", "done", "other")
@@ -112,23 +107,23 @@ def judge_studio(sheet: Sheet, frames: tuple[SseEvent, ...]) -> None:
     stream.finish()
 
 
-CASES: dict[str, tuple[Any, Any, Callable[..., None]]] = {
-    "ai-sdk": (AI_SDK, typed(CHUNKS), judge_ai_sdk),
-    "ag-ui": (AG_UI, typed(EVENTS), judge_ag_ui),
-    "adk": ((*ADK,), ADK_EVENTS, judge_adk),
-    "studio": (STUDIO, typed(TRACES) | VALUES, judge_studio),
+CASES: dict[str, tuple[Any, Callable[..., None]]] = {
+    "ai-sdk": (typed(CHUNKS), judge_ai_sdk),
+    "ag-ui": (typed(EVENTS), judge_ag_ui),
+    "adk": (ADK_EVENTS, judge_adk),
+    "studio": (typed(TRACES) | VALUES, judge_studio),
 }
 
 
 @pytest.mark.parametrize("protocol", CASES)
 def test_odd_frames(protocol: str) -> None:
     """Known kinds with any values, and text that is nothing at all."""
-    checks, frames, judge = CASES[protocol]
+    frames, judge = CASES[protocol]
 
     @settings(max_examples=examples(100), deadline=None)
     @given(st.lists(frames.map(json.dumps) | WORDS, max_size=5))
     def run(texts: list[str]) -> None:
-        sheet = Sheet(checks)
+        sheet = Sheet(checks_of(protocol))
         judge(sheet, tuple(SseEvent("message", text, "", None) for text in texts))
         for result in sheet.results():
             assert all(len(fault.came) <= MAX_EXCERPT for fault in result.faults)
@@ -139,7 +134,7 @@ def test_odd_frames(protocol: str) -> None:
 @pytest.mark.parametrize("protocol", CASES)
 def test_deep_frames(protocol: str) -> None:
     """JSON that is nested deeper than a program can follow is a fault, and no crash."""
-    checks, _, judge = CASES[protocol]
+    _, judge = CASES[protocol]
     for depth in (100, 400, 900, 100_000):
         text = '{"type": "data-x", "data": ' + "[" * depth + "]" * depth + "}"
-        judge(Sheet(checks), (SseEvent("trace", text, "", None),))
+        judge(Sheet(checks_of(protocol)), (SseEvent("trace", text, "", None),))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 from adk_prism.cli import FAILURE, USAGE, main
 from adk_prism.features.conform.conformance import Report, judge
-from adk_prism.features.conform.exchange import Options
+from adk_prism.features.conform.probe import Options
 
 PROMPTS = (
     "tool", "reasoning", "exception", "approval", "mixed batch", "workflow", "input request", "state",

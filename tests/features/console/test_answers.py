@@ -6,8 +6,8 @@ import pytest
 from tests.features.console.conftest import Opens
 from textual.widgets import OptionList
 
-from adk_prism.features.console.questions import sign_in
-from adk_prism.features.console.transcript import PIECE, TextItem
+from adk_prism.features.console.commands import sign_in
+from adk_prism.features.console.history import PIECE, TextItem
 from adk_prism.features.console.widgets import AppPicker
 
 # ------------------------------------------------------------------ Markdown

@@ -9,7 +9,7 @@ import pytest
 
 from adk_prism.errors import UsageError
 from adk_prism.features.console.commands import COMMANDS, Typed, parse
-from adk_prism.features.console.session_history import help_rows
+from adk_prism.features.console.history import help_rows
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "console.md"
 

@@ -9,7 +9,7 @@ import pytest
 from tests.features.console.conftest import Opens
 from textual import events
 
-from adk_prism.features.console.literature_search_report import markdown
+from adk_prism.features.grounding.search_report import markdown
 from adk_prism.features.grounding.text import rows
 from adk_prism.features.page.film import fold
 from adk_prism.grounding import PREFIX

@@ -9,8 +9,8 @@ from tests.end_to_end.server import Server, serving
 from tests.features.console.conftest import AGENTS, Opens
 from tests.features.console.cutting import cutting
 
-from adk_prism.features.console.run_follower import LONGEST, Backoff
-from adk_prism.features.console.transcript import TextItem
+from adk_prism.features.console.history import TextItem
+from adk_prism.features.console.session import LONGEST, Backoff
 
 LONG = 1500
 """Words of an answer that takes many connections."""
@@ -80,7 +80,7 @@ async def test_a_server_that_stays_away(
     terminal: Opens, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a while it is given up, and what was typed is back in the input line."""
-    monkeypatch.setattr("adk_prism.features.console.run_follower.Backoff", lambda: Backoff(0.5))
+    monkeypatch.setattr("adk_prism.features.console.session.Backoff", lambda: Backoff(0.5))
     with serving(tmp_path, agents=AGENTS) as server:
         async with terminal(url=server.url) as panel:
             server.kill()

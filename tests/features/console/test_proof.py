@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.recordings.library import load
 
+from adk_prism.features.page import text as panels
 from adk_prism.features.page.film import fold
-from adk_prism.features.proof import text as proof
 
 
 def _proof(**more: Any) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def test_the_weakest_section_comes_first() -> None:
         confidence=0.25,
         citations=[cite],
     )
-    lines = [row.text for row in proof.rows(view, 100)]
+    lines = [row.text for row in panels.proof_rows(view, 100)]
     assert lines[:9] == [
         "Whole answer: 25%",
         "  1 source",
@@ -56,4 +56,4 @@ def test_the_weakest_section_comes_first() -> None:
 def test_the_proof_of_a_recording_is_shown(name: str) -> None:
     """Whatever is missing in it; nothing stands in for it."""
     shown = fold(load(name)).at(panel="proof")["proof"]
-    assert all(row.text for row in proof.rows(shown, 80))
+    assert all(row.text for row in panels.proof_rows(shown, 80))

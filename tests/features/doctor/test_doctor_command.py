@@ -42,7 +42,7 @@ def test_a_capability_that_is_off(
         capabilities.probe_all.cache_clear()
     out = capsys.readouterr().out
     assert "paused tasks is off: google.adk.runners has no _find_active_task_scope." in out
-    assert f"Without it: {runner.CAPABILITY.without}." in out
+    assert f"Without it: {runner.PAUSED_TASKS.without}." in out
 
 
 def test_an_unsupported_adk(tmp_path: Path) -> None:

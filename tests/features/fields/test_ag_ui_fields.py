@@ -14,7 +14,7 @@ from tests.features.fields.cases import Case
 from tests.features.fields.stream import Json, ag_ui, records, values_at
 from tests.features.fields.test_projected_fields import ROWS, Row
 
-from adk_prism.features.fields.tables.ag_ui_events import PLACES, UNIQUE, ag_ui_place, begins
+from adk_prism.features.fields.dispositions import PLACES, ag_ui_place, begins
 from adk_prism.protocols.ag_ui.calls import call_of, ending
 
 FOUND: dict[str, Any] = {
@@ -70,7 +70,7 @@ def check(row: Row, without: type[Any] | None = None) -> None:
     wanted = FOUND.get(row.id, case.found)
     if row.field.startswith(("FinishReason.", "BlockedReason.")):
         wanted = row.field.partition(".")[2]
-    if ag_ui_place(row.place).how == UNIQUE:
+    if ag_ui_place(row.place).how == "made unique where it is short":
         values = [call_of(value) for value in values]
     if row.place.frame == "tool-input-delta":
         # What was written before the run broke off, and how it is completed.

@@ -12,8 +12,7 @@ from pydantic import BaseModel
 from tests.features.fields.carriers import CARRIERS, events_with, on_the_wire, said, text
 from tests.features.fields.stream import adk, ai_sdk, records, values_under
 
-from adk_prism.features.fields.dispositions import FIELDS
-from adk_prism.features.fields.kinds import Carried
+from adk_prism.features.fields.dispositions import FIELDS, Carried
 
 MODELS = {model.__name__: model for model in CARRIERS}
 

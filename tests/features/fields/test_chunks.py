@@ -6,9 +6,8 @@ import pytest
 from tests.features.fields.runs import all_chunks, metadata
 from tests.features.fields.stream import Json
 
-from adk_prism.features.fields.dispositions import CHUNKS, FINISH_REASONS
-from adk_prism.features.fields.inventory import Release, read_releases
-from adk_prism.features.fields.kinds import ChunkDisposition, Emitted
+from adk_prism.features.fields.dispositions import CHUNKS, FINISH_REASONS, ChunkDisposition, Emitted
+from adk_prism.features.fields.report import Release, read_releases
 from adk_prism.protocols.ai_sdk.data_parts import METADATA_KEYS
 
 RELEASES = {release.sdk: release for release in read_releases()}

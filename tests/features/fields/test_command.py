@@ -8,7 +8,7 @@ import pytest
 
 from adk_prism.cli import main
 from adk_prism.features.fields import dispositions
-from adk_prism.features.fields.kinds import Chunk, Emitted
+from adk_prism.features.fields.dispositions import Chunk, Emitted
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_check_tells_what_is_not_decided(capsys: pytest.CaptureFixture[str]) -> 
     assert out == ""
     field, key = err.splitlines()
     assert field.endswith(
-        "Event.branch: decide its disposition in adk_prism.features.fields.tables.event."
+        "Event.branch: decide its disposition in adk_prism/features/fields/dispositions.toml."
     )
     assert "accepts error.errorText: decide its disposition in" in key
 

@@ -14,9 +14,8 @@ from tests.features.fields.stream import STARTED, Json, ag_ui, records
 from tests.recordings.library import RECORDINGS, load
 from website.notice_kinds import ACTIVITIES, CUSTOM
 
-from adk_prism.features.fields.dispositions import EVENTS
-from adk_prism.features.fields.inventory import AgUiRelease, read_ag_ui_releases
-from adk_prism.features.fields.kinds import ChunkDisposition, Emitted
+from adk_prism.features.fields.dispositions import EVENTS, ChunkDisposition, Emitted
+from adk_prism.features.fields.report import AgUiRelease, read_ag_ui_releases
 from adk_prism.log.entry import NodeEnded, NodeKind, NodeStarted, Record, RunEnded
 
 _LEFT = {"author": "left", "branch": "left", "node_info": NodeInfo(path="root@1/left@1")}

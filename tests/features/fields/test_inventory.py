@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from tests.features.fields.carriers import CARRIERS
 
 from adk_prism.facts import adk_event
-from adk_prism.features.fields.inventory import (
+from adk_prism.features.fields.report import (
     TRANSLATED,
     read_ag_ui_releases,
     read_inventory,

@@ -17,8 +17,7 @@ from tests.features.fields.carriers import CARRIERS, events_with, on_the_wire
 from tests.features.fields.cases import CASES, Case
 from tests.features.fields.stream import ai_sdk, records, values_at
 
-from adk_prism.features.fields.dispositions import FIELDS
-from adk_prism.features.fields.kinds import PROOF, Place, Projected, proof
+from adk_prism.features.fields.dispositions import FIELDS, PROOF, Place, Projected, proof
 
 MODELS: dict[str, type[BaseModel]] = {model.__name__: model for model in CARRIERS}
 

@@ -8,17 +8,20 @@ from google.adk.events.event import Event as AdkEvent
 from google.genai import types
 
 from adk_prism.features.fields import dispositions
-from adk_prism.features.fields.inventory import (
+from adk_prism.features.fields.dispositions import Carried
+from adk_prism.features.fields.report import (
     AgUiRelease,
+    Finding,
     Inventory,
     Keys,
     Release,
     read_ag_ui_releases,
     read_inventory,
     read_releases,
+    report,
+    to_json,
+    totals,
 )
-from adk_prism.features.fields.kinds import Carried
-from adk_prism.features.fields.report import Finding, report, to_json, totals
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +61,7 @@ def test_a_new_field_is_found(releases: tuple[Release, ...]) -> None:
     assert found.what == "Event.foo"
     assert found.message.startswith("google-adk 2.")
     assert found.message.endswith(
-        "has a new field Event.foo: decide its disposition in adk_prism.features.fields.tables.event."
+        "has a new field Event.foo: decide its disposition in adk_prism/features/fields/dispositions.toml."
     )
 
 
@@ -75,7 +78,7 @@ def test_a_new_type_is_found(releases: tuple[Release, ...]) -> None:
         "Interval.start_time",
     ]
     assert "google-genai" in found[1].message
-    assert found[1].message.endswith("in adk_prism.features.fields.dispositions.")
+    assert found[1].message.endswith("in adk_prism/features/fields/dispositions.toml.")
 
 
 def test_a_new_value_is_found(inventory: Inventory, releases: tuple[Release, ...]) -> None:
@@ -84,7 +87,7 @@ def test_a_new_value_is_found(inventory: Inventory, releases: tuple[Release, ...
     news = msgspec.structs.replace(known, members=(*known.members, "BORED"))
     [found] = findings({**inventory, "FinishReason": news}, releases)
     assert "has a new value FinishReason.BORED" in found.message
-    assert found.message.endswith("in adk_prism.features.fields.tables.usage.")
+    assert found.message.endswith("in adk_prism/features/fields/dispositions.toml.")
 
 
 def test_a_field_that_is_gone_is_found(inventory: Inventory, releases: tuple[Release, ...]) -> None:
@@ -122,7 +125,7 @@ def test_a_new_chunk_and_a_new_key_are_found(
     found = findings(inventory, news)
     assert [finding.what for finding in found] == ["error.code", "wave.type"]
     assert found[0].message == (
-        "ai 8.0.0 accepts error.code: decide its disposition in adk_prism.features.fields.tables.chunks."
+        "ai 8.0.0 accepts error.code: decide its disposition in adk_prism/features/fields/dispositions.toml."
     )
 
 
@@ -142,7 +145,7 @@ def test_news_of_ag_ui_are_found(inventory: Inventory, releases: tuple[Release, 
     later = msgspec.structs.replace(last, version="2.0.0", events=events)
     found = findings(inventory, releases, (*AG_UI, later))
     assert sorted(finding.what for finding in found) == ["RUN_ERROR.hint", "WAVE.type"]
-    assert found[0].message.endswith("in adk_prism.features.fields.tables.ag_ui_events.")
+    assert found[0].message.endswith("in adk_prism/features/fields/dispositions.toml.")
     gone = {finding.what for finding in findings(inventory, releases, AG_UI[1:])}
     assert "THINKING_START.type" in gone
 

@@ -13,7 +13,7 @@ from tests.voice.loopback import certificate
 
 from adk_prism.errors import Diagnostic, RemoteFailed, ignore
 from adk_prism.features.remote.connection import Method, RemoteClient
-from adk_prism.features.remote.options import Remote
+from adk_prism.features.remote.settings import Remote
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 LENGTH = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 5\r\n\r\nhello"

@@ -12,12 +12,12 @@ import pytest
 from google.adk.agents import LlmAgent
 from google.genai import types
 from tests.adk.scripted import Scripted, call
+from tests.features.model_calls.recorded_calls import conversing
 from tests.features.otlp.test_export import Collector, spans
 from tests.features.otlp.test_export import collector as collector
-from tests.runs.recorded_calls import conversing
 
 from adk_prism.cli import main
-from adk_prism.features.otlp.exported_spans import LONGEST
+from adk_prism.features.otlp.export import LONGEST
 from adk_prism.log.sqlite.store import SqliteLog
 
 Json = dict[str, Any]

@@ -16,7 +16,7 @@ from tests.patience import PATIENCE
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
 
 from adk_prism.adk.services import ServiceUris, check_services, close_services, open_services
-from adk_prism.adk.session_cache import cached_sessions
+from adk_prism.adk.session_store import store_over
 from adk_prism.features.session_retention.sessions import SessionRetention
 from adk_prism.log.contract import RetentionGuard
 from adk_prism.log.entry import Origin
@@ -44,7 +44,7 @@ class Looks:
 
 async def test_a_session_that_nobody_uses_goes_with_all_of_it(tmp_path: Path) -> None:
     """Its artifacts and runs too, what is the user's stays; not at the first look, and not while in use."""
-    service = cached_sessions(SqliteSessionService(str(tmp_path / "sessions.db")))
+    service = store_over(SqliteSessionService(str(tmp_path / "sessions.db")))
     model = Scripted.saying(call("note", "c1", text="old"), "Noted.")
     log = open_log(f"sqlite:///{tmp_path}/runs.db")
     async with staging(agent(model), service=service, log=log) as stage:
@@ -88,7 +88,7 @@ TURNS = 500
 async def test_a_long_list_holds_nobody_up(tmp_path: Path) -> None:
     """While it is read and written, the event loop goes on: it gets many turns, not those of one request."""
     file = tmp_path / "sessions.db"
-    service = cached_sessions(SqliteSessionService(str(file)))
+    service = store_over(SqliteSessionService(str(file)))
     async with staging(agent(Scripted.saying()), service=service) as stage:
         path = f"/apps/{APP}/users/{USER}/sessions"
         await stage.client.post(f"{path}/first")

@@ -20,7 +20,7 @@ from google.genai import types
 from tests.protocols.studio.logs import EXTRAS, Said, frames, without_overlay
 from tests.recordings.shapes import agent, calling
 
-from adk_prism.adk.graph import read_graph
+from adk_prism.adk.agents import read_graph
 from adk_prism.adk.request import RunRequest
 from adk_prism.adk.runner import RunnerSource
 from adk_prism.adk.sessions import Sessions

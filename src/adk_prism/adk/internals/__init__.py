@@ -1,20 +1,24 @@
 """Everything here that depends on internals of other packages: seven places, behind one fence.
 
-- `log_lines`: DEBUG lines of ADK's node runner and of Gemini's live connection. ADK has no callback for
-  nodes of a workflow, nor for calls that a live model cancels.
-- `session_storage`: the file, the connection and the revision mark of ADK's SQLite service. Its API can
-  neither count events nor remove a key of state, and does not say whether a session has changed.
-- `agents`: the node inside a parallel worker, the folder of an agent, the context and the tools of an agent
-  that runs live. ADK shows them to nobody.
-- `runner`: which task agent waits for a reply (`_find_active_task_scope`), which ADK's Runner does not
-  continue by itself; and two methods of the Runner and one of its plugin manager, which are wrapped in the
-  process of an app that asks for the recorder: plugins do not see how a run ends that is cancelled.
-- `tool_threads`: the registry of the thread pools in which ADK runs synchronous tools: a thread that goes on
-  after its run was stopped has to be known.
-- `request_rewriting`: the class of a model object, for apps that ask for `cached_prefix()`.
-- `a2a_server`: `google.adk.a2a._compat`, which is ADK's own bridge between two versions of the A2A SDK.
+In `log_lines`:
+- DEBUG lines of ADK's node runner and of Gemini's live connection. ADK has no callback for nodes of a
+  workflow, nor for calls that a live model cancels;
+- the file, the connection and the revision mark of ADK's SQLite service. Its API can neither count events nor
+  remove a key of state, and does not say whether a session has changed.
 
-Each module says what adk-prism does without its internal, and has a `CAPABILITY` whose probe finds out
+In `runner`:
+- the node inside a parallel worker, the folder of an agent, the context and the tools of an agent that runs
+  live. ADK shows them to nobody;
+- which task agent waits for a reply (`_find_active_task_scope`), which ADK's Runner does not continue by
+  itself; and two methods of the Runner and one of its plugin manager, which are wrapped in the process of an
+  app that asks for the recorder: plugins do not see how a run ends that is cancelled;
+- the registry of the thread pools in which ADK runs synchronous tools: a thread that goes on after its run
+  was stopped has to be known;
+- the class of a model object (`swap_class`), for apps that ask for `cached_prefix()`.
+
+In `features/a2a/server`: `google.adk.a2a._compat`, ADK's own bridge between two versions of the A2A SDK.
+
+Each module says what adk-prism does without its internal, and has a `Capability` whose probe finds out
 whether the installed version still has it (`capabilities`, `adk-prism doctor`). No other package uses a
 private name of a third party: `tests/test_architecture.py` checks it.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from adk_prism.adk.internals import Capability, log_lines, runner, tool_threads
+from adk_prism.adk.internals import Capability, log_lines, runner
 
 CAPABILITIES: tuple[Capability, ...] = (
     log_lines.NODES,
@@ -15,9 +15,8 @@ CAPABILITIES: tuple[Capability, ...] = (
     runner.WORKERS,
     runner.LIVE_AGENTS,
     runner.LIVE_TOOLS,
-    runner.CAPABILITY,
-    tool_threads.CAPABILITY,
-    runner.REWRITING,
+    runner.PAUSED_TASKS,
+    runner.TOOL_THREADS,
 )
 
 PLACES: dict[str, str] = {

@@ -16,15 +16,18 @@ a replaced event (`Runner._get_output_event`, `_consume_event_queue`) are repeat
 from __future__ import annotations
 
 import ast
+import asyncio
 import inspect
 import re
 import textwrap
+import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from contextvars import ContextVar
 from functools import cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from google.adk import runners
 from google.adk.agents.base_agent import BaseAgent
@@ -35,10 +38,9 @@ from google.adk.agents.parallel_agent import ParallelAgent
 from google.adk.agents.readonly_context import ReadonlyContext
 from google.adk.agents.sequential_agent import SequentialAgent
 from google.adk.events.event import Event
+from google.adk.flows.llm_flows import functions
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.google_llm import Gemini
-from google.adk.models.llm_request import LlmRequest
-from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.plugin_manager import PluginManager
 from google.adk.runners import Runner
 from google.adk.sessions.session import Session
@@ -56,7 +58,7 @@ def paused_task_invocation(session: Session) -> str:
     return scope[1] if scope else ""
 
 
-def _probe() -> None:
+def _probe_tasks() -> None:
     require(_find is not None, "google.adk.runners has no _find_active_task_scope.")
     assert _find is not None
     require(list(inspect.signature(_find).parameters) == ["session"], "It takes other arguments.")
@@ -64,18 +66,19 @@ def _probe() -> None:
     require(found is None, "It finds a task in an empty session.")
 
 
-CAPABILITY = Capability(
+PAUSED_TASKS = Capability(
     name="paused tasks",
     summary="continue the invocation of a workflow whose task agent asked the user something",
     without="the user's reply starts the workflow again from its first node",
-    probe=_probe,
+    probe=_probe_tasks,
 )
-
 
 # --------------------------------------------------------------------------- calls of a Runner
 
 _METHODS = ("run_async", "run_live")
+
 _Run = Callable[..., AsyncGenerator[Event, None]]
+
 _OBSERVED: list[_Run] = []
 """The wrappers that are in place."""
 
@@ -208,7 +211,6 @@ WORKERS = Capability(
     probe=_probe_worker,
 )
 
-
 # --------------------------------------------------------------------------- live runs
 
 _LIVE_GEMINI = re.compile(r"(?:^|-)(?:live|native-audio)(?:-|$)")
@@ -314,25 +316,7 @@ LIVE_TOOLS = Capability(
     probe=_probe_tools,
 )
 
-# ---------------------------------------------------------------------------
-# A model that expands placeholders in its requests, for apps that ask for `cached_prefix()`.
-#
-# The app's model object gets a subclass of its own class. `isinstance` still holds, and so does
-# whatever the app keeps in the object. Only apps that declare the plugin are affected.
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
-    _AnyLlm = BaseLlm
-else:
-    _AnyLlm = object  # A pydantic class would give the model fields that it has already.
-
-Rewrite = Callable[[LlmRequest], LlmRequest]
-
-
-def rewrite_requests(model: BaseLlm, rewrite: Rewrite) -> bool:
-    """Have a model pass each request through `rewrite`; return whether that is possible."""
-    return isinstance(model, _Rewriting) or swap_class(model, _subclass(type(model), rewrite))
+# --------------------------------------------------------------------------- models
 
 
 def swap_class(model: BaseLlm, kind: type[BaseLlm]) -> bool:
@@ -344,49 +328,53 @@ def swap_class(model: BaseLlm, kind: type[BaseLlm]) -> bool:
     return True
 
 
-class _Rewriting(_AnyLlm):
-    """Stands before a model's class, so that it gets rewritten requests."""
+_POOLS = getattr(functions, "_TOOL_THREAD_POOLS", None)
 
-    __slots__ = ()
-
-    def generate_content_async(
-        self, llm_request: LlmRequest, stream: bool = False
-    ) -> AsyncGenerator[LlmResponse, None]:
-        return super().generate_content_async(self._rewrite(llm_request), stream=stream)
-
-    if TYPE_CHECKING:
-
-        @staticmethod
-        def _rewrite(request: LlmRequest) -> LlmRequest: ...
+_LOCK = getattr(functions, "_TOOL_THREAD_POOL_LOCK", None)
 
 
-@cache
-def _subclass(kind: type[BaseLlm], rewrite: Rewrite) -> type[BaseLlm]:
-    names = {
-        "__module__": kind.__module__,
-        "__qualname__": kind.__qualname__,
-        "__doc__": kind.__doc__,
-        "_rewrite": staticmethod(rewrite),
-    }
-    return type(kind.__name__, (_Rewriting, kind), names)
+def install_pool(make: Callable[[int], ThreadPoolExecutor], max_workers: int) -> bool:
+    """Put a pool where ADK looks for that of the running loop, unless there is one already.
+
+    Return whether ADK's registry was found.
+    """
+    if _POOLS is None or _LOCK is None:
+        return False
+    loop = asyncio.get_running_loop()
+    with _LOCK:
+        pools = _POOLS.setdefault(loop, {})
+        if max_workers not in pools:
+            pool = pools[max_workers] = make(max_workers)
+            weakref.finalize(loop, pool.shutdown, wait=False)
+    return True
 
 
-def _probe_rewriting() -> None:
-    class Model(BaseLlm):
-        async def generate_content_async(
-            self, llm_request: LlmRequest, stream: bool = False
-        ) -> AsyncGenerator[LlmResponse, None]:
-            del llm_request, stream
-            yield LlmResponse()
-
-    model = Model(model="probe")
-    require(rewrite_requests(model, lambda request: request), "The class of a model is fixed.")
-    require(model.model == "probe", "The model lost its fields.")
+def adk_pool(max_workers: int) -> ThreadPoolExecutor:
+    """Return the pool that ADK uses on the running loop."""
+    pool: ThreadPoolExecutor = functions._get_tool_thread_pool(max_workers)
+    return pool
 
 
-REWRITING = Capability(
-    name="model requests",
-    summary="expand cached prompt prefixes inside the model, for apps with cached_prefix()",
-    without="prefixes are expanded before ADK's telemetry reads the request, which takes longer",
-    probe=_probe_rewriting,
+async def _check_pools() -> bool:
+    made: list[ThreadPoolExecutor] = []
+
+    def make(count: int) -> ThreadPoolExecutor:
+        made.append(ThreadPoolExecutor(count))
+        return made[-1]
+
+    return install_pool(make, 1) and adk_pool(1) is made[0]
+
+
+def _probe_pools() -> None:
+    # In a thread: the caller may have a running event loop.
+    with ThreadPoolExecutor(1) as thread:
+        found = thread.submit(lambda: asyncio.run(_check_pools())).result()
+    require(found, "google-adk keeps the thread pools of tools elsewhere.")
+
+
+TOOL_THREADS = Capability(
+    name="tool threads",
+    summary="track the threads of synchronous tools, also after their run was stopped",
+    without="synchronous tools run on the event loop with Python 3.11; later, their threads are not tracked",
+    probe=_probe_pools,
 )

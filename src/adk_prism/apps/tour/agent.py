@@ -19,11 +19,9 @@ from google.adk.apps import App, ResumabilityConfig
 
 from adk_prism.models import model_from_environment, offline_delay
 
-from .scenarios import help_text
-from .script import tour_script
-from .specialists import scripted, sub_agents, translator_tool
+from .scenarios import help_text, tour_script
+from .specialists import book_table, look_up, plan_trip, scripted, sub_agents, translator_tool
 from .tools import tour_tools
-from .workflows import book_table, look_up, plan_trip
 
 _INSTRUCTION = """\
 You lead a tour through what an agent can do. The person names one thing to see; show it with the

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from adk_prism.models import Turn, say
+from google.adk.models.llm_request import LlmRequest
 
-from . import agent_scenarios, model_scenarios, tool_scenarios
-from .scenario_input import Act, ScenarioInput
+from adk_prism.models import Turn, read_conversation, say
+
+from . import acts
+from .acts import Act, ScenarioInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,114 +39,100 @@ def _help(given: ScenarioInput) -> Turn:
 
 SCENARIOS: tuple[Scenario, ...] = (
     Scenario("help", "this list", _help, also=("scenarios",)),
-    Scenario("text", "text, streamed", model_scenarios.text),
-    Scenario(
-        "reasoning", "thoughts before the answer", model_scenarios.reasoning, also=("thoughts",)
-    ),
-    Scenario("tool", "a tool call and its result", tool_scenarios.tool),
+    Scenario("text", "text, streamed", acts.text),
+    Scenario("reasoning", "thoughts before the answer", acts.reasoning, also=("thoughts",)),
+    Scenario("tool", "a tool call and its result", acts.tool),
     Scenario(
         "streamed arguments",
         "a call whose arguments arrive piece by piece",
-        tool_scenarios.streamed_arguments,
+        acts.streamed_arguments,
         also=("streaming arguments", "partial arguments"),
     ),
-    Scenario("tool error", "a tool that answers with an error", tool_scenarios.tool_error),
-    Scenario("exception", "a tool that raises: the run fails", tool_scenarios.exception),
+    Scenario("tool error", "a tool that answers with an error", acts.tool_error),
+    Scenario("exception", "a tool that raises: the run fails", acts.exception),
     Scenario(
         "recovered error",
         "an error that the run survives: a step is tried again",
-        agent_scenarios.recovered_error,
+        acts.recovered_error,
     ),
-    Scenario("approval", "a call that a person has to approve", tool_scenarios.approval),
-    Scenario("two approvals", "two of them at once", tool_scenarios.two_approvals),
+    Scenario("approval", "a call that a person has to approve", acts.approval),
+    Scenario("two approvals", "two of them at once", acts.two_approvals),
     Scenario(
         "sub-agent approval",
         "one that a sub-agent asks for",
-        agent_scenarios.sub_agent_approval,
+        acts.sub_agent_approval,
         also=("approval in a sub-agent", "approval inside a sub-agent", "nested approval"),
     ),
-    Scenario("client tool", "a tool that the browser runs", tool_scenarios.client_tool),
+    Scenario("client tool", "a tool that the browser runs", acts.client_tool),
     Scenario(
         "mixed batch",
         "a client tool, an approval and a server tool in one batch",
-        tool_scenarios.mixed_batch,
+        acts.mixed_batch,
     ),
     Scenario(
         "long-running tool",
         "a tool whose result comes much later",
-        tool_scenarios.long_running,
+        acts.long_running,
         also=("long running",),
     ),
-    Scenario("progress", "a tool that reports its progress", tool_scenarios.progress),
-    Scenario("code", "code that the provider ran, and its result", model_scenarios.code),
-    Scenario("image", "an image in the message", model_scenarios.image),
+    Scenario("progress", "a tool that reports its progress", acts.progress),
+    Scenario("code", "code that the provider ran, and its result", acts.code),
+    Scenario("image", "an image in the message", acts.image),
     Scenario(
         "large file",
         "a file of some hundred KiB; say how many",
-        model_scenarios.large_file,
+        acts.large_file,
         prompt="large file 300",
     ),
     Scenario(
         "file reference",
         "references to files elsewhere",
-        model_scenarios.file_reference,
+        acts.file_reference,
         also=("file uri",),
     ),
-    Scenario("audio", "a WAV file and raw PCM", model_scenarios.audio),
-    Scenario(
-        "voice", "a tone that is given back: speak, over `/api/live/tour`", model_scenarios.voice
-    ),
+    Scenario("audio", "a WAV file and raw PCM", acts.audio),
+    Scenario("voice", "a tone that is given back: speak, over `/api/live/tour`", acts.voice),
     Scenario(
         "sources",
         "grounding and citations",
-        model_scenarios.sources,
+        acts.sources,
         also=("grounding", "citations"),
     ),
-    Scenario("state", "changes of the session's state", tool_scenarios.state),
-    Scenario("artifact", "a saved artifact", tool_scenarios.artifact),
-    Scenario("transfer", "another agent takes over", agent_scenarios.transfer),
+    Scenario("state", "changes of the session's state", acts.state),
+    Scenario("artifact", "a saved artifact", acts.artifact),
+    Scenario("transfer", "another agent takes over", acts.transfer),
     Scenario(
         "parallel specialists",
         "three sub-agents that speak at once",
-        agent_scenarios.parallel_specialists,
+        acts.parallel_specialists,
         also=("specialists", "parallel"),
     ),
-    Scenario(
-        "agent tool", "an agent used as a tool, whose words are hidden", agent_scenarios.agent_tool
-    ),
-    Scenario(
-        "workflow", "a graph: a step, two models side by side, a join", agent_scenarios.workflow
-    ),
-    Scenario("input request", "a workflow that asks the person", agent_scenarios.input_request),
-    Scenario(
-        "credential request", "a tool that needs a sign-in", tool_scenarios.credential_request
-    ),
-    Scenario("max tokens", "an answer that is cut off", model_scenarios.max_tokens),
-    Scenario(
-        "safety block", "an answer that a filter stops", model_scenarios.safety, also=("safety",)
-    ),
+    Scenario("agent tool", "an agent used as a tool, whose words are hidden", acts.agent_tool),
+    Scenario("workflow", "a graph: a step, two models side by side, a join", acts.workflow),
+    Scenario("input request", "a workflow that asks the person", acts.input_request),
+    Scenario("credential request", "a tool that needs a sign-in", acts.credential_request),
+    Scenario("max tokens", "an answer that is cut off", acts.max_tokens),
+    Scenario("safety block", "an answer that a filter stops", acts.safety, also=("safety",)),
     Scenario(
         "quota error",
         "a model that refuses with 429: the run fails",
-        model_scenarios.quota,
+        acts.quota,
         also=("quota",),
     ),
     Scenario(
         "broken stream",
         "a model that fails in mid-sentence: the run fails",
-        model_scenarios.broken_stream,
+        acts.broken_stream,
     ),
-    Scenario(
-        "slow", "a silent tool; say for how many seconds", tool_scenarios.slow, prompt="slow 5"
-    ),
-    Scenario("long", "a long answer; say how many words", model_scenarios.long, prompt="long 2000"),
+    Scenario("slow", "a silent tool; say for how many seconds", acts.slow, prompt="slow 5"),
+    Scenario("long", "a long answer; say how many words", acts.long, prompt="long 2000"),
     Scenario(
         "server-side tool",
         "a tool that the provider ran",
-        model_scenarios.server_side_tool,
+        acts.server_side_tool,
         also=("provider tool",),
     ),
-    Scenario("empty answer", "a model that says nothing", model_scenarios.empty, also=("empty",)),
+    Scenario("empty answer", "a model that says nothing", acts.empty, also=("empty",)),
 )
 
 
@@ -172,3 +160,12 @@ def _normal(text: str) -> str:
     """Lower the case, drop punctuation and the plural's s, so that prompts may be careless."""
     words = re.findall(r"[a-z0-9.]+", text.lower())
     return " ".join(word.strip(".").removesuffix("s") for word in words)
+
+
+def tour_script(request: LlmRequest) -> Turn:
+    """Return what the root agent says to this request."""
+    conversation = read_conversation(request)
+    scenario = choose(conversation.prompt)
+    if scenario is not None:
+        return scenario.act(ScenarioInput(conversation))
+    return say("Hello! I am the tour, and I know my prompts only. Say `help` to see them.")

@@ -27,17 +27,8 @@ from msgspec import Raw
 from starlette.applications import Starlette
 from starlette.types import Message, Receive, Scope, Send
 
+from adk_prism import errors
 from adk_prism.commands import ClientRequest, RunAgent
-from adk_prism.errors import (
-    AppFailed,
-    Diagnostic,
-    NotFound,
-    PrismError,
-    Report,
-    UsageError,
-    cause_of,
-    new_correlation,
-)
 from adk_prism.features.a2a import A2aSettings
 from adk_prism.log.entry import Origin, RunId
 from adk_prism.protocols.adk import SPEC
@@ -86,7 +77,7 @@ def require_a2a() -> None:
     try:
         import_module(_EXECUTOR)
     except ImportError as error:
-        raise UsageError(
+        raise errors.UsageError(
             f"--a2a needs the A2A SDK ({error}). Install it: pip install 'google-adk[a2a]'."
         ) from error
 
@@ -237,13 +228,13 @@ class _A2aRoutes:
     async def _card(self, name: str) -> bytes:
         """Return an app's card as it is written. Raise `NotFound`."""
         if not self._context.settings.of(A2aSettings).a2a:
-            raise NotFound("A2A is off; start the server with --a2a.")
+            raise errors.NotFound("A2A is off; start the server with --a2a.")
         self._context.apps.check(name)
         found = self._context.apps.find(name)
         folder = found.path if found is not None else None
         card = await asyncio.to_thread(_read, folder) if folder is not None else None
         if card is None:
-            raise NotFound(f"The app {name!r} has no {CARD}, so it is not served over A2A.")
+            raise errors.NotFound(f"The app {name!r} has no {CARD}, so it is not served over A2A.")
         return card
 
     def _made(self, name: str, card: bytes, user: str, caller: Caller) -> Starlette:
@@ -276,7 +267,7 @@ class _Calls:
             if run is not None:
                 await self._context.runs.canceller.cancel(run)
             raise
-        except PrismError:
+        except errors.PrismError:
             raise
         except Exception as error:  # ADK's executor sends the text of an exception to the client.
             _fail(self._context.report, error, self._app, "The run could not be started or read.")
@@ -348,7 +339,11 @@ def _read(folder: Path) -> bytes | None:
         return None
 
 
-def _fail(report: Report, error: Exception, app: str, text: str) -> NoReturn:
-    correlation = new_correlation()
-    report(Diagnostic(kind="a2a failed", app=app, correlation=correlation, cause=cause_of(error)))
-    raise AppFailed(f"{text} Reference: {correlation}.", correlation=correlation) from None
+def _fail(report: errors.Report, error: Exception, app: str, text: str) -> NoReturn:
+    correlation = errors.new_correlation()
+    report(
+        errors.Diagnostic(
+            kind="a2a failed", app=app, correlation=correlation, cause=errors.cause_of(error)
+        )
+    )
+    raise errors.AppFailed(f"{text} Reference: {correlation}.", correlation=correlation) from None

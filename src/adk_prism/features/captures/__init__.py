@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from adk_prism.extension import Extension, Served
 
 if TYPE_CHECKING:
+    from adk_prism.adk.recording_file import FileForm
     from adk_prism.server.context import Context
 
 
@@ -14,7 +15,7 @@ def _serve(context: Context) -> Served:
     from adk_prism.features.captures import uploads as recordings
     from adk_prism.features.captures.download import DownloadRoutes
     from adk_prism.features.captures.uploads import Uploads
-    from adk_prism.features.conversations.labels import ConversationTitles
+    from adk_prism.features.conversations.listing import ConversationTitles
     from adk_prism.features.model_calls import model_calls
 
     log, chats, recording = context.log, context.chats, context.recording
@@ -29,9 +30,16 @@ def _serve(context: Context) -> Served:
     )
 
 
+def _find_form(start: bytes) -> FileForm | None:
+    from adk_prism.features.captures.file_forms import find_form
+
+    return find_form(start)
+
+
 EXTENSION = Extension(
     name="captures",
     summary="upload and download recordings",
     requires=("conversations", "model_calls"),
     serve=_serve,
+    file_form=_find_form,
 )

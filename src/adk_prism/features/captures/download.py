@@ -13,7 +13,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from adk_prism.adk.recording_file import write_run
-from adk_prism.features.conversations.labels import ConversationTitles
+from adk_prism.features.conversations.listing import ConversationTitles
 from adk_prism.features.model_calls.calls import CallsLeftOut, ModelCalls
 from adk_prism.features.model_calls.routes import WithCalls, check_may_see_calls
 from adk_prism.log.contract import RunLog

@@ -19,27 +19,18 @@ from msgspec import structs
 from msgspec.structs import replace
 from starlette.exceptions import HTTPException
 
-from adk_prism.adk.model_calls import from_file
+from adk_prism.adk.model_calls import CallRecorder
 from adk_prism.adk.recording_file import UNNAMED, read_run
 from adk_prism.adk.redaction import foreign_json
 from adk_prism.errors import NotFound, PrismError, SourceError, Unprocessable
 from adk_prism.facts.run_reader import CaptureEnding
-from adk_prism.features.conversations.labels import change_label, short_title
+from adk_prism.features.conversations.listing import change_label, short_title
+from adk_prism.features.model_calls.watching import from_file
+from adk_prism.features.model_calls.writer import append_foreign
+from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog, RunSummary
-from adk_prism.log.entry import (
-    UPLOADED,
-    Entry,
-    ModelCalled,
-    Origin,
-    RunId,
-    RunStarted,
-    pack,
-    relabelled,
-    unpack,
-)
 from adk_prism.log.hooks import bound_json
 from adk_prism.log.leases import Leases, LocalLeases
-from adk_prism.runs.model_call_writer import ModelCallWriter, append_foreign
 from adk_prism.runs.recorder import FORKED_FROM, REQUEST_DIGEST
 from adk_prism.runs.runs import new_run
 from adk_prism.server.identity.caller import Caller, Principal, caller_of
@@ -59,7 +50,7 @@ class Uploads:
     """Takes uploaded runs."""
 
     def __init__(
-        self, log: RunLog, leases: Leases | None = None, calls: ModelCallWriter | None = None
+        self, log: RunLog, leases: Leases | None = None, calls: CallRecorder | None = None
     ) -> None:
         """`calls` stores the model calls of recordings that have them; without: none."""
         self._log = log
@@ -67,7 +58,11 @@ class Uploads:
         self._leases: Leases = leases or LocalLeases()
 
     async def store(
-        self, file: BinaryIO, named: Callable[[Origin], Origin], *, keeps_id: bool = True
+        self,
+        file: BinaryIO,
+        named: Callable[[records.Origin], records.Origin],
+        *,
+        keeps_id: bool = True,
     ) -> RunSummary:
         """Store a recording or capture. `named` returns the origin with names that may be used here.
 
@@ -79,7 +74,7 @@ class Uploads:
         head = await self._checked(file)
         run = await self._free(head.run) if keeps_id else new_run()
         where = named(head.origin)
-        origin = Origin(app=where.app, user=where.user, session=f"recording-{run}")
+        origin = records.Origin(app=where.app, user=where.user, session=f"recording-{run}")
         lease = await self._leases.begin(run)  # So that no process takes it for a lost run.
         try:
             await self._append(file, run, as_upload(head, run, origin))
@@ -91,45 +86,45 @@ class Uploads:
             await self._leases.release(lease)
         return await self._log.summary(run)
 
-    async def _checked(self, file: BinaryIO) -> RunStarted:
+    async def _checked(self, file: BinaryIO) -> records.RunStarted:
         """Read the file to its end; return its first record."""
-        head: RunStarted | None = None
+        head: records.RunStarted | None = None
         try:
             reading = read_upload(file)
             while batch := await _next(reading):
                 first = batch[0].record
-                head = head or (first if isinstance(first, RunStarted) else None)
+                head = head or (first if isinstance(first, records.RunStarted) else None)
         except SourceError as error:
             raise Unprocessable(f"{error.detail} Nothing was stored.") from None
         assert head is not None, "a file without a first entry is refused"
         return head
 
-    async def _free(self, wanted: str) -> RunId:
+    async def _free(self, wanted: str) -> records.RunId:
         """Return the recording's own id, or another one if that is taken or was."""
         if _RUN.fullmatch(wanted) is None:
             return new_run()
         try:
-            await self._log.summary(RunId(wanted))
+            await self._log.summary(records.RunId(wanted))
         except NotFound:
-            return RunId(wanted)
+            return records.RunId(wanted)
         except PrismError:
             pass
         return new_run()
 
-    async def _append(self, file: BinaryIO, run: RunId, head: RunStarted) -> None:
+    async def _append(self, file: BinaryIO, run: records.RunId, head: records.RunStarted) -> None:
         reading = read_upload(file)
         while batch := await _next(reading):
             if batch[0].cursor == 1:
-                batch[0] = Entry(1, batch[0].time, head)
+                batch[0] = records.Entry(1, batch[0].time, head)
             await append_foreign(self._log, self._calls, run, head.origin, batch)
 
 
-async def _next(reading: Iterator[Entry]) -> list[Entry]:
+async def _next(reading: Iterator[records.Entry]) -> list[records.Entry]:
     """Read some entries, in a thread: a file is decoded without a pause."""
     return await asyncio.to_thread(lambda: list(islice(reading, BATCH)))
 
 
-def read_upload(file: BinaryIO) -> Iterator[Entry]:
+def read_upload(file: BinaryIO) -> Iterator[records.Entry]:
     """Yield the entries of an uploaded file, from its beginning, redacted, with an end.
 
     Raise `SourceError` at the first value that cannot be read, naming its line.
@@ -139,24 +134,28 @@ def read_upload(file: BinaryIO) -> Iterator[Entry]:
         yield cleaned(entry)
 
 
-def cleaned(entry: Entry) -> Entry:
+def cleaned(entry: records.Entry) -> records.Entry:
     """Return an entry from elsewhere without credentials. Raise `SourceError` if that cannot be told."""
-    if isinstance(entry.record, ModelCalled):
+    if isinstance(entry.record, records.ModelCalled):
         from_file(entry.record)  # says what is wrong with it before anything is stored
-    kind, payload = pack(entry.record)
+    kind, payload = records.pack(entry.record)
     try:
         clean = foreign_json(bound_json(payload))
     except (ValueError, RecursionError):
         raise SourceError(
             f"Entry {entry.cursor} may hold a credential, and cannot be read to look for it."
         ) from None
-    return entry if clean is payload else Entry(entry.cursor, entry.time, unpack(kind, clean))
+    return (
+        entry
+        if clean is payload
+        else records.Entry(entry.cursor, entry.time, records.unpack(kind, clean))
+    )
 
 
-def as_upload(head: RunStarted, run: str, origin: Origin) -> RunStarted:
+def as_upload(head: records.RunStarted, run: str, origin: records.Origin) -> records.RunStarted:
     """Return an uploaded run's first record with its names here, without its key and its place in a chat."""
     moved = structs.replace(head, run=run, origin=origin, replaces="", restores="")
-    return relabelled(moved, REQUEST_DIGEST(""), FORKED_FROM(None), UPLOADED(True))
+    return records.relabelled(moved, REQUEST_DIGEST(""), FORKED_FROM(None), records.UPLOADED(True))
 
 
 # ---------------------------------------------------------------------------
@@ -222,14 +221,14 @@ def check_type(request: Request, types: Sequence[str]) -> None:
         )
 
 
-def _naming(caller: Caller) -> Callable[[Origin], Origin]:
+def _naming(caller: Caller) -> Callable[[records.Origin], records.Origin]:
     """Return how an upload is named: whoever is known owns what it sends, whatever the file says."""
     if not isinstance(caller, Principal):
         return safe_names
     return lambda origin: replace(safe_names(origin), user=caller.user)
 
 
-def safe_names(origin: Origin) -> Origin:
+def safe_names(origin: records.Origin) -> records.Origin:
     """Return the origin's app and user, or those of a capture that says nothing, if they are no names."""
     try:
         app = check_app(origin.app)
@@ -239,4 +238,4 @@ def safe_names(origin: Origin) -> Origin:
         user = check_user(origin.user)
     except PrismError:
         user = UNNAMED.user
-    return Origin(app=app, user=user, session=origin.session)
+    return records.Origin(app=app, user=user, session=origin.session)

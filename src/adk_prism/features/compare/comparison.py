@@ -142,18 +142,14 @@ def _is_other_node(row: Row) -> bool:
     return lone or not {"name", "status", "order"}.isdisjoint(row.differs)
 
 
+_ABOUT = "run app session message outcome code started seconds entries tokens".split()
+_OF_STEP = "name node call status error text input output start seconds tokens".split()
+"""What is shown of a run and of a step as it is."""
+
+
 def _about(run: Outline) -> dict[str, Any]:
     return {
-        "run": run.run,
-        "app": run.app,
-        "session": run.session,
-        "message": run.message,
-        "outcome": run.outcome,
-        "code": run.code,
-        "started": run.started,
-        "seconds": run.seconds,
-        "entries": run.entries,
-        "tokens": run.tokens,
+        **{name: getattr(run, name) for name in _ABOUT},
         "modelCalls": run.model_calls,
         "failures": run.failures,
         **({"cost": total_cost(run.costs)} if run.costs else {}),
@@ -438,21 +434,8 @@ def _is_other(mine: ModelRequest, yours: ModelRequest, part: str, a: _Marked, b:
 def _side(step: Step | None) -> Side | None:
     if step is None:
         return None
-    return Side(
-        name=step.name,
-        cursor=step.since,
-        node=step.node,
-        call=step.call,
-        status=step.status,
-        error=step.error,
-        text=step.text,
-        input=step.input,
-        output=step.output,
-        start=step.start,
-        seconds=step.seconds,
-        tokens=step.tokens,
-        cost=total_cost(step.costs) if step.costs else UNSET,
-    )
+    cost = total_cost(step.costs) if step.costs else UNSET
+    return Side(cursor=step.since, cost=cost, **{name: getattr(step, name) for name in _OF_STEP})
 
 
 def _state(a: _Marked, b: _Marked) -> list[KeyRow]:

@@ -9,14 +9,14 @@ from google.adk.events.event import Event
 from pydantic import ValidationError
 
 from adk_prism.features.conform import stream_checks
-from adk_prism.features.conform.check import Check, Sheet
-from adk_prism.features.conform.exchange import (
+from adk_prism.features.conform.probe import (
     NEVER,
     Answer,
     CannotTry,
     Driver,
     Leave,
     Probe,
+    Sheet,
     shortened,
 )
 from adk_prism.features.conform.stream_checks import Item, check_stream, read_items, read_json
@@ -25,29 +25,6 @@ from adk_prism.features.conform.stream_checks import Item, check_stream, read_it
 #
 # The events of ADK's own protocol, read with ADK's own models.
 
-ADK = "https://google.github.io/adk-docs/runtime/api-server/"
-EVENTS = "https://google.github.io/adk-docs/events/"
-
-EVENT_CHECKS = (
-    Check("json", "The data of every frame is one JSON object.", ADK),
-    Check("event-values", "Every event fits ADK's Event model.", "google.adk.events.Event"),
-    Check("event-spelling", "The keys of an event are in camelCase.", ADK),
-    Check("event-ids", "Every event has an id, an author and an invocationId.", EVENTS),
-    Check("invocation", "All events of a run have one invocationId.", EVENTS),
-    Check("responses", "A function response belongs to a function call of the session.", EVENTS),
-    Check(
-        "aggregate",
-        "Text that came in partial events comes once more as a whole, in an event that is not partial.",
-        EVENTS,
-        "should",
-    ),
-    Check(
-        "error-event",
-        "An error is an event with errorCode, or an object with `error`, and names no path or stack.",
-        ADK,
-        "should",
-    ),
-)
 
 CONFIRMATION = "adk_request_confirmation"
 _LEAKS = ("Traceback (most recent call last)", 'File "/', "/site-packages/")
@@ -161,35 +138,6 @@ def _text(event: dict[str, Any]) -> str:
 # ---------------------------------------------------------------------- the driver
 
 USER = "conform"
-
-CHECKS = (
-    Check("list-apps", "GET /list-apps answers the names of the apps, as a list.", ADK),
-    Check(
-        "session-created",
-        "POST …/sessions answers a session: id, appName, userId, state and events.",
-        ADK,
-    ),
-    *stream_checks.CHECKS,
-    *EVENT_CHECKS,
-    Check("session-read", "GET …/sessions/{id} answers that session, with its events.", ADK),
-    Check("stored", "What was streamed and is not partial is in the session, under its id.", ADK),
-    Check("state-delta", "`stateDelta` of a run is in the session's state afterwards.", ADK),
-    Check("run", "POST /run answers the events as a JSON list, none of them partial.", ADK),
-    Check(
-        "confirmation",
-        "The answer to adk_request_confirmation leads to the response of the call it is about.",
-        "https://google.github.io/adk-docs/tools/confirmation/",
-    ),
-    Check("unknown-session", "GET of a session that is not there is answered with 404.", ADK),
-    Check(
-        "run-unknown-session",
-        "A run in a session that is not there is answered with 404, unless sessions are made on demand.",
-        ADK,
-        "should",
-    ),
-    Check("session-deleted", "A deleted session is gone: 404.", ADK),
-    *stream_checks.BAD_INPUT,
-)
 
 
 async def run(probe: Probe) -> None:
@@ -380,4 +328,4 @@ def _says_error(answer: Answer) -> bool:
     )
 
 
-DRIVER = Driver(name="adk", checks=CHECKS, own_path="", run=run)
+DRIVER = Driver(name="adk", own_path="", run=run)

@@ -3,37 +3,337 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
-from adk_prism.features.conform import ai_sdk_stream, stream_checks
-from adk_prism.features.conform.ai_sdk_stream import PROTOCOL, ChunkSchema, Message
-from adk_prism.features.conform.check import Check
-from adk_prism.features.conform.exchange import Answer, Driver, Leave, Probe, shortened
-from adk_prism.features.conform.stream_checks import Item, check_stream, read_items
+from msgspec import Struct
+
+from adk_prism.features.conform import stream_checks
+from adk_prism.features.conform.probe import (
+    Answer,
+    Driver,
+    Leave,
+    Probe,
+    Sheet,
+    missing_keys,
+    named,
+    shortened,
+    typed_keys,
+    wrong_types,
+)
+from adk_prism.features.conform.stream_checks import (
+    FrameReader,
+    Item,
+    check_error_text,
+    check_stream,
+    read_items,
+)
+from adk_prism.features.fields.report import Release, accepted, read_releases
+
+# ---------------------------------------------------------------------- ai sdk stream
+#
+# Checks of a UI message stream: each chunk by its schema, and the order of chunks.
+
+
+# ---------------------------------------------------------------------- chunks
+#
+# The chunks of the AI SDK's UI message stream: types, keys and values, as npm's `ai` reads them.
+
+
+_TYPES = typed_keys(
+    a_string="""id delta messageId toolCallId toolName inputTextDelta errorText approvalId sourceId url
+    mediaType title filename reason kind""",
+    true_or_false="dynamic providerExecuted preliminary transient approved isAutomatic",
+    an_object_of_objects="providerMetadata",
+    a_list="parts",
+)
+
+
+class ChunkSchema:
+    """Checks one chunk at a time."""
+
+    def __init__(self) -> None:
+        # Of releases before 6 the chunks have fewer keys; what they accept, later ones do.
+        releases = tuple(each for each in read_releases() if not each.sdk.startswith("ai-5"))
+        self._oldest, self._newest = releases[0], releases[-1]
+        self._known = accepted(releases)
+        self._reasons = {reason for each in releases for reason in each.finish_reasons}
+
+    def check(self, sheet: Sheet, item: Item) -> bool:
+        """Note what is wrong with a chunk; return whether it has what its order is judged by."""
+        sheet.expect("json-keys", not _has_forbidden(item.value), item.event.data, item.at)
+        kind = _kind(item.value)
+        if not sheet.expect("chunk-type", kind in self._known, item.event.data, item.at):
+            return False
+        wrong = [*self._wrong_values(kind, item.value)]
+        said = f"{'; '.join(wrong)}: {item.event.data}"
+        sheet.expect("chunk-values", not wrong, said, item.at)
+        narrow = self._beyond(kind, item.value)
+        sheet.expect("every-release", not narrow, f"{narrow}: {item.event.data}", item.at)
+        return not any(missing_keys(item.value, self._required(kind)))
+
+    def _required(self, kind: str) -> tuple[str, ...]:
+        return (self._newest.chunks.get(kind) or self._oldest.chunks[kind]).required
+
+    def _wrong_values(self, kind: str, chunk: dict[str, Any]) -> list[str]:
+        wrong = [*missing_keys(chunk, self._required(kind)), *wrong_types(chunk, _TYPES)]
+        reason = chunk.get("finishReason", "stop")
+        if kind == "finish" and not (isinstance(reason, str) and reason in self._reasons):
+            wrong.append(f"finishReason must be one of {', '.join(sorted(self._reasons))}")
+        return wrong
+
+    def _beyond(self, kind: str, chunk: dict[str, Any]) -> str:
+        """Return what the oldest release does not accept."""
+        release: Release = self._oldest
+        if kind not in release.chunks:
+            return f"ai {release.version} does not know this type"
+        extra = sorted(chunk.keys() - {"type", *release.chunks[kind].names})
+        return f"ai {release.version} does not accept {', '.join(extra)}" if extra else ""
+
+
+def _kind(chunk: dict[str, Any]) -> str:
+    kind = chunk.get("type")
+    if not isinstance(kind, str):
+        return ""
+    return "data-*" if kind.startswith("data-") else kind
+
+
+def _has_forbidden(value: Any) -> bool:
+    waiting = [value]  # not recursive: a server decides how deep it is
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, list):
+            waiting += each
+        elif isinstance(each, dict):
+            holder = each.get("constructor")
+            if "__proto__" in each or (isinstance(holder, dict) and "prototype" in holder):
+                return True
+            waiting += each.values()
+    return False
+
+
+# ---------------------------------------------------------------------- order
+#
+# The order of chunks in one message of the AI SDK, as its clients need it.
+#
+# Less strict than `protocols/ai_sdk/grammar.py`, which is about our own streams: what a client survives is
+# advice here.
+
+Chunk = dict[str, Any]
+
+
+ENDS = ("finish", "error", "abort")
+_CONTENT = frozenset(
+    """text-start reasoning-start tool-input-start tool-input-available tool-input-error source-url
+    source-document file""".split()
+)
+
+
+class Call(Struct):
+    """One tool call of a message."""
+
+    step: int
+    state: str
+    """`streaming`, `made`, `asked` or `answered`."""
+    by_provider: bool = False
+
+
+class Message(FrameReader):
+    """One message, as far as it has been read."""
+
+    def __init__(self, sheet: Sheet, calls: tuple[str, ...] = ()) -> None:
+        """`calls` were made in the part of the message that came before."""
+        self.id = ""
+        self.ended = ""
+        self.approvals: dict[str, str] = {}
+        """Approval → call."""
+        self.calls = {call: Call(0, "made") for call in calls}
+        self.inputs: dict[str, tuple[str, Any]] = {}
+        """Call → the tool's name and input."""
+        self.texts: dict[str, str] = {}
+        super().__init__(sheet)
+        self._blocks: set[tuple[str, str]] = set()
+        self._step, self._steps = 0, 0
+        self._is_first = True
+
+    def take(self, item: Item) -> None:
+        """Take the next chunk; note what is wrong with it."""
+        chunk, self._at = item.value, item.at
+        kind = str(chunk["type"])
+        self._check_place(kind, chunk)
+        if kind in _CONTENT:
+            self._expect("steps", self._step > 0, f"{kind} outside a step")
+        rule = _RULES.get(kind)
+        if rule is not None:
+            rule(self, chunk)
+        self._is_first = False
+
+    def finish(self, done: int, is_last: bool) -> None:
+        """Check the end of the stream: how often `[DONE]` came, and whether it was last."""
+        self._at = "the end"
+        said = f"[DONE] came {done} times" if done != 1 else "something follows [DONE]"
+        self._sheet.expect("done", done == 1 and is_last, said)
+        self._sheet.expect("finish", bool(self.ended), "no finish, abort or error")
+
+    def _fault(self, check: str, came: str) -> None:
+        self._sheet.fault(check, came, self._at)
+
+    def _check_place(self, kind: str, chunk: Chunk) -> None:
+        if self._is_first:
+            good = kind == "start" and bool(chunk.get("messageId"))
+            self._expect(
+                "message-id",
+                good,
+                f"the first chunk is {kind}, messageId {named(chunk.get('messageId'))}",
+            )
+        elif kind == "start":
+            self._fault("start", "a second start")
+        self._expect(
+            "after-end",
+            not self.ended or (self.ended == "abort" and kind in ("finish-step", "finish")),
+            f"{kind} after {self.ended}",
+        )
+
+    # -------------------------------------------------------------- message and steps
+
+    def _begin(self, chunk: Chunk) -> None:
+        self._sheet.seen("start")
+        self.id = self.id or str(chunk.get("messageId", ""))
+
+    def _begin_step(self, _: Chunk) -> None:
+        self._expect("steps", not self._step, "a step inside a step")
+        self._steps += 1
+        self._step = self._steps
+
+    def _end_step(self, _: Chunk) -> None:
+        self._expect("steps", self._step > 0, "finish-step outside a step")
+        self._close_blocks("finish-step")
+        self._step = 0
+
+    def _reset_step(self, _: Chunk) -> None:
+        self._blocks.clear()
+        self.calls = {id: call for id, call in self.calls.items() if call.step != self._step}
+
+    def _close_blocks(self, where: str) -> None:
+        left = ", ".join(sorted(f"{kind} {name}" for kind, name in self._blocks))
+        if left:
+            self._fault("blocks", f"{left} still open at {where}")
+        self._blocks.clear()
+
+    def _end(self, chunk: Chunk) -> None:
+        self.ended = self.ended or str(chunk["type"])
+        if chunk["type"] != "finish":
+            return  # The SDK's own server leaves open what was open.
+        self._close_blocks("finish")
+        self._expect("steps", not self._step, "finish inside a step")
+        self._check_calls(chunk.get("finishReason"))
+
+    def _check_calls(self, reason: Any) -> None:
+        for id, call in self.calls.items():
+            if call.state == "streaming":
+                self._fault("calls", f"the input of {id} never ended")
+        waiting = [id for id, call in self.calls.items() if call.state in ("made", "asked")]
+        if self.calls:
+            good = not waiting or reason in ("tool-calls", None)
+            self._expect("unanswered", good, f"{waiting[:3]} at finishReason {reason}")
+        own = [call for call in self.calls.values() if not call.by_provider and call.step]
+        if own and not waiting:
+            last = max(call.step for call in own)
+            self._expect("tool-loop", last < self._steps, "the last step holds an answered call")
+
+    def _fail(self, chunk: Chunk) -> None:
+        check_error_text(self._sheet, str(chunk.get("errorText", "")), self._at)
+        if chunk["type"] == "error":
+            self._end(chunk)
+
+    # -------------------------------------------------------------- blocks
+
+    def _block(self, chunk: Chunk) -> None:
+        kind, _, act = str(chunk["type"]).partition("-")
+        block = (kind, str(chunk["id"]))
+        is_open = block in self._blocks
+        wanted = act != "start"
+        word = "is not open" if wanted else "is open already"
+        self._expect("blocks", is_open == wanted, f"{kind} {chunk['id']} {word}")
+        if act == "start":
+            self._blocks.add(block)
+        elif act == "end":
+            self._blocks.discard(block)
+        elif kind == "text":
+            self.texts[block[1]] = self.texts.get(block[1], "") + str(chunk["delta"])
+
+    # -------------------------------------------------------------- calls
+
+    def _begin_input(self, chunk: Chunk) -> None:
+        id = str(chunk["toolCallId"])
+        self._expect("calls", id not in self.calls, f"{id} was made before")
+        self.calls[id] = Call(self._step, "streaming", chunk.get("providerExecuted") is True)
+
+    def _grow_input(self, chunk: Chunk) -> None:
+        call = self.calls.get(str(chunk["toolCallId"]))
+        good = call is not None and call.state == "streaming"
+        said = f"tool-input-delta of {chunk['toolCallId']}, which does not stream"
+        self._expect("calls", good, said)
+
+    def _end_input(self, chunk: Chunk) -> None:
+        id = str(chunk["toolCallId"])
+        call = self.calls.get(id)
+        good = call is None or call.state == "streaming"
+        self._expect("calls", good, f"{id} was made before")
+        self.inputs[id] = (str(chunk["toolName"]), chunk["input"])
+        is_failed = chunk["type"] == "tool-input-error"
+        by_provider = chunk.get("providerExecuted") is True
+        self.calls[id] = Call(self._step, "answered" if is_failed else "made", by_provider)
+
+    def _answer(self, chunk: Chunk) -> None:
+        id = str(chunk["toolCallId"])
+        call = self.calls.get(id)
+        if self._expect("calls", call is not None, f"{id} was never made"):
+            assert call is not None
+            good = call.state != "streaming"
+            self._expect("calls", good, f"{id} is answered before its input")
+            call.state = "made" if chunk.get("preliminary") is True else "answered"
+        if "errorText" in chunk:
+            self._fail(chunk)
+
+    def _ask(self, chunk: Chunk) -> None:
+        id, approval = str(chunk["toolCallId"]), str(chunk["approvalId"])
+        call = self.calls.get(id)
+        good = call is not None and call.state == "made" and approval not in self.approvals
+        state = "unknown" if call is None else call.state
+        self._expect("approval-request", good, f"{approval} for {id}, {state}")
+        self.approvals[approval] = id
+        if call is not None:
+            call.state = "asked"
+
+
+_RULES: dict[str, Callable[[Message, Chunk], None]] = {
+    "start": Message._begin,
+    "start-step": Message._begin_step,
+    "finish-step": Message._end_step,
+    "reset-step": Message._reset_step,
+    "finish": Message._end,
+    "abort": Message._end,
+    "error": Message._fail,
+    **{
+        f"{kind}-{act}": Message._block
+        for kind in ("text", "reasoning")
+        for act in ("start", "delta", "end")
+    },
+    "tool-input-start": Message._begin_input,
+    "tool-input-delta": Message._grow_input,
+    "tool-input-available": Message._end_input,
+    "tool-input-error": Message._end_input,
+    **{f"tool-output-{end}": Message._answer for end in ("available", "error", "denied")},
+    "tool-approval-request": Message._ask,
+}
+
+
+# ---------------------------------------------------------------------- ai sdk
+
 
 DONE = "[DONE]"
-
-CHECKS = (
-    *stream_checks.CHECKS,
-    Check("stream-header", "A stream has x-vercel-ai-ui-message-stream: v1.", PROTOCOL, "should"),
-    *ai_sdk_stream.CHUNK_CHECKS,
-    *ai_sdk_stream.ORDER_CHECKS,
-    Check("history", "A second message, with the first answer before it, is answered.", PROTOCOL),
-    Check("new-message-id", "Each answer has a messageId of its own.", PROTOCOL),
-    Check("parallel", "Two chats at once get an answer each, in messages of their own.", "HTTP"),
-    Check(
-        "approval-answer",
-        "A decision is answered in the same message, with the output, error or denial of its call.",
-        "https://ai-sdk.dev/docs/ai-sdk-ui/chatbot-tool-usage",
-    ),
-    Check(
-        "resume",
-        "GET {api}/{chat}/stream answers 204 when nothing runs, or the message from its start.",
-        "https://ai-sdk.dev/docs/ai-sdk-ui/chatbot-resume-streams",
-    ),
-    *stream_checks.BAD_INPUT,
-)
 
 
 async def run(probe: Probe) -> None:
@@ -156,11 +456,7 @@ class _Talk:
     def body(self) -> dict[str, Any]:
         """Return a request in a chat of its own."""
         messages = [self._user(self._probe.options.prompts[0])]
-        return {
-            "id": self._probe.new_id("chat"),
-            "messages": messages,
-            "trigger": "submit-message",
-        }
+        return {"id": self._probe.new_id("chat"), "messages": messages, "trigger": "submit-message"}
 
 
 def _error_of(items: list[Item]) -> bool:
@@ -186,4 +482,4 @@ def _decided(message: Message, approval: str, approved: bool) -> dict[str, Any]:
     }
 
 
-DRIVER = Driver(name="ai-sdk", checks=CHECKS, own_path="/api/chat/{app}", run=run)
+DRIVER = Driver(name="ai-sdk", own_path="/api/chat/{app}", run=run)

@@ -12,17 +12,8 @@ from pathlib import Path
 from adk_prism.cli import FAILURE, REQUEST_HEADER, USAGE, fail
 from adk_prism.cli.terminal import write_json, write_suite, write_text
 from adk_prism.errors import UsageError
-from adk_prism.features.conform.conformance import (
-    DRIVERS,
-    as_json,
-    as_junit,
-    as_text,
-    checks_of,
-    judge,
-    list_text,
-)
-from adk_prism.features.conform.exchange import CannotTry, Options
-from adk_prism.features.conform.npm_client import find_client
+from adk_prism.features.conform import conformance
+from adk_prism.features.conform.probe import CannotTry, Options, checks_of
 
 PROMPT = "Hello"
 
@@ -39,7 +30,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         "--as",
         dest="protocol",
         required=True,
-        choices=DRIVERS,
+        choices=conformance.DRIVERS,
         help="protocol that the server speaks",
     )
     parser.add_argument(
@@ -54,11 +45,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         ),
     )
     parser.add_argument(
-        "--header",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help=REQUEST_HEADER,
+        "--header", action="append", default=[], metavar="NAME=VALUE", help=REQUEST_HEADER
     )
     parser.add_argument(
         "--approve",
@@ -91,20 +78,22 @@ def register(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Judge the server and print the report."""
     if args.list:
-        write_text(list_text(checks_of(args.protocol)))
+        write_text(conformance.list_text(checks_of(args.protocol)))
         return 0
     options = _options(args)
-    client = find_client(args.protocol, Path(args.client or "."), required=args.client is not None)
+    client = conformance.find_client(
+        args.protocol, Path(args.client or "."), required=args.client is not None
+    )
     try:
-        report = asyncio.run(judge(args.protocol, options, args.left_out, client))
+        report = asyncio.run(conformance.judge(args.protocol, options, args.left_out, client))
     except CannotTry as error:
         return fail(f"could not be tried: {error.detail}", USAGE)
     if args.junit:
-        write_suite(Path(args.junit), as_junit(report))
+        write_suite(Path(args.junit), conformance.as_junit(report))
     if args.json:
-        write_json(as_json(report))
+        write_json(conformance.as_json(report))
     else:
-        write_text(as_text(report))
+        write_text(conformance.as_text(report))
     return 0 if report.conforms else FAILURE
 
 

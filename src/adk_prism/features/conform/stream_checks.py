@@ -9,38 +9,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from adk_prism.features.conform.check import Check, Sheet
-from adk_prism.features.conform.exchange import NEVER, Answer, CannotTry, Leave, Probe
+from adk_prism.features.conform.probe import NEVER, Answer, CannotTry, Leave, Probe, Sheet
 from adk_prism.protocols.sse import SseEvent
 
-WHATWG = (
-    "https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation"
-)
-
-CHECKS = (
-    Check("status", "A valid request is answered with 200.", "HTTP"),
-    Check("content-type", "A stream has content-type text/event-stream.", WHATWG, "should"),
-    Check(
-        "cache-control",
-        "A stream is not to be cached or transformed: cache-control has no-cache or no-store.",
-        "https://developer.mozilla.org/en-US/docs/Web/API/Server-sent_events/Using_server-sent_events",
-        "should",
-    ),
-    Check(
-        "framing",
-        "Every line is a comment or a field of the standard, in UTF-8, and a blank line ends every event.",
-        WHATWG,
-    ),
-    Check("complete", "The body ends by itself, and is not cut.", "RFC 9112, section 8"),
-)
-"""Of every protocol that streams."""
-
-ERROR_TEXT = Check(
-    "error-text",
-    "An error says what happened without a stack trace or a path of the server.",
-    "OWASP, Improper Error Handling",
-    "should",
-)
 _LEAKS = ("Traceback (most recent call last)", 'File "/', "/site-packages/", "node_modules/")
 
 DENIED = (401, 403, 407)
@@ -60,6 +31,17 @@ class Item(Struct, frozen=True):
     @property
     def at(self) -> str:
         return f"frame {self.number}"
+
+
+class FrameReader:
+    """Reads the frames of one answer, and notes at which frame a rule is broken."""
+
+    def __init__(self, sheet: Sheet) -> None:
+        self._sheet = sheet
+        self._at = ""
+
+    def _expect(self, check: str, holds: bool, came: str) -> bool:
+        return self._sheet.expect(check, holds, came, self._at)
 
 
 def check_stream(sheet: Sheet, answer: Answer, *, first: bool = False) -> bool:
@@ -134,6 +116,13 @@ def read_json(text: str) -> Any:
         return None
 
 
+def check_rest(sheet: Sheet, expected: tuple[SseEvent, ...], rest: Answer) -> None:
+    """Check that an answer to `Last-Event-ID` has exactly the frames that are left."""
+    left, came = ([(each.event, each.data) for each in some] for some in (expected, rest.frames))
+    found = f"{len(came)} frames where {len(left)} are left: {rest.text}"
+    sheet.expect("reconnect", came == left, found)
+
+
 def check_error_text(sheet: Sheet, text: str, at: str) -> None:
     """Check what a server tells of an error."""
     sheet.expect("error-text", not any(each in text for each in _LEAKS), text, at)
@@ -146,37 +135,6 @@ def refuses(sheet: Sheet, answer: Answer, *, frames_say_so: bool = False) -> Non
     """
     sheet.expect("bad-input", not 200 <= answer.status < 300 or frames_say_so, answer.text)
     sheet.expect("bad-input-status", 400 <= answer.status < 500, answer.text)
-
-
-BAD_INPUT = (
-    Check(
-        "bad-input",
-        "A request that is no JSON, or lacks what is required, is not answered as if it were good.",
-        "HTTP",
-    ),
-    Check(
-        "bad-input-status",
-        "A bad request is answered with a status from 400 to 499.",
-        "RFC 9110, section 15.5",
-        "should",
-    ),
-    Check(
-        "request-type",
-        "A body that is sent as text/plain is refused: any web page can send it without being asked.",
-        "https://fetch.spec.whatwg.org/#cors-safelisted-request-header",
-        "should",
-    ),
-    Check(
-        "method",
-        "Another method is answered with 405 or 404.",
-        "RFC 9110, section 15.5.6",
-        "should",
-    ),
-    Check(
-        "disconnect", "When a client leaves in the middle, the next one is still answered.", "HTTP"
-    ),
-)
-"""Requests that an ordinary client does not send."""
 
 
 async def leave_early(

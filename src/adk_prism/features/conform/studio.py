@@ -7,20 +7,17 @@ from urllib.parse import urlencode
 
 from adk_prism.facts.state import DEPTH
 from adk_prism.features.conform import stream_checks
-from adk_prism.features.conform.check import (
-    LIST,
-    NUMBER,
-    OBJECT,
-    STRING,
-    WHOLE,
-    Check,
+from adk_prism.features.conform.probe import (
+    Answer,
+    Driver,
+    Probe,
     Sheet,
-    TypeRule,
     missing_keys,
+    shortened,
+    typed_keys,
     wrong_types,
 )
-from adk_prism.features.conform.exchange import Answer, Driver, Probe, shortened
-from adk_prism.features.conform.stream_checks import Item, check_stream, read_json
+from adk_prism.features.conform.stream_checks import FrameReader, check_stream, read_json
 from adk_prism.protocols.sse import SseEvent
 
 # ---------------------------------------------------------------------- studio events
@@ -29,25 +26,6 @@ from adk_prism.protocols.sse import SseEvent
 #
 # What the schema makes optional is checked where it is sent; what adk-prism adds to it is not required.
 
-V2 = "SSE Schema v2 (docs/protocols/studio.md)"
-
-EVENT_CHECKS = (
-    Check("event-name", "Every event has one of the protocol's names.", V2),
-    Check("json", "All but session, chunk, end and error are JSON objects.", V2),
-    Check("event-values", "Every event has the keys of its kind, with the right types.", V2),
-    Check("session-first", "`session` comes first, once, with the session's id.", V2),
-    Check("snapshots", "A state_snapshot has `input` and `output`, which are objects.", V2),
-    Check(
-        "state-keys",
-        "state_keys are the keys of the snapshot's output; at a node's start, of its input.",
-        V2,
-    ),
-    Check("depth", f"A snapshot is at most {DEPTH} levels deep.", V2, "should"),
-    Check("nodes", "A node that ends was started, with the same step; none runs at the end.", V2),
-    Check("results", "A tool_result comes after a tool_call of that name.", V2),
-    Check("done", "A run that does not fail has one `done` trace, with its number of steps.", V2),
-    Check("end", "The last event is `end` or `error`, and nothing follows it.", V2),
-)
 
 _TEXTS = ("session", "chunk", "end")
 _KEYS: dict[str, tuple[str, ...]] = {
@@ -63,23 +41,18 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "done": ("total_steps",),
 }
 _NAMES = {*_TEXTS, "error", "trace", *(_KEYS.keys() - {"node_start", "node_end", "state", "done"})}
-_TYPES: dict[str, TypeRule] = {
-    "node": STRING,
-    "step": WHOLE,
-    "duration_ms": NUMBER,
-    "total_steps": WHOLE,
-    "state_keys": LIST,
-    "state_snapshot": OBJECT,
-    "name": STRING,
-    "message": STRING,
-    "content": STRING,
-    "node_id": STRING,
-}
+_TYPES = typed_keys(
+    a_string="node name message content node_id",
+    a_whole_number="step total_steps",
+    a_number="duration_ms",
+    a_list="state_keys",
+    an_object="state_snapshot",
+)
 
 Data = dict[str, Any]
 
 
-class Stream:
+class Stream(FrameReader):
     """One run, as far as it has been read."""
 
     def __init__(self, sheet: Sheet, continues: bool = False) -> None:
@@ -87,7 +60,7 @@ class Stream:
         self.session = ""
         self.ended = ""
         self.questions: list[Data] = []
-        self._sheet = sheet
+        super().__init__(sheet)
         self._continues = continues
         self._number = 0
         self._nodes: dict[tuple[str, int], int] = {}
@@ -96,15 +69,12 @@ class Stream:
         self._done = 0
         self._tools: set[str] = set()
 
-    @property
-    def _at(self) -> str:
-        return f"frame {self._number}"
-
     def take(self, frame: SseEvent) -> None:
         """Take the next event; note what is wrong with it."""
         self._number += 1
+        self._at = f"frame {self._number}"
         name = frame.event
-        if not self._sheet.expect("event-name", name in _NAMES, name, self._at):
+        if not self._expect("event-name", name in _NAMES, name):
             return
         self._check_place(name, frame.data)
         if name in ("end", "error"):
@@ -112,7 +82,7 @@ class Stream:
         if name in _TEXTS or name == "error":
             return
         data = read_json(frame.data)
-        if self._sheet.expect("json", isinstance(data, dict), frame.data, self._at):
+        if self._expect("json", isinstance(data, dict), frame.data):
             self._read(name, data, frame.data)
 
     def finish(self) -> None:
@@ -128,8 +98,8 @@ class Stream:
         if name == "session":
             self.session = self.session or text
         good = (name == "session") == is_first and (not is_first or bool(text))
-        self._sheet.expect("session-first", good, f"{name} {text!r}", self._at)
-        self._sheet.expect("end", not self.ended, f"{name} after {self.ended}", self._at)
+        self._expect("session-first", good, f"{name} {text!r}")
+        self._expect("end", not self.ended, f"{name} after {self.ended}")
 
     def _read(self, name: str, data: Data, text: str) -> None:
         kind = str(data.get("type")) if name == "trace" else name
@@ -137,9 +107,7 @@ class Stream:
         wrong = [*missing_keys(data, _KEYS.get(kind, ())), *wrong_types(data, _TYPES)]
         if not known:
             wrong.append(f"no such trace: {kind}")
-        if not self._sheet.expect(
-            "event-values", not wrong, f"{'; '.join(wrong)}: {text}", self._at
-        ):
+        if not self._expect("event-values", not wrong, f"{'; '.join(wrong)}: {text}"):
             return
         if "state_snapshot" in data:
             self._check_snapshot(kind, data)
@@ -148,12 +116,12 @@ class Stream:
         elif kind == "done":
             self._done += 1
             said = f"{data['total_steps']} steps, and {self._steps} were sent"
-            self._sheet.expect("done", data["total_steps"] == self._steps, said, self._at)
+            self._expect("done", data["total_steps"] == self._steps, said)
         elif kind == "tool_call":
             self._tools.add(data["name"])
         elif kind == "tool_result":
             good = self._continues or data["name"] in self._tools
-            self._sheet.expect("results", good, f"{data['name']} was not called", self._at)
+            self._expect("results", good, f"{data['name']} was not called")
         elif kind == "interrupt":
             self.questions.append(data)
 
@@ -165,23 +133,21 @@ class Stream:
             self._sheet.seen("nodes")
         else:
             said = f"{node[0]}, step {node[1]}, ends and does not run"
-            self._sheet.expect("nodes", running > 0, said, self._at)
+            self._expect("nodes", running > 0, said)
             self._nodes[node] = running - 1
 
     def _check_snapshot(self, kind: str, data: Data) -> None:
         snapshot = data["state_snapshot"]
         sides = [snapshot.get("input"), snapshot.get("output")]
         good = all(isinstance(side, dict) for side in sides)
-        if not self._sheet.expect("snapshots", good, f"keys {[*snapshot]}", self._at):
+        if not self._expect("snapshots", good, f"keys {[*snapshot]}"):
             return
         deepest = max(map(_depth, sides))
-        self._sheet.expect("depth", deepest <= DEPTH, f"{deepest} levels", self._at)
+        self._expect("depth", deepest <= DEPTH, f"{deepest} levels")
         if "state_keys" in data:
             side = sides[0] if kind == "node_start" else sides[1]
             said = f"{data['state_keys']} for {[*side]}"
-            self._sheet.expect(
-                "state-keys", set(map(str, data["state_keys"])) == set(side), said, self._at
-            )
+            self._expect("state-keys", set(map(str, data["state_keys"])) == set(side), said)
 
 
 def _depth(value: Any) -> int:
@@ -198,24 +164,6 @@ def _depth(value: Any) -> int:
 
 # ---------------------------------------------------------------------- the driver
 
-CHECKS = (
-    *stream_checks.CHECKS,
-    *EVENT_CHECKS,
-    Check("get", "GET with `input` in the query gives the same stream, for EventSource.", V2),
-    Check("session-kept", "A run with session_id is in that session.", V2),
-    Check(
-        "reconnect",
-        "Where frames have ids, a request with Last-Event-ID gives exactly the rest, and 204 after the end.",
-        stream_checks.WHATWG,
-    ),
-    Check(
-        "interrupt-answer",
-        "The answer to an approval continues the session.",
-        "docs/protocols/studio.md",
-    ),
-    *stream_checks.BAD_INPUT,
-)
-
 
 async def run(probe: Probe) -> None:
     """Try everything."""
@@ -225,7 +173,7 @@ async def run(probe: Probe) -> None:
     await talk.get()
     body = {"input": probe.options.prompts[0]}
     await stream_checks.leave_early(probe, lambda: body)
-    await stream_checks.send_mistakes(probe, _no_error, body)
+    await stream_checks.send_mistakes(probe, lambda _: False, body)
 
 
 class _Talk:
@@ -289,10 +237,7 @@ class _Talk:
             return
         self._probe.trying("coming back with Last-Event-ID")
         rest = await self._get("", frames[middle - 1].id)
-        expected = [(frame.event, frame.data) for frame in frames[middle:]]
-        came = [(frame.event, frame.data) for frame in rest.frames]
-        said = f"{len(came)} frames where {len(expected)} are left: {rest.text}"
-        self._sheet.expect("reconnect", came == expected, said)
+        stream_checks.check_rest(self._sheet, frames[middle:], rest)
         after = await self._get("", frames[-1].id)
         self._sheet.expect("reconnect", after.status == 204, f"after the end: {after.text}")
 
@@ -311,8 +256,4 @@ class _Talk:
         self._sheet.expect("get", stream is not None and bool(answer.frames), answer.text)
 
 
-def _no_error(_: list[Item]) -> bool:
-    return False
-
-
-DRIVER = Driver(name="studio", checks=CHECKS, own_path="/api/studio/{app}/stream", run=run)
+DRIVER = Driver(name="studio", own_path="/api/studio/{app}/stream", run=run)

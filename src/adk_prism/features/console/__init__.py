@@ -10,9 +10,7 @@ EXTENSION = Extension(
     requires=("captures", "grounding", "page", "proof"),
     commands=(
         Command(
-            "console",
-            "chat with an app in the terminal",
-            "adk_prism.features.console.command",
+            "console", "chat with an app in the terminal", "adk_prism.features.console.command"
         ),
     ),
 )

@@ -34,18 +34,18 @@ from adk_prism.features.captures.client import (
     find_token,
     shown_url,
 )
-from adk_prism.features.console import literature_search_report
+from adk_prism.features.console.history import rows_of
 from adk_prism.features.console.intents import Export, Intent, Keep, Quit, Send, Show, Stop
-from adk_prism.features.console.run_follower import (
+from adk_prism.features.console.session import (
     ConnectionLost,
     EntryReceived,
     Reconnected,
     RunAccepted,
     RunFinished,
     RunUpdate,
+    Session,
 )
-from adk_prism.features.console.session import Session
-from adk_prism.features.console.session_history import rows_of
+from adk_prism.features.grounding import search_report
 from adk_prism.log.entry import Entry, RunEnded, RunStarted
 
 # ---------------------------------------------------------------------- without a terminal
@@ -116,7 +116,7 @@ class _Pipe:
                     _write(f"{row.text}\n")
             case Export():
                 view = self._session.history.panel("grounding")
-                file = literature_search_report.write(view, intent.file)
+                file = search_report.write(view, intent.file)
                 _write(f"Written to {file}.\n")
             case Quit():
                 return False

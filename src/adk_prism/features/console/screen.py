@@ -23,31 +23,14 @@ from textual.worker import Worker
 
 from adk_prism.cli.terminal import Row, clean, one_line
 from adk_prism.errors import PrismError
-from adk_prism.features.captures.client import (
-    USER,
-    Client,
-    SessionAddress,
-    Token,
-    Unreachable,
-    connect,
-    shown_url,
-)
-from adk_prism.features.console import literature_search_report
+from adk_prism.features.captures import client
+from adk_prism.features.console import session
 from adk_prism.features.console.commands import COMMANDS, Command
 from adk_prism.features.console.intents import Export, Keep, Quit, Send, Show, Stop
-from adk_prism.features.console.run_follower import (
-    Backoff,
-    ConnectionLost,
-    EntryReceived,
-    Reconnected,
-    RunAccepted,
-    RunFinished,
-    RunUpdate,
-)
-from adk_prism.features.console.session import Session
 from adk_prism.features.console.widgets import WIDE, PanelView, TranscriptView, text_of
+from adk_prism.features.grounding import search_report
 from adk_prism.features.grounding.text import PLAN_KEYS
-from adk_prism.features.page import text as timeline
+from adk_prism.features.page import text as panels
 
 FRAME = 1 / 15
 """Seconds between two draws of growing text."""
@@ -96,16 +79,16 @@ class Console(App[int]):
     def __init__(
         self,
         url: str,
-        address: SessionAddress,
+        address: client.SessionAddress,
         diagnostics: deque[str] | None = None,
-        token: Token | None = None,
+        token: client.Token | None = None,
     ) -> None:
         """`diagnostics` receives those of a server in this process."""
         super().__init__()
-        self._http = connect(url, token)
-        self._session = Session(Client(self._http), address)
-        user = f" as {address.user}" if address.user != USER else ""
-        self._where = f"{address.app} · {address.session} · {shown_url(url)}{user}"
+        self._http = client.connect(url, token)
+        self._session = session.Session(client.Client(self._http), address)
+        user = f" as {address.user}" if address.user != client.USER else ""
+        self._where = f"{address.app} · {address.session} · {client.shown_url(url)}{user}"
         self._diagnostics: deque[str] = diagnostics if diagnostics is not None else deque()
         self._panel = PanelView(self._session.history)
         self._transcript = TranscriptView(self._session.history.transcript)
@@ -161,15 +144,15 @@ class Console(App[int]):
 
     async def _opened(self) -> str:
         """Open the session, with retries; return the id of its active run."""
-        backoff = Backoff()
+        backoff = session.Backoff()
         while True:
             try:
                 return await self._session.open()
-            except Unreachable as error:
+            except client.Unreachable as error:
                 wait = backoff.wait()
                 if wait is None:
                     raise
-                self._lost(ConnectionLost(error.detail, wait))
+                self._lost(session.ConnectionLost(error.detail, wait))
                 await asyncio.sleep(wait)
 
     # -------------------------------------------------------------- drawing
@@ -198,7 +181,7 @@ class Console(App[int]):
 
     def _draw_panels(self) -> None:
         view = self._session.history.panel("timeline")
-        self._strip.update(text_of([timeline.strip(view, self.size.width - 2)]))
+        self._strip.update(text_of([panels.strip(view, self.size.width - 2)]))
         self._panel.draw()
 
     def _draw_lines(self) -> None:
@@ -351,7 +334,7 @@ class Console(App[int]):
                     self._panel.choose(intent.panel)
                 case Export():
                     view = self._session.history.panel("grounding")
-                    self._say(f"Written to {literature_search_report.write(view, intent.file)}.")
+                    self._say(f"Written to {search_report.write(view, intent.file)}.")
                 case Stop() if self._sent:
                     self._unsend()
                 case Stop():
@@ -380,7 +363,7 @@ class Console(App[int]):
             self._fail(error)
             self._give_back()
 
-    async def _follow(self, updates: AsyncGenerator[RunUpdate, None]) -> None:
+    async def _follow(self, updates: AsyncGenerator[session.RunUpdate, None]) -> None:
         async with aclosing(updates) as items:
             async for item in items:
                 _HANDLERS[type(item)](self, item)
@@ -400,21 +383,21 @@ class Console(App[int]):
             self.screen.set_focus(line)
         self._sent = ""
 
-    def _accepted(self, _: RunAccepted) -> None:
+    def _accepted(self, _: session.RunAccepted) -> None:
         self._sent = ""
         self._say("")
 
-    def _lost(self, item: ConnectionLost) -> None:
+    def _lost(self, item: session.ConnectionLost) -> None:
         kept = " Your message will be sent then." if self._sent else ""
         self._say(f"! {item.why} Reconnecting in {item.wait:g} s.{kept}", "error")
 
-    def _reconnected(self, _: Reconnected) -> None:
+    def _reconnected(self, _: session.Reconnected) -> None:
         self._say("Reconnected.")
 
-    def _received(self, _: EntryReceived) -> None:
+    def _received(self, _: session.EntryReceived) -> None:
         pass  # drawn with the next frame
 
-    def _settled(self, _: RunFinished) -> None:
+    def _settled(self, _: session.RunFinished) -> None:
         """Focus the command keys if a key can answer a question and the input is empty."""
         intents, line = self._session.intents, self._line
         asked = intents.asked()
@@ -436,10 +419,10 @@ class Console(App[int]):
 
 
 _HANDLERS: dict[type[Any], Callable[[Console, Any], None]] = {
-    RunAccepted: Console._accepted,
-    EntryReceived: Console._received,
-    ConnectionLost: Console._lost,
-    Reconnected: Console._reconnected,
-    RunFinished: Console._settled,
+    session.RunAccepted: Console._accepted,
+    session.EntryReceived: Console._received,
+    session.ConnectionLost: Console._lost,
+    session.Reconnected: Console._reconnected,
+    session.RunFinished: Console._settled,
 }
 """Handlers of run updates."""

@@ -16,8 +16,7 @@ from textual.widgets import OptionList, Static
 
 from adk_prism.cli.terminal import Row, Style
 from adk_prism.features.captures.client import shown_url
-from adk_prism.features.console.session_history import SessionHistory, rows_of
-from adk_prism.features.console.transcript import Item, TextItem, Transcript, item_rows
+from adk_prism.features.console import history as histories
 
 # ---------------------------------------------------------------------- rich text
 #
@@ -68,10 +67,10 @@ def text_of(rows: Iterable[Row]) -> Text:
     return Text("\n").join(Text(row.text, _STYLES[row.style]) for row in rows)
 
 
-def render_item(item: Item) -> RenderableType:
+def render_item(item: histories.Item) -> RenderableType:
     """Return a transcript item: agent text as Markdown, everything else as rows."""
-    found = list(item_rows(item))
-    if not isinstance(item, TextItem) or item.kind != "text" or not item.text.strip():
+    found = list(histories.item_rows(item))
+    if not isinstance(item, histories.TextItem) or item.kind != "text" or not item.text.strip():
         return text_of(found)
     *title, said = found
     return Group(text_of(title), Prose(said.text)) if title else Prose(said.text)
@@ -85,10 +84,10 @@ def render_item(item: Item) -> RenderableType:
 class TranscriptView(VerticalScroll):
     """Shows a transcript and follows its end until the user scrolls up."""
 
-    def __init__(self, transcript: Transcript) -> None:
+    def __init__(self, transcript: histories.Transcript) -> None:
         super().__init__(id="transcript")
         self._transcript = transcript
-        self._shown: list[tuple[Item, Static]] = []
+        self._shown: list[tuple[histories.Item, Static]] = []
         self._versions: dict[int, int] = {}
         """Versions of the shown items, by identity."""
         self._put = 0.0
@@ -124,7 +123,7 @@ class TranscriptView(VerticalScroll):
             len(self._shown),
         )
 
-    def _add(self, items: list[Item]) -> None:
+    def _add(self, items: list[histories.Item]) -> None:
         fresh = [(item, _widget(item)) for item in items]
         self._versions.update((id(item), item.version) for item, _ in fresh)
         self._shown += fresh
@@ -132,19 +131,19 @@ class TranscriptView(VerticalScroll):
             self.mount_all([widget for _, widget in fresh])
 
 
-def _widget(item: Item) -> Static:
+def _widget(item: histories.Item) -> Static:
     widget = Static(render_item(item), markup=False, classes="-goes-on" if _is_joined(item) else "")
     widget.display = not _is_replaced(item)
     return widget
 
 
-def _is_replaced(item: Item) -> bool:
-    return isinstance(item, TextItem) and item.replaced
+def _is_replaced(item: histories.Item) -> bool:
+    return isinstance(item, histories.TextItem) and item.replaced
 
 
-def _is_joined(item: Item) -> bool:
+def _is_joined(item: histories.Item) -> bool:
     """Return whether the next item continues the same block of text."""
-    return isinstance(item, TextItem) and item.goes_on and not item.text.endswith("\n\n")
+    return isinstance(item, histories.TextItem) and item.goes_on and not item.text.endswith("\n\n")
 
 
 # ---------------------------------------------------------------------- panel
@@ -162,7 +161,7 @@ SHARE = 0.44
 class PanelView(VerticalScroll):
     """Shows the chosen panel, or a default that fits the app and the window."""
 
-    def __init__(self, history: SessionHistory) -> None:
+    def __init__(self, history: histories.SessionHistory) -> None:
         super().__init__(id="panel")
         self._history = history
         self._rows = Static(markup=False)
@@ -189,7 +188,9 @@ class PanelView(VerticalScroll):
             room = self.app.size.width * (SHARE if wide else 1)
             width = max(int(room) - EDGE, 20)
             compact = not wide and not self.chosen
-            self._rows.update(text_of(rows_of(self._history, name, width, compact=compact)))
+            self._rows.update(
+                text_of(histories.rows_of(self._history, name, width, compact=compact))
+            )
 
 
 # ---------------------------------------------------------------------- choice of an app

@@ -11,9 +11,8 @@ if TYPE_CHECKING:
 
 
 def _serve(context: Context) -> Served:
-    from adk_prism.features.conversations import labels as conversations
     from adk_prism.features.conversations.deletion import REMOVAL, DeletedSessions
-    from adk_prism.features.conversations.listing import ListRoutes
+    from adk_prism.features.conversations.listing import ListRoutes, routes
     from adk_prism.server.housekeeping import housekeeping
 
     recording, runs, report = context.recording, context.runs, context.report
@@ -22,7 +21,7 @@ def _serve(context: Context) -> Served:
         lambda: housekeeping([job], recording.leases, report, REMOVAL, "deleted conversations")
     )
     listing = ListRoutes(context.apps, context.log, context.runs.deletions, context.chats)
-    return Served(routers=[listing.router(), conversations.routes(context)])
+    return Served(routers=[listing.router(), routes(context)])
 
 
 EXTENSION = Extension(

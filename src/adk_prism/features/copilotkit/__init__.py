@@ -16,8 +16,4 @@ def _serve(context: Context) -> Served:
     return Served(routers=[copilotkit.routes(context)])
 
 
-EXTENSION = Extension(
-    name="copilotkit",
-    summary="CopilotKit's runtime wire",
-    serve=_serve,
-)
+EXTENSION = Extension(name="copilotkit", summary="CopilotKit's runtime wire", serve=_serve)

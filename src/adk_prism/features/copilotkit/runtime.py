@@ -9,7 +9,7 @@ and `/info` says so.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any
@@ -222,6 +222,7 @@ def _short(said: Any) -> str:
 # ---------------------------------------------------------------------------
 
 Json = dict[str, Any]
+_METHODS = ("info", "agent/run", "agent/connect", "agent/stop")
 NamedUser = Annotated[str, Query(alias="userId")]
 AgentId = Annotated[str, Query(alias="agentId")]
 
@@ -346,38 +347,24 @@ class _Runtime:
     async def call(self, request: Request, envelope: Json, user: NamedUser = "") -> Response:
         """Do what `method` names: info, agent/run, agent/connect or agent/stop."""
         method = envelope.get("method")
-        do = self._methods.get(method) if isinstance(method, str) else None
-        if do is None:
-            raise UsageError(
-                f"`method` must be one of {', '.join(self._methods)}, got {str(method)[:40]!r}."
-            )
+        if method not in _METHODS:
+            known = ", ".join(_METHODS)
+            raise UsageError(f"`method` must be one of {known}, got {str(method)[:40]!r}.")
         params, body = envelope.get("params") or {}, envelope.get("body") or {}
         if not isinstance(params, dict) or not isinstance(body, dict):
             raise UsageError("`params` and `body` must be objects.")
-        return await do(_Call(request, params, body, user))
+        call = _Call(request, params, body, user)
+        if method == "info":
+            return _json(self._agents.info())
+        if method == "agent/stop":
+            return await self._stop(call)
+        do = self.run if method == "agent/run" else self.connect
+        return await do(request, call.parameter("agentId"), body, user)
 
-    @property
-    def _methods(self) -> dict[str, Callable[[_Call], Awaitable[Response]]]:
-        return {
-            "info": self._call_info,
-            "agent/run": self._call_run,
-            "agent/connect": self._call_connect,
-            "agent/stop": self._call_stop,
-        }
-
-    async def _call_info(self, _: _Call) -> Response:
-        return _json(self._agents.info())
-
-    async def _call_run(self, call: _Call) -> Response:
-        return await self.run(call.request, call.parameter("agentId"), call.body, call.user)
-
-    async def _call_connect(self, call: _Call) -> Response:
-        return await self.connect(call.request, call.parameter("agentId"), call.body, call.user)
-
-    async def _call_stop(self, call: _Call) -> Response:
+    async def _stop(self, call: _Call) -> Response:
         agent, thread = call.parameter("agentId"), check_session(call.parameter("threadId"))
-        told = await self.stop(caller_of(call.request), agent, thread, call.body, call.user)
-        return _json(told)
+        user = caller_of(call.request)
+        return _json(await self.stop(user, agent, thread, call.body, call.user))
 
 
 class _Call(Struct, frozen=True):

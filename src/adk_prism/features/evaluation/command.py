@@ -175,10 +175,7 @@ def _rows(found: dict[str, Any]) -> Iterator[Row]:
         for run in case["runs"]:
             yield Row(f"  run {run}", "dim")
     passed = sum(case["verdict"] == "passed" for case in found["cases"])
-    yield Row(
-        f"{found['evalSetId']}: {passed} of {len(found['cases'])} passed",
-        "strong",
-    )
+    yield Row(f"{found['evalSetId']}: {passed} of {len(found['cases'])} passed", "strong")
 
 
 def _metric(metric: dict[str, Any]) -> str:

@@ -83,7 +83,7 @@ def content_of(path: Path, most: int = MOST_BYTES) -> bytes:
         raise UsageError(f"{path.name} cannot be read: {error.strerror}.") from None
 
 
-def _why(error: Exception) -> str:
+def _why(error: Exception, expected: str = _EXPECTED) -> str:
     """Return the first reason, without the values: a file may hold anything."""
     from pydantic import ValidationError
 
@@ -91,7 +91,7 @@ def _why(error: Exception) -> str:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
         return f"{first['msg']} at {place}" if place else str(first["msg"])
-    return str(error).rstrip(".") if isinstance(error, msgspec.MsgspecError) else _EXPECTED
+    return str(error).rstrip(".") if isinstance(error, msgspec.MsgspecError) else expected
 
 
 def case_as_written(case: Mapping[str, Any]) -> Json:
@@ -226,19 +226,12 @@ def _config(content: bytes | None, name: str) -> EvalConfig:
     try:
         config = EvalConfig.model_validate_json(content)
     except ValueError as error:
-        raise UsageError(f"{name} is not a config of `adk eval`: {_first(error)}.") from None
+        raise UsageError(
+            f"{name} is not a config of `adk eval`: {_why(error, 'it is not JSON')}."
+        ) from None
     if not config.criteria:
         raise UsageError(f"{name} has no criteria, so nothing would be evaluated.")
     return config
-
-
-def _first(error: ValueError) -> str:
-    from pydantic import ValidationError
-
-    if not isinstance(error, ValidationError):
-        return "it is not JSON"
-    first = error.errors(include_url=False, include_input=False)[0]
-    return f"{first['msg']} at {'.'.join(map(str, first['loc']))}"
 
 
 def _check(metric: EvalMetric, registry: MetricEvaluatorRegistry, known: set[str]) -> None:
@@ -255,9 +248,6 @@ def _check(metric: EvalMetric, registry: MetricEvaluatorRegistry, known: set[str
             f"The metric {name} needs a package that is not installed ({error.name}): {INSTALL}"
         ) from None
     except (ValueError, TypeError, ImportError) as error:
-        raise UsageError(f"The metric {name} cannot be used: {_said(error)}") from None
-
-
-def _said(error: Exception) -> str:
-    text: Any = " ".join(str(error).split())
-    return f"{text[:300]}"
+        raise UsageError(
+            f"The metric {name} cannot be used: {' '.join(str(error).split())[:300]}"
+        ) from None

@@ -24,27 +24,15 @@ import msgspec
 from adk_prism.errors import Conflict, TooLarge
 from adk_prism.facts.adk_event import REQUESTS
 from adk_prism.facts.state import read_object, read_value
+from adk_prism.log import entry as records
 from adk_prism.log.contract import LogReader, RunSummary
-from adk_prism.log.entry import (
-    DERIVED,
-    UPLOADED,
-    AgentEvent,
-    Continues,
-    Entry,
-    Outcome,
-    RunEnded,
-    RunId,
-    RunStarted,
-    is_absent,
-    relabelled,
-)
 from adk_prism.runs.chats import ChatRun, Chats, fold_recorded, fold_turns
 
 Json = dict[str, Any]
 
 _SHOWN = frozenset({"functionCall", "functionResponse", "text", "inlineData"})
 """A part with one of these makes an event worth keeping, as for ADK."""
-_UNUSABLE: dict[Outcome | None, str] = {
+_UNUSABLE: dict[records.Outcome | None, str] = {
     None: "is still running",
     "failed": "failed",
     "cancelled": "was cancelled",
@@ -61,7 +49,7 @@ class _Turn:
         self.invocation = invocation
         self.said = said
         self.time = time
-        self.outcome: Outcome | None = "finished"
+        self.outcome: records.Outcome | None = "finished"
         self.final: Json | None = None
         self.answers: list[Json] = []
         """What the person or the client answered, by the name of the tool."""
@@ -100,7 +88,7 @@ class _Turn:
         return {key: value for key, value in found.items() if value is not None}
 
 
-def eval_case(runs: Sequence[Sequence[Entry]], eval_id: str) -> Json:
+def eval_case(runs: Sequence[Sequence[records.Entry]], eval_id: str) -> Json:
     """Return the eval case of a conversation: its runs that count, oldest first.
 
     Raise `Conflict` for one that cannot be asked again: no message, no end, no answer.
@@ -128,9 +116,9 @@ def eval_case(runs: Sequence[Sequence[Entry]], eval_id: str) -> Json:
     }
 
 
-def _head(entries: Sequence[Entry]) -> RunStarted:
+def _head(entries: Sequence[records.Entry]) -> records.RunStarted:
     head = entries[0].record
-    assert isinstance(head, RunStarted), "every log begins with its RunStarted"
+    assert isinstance(head, records.RunStarted), "every log begins with its RunStarted"
     return head
 
 
@@ -147,7 +135,7 @@ def _check(turn: _Turn, number: int, count: int) -> None:
         )
 
 
-def _turns(runs: Sequence[Sequence[Entry]]) -> list[_Turn]:
+def _turns(runs: Sequence[Sequence[records.Entry]]) -> list[_Turn]:
     turns: list[_Turn] = []
     for entries in runs:
         head = _head(entries)
@@ -156,7 +144,7 @@ def _turns(runs: Sequence[Sequence[Entry]]) -> list[_Turn]:
         turn = _begun(turns, head, entries[0].time)
         for entry in entries:
             record = entry.record
-            if isinstance(record, AgentEvent):
+            if isinstance(record, records.AgentEvent):
                 event = read_object(record.event)
                 if _is_said(event):
                     turn = _of_capture(event, head.run, entry.time)
@@ -165,11 +153,11 @@ def _turns(runs: Sequence[Sequence[Entry]]) -> list[_Turn]:
                     turn.add(event)
         if turn is not None:
             end = entries[-1].record
-            turn.outcome = end.outcome if isinstance(end, RunEnded) else None
+            turn.outcome = end.outcome if isinstance(end, records.RunEnded) else None
     return turns
 
 
-def _begun(turns: list[_Turn], head: RunStarted, time: float) -> _Turn | None:
+def _begun(turns: list[_Turn], head: records.RunStarted, time: float) -> _Turn | None:
     """Return the turn that a run begins or continues; None if only its events can tell."""
     if head.continues is not None:
         found = [turn for turn in turns if turn.message == head.continues.message]
@@ -179,14 +167,14 @@ def _begun(turns: list[_Turn], head: RunStarted, time: float) -> _Turn | None:
             )
         found[0].answers += _answers(head.continues)
         return found[0]
-    if is_absent(head.message):
+    if records.is_absent(head.message):
         # Recorded elsewhere, or read from a session: it goes on with what was answered.
         return turns[-1] if turns else None
     turns.append(_Turn(head.run, head.invocation, read_object(head.message), time))
     return turns[-1]
 
 
-def _answers(given: Continues) -> Iterator[Json]:
+def _answers(given: records.Continues) -> Iterator[Json]:
     """Yield the answers with which a run continued, without those that were only held until then."""
     if given.held:
         return
@@ -199,7 +187,7 @@ def _answers(given: Continues) -> Iterator[Json]:
 
 
 def _plain(value: msgspec.Raw) -> Any:
-    return None if is_absent(value) else read_value(value)
+    return None if records.is_absent(value) else read_value(value)
 
 
 def _of_capture(event: Json, run: str, time: float) -> _Turn:
@@ -297,7 +285,7 @@ class EvalCases:
         self._log = log
         self._chats = chats
 
-    async def of(self, run: RunId) -> dict[str, Any]:
+    async def of(self, run: records.RunId) -> dict[str, Any]:
         """Return the conversation up to a run, that one included, as an eval case of ADK.
 
         Messages that were regenerated, edited or rewound until then do not count. Raise `NotFound`, `Gone`,
@@ -309,7 +297,7 @@ class EvalCases:
         read = [[e async for e in self._chats.entries(each.summary.run)] for each in runs]
         return await asyncio.to_thread(eval_case, read, eval_id_of(run))
 
-    async def _counting(self, run: RunId) -> list[ChatRun]:
+    async def _counting(self, run: records.RunId) -> list[ChatRun]:
         summary = await self._log.summary(run)
         head = await self._chats.beginning(run)
         if head.kind != "turn":
@@ -318,11 +306,11 @@ class EvalCases:
         listed = await self._log.list(app=origin.app, user=origin.user, session=origin.session)
         until = [each.run for each in listed].index(run) + 1
         heads = [ChatRun(each, await self._chats.beginning(each.run)) for each in listed[:until]]
-        turns = fold_recorded(heads) if UPLOADED.read(head) else fold_turns(heads)
+        turns = fold_recorded(heads) if records.UPLOADED.read(head) else fold_turns(heads)
         return [each for turn in turns for each in turn.runs]
 
 
-def cases_of_recordings(recordings: Sequence[Sequence[Entry]]) -> list[dict[str, Any]]:
+def cases_of_recordings(recordings: Sequence[Sequence[records.Entry]]) -> list[dict[str, Any]]:
     """Return the eval cases of recordings: those of one session are one conversation, in the order of time.
 
     A capture, which does not say whose it is, is one of its own; so is a recording under the id of another
@@ -331,10 +319,10 @@ def cases_of_recordings(recordings: Sequence[Sequence[Entry]]) -> list[dict[str,
     sessions: dict[Hashable, dict[str, _Recording]] = {}
     for place, entries in enumerate(recordings):
         head = entries[0].record
-        assert isinstance(head, RunStarted), "every log begins with its RunStarted"
+        assert isinstance(head, records.RunStarted), "every log begins with its RunStarted"
         of_session = sessions.get(head.origin, {})
-        key = place if DERIVED.read(head) or head.run in of_session else head.origin
-        own = relabelled(head, UPLOADED(False))
+        key = place if records.DERIVED.read(head) or head.run in of_session else head.origin
+        own = records.relabelled(head, records.UPLOADED(False))
         sessions.setdefault(key, {})[head.run] = _Recording(entries[0].time, own, entries)
     cases = [_case_of(sorted(each.values(), key=lambda it: it.time)) for each in sessions.values()]
     return _with_own_ids(cases)
@@ -351,8 +339,8 @@ def _with_own_ids(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 class _Recording(NamedTuple):
     time: float
-    head: RunStarted
-    entries: Sequence[Entry]
+    head: records.RunStarted
+    entries: Sequence[records.Entry]
 
 
 def _case_of(recordings: Sequence[_Recording]) -> dict[str, Any]:
@@ -370,7 +358,7 @@ def _case_of(recordings: Sequence[_Recording]) -> dict[str, Any]:
 def _summary(recording: _Recording) -> RunSummary:
     head = recording.head
     return RunSummary(
-        run=RunId(head.run),
+        run=records.RunId(head.run),
         origin=head.origin,
         invocation=head.invocation,
         started=recording.time,

@@ -17,22 +17,22 @@ from uuid import uuid4
 import msgspec
 from msgspec import Raw, Struct
 
+from adk_prism import errors
 from adk_prism.adk.app_folder import is_bundled
 from adk_prism.adk.apps import Apps
 from adk_prism.commands import Answer, Command, Submit, ToolAnswer
-from adk_prism.errors import (
-    Diagnostic,
-    NotFound,
-    PrismError,
-    Report,
-    TooMany,
-    cause_of,
-    new_correlation,
-)
 from adk_prism.facts.pending import Pending
+from adk_prism.facts.state import read_object
 from adk_prism.features.evaluation.eval_cases import without_questions
-from adk_prism.features.evaluation.evaluation import Case, CaseScore, Evaluation, RecordedAnswer
-from adk_prism.features.evaluation.inference import Inference, SaidTurn, asked_model
+from adk_prism.features.evaluation.evaluation import (
+    Case,
+    CaseScore,
+    Evaluation,
+    Inference,
+    RecordedAnswer,
+    SaidTurn,
+    asked_model,
+)
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import (
@@ -69,25 +69,150 @@ Began = Callable[[str, str], None]
 """Told of each run: the case's id, and the run's."""
 
 
-class Evaluations:
-    """Runs eval sets on the apps of a server."""
+class _Turn(NamedTuple):
+    said: SaidTurn
+    runs: list[RunId]
+    error: str
+    waits: bool
+
+
+def answers_to(pending: Pending, recorded: list[RecordedAnswer]) -> list[ToolAnswer]:
+    """Take the recorded answers to what is pending out of a list, by the tools that ask."""
+    given: list[ToolAnswer] = []
+    for asked in pending.approvals.values():
+        answer = _take(recorded, asked.call.name, is_approval=True)
+        if answer is not None:
+            decision = Decision(
+                approval=asked.approval,
+                approved=bool(answer.approved),
+                reason=answer.reason,
+                payload=NOTHING if answer.payload is None else to_raw(answer.payload),
+            )
+            given.append(ToolAnswer(call=asked.call.call, decision=decision))
+    for call in {**pending.client_calls, **pending.late_calls}.values():
+        answer = _take(recorded, call.name, is_approval=False)
+        if answer is not None:
+            given.append(ToolAnswer(call=call.call, output=to_raw(answer.output)))
+    return given
+
+
+def _take(recorded: list[RecordedAnswer], tool: str, *, is_approval: bool) -> RecordedAnswer | None:
+    for place, answer in enumerate(recorded):
+        if answer.tool == tool and (answer.approved is not None) is is_approval:
+            return recorded.pop(place)
+    return None
+
+
+def _outcome(entries: Sequence[Entry]) -> str:
+    end = entries[-1].record
+    return end.outcome if isinstance(end, RunEnded) else ""
+
+
+def _error(run: RunId, last: Entry) -> str:
+    end = last.record
+    if not isinstance(end, RunEnded) or end.outcome in ("finished", "waiting"):
+        return ""
+    return f"The run {run} {_ENDED[end.outcome]}" + (f" ({end.code})." if end.code else ".")
+
+
+_ENDED = {"failed": "failed", "cancelled": "was cancelled", "incomplete": "is incomplete"}
+
+
+def _text(message: Raw) -> str:
+    parts = read_object(message).get("parts") or []
+    return " ".join(part["text"] for part in parts if part.get("text"))
+
+
+# ---------------------------------------------------------------------------
+# Eval sets of the served apps: where they and their results are, and the evaluations that run here.
+#
+# An evaluation is a task of the server, like its runs: whoever asked for it may leave. What is known
+# of those that run, and of the last ones, is in the memory of this process; results are ADK's files.
+
+OWN_FOLDER = "evals"
+"""In the data folder: sets and results of apps that have no folder of their own to write to."""
+MOST_RUNNING = 2
+"""Evaluations at the same time: each runs several cases."""
+MOST_KEPT = 20
+"""Evaluations that are remembered after their end; their results stay on disk."""
+
+Json = dict[str, Any]
+
+
+class Evaluator:
+    """Evaluates the apps of one server."""
 
     def __init__(
-        self, apps: Apps, conversations: Conversations, log: RunLog, chats: Chats, calls: ModelCalls
+        self,
+        apps: Apps,
+        conversations: Conversations,
+        log: RunLog,
+        chats: Chats,
+        data_dir: Path,
+        report: errors.Report,
     ) -> None:
         self._apps = apps
         self._conversations = conversations
         self._log = log
         self._chats = chats
-        self._calls = calls
+        self._calls = ModelCalls(log)
+        self._data_dir = data_dir
+        self._report = report
+        self._jobs: dict[str, Job] = {}
 
-    async def perform(
-        self, evaluation: Evaluation, results: Path | None, began: Began = lambda *_: None
+    def folder(self, app: str) -> Path:
+        """Return the folder in which ADK looks for `{app}/*.evalset.json`. Raise `NotFound`."""
+        self._apps.check(app)
+        found = self._apps.find(app)
+        path = found.path if found is not None else None
+        if path is None or not path.is_dir() or path.name != app or is_bundled(path):
+            return self._data_dir / OWN_FOLDER
+        return path.parent
+
+    def start(self, evaluation: Evaluation) -> Job:
+        """Begin to evaluate a set. Raise `TooMany`."""
+        if sum(not job.is_over for job in self._jobs.values()) >= MOST_RUNNING:
+            raise errors.TooMany(f"{MOST_RUNNING} evaluations are running, the limit.", 10)
+        job = Job(evaluation, self._report)
+        self._jobs[job.id] = job
+        job.begin(self)
+        over = [name for name, each in self._jobs.items() if each.is_over]
+        for name in over[: max(0, len(over) - MOST_KEPT)]:
+            del self._jobs[name]
+        return job
+
+    def jobs(self, app: str) -> list[Job]:
+        """Return the evaluations of an app that run, or ran last, the newest first."""
+        return [job for job in reversed(self._jobs.values()) if job.evaluation.app == app]
+
+    def job(self, app: str, name: str) -> Job:
+        """Return one of them. Raise `NotFound`."""
+        job = self._jobs.get(name)
+        if job is None or job.evaluation.app != app:
+            raise errors.NotFound(
+                "There is no such evaluation in this process; its results may be stored."
+            )
+        return job
+
+    @asynccontextmanager
+    async def evaluating(self) -> AsyncIterator[None]:
+        """Let evaluations run; stop them at the end."""
+        try:
+            yield
+        finally:
+            for job in self._jobs.values():
+                job.stop()
+
+    # -------------------------------------------------------------- cases
+
+    async def run(
+        self, evaluation: Evaluation, began: Began = lambda *_: None
     ) -> list[EvaluatedCase]:
-        """Run the cases and evaluate them; store the result in a folder of apps, as ADK does.
+        """Run the cases and evaluate them; store the result in the folder of the app, as ADK does.
 
         A case that cannot be run fails alone. Raise `NotFound` or `AppFailed` for the app.
         """
+        results = self.folder(evaluation.app)
         await self._apps.open(evaluation.app)
         places = asyncio.Semaphore(AT_ONCE)
 
@@ -101,7 +226,7 @@ class Evaluations:
         for each in inferences:
             user = cases[each.case].user
             origin = Origin(app=evaluation.app, user=user, session=each.session)
-            with suppress(NotFound):
+            with suppress(errors.NotFound):
                 sessions[each.session] = await self._apps.sessions(evaluation.app).get(origin)
         scores = await asyncio.to_thread(
             lambda: asyncio.run(evaluation.score(inferences, sessions, results))
@@ -131,7 +256,7 @@ class Evaluations:
                 answers = given if evaluation.answers else []
                 turns.append(await self._turn(origin, message, answers, partial(began, case.id)))
                 error = turns[-1].error
-        except PrismError as failed:
+        except errors.PrismError as failed:
             error = failed.detail
         return Inference(
             case=case.id,
@@ -194,157 +319,10 @@ class Evaluations:
         return _Turn(said, list(runs), _error(runs[-1], entries[-1][-1]), waits)
 
 
-class _Turn(NamedTuple):
-    said: SaidTurn
-    runs: list[RunId]
-    error: str
-    waits: bool
-
-
-def answers_to(pending: Pending, recorded: list[RecordedAnswer]) -> list[ToolAnswer]:
-    """Take the recorded answers to what is pending out of a list, by the tools that ask."""
-    given: list[ToolAnswer] = []
-    for asked in pending.approvals.values():
-        answer = _take(recorded, asked.call.name, is_approval=True)
-        if answer is not None:
-            decision = Decision(
-                approval=asked.approval,
-                approved=bool(answer.approved),
-                reason=answer.reason,
-                payload=NOTHING if answer.payload is None else to_raw(answer.payload),
-            )
-            given.append(ToolAnswer(call=asked.call.call, decision=decision))
-    for call in {**pending.client_calls, **pending.late_calls}.values():
-        answer = _take(recorded, call.name, is_approval=False)
-        if answer is not None:
-            given.append(ToolAnswer(call=call.call, output=to_raw(answer.output)))
-    return given
-
-
-def _take(recorded: list[RecordedAnswer], tool: str, *, is_approval: bool) -> RecordedAnswer | None:
-    for place, answer in enumerate(recorded):
-        if answer.tool == tool and (answer.approved is not None) is is_approval:
-            return recorded.pop(place)
-    return None
-
-
-def _outcome(entries: Sequence[Entry]) -> str:
-    end = entries[-1].record
-    return end.outcome if isinstance(end, RunEnded) else ""
-
-
-def _error(run: RunId, last: Entry) -> str:
-    end = last.record
-    if not isinstance(end, RunEnded) or end.outcome in ("finished", "waiting"):
-        return ""
-    return f"The run {run} {_ENDED[end.outcome]}" + (f" ({end.code})." if end.code else ".")
-
-
-_ENDED = {"failed": "failed", "cancelled": "was cancelled", "incomplete": "is incomplete"}
-
-
-class _Part(Struct):
-    text: str | None = None
-
-
-class _Said(Struct):
-    parts: list[_Part] | None = None
-
-
-def _text(message: Raw) -> str:
-    said = msgspec.json.decode(message, type=_Said)
-    return " ".join(part.text for part in said.parts or [] if part.text)
-
-
-# ---------------------------------------------------------------------------
-# Eval sets of the served apps: where they and their results are, and the evaluations that run here.
-#
-# An evaluation is a task of the server, like its runs: whoever asked for it may leave. What is known
-# of those that run, and of the last ones, is in the memory of this process; results are ADK's files.
-
-OWN_FOLDER = "evals"
-"""In the data folder: sets and results of apps that have no folder of their own to write to."""
-MOST_RUNNING = 2
-"""Evaluations at the same time: each runs several cases."""
-MOST_KEPT = 20
-"""Evaluations that are remembered after their end; their results stay on disk."""
-
-Json = dict[str, Any]
-
-
-class Evaluator:
-    """Evaluates the apps of one server."""
-
-    def __init__(
-        self,
-        apps: Apps,
-        conversations: Conversations,
-        log: RunLog,
-        chats: Chats,
-        data_dir: Path,
-        report: Report,
-    ) -> None:
-        self._apps = apps
-        self._data_dir = data_dir
-        self._report = report
-        self._evaluations = Evaluations(apps, conversations, log, chats, ModelCalls(log))
-        self._jobs: dict[str, Job] = {}
-
-    def folder(self, app: str) -> Path:
-        """Return the folder in which ADK looks for `{app}/*.evalset.json`. Raise `NotFound`."""
-        self._apps.check(app)
-        found = self._apps.find(app)
-        path = found.path if found is not None else None
-        if path is None or not path.is_dir() or path.name != app or is_bundled(path):
-            return self._data_dir / OWN_FOLDER
-        return path.parent
-
-    async def run(
-        self, evaluation: Evaluation, began: Began = lambda *_: None
-    ) -> list[EvaluatedCase]:
-        """Evaluate a set. Raise `PrismError` if it cannot be run."""
-        folder = self.folder(evaluation.app)
-        return await self._evaluations.perform(evaluation, folder, began)
-
-    def start(self, evaluation: Evaluation) -> Job:
-        """Begin to evaluate a set. Raise `TooMany`."""
-        if sum(not job.is_over for job in self._jobs.values()) >= MOST_RUNNING:
-            raise TooMany(f"{MOST_RUNNING} evaluations are running, the limit.", 10)
-        job = Job(evaluation, self._report)
-        self._jobs[job.id] = job
-        job.begin(self)
-        over = [name for name, each in self._jobs.items() if each.is_over]
-        for name in over[: max(0, len(over) - MOST_KEPT)]:
-            del self._jobs[name]
-        return job
-
-    def jobs(self, app: str) -> list[Job]:
-        """Return the evaluations of an app that run, or ran last, the newest first."""
-        return [job for job in reversed(self._jobs.values()) if job.evaluation.app == app]
-
-    def job(self, app: str, name: str) -> Job:
-        """Return one of them. Raise `NotFound`."""
-        job = self._jobs.get(name)
-        if job is None or job.evaluation.app != app:
-            raise NotFound(
-                "There is no such evaluation in this process; its results may be stored."
-            )
-        return job
-
-    @asynccontextmanager
-    async def evaluating(self) -> AsyncIterator[None]:
-        """Let evaluations run; stop them at the end."""
-        try:
-            yield
-        finally:
-            for job in self._jobs.values():
-                job.stop()
-
-
 class Job:
     """One evaluation, running or over."""
 
-    def __init__(self, evaluation: Evaluation, report: Report) -> None:
+    def __init__(self, evaluation: Evaluation, report: errors.Report) -> None:
         self.id = f"eval-{uuid4().hex}"
         self.evaluation = evaluation
         self._report = report
@@ -365,17 +343,17 @@ class Job:
             self._error = "The evaluation was stopped."
             return
         error = task.exception()
-        if isinstance(error, PrismError):
+        if isinstance(error, errors.PrismError):
             self._error = error.detail
         elif error is not None:
-            correlation, app = new_correlation(), self.evaluation.app
+            correlation, app = errors.new_correlation(), self.evaluation.app
             self._error = f"The evaluation failed. Reference: {correlation}."
             self._report(
-                Diagnostic(
+                errors.Diagnostic(
                     kind="evaluation failed",
                     correlation=correlation,
                     app=app,
-                    cause=cause_of(error),
+                    cause=errors.cause_of(error),
                 )
             )
 
@@ -404,7 +382,7 @@ def shown_cases(found: Sequence[EvaluatedCase]) -> Json:
     """Return evaluated cases as they are answered."""
     cases = [
         {
-            **shown_score(each.score),
+            **msgspec.to_builtins(each.score),
             "text": each.case.text,
             "runs": each.runs,
             "expectedRun": each.case.expected_run or None,
@@ -412,9 +390,3 @@ def shown_cases(found: Sequence[EvaluatedCase]) -> Json:
         for each in found
     ]
     return {"passed": sum(each.score.verdict == "passed" for each in found), "cases": cases}
-
-
-def shown_score(score: CaseScore) -> Json:
-    """Return the scores of a case as they are answered."""
-    shown: Json = msgspec.to_builtins(score)
-    return shown

@@ -19,17 +19,7 @@ from pydantic.alias_generators import to_camel
 
 from adk_prism.adk.apps import Apps
 from adk_prism.errors import Conflict, NotFound, UsageError
-from adk_prism.features.evaluation.criteria import (
-    SUFFIX,
-    Criteria,
-    add_cases,
-    case_as_written,
-    config_beside,
-    criteria_of,
-    parse_eval_set,
-    read_criteria,
-    read_eval_set,
-)
+from adk_prism.features.evaluation import criteria as eval_sets
 from adk_prism.features.evaluation.eval_cases import EvalCases
 from adk_prism.features.evaluation.evaluation import (
     Case,
@@ -38,7 +28,7 @@ from adk_prism.features.evaluation.evaluation import (
     cases_of,
     stored_results,
 )
-from adk_prism.features.evaluation.evaluations import Evaluator, shown_score
+from adk_prism.features.evaluation.evaluations import Evaluator
 from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import RunId
 from adk_prism.server.identity.caller import Guest
@@ -148,7 +138,7 @@ class EvalRoutes:
                 "runs": [each.run for each in runs],
                 "expectedRun": (case.expected_run or None) if case is not None else None,
             }
-            shown.append(shown_score(score) | about)
+            shown.append(msgspec.to_builtins(score) | about)
         return _summary(found) | {"cases": shown}
 
     async def add_case(self, app_name: AppName, set_id: SetId, asked: AddRun) -> Json:
@@ -161,8 +151,10 @@ class EvalRoutes:
 
         def add() -> list[str]:
             folder.mkdir(parents=True, exist_ok=True)
-            written = [case_as_written(case)]
-            return add_cases(folder / f"{set_id}{SUFFIX}", written, set_id, now=time.time())
+            written = [eval_sets.case_as_written(case)]
+            return eval_sets.add_cases(
+                folder / f"{set_id}{eval_sets.SUFFIX}", written, set_id, now=time.time()
+            )
 
         added = await asyncio.to_thread(add)
         return {"evalSetId": set_id, "case": case["evalId"], "added": bool(added)}
@@ -171,10 +163,10 @@ class EvalRoutes:
 def _sets(folder: Path) -> list[Json]:
     """Return the sets of an app, also those that cannot be read, with the reason."""
     found = []
-    for path in sorted(folder.glob(f"*{SUFFIX}"))[:MOST_SETS]:
-        shown: Json = {"id": path.name.removesuffix(SUFFIX), "cases": []}
+    for path in sorted(folder.glob(f"*{eval_sets.SUFFIX}"))[:MOST_SETS]:
+        shown: Json = {"id": path.name.removesuffix(eval_sets.SUFFIX), "cases": []}
         try:
-            cases = cases_of(read_eval_set(path))
+            cases = cases_of(eval_sets.read_eval_set(path))
             shown["cases"] = [
                 {
                     "id": case.id,
@@ -192,9 +184,9 @@ def _sets(folder: Path) -> list[Json]:
 
 def _cases(folder: Path, set_id: str) -> dict[str, Case]:
     """Return the cases of a set, if it is still there."""
-    for path in sorted(folder.glob(f"*{SUFFIX}"))[:MOST_SETS]:
+    for path in sorted(folder.glob(f"*{eval_sets.SUFFIX}"))[:MOST_SETS]:
         try:
-            found = read_eval_set(path)
+            found = eval_sets.read_eval_set(path)
         except UsageError:
             continue
         if found.eval_set_id == set_id:
@@ -204,28 +196,28 @@ def _cases(folder: Path, set_id: str) -> dict[str, Case]:
 
 def _evaluation(app: str, folder: Path, asked: Evaluate) -> Evaluation:
     """Read what is asked for; in a thread, since ADK's evaluators take seconds to import."""
-    path = folder / f"{asked.set}{SUFFIX}"
+    path = folder / f"{asked.set}{eval_sets.SUFFIX}"
     if asked.eval_set is not None:
         content = msgspec.json.encode(asked.eval_set)
-        eval_set = parse_eval_set(content, asked.set or "sent", "The eval set")
+        eval_set = eval_sets.parse_eval_set(content, asked.set or "sent", "The eval set")
     elif asked.set and path.is_file():
-        eval_set = read_eval_set(path)
+        eval_set = eval_sets.read_eval_set(path)
     else:
         raise NotFound(f"The app has no eval set {asked.set[:60]!r}.")
     if asked.eval_set is not None or asked.config is not None:
         criteria = _sent_criteria(asked)
     else:
-        criteria = read_criteria(config_beside(path))
+        criteria = eval_sets.read_criteria(eval_sets.config_beside(path))
     answers = asked.answers == "recorded"
     return Evaluation(app, eval_set, criteria, asked.cases, answers=answers)
 
 
-def _sent_criteria(asked: Evaluate) -> Criteria:
+def _sent_criteria(asked: Evaluate) -> eval_sets.Criteria:
     if asked.config is None:
-        return criteria_of(None)
+        return eval_sets.criteria_of(None)
     if {"custom_metrics", "customMetrics"} & asked.config.keys():
         raise UsageError("A request cannot bring metrics of its own: they are code. Use a file.")
-    return criteria_of(msgspec.json.encode(asked.config))
+    return eval_sets.criteria_of(msgspec.json.encode(asked.config))
 
 
 def _summary(result: StoredResult) -> Json:

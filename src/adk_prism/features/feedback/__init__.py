@@ -19,8 +19,5 @@ def _serve(context: Context) -> Served:
 
 
 EXTENSION = Extension(
-    name="feedback",
-    summary="thumbs up and down with comments",
-    requires=("search",),
-    serve=_serve,
+    name="feedback", summary="thumbs up and down with comments", requires=("search",), serve=_serve
 )

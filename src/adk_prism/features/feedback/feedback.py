@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter
-from msgspec import Struct
+from msgspec import Struct, field, structs, to_builtins
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
@@ -41,27 +41,16 @@ _WORDS = {"up": 1.0, "down": -1.0}
 
 
 class Feedback(Struct, frozen=True, kw_only=True):
-    """What one person said about one message."""
+    """What one person said about one message, as it is answered."""
 
     run: RunId
     """The run that has it: the first of the message."""
-    message: str
+    message: str = field(name="messageId")
     score: float
     comment: str
     by: str
     """The person: an authenticated caller, otherwise the user of the conversation."""
     time: float
-
-    def shown(self) -> dict[str, Any]:
-        """Return it as it is answered."""
-        return {
-            "run": self.run,
-            "messageId": self.message,
-            "score": self.score,
-            "comment": self.comment,
-            "by": self.by,
-            "time": self.time,
-        }
 
 
 class _Stored(Struct):
@@ -162,14 +151,7 @@ class Feedbacks:
 
 def _read(run: RunId, note: SideValue) -> Feedback:
     stored = msgspec.json.decode(note.value, type=_Stored)
-    return Feedback(
-        run=run,
-        message=stored.message,
-        score=stored.score,
-        comment=stored.comment,
-        by=stored.by,
-        time=note.time,
-    )
+    return Feedback(run=run, time=note.time, **structs.asdict(stored))
 
 
 # ---------------------------------------------------------------------------
@@ -203,9 +185,10 @@ def routes(apps: Apps, log: RunLog, chats: Chats, feedbacks: Feedbacks) -> APIRo
         score, comment = read_score(given.score), check_comment(given.comment or "")
         message = await _find_answer(chats, summary, given.message_id or "")
         kept = await feedbacks.give(summary, message, score, comment, _name(caller))
-        return (
-            kept.shown() if kept is not None else {"run": run, "messageId": message, "score": None}
-        )
+        if kept is None:
+            return {"run": run, "messageId": message, "score": None}
+        shown: dict[str, Any] = to_builtins(kept)
+        return shown
 
     @router.get("/runs/{run}/feedback")
     async def of_run(caller: CallerOf, run: Run) -> list[dict[str, Any]]:
@@ -231,7 +214,7 @@ def _name(caller: Caller) -> str:
 
 
 def _shown(caller: Caller, found: Sequence[Feedback]) -> list[dict[str, Any]]:
-    return [each.shown() for each in found if may_operate(caller) or each.by == _name(caller)]
+    return [to_builtins(each) for each in found if may_operate(caller) or each.by == _name(caller)]
 
 
 async def _find_answer(chats: Chats, summary: RunSummary, named: str) -> str:

@@ -36,12 +36,13 @@ def register(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Print the report. With `--check`, return 1 if a disposition is missing or stale."""
     # Importing ADK takes seconds, so arguments are checked first.
-    from adk_prism.features.fields.inventory import (
+    from adk_prism.features.fields.report import (
         read_ag_ui_releases,
         read_inventory,
         read_releases,
+        report,
+        to_json,
     )
-    from adk_prism.features.fields.report import report, to_json
 
     found = report(read_inventory(), read_releases(), read_ag_ui_releases())
     if args.json:

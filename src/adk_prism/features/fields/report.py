@@ -6,29 +6,184 @@ something that upstream no longer has. Both are findings, and each says what to 
 
 from __future__ import annotations
 
+import enum
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from importlib.resources import files
+from typing import Any, Literal, get_args
 
+import msgspec
+from google.adk.events.event import Event
+from google.genai import types
 from msgspec import Struct
+from pydantic import BaseModel
 
 from adk_prism.features.fields import dispositions
-from adk_prism.features.fields.inventory import (
-    PACKAGE,
-    AgUiRelease,
-    Inventory,
-    Release,
-    accepted,
-    accepted_events,
+from adk_prism.features.fields.dispositions import (
+    FILE,
+    Chunk,
+    ChunkDisposition,
+    Declined,
+    Projected,
 )
-from adk_prism.features.fields.kinds import Chunk, Declined, Place, Projected, as_json
-from adk_prism.features.fields.tables.ag_ui_events import ag_ui_place
+
+# ---------------------------------------------------------------------- inventory
+#
+# What upstream can say: every type that an ADK event can hold, read from the installed packages.
+#
+# Starts at google-adk's `Event` and follows the annotations of its fields, so a type that a new field
+# brings along is found without being named here. Of enumerations only those are listed whose values
+# we translate one by one; all others pass as they are.
+
+
+TRANSLATED = (types.FinishReason, types.BlockedReason)
+"""Enumerations of which each value has a disposition of its own."""
+
+_PACKAGES = {"google.adk": "google-adk", "google.genai": "google-genai"}
+
+
+class UpstreamType(Struct, frozen=True):
+    """A model with its fields, or an enumeration with its values."""
+
+    name: str
+    package: str
+    """Its distribution and version: `google-adk 2.13.0`."""
+    word: str
+    """What its members are: `field` or `value`."""
+    members: tuple[str, ...]
+
+
+Inventory = dict[str, UpstreamType]
+"""Upstream's types by name, in the order in which an event leads to them."""
+
+
+def read_inventory(root: type[BaseModel] = Event) -> Inventory:
+    """Return the types that `root` can hold, itself first, and the enumerations we translate."""
+    found: Inventory = {}
+    for model in _reachable(root):
+        name = model.__name__
+        if name in found:
+            name = f"{model.__module__}.{name}"
+        found[name] = UpstreamType(name, _package(model), "field", tuple(model.model_fields))
+    return found | {values.__name__: _values(values) for values in TRANSLATED}
+
+
+def _reachable(root: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    seen = {root}
+    waiting = [root]
+    while waiting:
+        model = waiting.pop(0)
+        yield model
+        for field in model.model_fields.values():
+            for held in _models_in(field.annotation):
+                if held not in seen:
+                    seen.add(held)
+                    waiting.append(held)
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models_in(argument)
+
+
+def _values(values: type[enum.Enum]) -> UpstreamType:
+    return UpstreamType(
+        values.__name__, _package(values), "value", tuple(str(each.value) for each in values)
+    )
+
+
+def _package(upstream: type) -> str:
+    """Name the package of a type; one that is defined elsewhere goes with what it extends."""
+    for base in upstream.__mro__:
+        for prefix, package in _PACKAGES.items():
+            if base.__module__.startswith(prefix):
+                return f"{package} {version(package)}"
+    return upstream.__module__
+
+
+# ---------------------------------------------------------------------------
+# What the npm packages accept, by release: chunks of the AI SDK and events of AG-UI.
+
+# ---------------------------------------------------------------------- AI SDK
+#
+# What AI SDK clients accept: the chunk types and keys of three releases, kept in a file.
+#
+# Users have no Node, so `ai_sdk_chunks.json` is part of the package. It is read out of the npm packages by
+# `tests/node/schema.mjs`, and a test fails when it is not what they say.
+
+
+class Keys(Struct, frozen=True):
+    """The keys of one chunk type, apart from `type`."""
+
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.required + self.optional
+
+
+class Release(Struct, frozen=True, rename="camel"):
+    """One release of the npm package `ai`."""
+
+    sdk: str
+    version: str
+    finish_reasons: tuple[str, ...]
+    chunks: dict[str, Keys]
+    """By type; `data-*` means every type with that prefix."""
+
+
+def read_releases() -> tuple[Release, ...]:
+    """Return the releases, the oldest first."""
+    kept = files("adk_prism.features.fields").joinpath("ai_sdk_chunks.json").read_bytes()
+    return msgspec.json.decode(kept, type=tuple[Release, ...])
+
+
+def accepted(releases: Sequence[Release | AgUiRelease]) -> dict[str, tuple[str, ...]]:
+    """Return every chunk or event type that any release accepts, with every key of it."""
+    found: dict[str, set[str]] = {}
+    for release in releases:
+        kinds = release.chunks if isinstance(release, Release) else release.events
+        for kind, keys in kinds.items():
+            found.setdefault(kind, set()).update(keys.names)
+    return {kind: tuple(sorted(keys)) for kind, keys in found.items()}
+
+
+# ---------------------------------------------------------------------- AG-UI
+#
+# What AG-UI clients accept: the event types and keys of two releases, kept in a file.
+#
+# Users have no Node, so `ag_ui_events.json` is part of the package. It is read out of the npm packages by
+# `tests/node/ag_ui_schema.mjs`, and a test fails when it is not what they say.
+
+PACKAGE = "@ag-ui/core"
+
+
+class AgUiRelease(Struct, frozen=True):
+    """One release of the npm package `@ag-ui/core`."""
+
+    version: str
+    events: dict[str, Keys]
+    """By type."""
+
+
+def read_ag_ui_releases() -> tuple[AgUiRelease, ...]:
+    """Return the releases, the oldest first."""
+    kept = files("adk_prism.features.fields").joinpath("ag_ui_events.json").read_bytes()
+    return msgspec.json.decode(kept, type=tuple[AgUiRelease, ...])
+
+
+# ---------------------------------------------------------------------- report
+
 
 FIELD_KINDS = ("projected", "carried", "dropped")
 CHUNK_KINDS = ("emitted", "declined")
 
-_DECIDE = "decide its disposition in {home}."
-_REMOVE = "remove its row from {home}."
+_DECIDE = f"decide its disposition in {FILE}."
+_REMOVE = f"remove its row from {FILE}."
 
 
 class Finding(Struct, frozen=True):
@@ -65,7 +220,7 @@ class Coverage(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """Everything that `adk-prism fields` tells."""
+    """Everything that `adk-prism fields` reports."""
 
     fields: tuple[Coverage, ...]
     chunks: tuple[Coverage, ...]
@@ -77,12 +232,9 @@ def report(
     inventory: Inventory, releases: tuple[Release, ...], ag_ui: tuple[AgUiRelease, ...]
 ) -> Report:
     """Compare upstream with the dispositions."""
-    return Report(
-        tuple(_fields(inventory)),
-        tuple(_chunks(releases)),
-        tuple(_events(ag_ui)),
-        (*_field_findings(inventory), *_chunk_findings(releases), *_event_findings(ag_ui)),
-    )
+    chunks, events = _ai_sdk(releases), _ag_ui(ag_ui)
+    findings = (*_field_findings(inventory), *_key_findings(chunks), *_key_findings(events))
+    return Report(tuple(_fields(inventory)), chunks.coverages(), events.coverages(), findings)
 
 
 def totals(coverages: Iterable[Coverage]) -> Counter[str]:
@@ -90,14 +242,14 @@ def totals(coverages: Iterable[Coverage]) -> Counter[str]:
     return sum((coverage.counts for coverage in coverages), Counter())
 
 
-def to_json(told: Report) -> dict[str, Any]:
+def to_json(found: Report) -> dict[str, Any]:
     """Return the report for `--json`."""
     return {
-        "ok": not told.findings,
-        "fields": _section(told.fields),
-        "chunks": _section(told.chunks),
-        "events": _section(told.events),
-        "findings": list(told.findings),
+        "ok": not found.findings,
+        "fields": _section(found.fields),
+        "chunks": _section(found.chunks),
+        "events": _section(found.events),
+        "findings": list(found.findings),
     }
 
 
@@ -116,16 +268,11 @@ def _section(coverages: tuple[Coverage, ...]) -> dict[str, Any]:
 def _item(coverage: Coverage, item: Item) -> dict[str, Any]:
     if item.disposition is None:
         return {"disposition": "missing"}
-    told = as_json(item.disposition, f"{coverage.name}.{item.name}")
+    shown = dispositions.as_json(item.disposition, f"{coverage.name}.{item.name}")
     if isinstance(item.disposition, Projected):
-        told["agUi"] = [_ag_ui(place) for place in item.disposition.places]
-    return told
-
-
-def _ag_ui(place: Place) -> dict[str, str]:
-    """Return where AG-UI's clients find what is at a place of the AI SDK's."""
-    found = ag_ui_place(place)
-    return {"frame": found.frame, "key": found.key, "how": found.how}
+        places = map(dispositions.ag_ui_place, item.disposition.places)
+        shown["agUi"] = [{"frame": at.frame, "key": at.key, "how": at.how} for at in places]
+    return shown
 
 
 # --------------------------------------------------------------------------- fields and values
@@ -133,109 +280,88 @@ def _ag_ui(place: Place) -> dict[str, str]:
 
 def _fields(inventory: Inventory) -> Iterator[Coverage]:
     for upstream in inventory.values():
-        items = (
-            Item(member, dispositions.disposition(upstream.name, member))
-            for member in upstream.members
-        )
+        known = dispositions.FIELDS.get(upstream.name, {})
+        items = (Item(member, known.get(member)) for member in upstream.members)
         yield Coverage(upstream.name, upstream.package, tuple(items))
 
 
 def _field_findings(inventory: Inventory) -> Iterator[Finding]:
     for upstream in inventory.values():
-        home = dispositions.home(upstream.name)
         known = dispositions.FIELDS.get(upstream.name, {})
         for member in upstream.members:
             what = f"{upstream.name}.{member}"
             if member not in known:
-                news = f"{upstream.package} has a new {upstream.word} {what}"
-                yield Finding("missing", what, f"{news}: {_DECIDE.format(home=home)}")
+                why = f"{upstream.package} has a new {upstream.word} {what}"
+                yield Finding("missing", what, f"{why}: {_DECIDE}")
         for member in sorted(known.keys() - set(upstream.members)):
             what = f"{upstream.name}.{member}"
-            gone = f"{upstream.package} no longer has the {upstream.word} {what}"
-            yield Finding("stale", what, f"{gone}: {_REMOVE.format(home=home)}")
+            why = f"{upstream.package} no longer has the {upstream.word} {what}"
+            yield Finding("stale", what, f"{why}: {_REMOVE}")
     for name in sorted(dispositions.FIELDS.keys() - inventory.keys()):
-        gone = f"No event can hold the type {name} any more"
-        yield Finding("stale", name, f"{gone}: remove its table from {dispositions.home(name)}.")
+        why = f"No event can hold the type {name} any more"
+        yield Finding("stale", name, f"{why}: remove its table from {FILE}.")
 
 
-# --------------------------------------------------------------------------- chunks and keys
+# --------------------------------------------------------------------------- chunks, events and their keys
 
 
-def _chunks(releases: tuple[Release, ...]) -> Iterator[Coverage]:
-    origin = "ai " + ", ".join(release.version for release in releases)
-    for kind, keys in accepted(releases).items():
-        chunk = dispositions.CHUNKS.get(kind)
-        items = [Item("type", None if chunk is None else chunk.itself)]
-        items += (Item(key, _key(chunk, key)) for key in keys)
-        yield Coverage(kind, origin, tuple(items))
-    reasons = (
-        Item(reason, dispositions.FINISH_REASONS.get(reason)) for reason in _reasons(releases)
-    )
-    yield Coverage("finishReason", origin, tuple(reasons))
+class _Package(Struct, frozen=True):
+    """What the releases of an npm package accept, and what is decided about it."""
+
+    name: str
+    versions: tuple[str, ...]
+    accepted: Mapping[str, tuple[str, ...]]
+    """The keys of each chunk or event type, in any release."""
+    decided: Mapping[str, Chunk]
+    values: Mapping[str, ChunkDisposition | None] = {}
+    """The values of `finishReason` that any release accepts."""
+
+    def coverages(self) -> tuple[Coverage, ...]:
+        origin = f"{self.name} {', '.join(self.versions)}"
+        found = [
+            Coverage(kind, origin, tuple(_keys(self.decided.get(kind), keys)))
+            for kind, keys in self.accepted.items()
+        ]
+        if self.values:
+            values = tuple(Item(value, decided) for value, decided in self.values.items())
+            found.append(Coverage("finishReason", origin, values))
+        return tuple(found)
 
 
-def _key(chunk: Chunk | None, key: str) -> Any:
-    """Find a key's disposition; whatever a chunk has that is never emitted is declined with it."""
-    if chunk is not None and isinstance(chunk.itself, Declined):
-        return chunk.itself
-    return None if chunk is None else chunk.keys.get(key)
+def _ai_sdk(releases: tuple[Release, ...]) -> _Package:
+    versions = tuple(release.version for release in releases)
+    values = dict.fromkeys(reason for release in releases for reason in release.finish_reasons)
+    decided = {value: dispositions.FINISH_REASONS.get(value) for value in values}
+    return _Package("ai", versions, accepted(releases), dispositions.CHUNKS, decided)
 
 
-def _reasons(releases: tuple[Release, ...]) -> dict[str, None]:
-    return dict.fromkeys(reason for release in releases for reason in release.finish_reasons)
+def _ag_ui(releases: tuple[AgUiRelease, ...]) -> _Package:
+    versions = tuple(release.version for release in releases)
+    return _Package(PACKAGE, versions, accepted(releases), dispositions.EVENTS)
 
 
-def _chunk_findings(releases: tuple[Release, ...]) -> Iterator[Finding]:
-    news = releases[-1]
-    for coverage in _chunks(releases):
+def _keys(chunk: Chunk | None, keys: Iterable[str]) -> Iterator[Item]:
+    """Yield a type and its keys; whatever a type has that is never emitted is declined with it."""
+    yield Item("type", None if chunk is None else chunk.itself)
+    for key in keys:
+        if chunk is not None and isinstance(chunk.itself, Declined):
+            yield Item(key, chunk.itself)
+        else:
+            yield Item(key, None if chunk is None else chunk.keys.get(key))
+
+
+def _key_findings(package: _Package) -> Iterator[Finding]:
+    offered = set()
+    for coverage in package.coverages():
         for item in coverage.items:
+            what = f"{coverage.name}.{item.name}"
+            offered.add(what)
             if item.disposition is None:
-                what = f"{coverage.name}.{item.name}"
-                decide = _DECIDE.format(home=dispositions.CHUNKS_HOME)
-                yield Finding("missing", what, f"ai {news.version} accepts {what}: {decide}")
-    known = accepted(releases)
-    for what in sorted(_decided(dispositions.CHUNKS) - _offered(known, _reasons(releases))):
-        remove = _REMOVE.format(home=dispositions.CHUNKS_HOME)
-        yield Finding("stale", what, f"No release of ai that is kept accepts {what}: {remove}")
-
-
-def _decided(chunks: Mapping[str, Chunk]) -> set[str]:
-    keys = {f"{kind}.{key}" for kind, chunk in chunks.items() for key in chunk.keys}
-    types = {f"{kind}.type" for kind in chunks}
-    return keys | types | {f"finishReason.{reason}" for reason in dispositions.FINISH_REASONS}
-
-
-def _offered(known: Mapping[str, tuple[str, ...]], reasons: Iterable[str]) -> set[str]:
-    keys = {f"{kind}.{key}" for kind, names in known.items() for key in ("type", *names)}
-    return keys | {f"finishReason.{reason}" for reason in reasons}
-
-
-# --------------------------------------------------------------------------- events and keys
-
-
-def _events(releases: tuple[AgUiRelease, ...]) -> Iterator[Coverage]:
-    origin = f"{PACKAGE} " + ", ".join(release.version for release in releases)
-    for kind, keys in accepted_events(releases).items():
-        event = dispositions.EVENTS.get(kind)
-        items = [Item("type", None if event is None else event.itself)]
-        items += (Item(key, _key(event, key)) for key in keys)
-        yield Coverage(kind, origin, tuple(items))
-
-
-def _event_findings(releases: tuple[AgUiRelease, ...]) -> Iterator[Finding]:
-    news, home = releases[-1], dispositions.EVENTS_HOME
-    for coverage in _events(releases):
-        for item in coverage.items:
-            if item.disposition is None:
-                what = f"{coverage.name}.{item.name}"
-                decide = _DECIDE.format(home=home)
-                yield Finding("missing", what, f"{PACKAGE} {news.version} accepts {what}: {decide}")
-    decided = {
-        f"{kind}.{key}"
-        for kind, event in dispositions.EVENTS.items()
-        for key in ("type", *event.keys)
-    }
-    for what in sorted(decided - _offered(accepted_events(releases), ())):
-        remove = _REMOVE.format(home=home)
-        gone = f"No release of {PACKAGE} that is kept accepts {what}"
-        yield Finding("stale", what, f"{gone}: {remove}")
+                why = f"{package.name} {package.versions[-1]} accepts {what}"
+                yield Finding("missing", what, f"{why}: {_DECIDE}")
+    decided = {f"{k}.{key}" for k, each in package.decided.items() for key in ("type", *each.keys)}
+    if package.values:
+        decided |= {f"finishReason.{value}" for value in dispositions.FINISH_REASONS}
+    for what in sorted(decided - offered):
+        why = f"No release of {package.name} that is kept accepts {what}"
+        yield Finding("stale", what, f"{why}: {_REMOVE}")

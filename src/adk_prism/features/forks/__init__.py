@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _serve(context: Context) -> Served:
-    from adk_prism.features.forks.routes import ForkRoutes
+    from adk_prism.features.forks.forks import ForkRoutes
 
     routes = ForkRoutes(
         context.apps,
@@ -44,7 +44,5 @@ def make_forks(context: Context) -> Forks:
 
 
 EXTENSION = Extension(
-    name="forks",
-    summary="continue a conversation elsewhere from any point",
-    serve=_serve,
+    name="forks", summary="continue a conversation elsewhere from any point", serve=_serve
 )

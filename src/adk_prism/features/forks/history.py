@@ -11,12 +11,11 @@ from functools import partial
 
 from msgspec import Raw, Struct, structs
 
-from adk_prism.adk.resuming import Chapter
-from adk_prism.adk.session_changes import Past
 from adk_prism.adk.session_runs import RefusedKeys, clean_head
 from adk_prism.adk.sessions import SHARED
 from adk_prism.errors import UsageError
 from adk_prism.facts.adk_event import read_event
+from adk_prism.features.forks.past import Chapter, Past
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.entry import (
     EXTRAS,

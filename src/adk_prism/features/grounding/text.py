@@ -238,22 +238,14 @@ def _lines(view: Mapping[str, Any]) -> Iterator[_Line]:
     box = view["box"]
     yield from _waiting(view)
     if box.get("research_question"):
-        yield (
-            ("research_question",),
-            f"Question: {box['research_question']}",
-            "",
-        )
+        yield (("research_question",), f"Question: {box['research_question']}", "")
     yield ("stage", "papers_found", "databases_searched"), _progress(view), ""
     for name, label in (("search_assumptions", "Assumes"), ("open_questions", "Open")):
         items = box.get(name) or []
         if items:
             yield (name,), f"{label} ({len(items)}): {'; '.join(map(str, items))}", ""
     if box.get("current_filters"):
-        yield (
-            ("current_filters",),
-            f"Filters: {pairs(box['current_filters'])}",
-            "",
-        )
+        yield (("current_filters",), f"Filters: {pairs(box['current_filters'])}", "")
     if box.get("next_action"):
         yield ("next_action",), f"Next: {next_step(box['next_action'])}", ""
     for receipt in view["receipts"][-1:]:
@@ -261,11 +253,7 @@ def _lines(view: Mapping[str, Any]) -> Iterator[_Line]:
         text = f"[{receipt['time']}] {receipt['database']} → {found}: {receipt['query']}"
         yield (_RECEIPT,) if receipt["new"] else (), text, ""
     if view["unreadable"]:
-        yield (
-            (),
-            f"! {counted(len(view['unreadable']), 'value')} cannot be read: [g]",
-            "error",
-        )
+        yield ((), f"! {counted(len(view['unreadable']), 'value')} cannot be read: [g]", "error")
 
 
 def _waiting(view: Mapping[str, Any]) -> Iterator[_Line]:

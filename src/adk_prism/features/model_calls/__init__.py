@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 from adk_prism.extension import Extension, Served
 
 if TYPE_CHECKING:
+    from adk_prism.adk.model_calls import CallRecorder, Detail
+    from adk_prism.errors import Report
     from adk_prism.features.model_calls.calls import ModelCalls
+    from adk_prism.log.contract import RunLog
     from adk_prism.server.context import Context
 
 
@@ -26,8 +29,15 @@ def model_calls(context: Context) -> ModelCalls:
     return ModelCalls(context.log, prices_of(context.settings))
 
 
+def _record(log: RunLog, detail: Detail, report: Report) -> CallRecorder:
+    from adk_prism.features.model_calls.writer import ModelCallWriter
+
+    return ModelCallWriter(log, detail, report)
+
+
 EXTENSION = Extension(
     name="model_calls",
     summary="requests, responses, tokens and cost of model calls",
     serve=_serve,
+    call_recorder=_record,
 )

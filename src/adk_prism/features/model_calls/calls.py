@@ -13,11 +13,13 @@ from adk_prism.facts.pricing import Prices, run_usage
 from adk_prism.facts.run_reader import Reader
 from adk_prism.log.contract import LogReader, RunSummary
 from adk_prism.log.entry import CallPieces, Entry, ModelCalled, RunId, is_absent
-from adk_prism.runs.model_call_writer import LONGEST_CHAIN
 from adk_prism.runs.off_loop import feed_run, read_in_turns
 
 ANSWER_BYTES = 32 * 1024**2
 """Requests and responses in one answer. Calls beyond it come without them, and say so."""
+
+LONGEST_CHAIN = 64
+"""Lists that refer to one another; whoever reads the last one reads them all."""
 
 MOST_SUMS = 512
 """Runs whose sums are remembered: a page asks for those of a list again and again."""

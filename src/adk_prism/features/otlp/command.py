@@ -11,8 +11,7 @@ from adk_prism.cli.terminal import progress
 from adk_prism.errors import SourceError, UsageError
 from adk_prism.features.captures.client import shown_url
 from adk_prism.features.captures.stored_runs import add_arguments, read_stored
-from adk_prism.features.otlp.export import otlp_address, trace_request
-from adk_prism.features.otlp.exported_spans import exported_spans
+from adk_prism.features.otlp.export import exported_spans, otlp_address, trace_request
 from adk_prism.version import VERSION
 
 PATIENCE = 60.0

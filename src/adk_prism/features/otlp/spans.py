@@ -34,15 +34,7 @@ from adk_prism.facts.model import (
 )
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_object, read_value
-from adk_prism.log.entry import (
-    AgentEvent,
-    ChildEvent,
-    Entry,
-    ModelCalled,
-    NodeKind,
-    RunStarted,
-    is_absent,
-)
+from adk_prism.log import entry as records
 
 # ---------------------------------------------------------------------------
 # A recorded model call as the attributes of its span, in the words of google-adk's telemetry.
@@ -63,7 +55,7 @@ _FIRST = "gen_ai.response.time_to_first_chunk"
 """In seconds."""
 
 
-def call_attributes(record: ModelCalled) -> dict[str, Any]:
+def call_attributes(record: records.ModelCalled) -> dict[str, Any]:
     """Return what a model call says of its span; requests only where the record has them."""
     tokens = token_usage(record.usage)
     about: dict[str, Any] = {
@@ -77,13 +69,13 @@ def call_attributes(record: ModelCalled) -> dict[str, Any]:
         about["gen_ai.response.finish_reasons"] = [record.finish.lower()]
     if record.error:
         about["error.type"] = record.error
-    if not is_absent(record.request):
+    if not records.is_absent(record.request):
         about[REQUEST] = _written_value(_request(record))
         about[RESPONSE] = _written_value(without_media(read_object(record.response)))
     return about
 
 
-def _request(record: ModelCalled) -> dict[str, Any]:
+def _request(record: records.ModelCalled) -> dict[str, Any]:
     given = read_object(record.request)
     config, tools, contents = given.get("config"), given.get("tools"), given.get("contents")
     config = dict(config) if isinstance(config, dict) else {}
@@ -129,7 +121,7 @@ _MICROSECONDS = 1_000_000
 _ID_BITS = 53
 """Of integers that JavaScript keeps exactly."""
 
-_OPERATIONS: dict[NodeKind, str] = {
+_OPERATIONS: dict[records.NodeKind, str] = {
     "agent": "invoke_agent",
     "tool": "execute_tool",
     "workflow": "invoke_workflow",
@@ -148,14 +140,7 @@ _TOKENS = {
     "gen_ai.usage.output_tokens": "candidatesTokenCount",
 }
 
-_RESPONSE = (
-    "content",
-    "finishReason",
-    "usageMetadata",
-    "modelVersion",
-    "errorCode",
-    "errorMessage",
-)
+_RESPONSE = "content finishReason usageMetadata modelVersion errorCode errorMessage".split()
 """Fields of an event that are the model's response."""
 
 
@@ -173,7 +158,7 @@ class Span(Struct, kw_only=True):
     logs: list[Any] = []
 
 
-def spans_of(entries: Iterable[Entry]) -> list[Span]:
+def spans_of(entries: Iterable[records.Entry]) -> list[Span]:
     """Return the spans of a run that have ended, in the order of their ends."""
     return Spans().feed(entries)
 
@@ -196,11 +181,11 @@ class Spans:
         """Node and span of what models answered, until a record says how the call was."""
         self._ended: list[Span] = []
 
-    def feed(self, entries: Iterable[Entry]) -> list[Span]:
+    def feed(self, entries: Iterable[records.Entry]) -> list[Span]:
         """Read entries; return all spans that have ended so far."""
         for entry in entries:
             record = entry.record
-            if isinstance(record, RunStarted):
+            if isinstance(record, records.RunStarted):
                 self._invocation = record.invocation
             event = _event_of(entry)
             now = round(entry.time * _MICROSECONDS) * 1000
@@ -209,7 +194,7 @@ class Spans:
                 self._read(fact, event, now)
             if event is not None:
                 self._end_model_call(entry, event, facts, now)
-            if isinstance(record, ModelCalled):
+            if isinstance(record, records.ModelCalled):
                 self._describe_call(entry.cursor, record)
         return self._ended
 
@@ -279,7 +264,9 @@ class Spans:
             if event is not None:
                 span.attributes["gcp.vertex.agent.event_id"] = event.id
 
-    def _end_model_call(self, entry: Entry, event: AdkEvent, facts: list[Fact], now: int) -> None:
+    def _end_model_call(
+        self, entry: records.Entry, event: AdkEvent, facts: list[Fact], now: int
+    ) -> None:
         ended = next((fact for fact in facts if isinstance(fact, ModelCallEnded)), None)
         if event.partial or not (ended or self._is_answer(event)):
             return
@@ -312,7 +299,7 @@ class Spans:
         self._ended.append(span)
         self._answers.append((node, span))
 
-    def _describe_call(self, cursor: int, call: ModelCalled) -> None:
+    def _describe_call(self, cursor: int, call: records.ModelCalled) -> None:
         """Take times, tokens and texts from the record of a call: its answers are one span."""
         start = round(call.started * _MICROSECONDS) * 1000
         since = [(node, span) for node, span in self._answers if (span.end_time or 0) >= start]
@@ -357,7 +344,7 @@ def _unwrapped(fact: Fact) -> Fact:
     return fact
 
 
-def _event_of(entry: Entry) -> AdkEvent | None:
+def _event_of(entry: records.Entry) -> AdkEvent | None:
     written = _written(entry)
     if written is None:
         return None
@@ -367,15 +354,15 @@ def _event_of(entry: Entry) -> AdkEvent | None:
         return None
 
 
-def _written(entry: Entry) -> bytes | None:
+def _written(entry: records.Entry) -> bytes | None:
     match entry.record:
-        case AgentEvent() | ChildEvent():
+        case records.AgentEvent() | records.ChildEvent():
             return bytes(entry.record.event)
         case _:
             return None
 
 
-def _response(entry: Entry) -> str:
+def _response(entry: records.Entry) -> str:
     """Return what the model answered, as JSON, without the bytes of media."""
     tree = read_object(_written(entry) or b"{}")
     response = {key: tree[key] for key in _RESPONSE if tree.get(key) is not None}

@@ -10,7 +10,7 @@ replaced loses its text, also where it was shown before. What an agent says and 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Raw
@@ -75,67 +75,58 @@ class _Text:
         return self._about | {"text": text, "complete": over, "since": self.since}
 
 
-class _Call:
-    """A call and what became of it."""
+class _Steps:
+    """Something that changes step by step."""
+
+    _first: Mapping[str, Any] = {}
+    """What holds before the first step."""
 
     def __init__(self, since: int, about: dict[str, Any]) -> None:
         self.since = since
         self._about = about
         self._steps: list[Mark] = []
 
-    def step(self, cursor: int, **news: Any) -> None:
-        self._steps.append((cursor, news))
+    def step(self, cursor: int, **changed: Any) -> None:
+        self._steps.append((cursor, changed))
 
     @property
     def touched(self) -> int:
         return self._steps[-1][0] if self._steps else self.since
 
     def about(self) -> dict[str, Any]:
-        return {"kind": "call"} | self._about
+        return self._about
 
     def marks(self) -> list[Mark]:
         return self._steps
+
+    def at(self, cursor: int) -> dict[str, Any]:
+        shown = {**self._about, **self._first, "since": self.since}
+        for at, changed in self._steps:
+            if at <= cursor:
+                shown |= changed
+        return shown
+
+
+class _Call(_Steps):
+    """A call and what became of it."""
+
+    _first: Mapping[str, Any] = {"status": "requested"}
+
+    def __init__(self, since: int, about: dict[str, Any]) -> None:
+        super().__init__(since, {"kind": "call"} | about)
 
     def flow(self) -> Iterator[tuple[int, str]]:
         """Yield the keys of its arguments and results, each with the cursor where it was seen."""
         given = [(self.since, self._about.get("input"))]
-        for cursor, value in given + [(at, news.get("output")) for at, news in self._steps]:
+        for cursor, value in given + [(at, step.get("output")) for at, step in self._steps]:
             yield from ((cursor, key) for key in (value if isinstance(value, dict) else ()))
 
-    def at(self, cursor: int) -> dict[str, Any]:
-        shown = self.about() | {"status": "requested", "since": self.since}
-        for at, news in self._steps:
-            if at <= cursor:
-                shown |= news
-        return shown
 
-
-class _Utterance:
+class _Utterance(_Steps):
     """What the user was heard to say; each transcript is of the whole so far."""
 
     def __init__(self, since: int) -> None:
-        self.since = since
-        self._steps: list[Mark] = []
-
-    def hear(self, cursor: int, text: str, *, final: bool) -> None:
-        self._steps.append((cursor, {"text": text, "complete": final}))
-
-    @property
-    def touched(self) -> int:
-        return self._steps[-1][0]
-
-    def about(self) -> dict[str, Any]:
-        return {"kind": "user", "speaker": "user", "spoken": True}
-
-    def marks(self) -> list[Mark]:
-        return self._steps
-
-    def at(self, cursor: int) -> dict[str, Any]:
-        shown = self.about() | {"since": self.since}
-        for at, news in self._steps:
-            if at <= cursor:
-                shown |= news
-        return shown
+        super().__init__(since, {"kind": "user", "speaker": "user", "spoken": True})
 
 
 class _Note(Note, frozen=True):
@@ -204,7 +195,7 @@ class ConversationFilm:
         if known is None:
             known = self._heard[item.utterance] = _Utterance(cursor)
             self._items.append(known)
-        known.hear(cursor, item.text, final=item.final)
+        known.step(cursor, text=item.text, complete=item.final)
         if item.final:
             del self._heard[item.utterance]
 

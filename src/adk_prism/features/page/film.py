@@ -18,9 +18,8 @@ from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_value
 from adk_prism.features.page.conversation import ConversationFilm
 from adk_prism.features.page.graph import FailureFilm, graph_at, node_runs_at
-from adk_prism.features.page.grounding_panel import GroundingFilm
 from adk_prism.features.page.items import History, Item, Tracked, written
-from adk_prism.features.page.proof_panel import ProofFilm
+from adk_prism.features.page.panels import GroundingFilm, ProofFilm
 from adk_prism.features.page.state import ArtifactFilm, StateFilm, Write
 from adk_prism.features.page.timeline import TimelineFilm
 from adk_prism.features.proof.annotator import ProofAnnotator

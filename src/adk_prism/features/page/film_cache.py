@@ -161,10 +161,7 @@ def routes(log: RunLog, films: Films, heavy: HeavyWork) -> APIRouter:
     ) -> Response:
         """Return what the panels show at a cursor."""
         cursor, before = cursor_of(at, run), cursor_of(since, run)
-        async with (
-            heavy.slot(caller, (await log.summary(run)).bytes),
-            films.held(run) as film,
-        ):
+        async with heavy.slot(caller, (await log.summary(run)).bytes), films.held(run) as film:
             body = await asyncio.to_thread(_written, film, cursor, panel, before, key)
         return Response(body, media_type="application/json")
 

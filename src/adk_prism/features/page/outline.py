@@ -6,7 +6,7 @@ the end. A step is a node of the run, or a call; a call and the tool that ran it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -19,7 +19,7 @@ from adk_prism.facts.state import read_object, read_value
 from adk_prism.features.model_calls.calls import ModelRequest
 from adk_prism.features.page.graph import FailureFilm, places
 from adk_prism.features.page.state import StateFilm
-from adk_prism.features.page.timeline import NodeSpan, TimelineFilm
+from adk_prism.features.page.timeline import NodeSpan, TimelineFilm, sum_counts
 from adk_prism.log.entry import Entry, ModelCalled, NodeKind, RunEnded, RunStarted, is_absent
 
 _SECOND = 1_000_000
@@ -163,9 +163,7 @@ class _OutlineReader:
             self._timeline.feed(entry, item)
             self._failures.feed(entry.cursor, item)
             within, inner = (item.call, item.fact) if isinstance(item, fact.Nested) else ("", item)
-            handle = _HANDLERS.get(type(inner))
-            if handle is not None:
-                handle(self, entry.cursor, inner, within)
+            self._read(entry.cursor, inner, within)
         if isinstance(entry.record, RunEnded):
             self._failures.end(entry.cursor, entry.record)
         if isinstance(entry.record, RunStarted):
@@ -180,31 +178,46 @@ class _OutlineReader:
             known = self._requests.get(cursor) or _in_file(record)
             step.requests.append(known)
 
-    def _begin_run(self, cursor: int, item: fact.RunBegan, within: str) -> None:
-        del cursor, within
-        about = self._outline
-        about.run, about.message = item.run, item.query
-        about.app, about.session = item.origin.app, item.origin.session
+    def _read(self, cursor: int, item: fact.Fact, within: str) -> None:
+        """Read a fact; the others are no step, and no part of one."""
+        match item:
+            case fact.RunBegan():
+                about = self._outline
+                about.run, about.message = item.run, item.query
+                about.app, about.session = item.origin.app, item.origin.session
+            case fact.BlockBegan():
+                self._begin_block(cursor, item, within)
+            case fact.BlockGrew():
+                if (block := self._blocks.get((within, item.block))) is not None:
+                    block.pieces.append(item.text)
+            case fact.BlockEnded():
+                if (block := self._blocks.get((within, item.block))) is not None:
+                    block.trimmed = item.trimmed
+            case fact.BlocksReplaced():
+                for name in item.blocks:
+                    if (block := self._blocks.pop((within, name), None)) is not None:
+                        block.pieces.clear()
+            case _:
+                self._read_step(cursor, item, within)
 
-    def _end_run(self, cursor: int, item: fact.RunOver, within: str) -> None:
-        del cursor, within
-        self._outline.outcome, self._outline.code = item.outcome, item.code
-
-    def _grow_block(self, cursor: int, item: fact.BlockGrew, within: str) -> None:
-        del cursor
-        if (block := self._blocks.get((within, item.block))) is not None:
-            block.pieces.append(item.text)
-
-    def _end_block(self, cursor: int, item: fact.BlockEnded, within: str) -> None:
-        del cursor
-        if (block := self._blocks.get((within, item.block))) is not None:
-            block.trimmed = item.trimmed
-
-    def _replace_blocks(self, cursor: int, item: fact.BlocksReplaced, within: str) -> None:
-        del cursor
-        for name in item.blocks:
-            if (block := self._blocks.pop((within, name), None)) is not None:
-                block.pieces.clear()
+    def _read_step(self, cursor: int, item: fact.Fact, within: str) -> None:
+        match item:
+            case fact.RunOver():
+                self._outline.outcome, self._outline.code = item.outcome, item.code
+            case fact.NodeBegan():
+                self._begin_node(cursor, item)
+            case fact.CallRequested():
+                self._request(cursor, item, within)
+            case (
+                fact.CallAnswered()
+                | fact.CallFailed()
+                | fact.CallDenied()
+                | fact.CallAbandoned()
+                | fact.ApprovalRequested()
+            ):
+                self._answer(cursor, item, within)
+            case _:
+                pass
 
     def _add(self, step: Step) -> Step:
         self._steps.append(step)
@@ -224,8 +237,7 @@ class _OutlineReader:
         block = self._blocks[within, item.block] = _Text()
         self._said.setdefault(id(step), []).append(block)
 
-    def _begin_node(self, cursor: int, item: fact.NodeBegan, within: str) -> None:
-        del within
+    def _begin_node(self, cursor: int, item: fact.NodeBegan) -> None:
         made = self._unrun.get(item.call) if item.kind == "tool" else None
         step = made.pop() if made else None
         if step is None:
@@ -276,7 +288,7 @@ class _OutlineReader:
         done.failures = len(self._failures.at(done.entries))
         done.started = timeline.start
         done.seconds = timeline.times[-1] / _SECOND if timeline.times else 0.0
-        done.tokens = _sum(step.tokens for step in self._steps)
+        done.tokens = sum_counts(step.tokens for step in self._steps)
         done.costs = [cost for step in self._steps for cost in step.costs]
         done.state = self._state.some_at(done.entries, lambda key: not key.startswith("temp:"))
         known = {done.run, done.session}
@@ -294,22 +306,8 @@ class _OutlineReader:
         step.start = span.started / _SECOND
         ended = span.ended if span.ended is not None else self._timeline.times[-1]
         step.seconds = (ended - span.started) / _SECOND
-        step.tokens = _sum(counts for _, counts in span.tokens)
+        step.tokens = sum_counts(counts for _, counts in span.tokens)
         step.costs = [cost for _, cost in span.costs]
-
-
-_HANDLERS: dict[type[fact.Fact], Callable[[_OutlineReader, int, Any, str], None]] = {
-    fact.RunBegan: _OutlineReader._begin_run,
-    fact.RunOver: _OutlineReader._end_run,
-    fact.BlockBegan: _OutlineReader._begin_block,
-    fact.BlockGrew: _OutlineReader._grow_block,
-    fact.BlockEnded: _OutlineReader._end_block,
-    fact.BlocksReplaced: _OutlineReader._replace_blocks,
-    fact.NodeBegan: _OutlineReader._begin_node,
-    fact.CallRequested: _OutlineReader._request,
-    **dict.fromkeys(_ENDS, _OutlineReader._answer),
-}
-"""What is done with a fact; the others are no step, and no part of one."""
 
 
 def _in_file(record: ModelCalled) -> ModelRequest:
@@ -335,11 +333,3 @@ def _written(value: Any) -> bytes:
 
 def _plain(raw: Raw) -> Any:
     return read_value(raw) if bytes(raw) else None
-
-
-def _sum(counts: Iterable[dict[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for each in counts:
-        for name, count in each.items():
-            total[name] = total.get(name, 0) + count
-    return total

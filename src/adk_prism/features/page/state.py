@@ -13,15 +13,7 @@ from typing import Any, Literal
 
 from msgspec import Raw, Struct
 
-from adk_prism.facts.model import (
-    ArtifactSaved,
-    Fact,
-    Nested,
-    NodeBegan,
-    NodeFinished,
-    RunBegan,
-    StateChanged,
-)
+from adk_prism.facts import model as facts
 from adk_prism.facts.state import read_value
 from adk_prism.features.page.items import History, Item, Note, Tracked, written
 
@@ -63,18 +55,18 @@ class StateFilm:
         """Keys whose last write was seen at a node's start or end, before its event."""
         """Cursor, key, and whether it came or went: how the set of keys changed."""
 
-    def feed(self, cursor: int, fact: Fact) -> None:
+    def feed(self, cursor: int, fact: facts.Fact) -> None:
         """Read the facts of an entry."""
         match fact:
-            case RunBegan():
+            case facts.RunBegan():
                 self._write(cursor, fact.state, (), START)
-            case StateChanged():
+            case facts.StateChanged():
                 self._write(cursor, fact.delta, (), fact.speaker.node)
-            case NodeBegan():
+            case facts.NodeBegan():
                 self._names[fact.node] = fact.name
                 self._write(cursor, fact.state, fact.gone, fact.name)
                 self._by_node.update(fact.state)
-            case NodeFinished():
+            case facts.NodeFinished():
                 writer = self._names.get(fact.node, fact.node)
                 self._write(cursor, fact.state, fact.gone, writer)
                 self._by_node.update(fact.state)
@@ -257,10 +249,10 @@ class ArtifactFilm:
     def __init__(self) -> None:
         self._saved: list[Note] = []
 
-    def feed(self, cursor: int, fact: Fact) -> None:
+    def feed(self, cursor: int, fact: facts.Fact) -> None:
         """Read the facts of an entry."""
-        saved = fact.fact if isinstance(fact, Nested) else fact
-        if isinstance(saved, ArtifactSaved):
+        saved = fact.fact if isinstance(fact, facts.Nested) else fact
+        if isinstance(saved, facts.ArtifactSaved):
             shown = {
                 "name": saved.filename,
                 "version": saved.version,

@@ -13,23 +13,8 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
+from adk_prism.facts import model as facts
 from adk_prism.facts.event_actions import DeclaredModels, measured, token_usage
-from adk_prism.facts.model import (
-    ApprovalRequested,
-    CallAnswered,
-    CallDenied,
-    CallFailed,
-    Fact,
-    InputRequested,
-    ModelCalled,
-    ModelCallEnded,
-    Nested,
-    NodeBegan,
-    NodeFinished,
-    NodeOutput,
-    RunOver,
-    Speaker,
-)
 from adk_prism.facts.pricing import Prices, total_cost
 from adk_prism.features.page.items import Item, Mark, Note, written
 from adk_prism.log.entry import DERIVED, Entry, NodeKind, RunStarted
@@ -76,8 +61,8 @@ class NodeSpan(Struct, kw_only=True):
         last = [marks[-1][0] for marks in (self.tokens, self.outputs) if marks]
         return max(self.until or self.since, *last) if last else self.until or self.since
 
-    def about(self) -> dict[str, Any]:
-        """Return what is known from its start."""
+    def place(self) -> dict[str, Any]:
+        """Return what it is and where it stands."""
         return {
             "node": self.node,
             "name": self.name,
@@ -89,9 +74,11 @@ class NodeSpan(Struct, kw_only=True):
             "depth": self.depth,
             "step": self.step,
             "iteration": self.iteration,
-            "derived": self.derived,
-            "start": self.started,
         }
+
+    def about(self) -> dict[str, Any]:
+        """Return what is known from its start."""
+        return self.place() | {"derived": self.derived, "start": self.started}
 
     def marks(self) -> list[Mark]:
         """Return its model calls, its outputs and its end."""
@@ -165,38 +152,40 @@ class TimelineFilm:
             self._is_untimed = False
         self.times.append(round((entry.time - self.start) * _SECOND))
 
-    def feed(self, entry: Entry, fact: Fact) -> None:
+    def feed(self, entry: Entry, fact: facts.Fact) -> None:
         """Read the facts of an entry."""
-        if isinstance(fact, Nested) and isinstance(fact.fact, ModelCallEnded | NodeOutput):
+        if isinstance(fact, facts.Nested) and isinstance(
+            fact.fact, facts.ModelCallEnded | facts.NodeOutput
+        ):
             fact = fact.fact
         match fact:
-            case NodeBegan():
+            case facts.NodeBegan():
                 self._begin(entry, fact)
-            case NodeFinished():
+            case facts.NodeFinished():
                 self._finish(entry, fact)
-            case ModelCallEnded():
+            case facts.ModelCallEnded():
                 self._count(entry.cursor, fact)
-            case NodeOutput():
+            case facts.NodeOutput():
                 self._pass_on(entry.cursor, fact)
-            case ModelCalled():
+            case facts.ModelCalled():
                 self._calls.append(Note(entry.cursor, self._called(fact)))
-            case RunOver(outcome="finished"):
+            case facts.RunOver(outcome="finished"):
                 self.finished = entry.cursor
             case _:
                 self._feed_waits(entry, fact)
 
-    def _feed_waits(self, entry: Entry, fact: Fact) -> None:
+    def _feed_waits(self, entry: Entry, fact: facts.Fact) -> None:
         match fact:
-            case ApprovalRequested():
+            case facts.ApprovalRequested():
                 self._ask(entry, "approval", fact.call)
-            case InputRequested():
+            case facts.InputRequested():
                 self._ask(entry, fact.kind, fact.call)
-            case CallAnswered() | CallFailed() | CallDenied():
+            case facts.CallAnswered() | facts.CallFailed() | facts.CallDenied():
                 self._answer(entry, fact.call)
             case _:
                 pass  # has no place in time of its own
 
-    def _begin(self, entry: Entry, fact: NodeBegan) -> None:
+    def _begin(self, entry: Entry, fact: facts.NodeBegan) -> None:
         parent = self._nodes.get(fact.parent)
         step = 0
         if fact.kind != "tool":
@@ -219,13 +208,13 @@ class TimelineFilm:
         )
         self._nodes[fact.node] = self._open[fact.node] = span
 
-    def _finish(self, entry: Entry, fact: NodeFinished) -> None:
+    def _finish(self, entry: Entry, fact: facts.NodeFinished) -> None:
         span = self._open.pop(fact.node, None)
         if span is not None:
             span.until, span.ended = entry.cursor, self.times[-1]
             span.status, span.error, span.end_derived = fact.status, fact.error, fact.derived
 
-    def _count(self, cursor: int, fact: ModelCallEnded) -> None:
+    def _count(self, cursor: int, fact: facts.ModelCallEnded) -> None:
         counts = token_usage(fact.usage)
         span = self.speaking(fact.speaker)
         if counts and span is not None:
@@ -233,12 +222,12 @@ class TimelineFilm:
             if self._prices:
                 span.costs.append((cursor, self._prices.of(self._declared.told(fact))))
 
-    def _pass_on(self, cursor: int, fact: NodeOutput) -> None:
+    def _pass_on(self, cursor: int, fact: facts.NodeOutput) -> None:
         if (span := self.speaking(fact.speaker)) is not None:
             # A copy: what msgspec decodes is a window on the whole event, and would keep it.
             span.outputs.append((cursor, fact.output.copy()))
 
-    def _called(self, fact: ModelCalled) -> dict[str, Any]:
+    def _called(self, fact: facts.ModelCalled) -> dict[str, Any]:
         """Return a model call, as it is shown: it never changes."""
         began = round((fact.started - (self.start or 0.0)) * _SECOND)
         cost = {"cost": self._prices.of(measured(fact))} if self._prices else {}
@@ -260,7 +249,7 @@ class TimelineFilm:
         """Return the open node of this name, the last one; empty if there is none."""
         return next((node for node, span in reversed(self._open.items()) if span.name == name), "")
 
-    def speaking(self, speaker: Speaker) -> NodeSpan | None:
+    def speaking(self, speaker: facts.Speaker) -> NodeSpan | None:
         """Return the open node that a speaker is: by path, else by name; of several, by branch."""
         agents = [span for span in reversed(self._open.values()) if span.kind != "tool"]
         # A step of a workflow speaks in the workflow's name and branch; its path is its own.
@@ -341,6 +330,15 @@ class TimelineFilm:
         return gaps
 
 
+def sum_counts(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    """Return the sums of counts, by name."""
+    total: dict[str, int] = {}
+    for each in counts:
+        for name, count in each.items():
+            total[name] = total.get(name, 0) + count
+    return total
+
+
 def _gap(since: int, until: int) -> dict[str, float]:
     return {"from": since / _SECOND, "until": until / _SECOND}
 
@@ -359,22 +357,8 @@ def _cost_at(spans: Iterable[NodeSpan], cursor: int) -> dict[str, float | None]:
 
 def _node_at(span: NodeSpan, cursor: int, now: int) -> dict[str, Any]:
     over = span.until is not None and span.until <= cursor
-    tokens: dict[str, int] = {}
-    for at, counts in span.tokens:
-        if at <= cursor:
-            for name, count in counts.items():
-                tokens[name] = tokens.get(name, 0) + count
-    shown: dict[str, Any] = {
-        "node": span.node,
-        "name": span.name,
-        "kind": span.kind,
-        "path": span.path,
-        "lane": span.branch,
-        "call": span.call,
-        "parent": span.parent,
-        "depth": span.depth,
-        "step": span.step,
-        "iteration": span.iteration,
+    tokens = sum_counts(counts for at, counts in span.tokens if at <= cursor)
+    shown: dict[str, Any] = span.place() | {
         "status": span.status if over else "running",
         "since": span.since,
         "until": span.until if over else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from adk_prism.extension import Extension
@@ -15,11 +16,9 @@ if TYPE_CHECKING:
 def _annotators() -> Sequence[MakeAnnotator]:
     from adk_prism.features.proof.annotator import ProofAnnotator
 
-    return [ProofAnnotator]
+    return [partial(ProofAnnotator, prose=False)]
 
 
 EXTENSION = Extension(
-    name="proof",
-    summary="confidence, citations and reasons behind answers",
-    annotators=_annotators,
+    name="proof", summary="confidence, citations and reasons behind answers", annotators=_annotators
 )

@@ -155,7 +155,10 @@ class _Lane(NamedTuple):
 class ProofAnnotator:
     """Adds the proofs of one run."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, prose: bool = True) -> None:
+        """Without `prose`, texts are read only once the app asked for it: an agent runs another one, or
+        something returned a `proof_layer`. The stream of an ordinary chat costs nothing then."""
+        self._reads_prose = prose
         self._agents: frozenset[str] = frozenset()
         self._calls: dict[str, _Call] = {}
         self._by_adk_id: dict[str, _Call] = {}
@@ -196,7 +199,7 @@ class ProofAnnotator:
                 self._schedule(specialist)
         self._decide()
         out += self._take_due()
-        proof = self._answer.proof() if answered else None
+        proof = self._answer.proof() if answered and self._reads_prose else None
         if proof is not None:
             out.append(_annotated("proof", proof))
         return out
@@ -226,6 +229,7 @@ class ProofAnnotator:
     def _runs_agent(self, call: _Call) -> SubjectProof:
         """Note that a call runs an agent; return the agent's proof."""
         if call.specialist is None:
+            self._reads_prose = True
             call.specialist = self._specialist(call.name)
             call.specialist.add_call(call.id)
             text = asked("Was asked", call.input)
@@ -344,6 +348,7 @@ class ProofAnnotator:
     def _tool_answered(
         self, cursor: int, call: _Call | None, item: fact.CallAnswered, layer: Any
     ) -> None:
+        self._reads_prose = True
         pieces = read_layer(layer, item.name, cursor)
         subject = call.caller if call is not None else None
         if subject is None and (len(self._agents) > 1 or self._specialists):
@@ -397,7 +402,7 @@ class ProofAnnotator:
         lane = self._lane_of(said.speaker)
         if lane is None:
             self._answer.set_text(cursor, said)
-            lane = self._workflow_lane(said.speaker)
+            lane = self._workflow_lane(said.speaker) if self._reads_prose else None
         if lane is None:
             return
         specialist, call = lane
@@ -414,6 +419,7 @@ class ProofAnnotator:
         """Take the layer that a workflow's node returns."""
         layer = find_layer(item.output)
         if layer is not None:
+            self._reads_prose = True
             lane = self._lane_of(item.speaker) or self._workflow_lane(item.speaker)
             subject = lane.specialist if lane is not None else self._answer.own
             pieces = read_layer(layer, item.speaker.node, cursor)

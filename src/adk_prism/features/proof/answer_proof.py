@@ -17,17 +17,9 @@ from msgspec.structs import replace
 
 from adk_prism.facts.event_actions import AgentText
 from adk_prism.facts.state import read_value
-from adk_prism.features.proof.model import (
-    Brief,
-    Citation,
-    Claim,
-    Proof,
-    ProofOrigin,
-    Reading,
-    unique_citations,
-)
+from adk_prism.features.proof import model
 from adk_prism.features.proof.proof_layer_reader import Pieces, read_layer
-from adk_prism.features.proof.prose.answer_reader import may_hold_proof, read_proof_text
+from adk_prism.features.proof.prose.answer_reader import read_proof_text
 from adk_prism.features.proof.prose.findings import Evidence, uncited
 from adk_prism.features.proof.subject_proof import Confidence, SubjectProof, disagreements
 
@@ -169,7 +161,7 @@ def _name_of(value: dict[str, Any], key: str) -> str:
 
 def read_answer(
     text: str, fields: dict[str, Any], by: str, cursor: int, *, claims: bool = False
-) -> tuple[Pieces, list[Claim]]:
+) -> tuple[Pieces, list[model.Claim]]:
     """Read a split answer; with `claims`, return also the sentences with a figure and no citation."""
     read = read_proof_text(text, cursor, figures=claims)
     pieces = Pieces.of(read, cursor)
@@ -196,7 +188,7 @@ class AnswerProof:
         self.own = SubjectProof("answer", "answer")
         """What the root and its own tools gave."""
         self._sources_of_proof: dict[str, SubjectProof] = {}
-        self._provider_sources: list[Citation] = []
+        self._provider_sources: list[model.Citation] = []
         self._kept: list[str | tuple[Raw, bytes]] = []
         self._kept_size = 0
         self._text: tuple[int, AgentText] | None = None
@@ -205,7 +197,7 @@ class AnswerProof:
         """Add a specialist or tool whose proof was reported."""
         self._sources_of_proof[key] = subject
 
-    def cite(self, source: Citation) -> None:
+    def cite(self, source: model.Citation) -> None:
         """Add a source that the model's provider cited."""
         if len(self._provider_sources) < _SOURCES:
             self._provider_sources.append(source)
@@ -229,15 +221,13 @@ class AnswerProof:
 
     # -------------------------------------------------------------- at the end
 
-    def proof(self) -> Proof | None:
+    def proof(self) -> model.Proof | None:
         """Return the proof of the answer; None if there is no answer or nobody gave a proof."""
         if self._text is None:
             return None
         cursor, said = self._text
         behind = list(self._behind(said))
         gave = any(not subject.is_empty for subject in behind)
-        if not gave and self.own.is_empty and not may_hold_proof(said.text):
-            return None
         text, fields = split_text(said.text)
         pieces, claims = read_answer(text, fields, said.speaker.node, cursor, claims=True)
         self.own.add_text(pieces)
@@ -264,22 +254,22 @@ class AnswerProof:
             if not subject.path or subject.path != said.speaker.path:
                 yield subject
 
-    def _numbers(self, behind: Sequence[SubjectProof]) -> list[Reading]:
+    def _numbers(self, behind: Sequence[SubjectProof]) -> list[model.Reading]:
         theirs = (reading for subject in behind for reading in subject.readings)
         return [*self._computed(), *theirs]
 
-    def _latest_numbers(self, behind: Sequence[SubjectProof]) -> list[Reading]:
+    def _latest_numbers(self, behind: Sequence[SubjectProof]) -> list[model.Reading]:
         theirs = (reading for subject in behind for reading in subject.latest)
         return [*self._computed(), *theirs]
 
-    def _computed(self) -> list[Reading]:
+    def _computed(self) -> list[model.Reading]:
         return [reading for reading in self.own.readings if reading.origin == "computed"]
 
-    def _citations(self, behind: Sequence[SubjectProof]) -> list[Citation]:
+    def _citations(self, behind: Sequence[SubjectProof]) -> list[model.Citation]:
         theirs = (replace(c, by=subject.name) for subject in behind for c in subject.citations)
-        return unique_citations([*self.own.citations, *theirs, *self._provider_sources])
+        return model.unique_citations([*self.own.citations, *theirs, *self._provider_sources])
 
-    def _confidence(self, behind: Sequence[SubjectProof]) -> tuple[Confidence, ProofOrigin]:
+    def _confidence(self, behind: Sequence[SubjectProof]) -> tuple[Confidence, model.ProofOrigin]:
         own = self.own.confidence
         known = [subject for subject in behind if subject.confidence.value is not None]
         if own.value is not None or own.level or not known:
@@ -287,17 +277,19 @@ class AnswerProof:
         lowest = min(known, key=lambda subject: subject.confidence.value or 0.0)
         words = f"lowest of {len(known)} specialists" if len(known) > 1 else "the one specialist's"
         given = lowest.confidence
-        origin: ProofOrigin = "computed" if {a.origin for a in known} == {"computed"} else "parsed"
+        origin: model.ProofOrigin = (
+            "computed" if {a.origin for a in known} == {"computed"} else "parsed"
+        )
         return Confidence(given.value, f"{words}: {lowest.name}", given.level), origin
 
-    def _origin(self, behind: Sequence[SubjectProof]) -> ProofOrigin:
+    def _origin(self, behind: Sequence[SubjectProof]) -> model.ProofOrigin:
         if not self.own.is_empty:
             return self.own.origin
         return "computed" if any(subject.origin == "computed" for subject in behind) else "parsed"
 
     def _uncited(
-        self, claims: list[Claim], own: list[Citation], all_: list[Citation]
-    ) -> list[Claim]:
+        self, claims: list[model.Claim], own: list[model.Citation], all_: list[model.Citation]
+    ) -> list[model.Claim]:
         left = uncited(claims, own, all_)
         kept = [Evidence(_plain_text(said)) for said in self._kept] if left else []
         return [claim for claim in left if not any(each.supports(claim.text) for each in kept)]
@@ -314,6 +306,6 @@ def _plain_text(said: str | tuple[Raw, bytes]) -> str:
     return text.replace("*", "").replace("`", "")
 
 
-def _brief(subject: SubjectProof) -> Brief:
+def _brief(subject: SubjectProof) -> model.Brief:
     confidence = subject.confidence
-    return Brief(subject.name, subject.origin, confidence.value, confidence.level)
+    return model.Brief(subject.name, subject.origin, confidence.value, confidence.level)

@@ -16,13 +16,8 @@ from msgspec.structs import replace
 
 from adk_prism.facts.state import is_given, read_value, repair
 from adk_prism.features.proof.model import Citation, Factor, Reading, Step, Unread
+from adk_prism.features.proof.prose import confidence_value as values
 from adk_prism.features.proof.prose.confidence_text import NO_VALUE
-from adk_prism.features.proof.prose.confidence_value import (
-    OUT_OF_RANGE,
-    about,
-    is_overall,
-    read_items,
-)
 from adk_prism.features.proof.prose.findings import ProofText, cut
 from adk_prism.log.entry import NOTHING
 
@@ -204,7 +199,7 @@ class _LayerReader:
         elif 0 <= value <= 1:
             self.pieces.readings.append(self._reading(float(value), name))
         else:
-            self.fail({"confidence": value}, OUT_OF_RANGE)
+            self.fail({"confidence": value}, values.OUT_OF_RANGE)
 
     def _parts(self, parts: Any) -> None:
         """Read the confidences of parts; they count only if there is no total."""
@@ -227,15 +222,15 @@ class _LayerReader:
             self._by,
             self._origin,
             self._cursor,
-            overall=is_overall(name),
-            about=about(name, keep=True),
+            overall=values.is_overall(name),
+            about=values.about(name, keep=True),
             reason=self._reason,
             **more,
         )
 
     def _words(self, text: str, name: str) -> None:
         """Read a confidence that is given as text."""
-        items, _ = read_items(text[:300])
+        items, _ = values.read_items(text[:300])
         for item in items:
             value = item.value
             if value.fault:

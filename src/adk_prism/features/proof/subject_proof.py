@@ -16,19 +16,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from adk_prism.features.proof.model import (
-    Citation,
-    Disagreement,
-    Level,
-    Proof,
-    ProofOrigin,
-    Reading,
-    Relation,
-    Step,
-    Subject,
-    SubjectKind,
-    unique_citations,
-)
+from adk_prism.features.proof import model
 from adk_prism.features.proof.proof_layer_reader import MOST, Pieces
 from adk_prism.features.proof.prose.confidence_value import LEVELS
 
@@ -51,13 +39,13 @@ class Confidence(Struct, frozen=True, gc=False):
 
     value: float | None
     derivation: str
-    level: Level | Literal[""] = ""
+    level: model.Level | Literal[""] = ""
 
 
 NO_CONFIDENCE = Confidence(None, NONE_STATED)
 
 
-def derive(readings: Sequence[Reading]) -> Confidence:
+def derive(readings: Sequence[model.Reading]) -> Confidence:
     """Return the one confidence that follows from some readings."""
     computed = [r for r in readings if r.origin == "computed" and not r.part]
     stated = [reading for reading in readings if reading.origin != "computed"]
@@ -74,7 +62,7 @@ def derive(readings: Sequence[Reading]) -> Confidence:
     return Confidence(None, IN_WORDS, level) if level else NO_CONFIDENCE
 
 
-def _lowest(numbers: list[Reading], words: str) -> Confidence:
+def _lowest(numbers: list[model.Reading], words: str) -> Confidence:
     lowest = min(numbers, key=lambda reading: reading.least or 0.0)
     level = _lowest_level(numbers)
     if len(numbers) > 1:
@@ -91,12 +79,12 @@ def _lowest(numbers: list[Reading], words: str) -> Confidence:
     return Confidence(lowest.least, derivation, level)
 
 
-def _lowest_level(readings: Sequence[Reading]) -> Level | Literal[""]:
+def _lowest_level(readings: Sequence[model.Reading]) -> model.Level | Literal[""]:
     levels = [reading.level for reading in readings if reading.level]
     return min(levels, key=LEVELS.index) if levels else ""
 
 
-def repeats(reading: Reading, others: Sequence[Reading]) -> bool:
+def repeats(reading: model.Reading, others: Sequence[model.Reading]) -> bool:
     """Return whether one of the others gives the same number."""
     return any(_is_near(reading.least, other.least) for other in others)
 
@@ -106,8 +94,10 @@ def _is_near(one: float | None, other: float | None) -> bool:
 
 
 def disagreements(
-    stated: Sequence[Reading], based_on: Sequence[Reading], latest: Sequence[Reading] = ()
-) -> list[Disagreement]:
+    stated: Sequence[model.Reading],
+    based_on: Sequence[model.Reading],
+    latest: Sequence[model.Reading] = (),
+) -> list[model.Disagreement]:
     """Return where a text states other numbers than those that it is based on.
 
     `latest` are the numbers of the last answers: a follow-up may have replaced the others.
@@ -127,22 +117,24 @@ def disagreements(
         if relation is not None and reading.least is not None:
             name = reading.about or reading.section
             low, high = min(numbers), max(numbers)
-            found.append(Disagreement(reading.least, relation, reading.text, name, low, high))
+            found.append(model.Disagreement(reading.least, relation, reading.text, name, low, high))
     return found
 
 
-def _numbers(readings: Sequence[Reading]) -> list[float]:
+def _numbers(readings: Sequence[model.Reading]) -> list[float]:
     return [number for number in (reading.least for reading in readings) if number is not None]
 
 
-def _part_relation(reading: Reading, based_on: Sequence[Reading]) -> Relation | None:
+def _part_relation(
+    reading: model.Reading, based_on: Sequence[model.Reading]
+) -> model.Relation | None:
     """Return "nobody's" if the number stated for a part is given by no one."""
     return None if reading.least is None or repeats(reading, based_on) else "nobody's"
 
 
 def _relation(
     number: float | None, totals: Sequence[float], lows: Collection[float]
-) -> Relation | None:
+) -> model.Relation | None:
     """Compare a number for the whole with the totals; None if it equals the lowest."""
     if number is None or any(_is_near(number, low) for low in lows):
         return None
@@ -173,15 +165,15 @@ def _keys_of(call: str) -> tuple[Key, Key]:
 class SubjectProof:
     """The answers of one subject, and the proof that follows from them."""
 
-    def __init__(self, kind: SubjectKind, name: str) -> None:
-        self.kind: SubjectKind = kind
+    def __init__(self, kind: model.SubjectKind, name: str) -> None:
+        self.kind: model.SubjectKind = kind
         self.name = name
         self.path = ""
         self.is_reported = False
         """Its proof was added to the facts, and nothing has changed since."""
         self._calls: dict[str, None] = {}
         self._answers: dict[Key, Pieces] = {}
-        self._steps: list[Step] = []
+        self._steps: list[model.Step] = []
         self._omitted = 0
         self._summed: _Summary | None = None
         """Cached until an answer changes it."""
@@ -240,7 +232,7 @@ class SubjectProof:
                 if not repeats(reading, old.readings) or repeats(reading, known)
             ]
 
-    def add_step(self, step: Step) -> None:
+    def add_step(self, step: model.Step) -> None:
         """Add a step of the sequence of calls and responses."""
         if len(self._steps) < MOST:
             self._steps.append(step)
@@ -250,19 +242,19 @@ class SubjectProof:
     # -------------------------------------------------------------- result
 
     @property
-    def readings(self) -> list[Reading]:
+    def readings(self) -> list[model.Reading]:
         """Every confidence that was given."""
         return self._summary().readings
 
     @property
-    def latest(self) -> list[Reading]:
+    def latest(self) -> list[model.Reading]:
         """The confidences of its last call; all of them if that call gave none."""
         call = next(reversed(self._calls), "")
         answers = (pieces for pieces in self._answers.values() if pieces.call == call)
         return [reading for pieces in answers for reading in pieces.readings] or self.readings
 
     @property
-    def citations(self) -> list[Citation]:
+    def citations(self) -> list[model.Citation]:
         """Every citation, once."""
         return self._summary().citations
 
@@ -272,7 +264,7 @@ class SubjectProof:
         return self._summary().confidence
 
     @property
-    def origin(self) -> ProofOrigin:
+    def origin(self) -> model.ProofOrigin:
         """*computed* if anything was given as data."""
         return self._summary().origin
 
@@ -281,13 +273,13 @@ class SubjectProof:
             self._summed = _sum(self._answers.values())
         return self._summed
 
-    def proof(self, **more: Any) -> Proof:
+    def proof(self, **more: Any) -> model.Proof:
         """Return the proof so far; `more` overrides fields, for the proof of the whole answer."""
         summary = self._summary()
         confidence = summary.confidence
         answers = self._answers.values()
         fields: dict[str, Any] = {
-            "subject": Subject(self.kind, self.name, list(self._calls), self.path),
+            "subject": model.Subject(self.kind, self.name, list(self._calls), self.path),
             "origin": summary.origin,
             "confidence": confidence.value,
             "derivation": confidence.derivation,
@@ -305,9 +297,9 @@ class SubjectProof:
             if isinstance(pieces, list) and len(pieces) > MOST:
                 omitted += len(pieces) - MOST
                 fields[name] = _shown(name, pieces)
-        return Proof(**fields, omitted=omitted)
+        return model.Proof(**fields, omitted=omitted)
 
-    def _chain(self) -> list[Step]:
+    def _chain(self) -> list[model.Step]:
         """Return the stated steps and the calls, in order."""
         stated = [step for pieces in self._answers.values() for step in pieces.steps]
         return sorted([*self._steps, *stated], key=lambda step: step.cursor)
@@ -322,7 +314,7 @@ def _shown(name: str, pieces: list[Any]) -> list[Any]:
     return [pieces[index] for index in sorted(by_weight[:MOST])]
 
 
-def _weight(reading: Reading) -> tuple[bool, float]:
+def _weight(reading: model.Reading) -> tuple[bool, float]:
     is_total = reading.overall or (reading.origin == "computed" and not reading.part)
     return not is_total, 1.0 if reading.least is None else reading.least
 
@@ -330,25 +322,25 @@ def _weight(reading: Reading) -> tuple[bool, float]:
 class _Summary(Struct, frozen=True, gc=False):
     """What follows from a set of answers."""
 
-    readings: list[Reading]
-    citations: list[Citation]
+    readings: list[model.Reading]
+    citations: list[model.Citation]
     confidence: Confidence
-    origin: ProofOrigin
+    origin: model.ProofOrigin
 
 
 def _sum(answers: Collection[Pieces]) -> _Summary:
     readings = [reading for pieces in answers for reading in pieces.readings]
-    citations = unique_citations(_citations(answers))
+    citations = model.unique_citations(_citations(answers))
     given = {piece.origin for piece in readings}
     given.update(piece.origin for piece in citations)
     given.update(step.origin for pieces in answers for step in pieces.steps)
-    parsed: ProofOrigin = "parsed" if answers else "absent"
+    parsed: model.ProofOrigin = "parsed" if answers else "absent"
     return _Summary(
         readings, citations, derive(readings), "computed" if "computed" in given else parsed
     )
 
 
-def _citations(answers: Collection[Pieces]) -> Iterator[Citation]:
+def _citations(answers: Collection[Pieces]) -> Iterator[model.Citation]:
     """Yield the citations; if a call cites sources as data, none from its text."""
     given = [(p.call, citation) for p in answers for citation in p.citations]
     cited = {call for call, citation in given if citation.origin == "computed"}
@@ -357,7 +349,7 @@ def _citations(answers: Collection[Pieces]) -> Iterator[Citation]:
             yield citation
 
 
-def _contradictions(answers: Collection[Pieces]) -> Iterator[Disagreement]:
+def _contradictions(answers: Collection[Pieces]) -> Iterator[model.Disagreement]:
     """Yield where a subject's text states another number than its tools computed, in the same call if any."""
     computed = [(p.call, r) for p in answers for r in p.readings if r.origin == "computed"]
     for pieces in answers if computed else ():

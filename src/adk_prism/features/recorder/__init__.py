@@ -40,6 +40,6 @@ def _serve(context: Context) -> Served:
 EXTENSION = Extension(
     name="recorder",
     summary="record runs of other processes",
-    requires=("captures",),
+    requires=("captures", "model_calls"),
     serve=_serve,
 )

@@ -33,15 +33,8 @@ from adk_prism.adk.plugin import NAME as OWN_PLUGIN
 from adk_prism.adk.run_observer import SCOPE, Scope
 from adk_prism.adk.secrets import Secrets, secret_values
 from adk_prism.errors import Diagnostic
+from adk_prism.features.recorder import sender
 from adk_prism.features.recorder.recording import RunRecording
-from adk_prism.features.recorder.sender import (
-    LAST,
-    Destination,
-    Outbox,
-    PrismServer,
-    RecordingFolder,
-    Sender,
-)
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 URL, TOKEN, FILE = "ADK_PRISM_RECORD_URL", "ADK_PRISM_TOKEN", "ADK_PRISM_RECORD_FILE"
@@ -62,30 +55,30 @@ class Recorder(NodeCallbacks):
         raises: a recorder that cannot work says so in the log, and does nothing.
         """
         super().__init__(name=name)
-        self._outbox = Outbox()
-        self._sender: Sender | None = None
+        self._outbox = sender.Outbox()
+        self._sender: sender.Sender | None = None
         self._secrets = Secrets(secret_values(os.environ, ()))
         self._open: dict[str, RunRecording] = {}
         """By invocation: runs, and the runs inside their tools."""
         self._managers: weakref.WeakSet[PluginManager] = weakref.WeakSet()
         """Those whose events are observed."""
         self._said: set[str] = set()
-        self._detail: Detail = "off"
+        self._detail: Detail = "summary"
         try:
             destination = _destination(url, token, file)
         except ValueError as error:
             logger.warning("adk-prism recorder is off: %s.", error)
         else:
-            self._sender = Sender(self._outbox, destination)
+            self._sender = sender.Sender(self._outbox, destination)
             observe_runners()
             # A file has no server that decides who may see what was sent to models.
-            self._detail = "summary" if isinstance(destination, RecordingFolder) else "full"
+            self._detail = "summary" if isinstance(destination, sender.RecordingFolder) else "full"
             logger.info("adk-prism recorder is on: runs go to %s.", destination.title)
 
     async def close(self) -> None:
         """Wait a short time until all is delivered. The recorder can be used further."""
         if self._sender is not None and self._outbox.waiting:
-            await asyncio.to_thread(self._sender.flush, LAST)
+            await asyncio.to_thread(self._sender.flush, sender.LAST)
 
     # ------------------------------------------------------------------ runs
 
@@ -258,11 +251,11 @@ class Recorder(NodeCallbacks):
         logger.debug("%s: %s %s", diagnostic.kind, diagnostic.detail, diagnostic.cause)
 
 
-def _destination(url: str, token: str, file: str) -> Destination:
+def _destination(url: str, token: str, file: str) -> sender.Destination:
     """Return where records go. Raise `ValueError`, with the reason, if that cannot be used."""
     if file or (not url and os.environ.get(FILE)):
-        return RecordingFolder(file or os.environ[FILE])
-    return PrismServer(
+        return sender.RecordingFolder(file or os.environ[FILE])
+    return sender.PrismServer(
         url or os.environ.get(URL) or DEFAULT_URL, token or os.environ.get(TOKEN, "")
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from functools import partial
 
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.agents.run_config import StreamingMode
@@ -17,7 +18,7 @@ from google.adk.workflow import BaseNode
 
 from adk_prism.adk.agents import list_agents
 from adk_prism.adk.internals.log_lines import INTERNAL_PREFIX
-from adk_prism.adk.model_calls import Detail, SeenCall, in_file
+from adk_prism.adk.model_calls import Detail, SeenCall
 from adk_prism.adk.nodes import code_of
 from adk_prism.adk.redaction import Serialiser, content_json, state_json, values_json
 from adk_prism.adk.run_observer import RunObserver, Scope
@@ -25,22 +26,9 @@ from adk_prism.adk.secrets import Secrets
 from adk_prism.adk.stream_redaction import RunRedaction
 from adk_prism.errors import Report
 from adk_prism.facts.run_reader import CaptureEnding
+from adk_prism.features.model_calls.watching import ModelCallWatcher, in_file
 from adk_prism.features.recorder.sender import OutboundRun, Outbox
-from adk_prism.log.entry import (
-    CUSTOM_METADATA,
-    NOTHING,
-    STREAMING,
-    WRITTEN_BY,
-    AgentEvent,
-    Entry,
-    Origin,
-    Record,
-    RunEnded,
-    RunStarted,
-    labels,
-    pack,
-    unpack,
-)
+from adk_prism.log import entry as records
 from adk_prism.version import VERSION
 from adk_prism.voice.conversation import AudioLog, audio_in
 
@@ -61,7 +49,7 @@ class RunRecording:
         secrets: Secrets,
         report: Report,
         *,
-        detail: Detail = "off",
+        detail: Detail = "summary",
     ) -> None:
         """Begin to record; nothing of the context is kept. `detail`: what of model calls is recorded."""
         self.out = OutboundRun()
@@ -88,28 +76,28 @@ class RunRecording:
             self._serialiser,
             report=report,
             stop=lambda: None,
-            detail=detail,
+            watch_calls=partial(ModelCallWatcher, detail),
         )
         self.scope = Scope(self.observer)
         """The place in the run where the last callback was."""
         answer = _message_event(context)
         if answer is not None and answer.get_function_responses():
-            self._put(AgentEvent(self._serialiser.event(answer)))
+            self._put(records.AgentEvent(self._serialiser.event(answer)))
 
-    def _put(self, record: Record, when: float | None = None) -> None:
+    def _put(self, record: records.Record, when: float | None = None) -> None:
         if self.out.state != "open":
             return
         now = time.time() if when is None else when
-        kind, data = pack(record)
+        kind, data = records.pack(record)
         for each in self._redaction.feed(kind, data):
-            clean = record if each[1] is data else unpack(*each)
-            self._ending.feed(Entry(self.out.cursor + 1, 0.0, clean))
+            clean = record if each[1] is data else records.unpack(*each)
+            self._ending.feed(records.Entry(self.out.cursor + 1, 0.0, clean))
             self.has_room = self._outbox.put(self.out, now, clean)
 
-    async def _emit(self, record: Record | Entry | SeenCall) -> None:
+    async def _emit(self, record: records.Record | records.Entry | SeenCall) -> None:
         if isinstance(record, SeenCall):
             self._put(in_file(record, CALL_BYTES))
-        elif isinstance(record, Entry):
+        elif isinstance(record, records.Entry):
             self._put(record.record, record.time)
         else:
             self._put(record)
@@ -123,7 +111,7 @@ class RunRecording:
         for event in stored[self._stored :]:
             if event.author == USER and event.id not in self._heard and _is_typed(event):
                 self._put_audio()
-                self._put(AgentEvent(self._serialiser.event(event)))
+                self._put(records.AgentEvent(self._serialiser.event(event)))
         self._stored = len(stored)
 
     async def event(self, event: Event) -> None:
@@ -139,13 +127,13 @@ class RunRecording:
         if event.partial:
             if self.observer.has_pending:
                 await self.observer.flush()
-            self._put(AgentEvent(data))
+            self._put(records.AgentEvent(data))
             return
         self._put_audio(event)
         self.observer.expect(event)
         await self.observer.flush()
         self.observer.fold(data)
-        self._put(AgentEvent(data))
+        self._put(records.AgentEvent(data))
         self.observer.settle(event)
         self._is_final = event.is_final_response()
 
@@ -162,9 +150,9 @@ class RunRecording:
         await self._finish()
         ended = self._ending.ended()
         if is_cut and not self._is_final and ended.outcome == "finished":
-            ended = RunEnded(outcome="cancelled")
+            ended = records.RunEnded(outcome="cancelled")
         elif ended.outcome == "failed":
-            ended = RunEnded(
+            ended = records.RunEnded(
                 outcome="failed", code=ended.code, correlation=self._serialiser.correlation
             )
         self._put(ended)
@@ -173,11 +161,13 @@ class RunRecording:
         """Record the end of a run that raised, or was cancelled."""
         await self._finish()
         if isinstance(error, asyncio.CancelledError):
-            self._put(RunEnded(outcome="cancelled"))
+            self._put(records.RunEnded(outcome="cancelled"))
         known = self._ending.ended()
         if known.outcome != "cancelled":
             code = known.code or code_of(error)
-            known = RunEnded(outcome="failed", code=code, correlation=self._serialiser.correlation)
+            known = records.RunEnded(
+                outcome="failed", code=code, correlation=self._serialiser.correlation
+            )
         self._put(known)
 
     async def _finish(self) -> None:
@@ -201,23 +191,25 @@ def _message_event(context: InvocationContext) -> Event | None:
     return last if last.invocation_id == context.invocation_id else None
 
 
-def _started(run: str, context: InvocationContext, root: BaseNode) -> RunStarted:
+def _started(run: str, context: InvocationContext, root: BaseNode) -> records.RunStarted:
     session, config = context.session, context.run_config
     asked = _message_event(context)
     said = asked is not None and not asked.get_function_responses()
     metadata = (config.custom_metadata if config is not None else None) or {}
-    return RunStarted(
+    return records.RunStarted(
         run=run,
-        origin=Origin(app=session.app_name, user=session.user_id, session=session.id),
+        origin=records.Origin(app=session.app_name, user=session.user_id, session=session.id),
         invocation=context.invocation_id,
-        message=content_json(asked.content) if said and asked and asked.content else NOTHING,
+        message=content_json(asked.content)
+        if said and asked and asked.content
+        else records.NOTHING,
         message_id=asked.id if said and asked else "",
         live=context.live_request_queue is not None,
         agents=list_agents(root),
         state=state_json(session.state),
-        labels=labels(
-            STREAMING(config is not None and config.streaming_mode == StreamingMode.SSE),
-            CUSTOM_METADATA(
+        labels=records.labels(
+            records.STREAMING(config is not None and config.streaming_mode == StreamingMode.SSE),
+            records.CUSTOM_METADATA(
                 values_json(
                     {
                         key: value
@@ -226,8 +218,6 @@ def _started(run: str, context: InvocationContext, root: BaseNode) -> RunStarted
                     }
                 )
             ),
-            WRITTEN_BY(
-                VERSION,
-            ),
+            records.WRITTEN_BY(VERSION),
         ),
     )

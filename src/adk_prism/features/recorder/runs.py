@@ -21,34 +21,13 @@ from fastapi import APIRouter, Header, Request, Response
 from msgspec import structs
 from msgspec.structs import replace
 
+from adk_prism import errors
+from adk_prism.adk.model_calls import CallRecorder
 from adk_prism.adk.recording_file import read_part
-from adk_prism.errors import (
-    Conflict,
-    Diagnostic,
-    NotFound,
-    Report,
-    SourceError,
-    TooLarge,
-    TooMany,
-    Unprocessable,
-    UsageError,
-)
 from adk_prism.features.captures.uploads import as_upload, check_type, cleaned, safe_names
+from adk_prism.features.model_calls.writer import append_foreign
+from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog, RunSummary
-from adk_prism.log.entry import (
-    FOREIGN,
-    Entry,
-    Label,
-    Origin,
-    RunEnded,
-    RunId,
-    RunStarted,
-    is_recorded,
-    recorded_run,
-    recorded_session,
-    relabelled,
-)
-from adk_prism.runs.model_call_writer import ModelCallWriter, append_foreign
 from adk_prism.runs.recorder import OWNER_LOST
 from adk_prism.runs.session_locks import SessionLocks
 from adk_prism.runs.truncated_run import node_ends
@@ -69,10 +48,10 @@ MOST_OPEN, MOST_OPEN_OF_A_CALLER = 10_000, 500
 AGAIN = 30.0
 """Seconds for `Retry-After` where too many are open."""
 
-Named = Callable[[Origin], Origin]
+Named = Callable[[records.Origin], records.Origin]
 """Returns an origin with the names that the sender may use here."""
 
-RECORDED_SESSION: Label[str] = Label("recorded_session", str, "")
+RECORDED_SESSION: records.Label[str] = records.Label("recorded_session", str, "")
 """Of a run that a recorder sent: the session's name where it happened."""
 
 
@@ -92,10 +71,10 @@ class RecordedRuns:
         self,
         log: RunLog,
         locks: SessionLocks,
-        report: Report,
+        report: errors.Report,
         *,
         most_bytes: int,
-        calls: ModelCallWriter | None = None,
+        calls: CallRecorder | None = None,
         marks: RedisShortLivedValues | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -108,9 +87,9 @@ class RecordedRuns:
         self._calls = calls
         self._marks = marks
         self._clock = clock
-        self._heard: dict[RunId, _Heard] = {}
+        self._heard: dict[records.RunId, _Heard] = {}
 
-    async def append(self, run: RunId, body: bytes, named: Named, by: str = "") -> int:
+    async def append(self, run: records.RunId, body: bytes, named: Named, by: str = "") -> int:
         """Take a piece of a run: lines of a recording, or nothing. Return the last cursor that is stored.
 
         `by` is the caller, whose open runs are counted.
@@ -121,77 +100,87 @@ class RecordedRuns:
         """
         try:
             entries = await asyncio.to_thread(_read, body)
-        except SourceError as error:
-            raise Unprocessable(f"{error.detail} Nothing was stored.") from None
+        except errors.SourceError as error:
+            raise errors.Unprocessable(f"{error.detail} Nothing was stored.") from None
         async with self._locks.held(_lock(run)):
             summary = await self._summary(run)
             if summary is None:
                 return await self._begin(run, entries, len(body), named, by)
             if named(summary.origin).user != summary.origin.user:
-                raise NotFound("There is no such run of this user.")
+                raise errors.NotFound("There is no such run of this user.")
             return await self._continue(summary, entries, len(body), by)
 
-    async def _summary(self, run: RunId) -> RunSummary | None:
+    async def _summary(self, run: records.RunId) -> RunSummary | None:
         try:
             # A request that was cut may have left something uncommitted.
             await self._log.commit(run)
             return await self._log.summary(run)
-        except NotFound:
+        except errors.NotFound:
             return None
 
     async def _begin(
-        self, run: RunId, entries: Sequence[Entry], size: int, named: Named, by: str
+        self, run: records.RunId, entries: Sequence[records.Entry], size: int, named: Named, by: str
     ) -> int:
         head = entries[0].record if entries else None
-        if not isinstance(head, RunStarted):
-            raise Conflict(
+        if not isinstance(head, records.RunStarted):
+            raise errors.Conflict(
                 "The run is not known here (any more); it has to be sent from its start."
             )
         if sum(heard.by == by for heard in self._heard.values()) >= MOST_OPEN_OF_A_CALLER:
-            raise TooMany(f"You have {MOST_OPEN_OF_A_CALLER} open recorded runs, the limit.", AGAIN)
+            raise errors.TooMany(
+                f"You have {MOST_OPEN_OF_A_CALLER} open recorded runs, the limit.", AGAIN
+            )
         if len(self._heard) >= MOST_OPEN:
-            raise TooMany(f"Already {MOST_OPEN} recorded runs are open, the limit.", AGAIN)
+            raise errors.TooMany(f"Already {MOST_OPEN} recorded runs are open, the limit.", AGAIN)
         where = named(head.origin)
-        origin = Origin(
-            app=where.app, user=where.user, session=recorded_session(run, head.origin.session)
+        origin = records.Origin(
+            app=where.app,
+            user=where.user,
+            session=records.recorded_session(run, head.origin.session),
         )
-        first = relabelled(
-            as_upload(head, run, origin), FOREIGN(True), RECORDED_SESSION(head.origin.session)
+        first = records.relabelled(
+            as_upload(head, run, origin),
+            records.FOREIGN(True),
+            RECORDED_SESSION(head.origin.session),
         )
         return await self._store(
             run, [structs.replace(entries[0], record=first), *entries[1:]], size, by
         )
 
     async def _continue(
-        self, summary: RunSummary, entries: Sequence[Entry], size: int, by: str
+        self, summary: RunSummary, entries: Sequence[records.Entry], size: int, by: str
     ) -> int:
         news = [entry for entry in entries if entry.cursor > summary.cursor]
         if not news:
             await self._note(summary, by)
             return summary.cursor
         if summary.outcome is not None:
-            raise Conflict(f"The run has ended ({summary.outcome}); nothing can be added.")
+            raise errors.Conflict(f"The run has ended ({summary.outcome}); nothing can be added.")
         if news[0].cursor != summary.cursor + 1:
-            raise Conflict(f"The piece begins at {news[0].cursor}; expected {summary.cursor + 1}.")
+            raise errors.Conflict(
+                f"The piece begins at {news[0].cursor}; expected {summary.cursor + 1}."
+            )
         return await self._store(summary.run, news, summary.bytes + size, by)
 
-    async def _store(self, run: RunId, entries: Sequence[Entry], total: int, by: str) -> int:
-        if total > self._most_bytes and not isinstance(entries[0].record, RunEnded):
-            raise TooLarge(
+    async def _store(
+        self, run: records.RunId, entries: Sequence[records.Entry], total: int, by: str
+    ) -> int:
+        if total > self._most_bytes and not isinstance(entries[0].record, records.RunEnded):
+            raise errors.TooLarge(
                 f"The run is larger than {self._most_bytes} bytes; the operator sets it with --upload-limit."
             )
         head = entries[0].record
-        origin = head.origin if isinstance(head, RunStarted) else await self._origin(run)
+        origin = head.origin if isinstance(head, records.RunStarted) else await self._origin(run)
         receipt = await append_foreign(self._log, self._calls, run, origin, entries)
         await self._log.commit(run)
         await self._log.leave(run)
-        if isinstance(entries[-1].record, RunEnded):
+        if isinstance(entries[-1].record, records.RunEnded):
             self._heard.pop(run, None)
         else:
             self._heard[run] = _Heard(receipt.cursor, self._clock(), by)
         return receipt.cursor
 
-    async def _origin(self, run: RunId) -> Origin:
+    async def _origin(self, run: records.RunId) -> records.Origin:
         return (await self._log.summary(run)).origin
 
     # ------------------------------------------------------------------ recorders that went away
@@ -208,7 +197,9 @@ class RecordedRuns:
 
         After a start, or when another process did this before, the time begins anew.
         """
-        found = [each for each in await self._log.list(unended=True) if is_recorded(each.run)]
+        found = [
+            each for each in await self._log.list(unended=True) if records.is_recorded(each.run)
+        ]
         before, now = self._heard, self._clock()
         self._heard = {
             each.run: _Heard(
@@ -231,7 +222,7 @@ class RecordedRuns:
             else:
                 await self._give_up(summary)
 
-    async def _is_marked(self, run: RunId) -> bool:
+    async def _is_marked(self, run: records.RunId) -> bool:
         return self._marks is not None and await self._marks.take(_mark(run)) is not None
 
     async def _give_up(self, before: RunSummary) -> None:
@@ -240,32 +231,34 @@ class RecordedRuns:
             summary = await self._summary(run)
             if summary is None or summary.cursor != before.cursor or summary.outcome is not None:
                 return
-            entries: list[Entry] = []
+            entries: list[records.Entry] = []
             async with aclosing(self._log.read(run)) as batches:
                 async for batch in batches:
                     entries += batch
-            ended = RunEnded(outcome="failed", code=OWNER_LOST)
+            ended = records.RunEnded(outcome="failed", code=OWNER_LOST)
             await self._log.append(run, [*node_ends(entries), ended])
             await self._log.commit(run)
             await self._log.leave(run)
         self._heard.pop(run, None)
-        self._report(Diagnostic(kind="recorder lost", run=run, app=before.origin.app))
+        self._report(errors.Diagnostic(kind="recorder lost", run=run, app=before.origin.app))
 
 
-def _lock(run: RunId) -> Origin:
-    return Origin(app="", user="", session=run)
+def _lock(run: records.RunId) -> records.Origin:
+    return records.Origin(app="", user="", session=run)
 
 
-def _mark(run: RunId) -> str:
+def _mark(run: records.RunId) -> str:
     return f"recorder:{run}"
 
 
-def _read(body: bytes) -> list[Entry]:
+def _read(body: bytes) -> list[records.Entry]:
     """Read a piece of a recording, redacted. Raise `SourceError`."""
     entries = [cleaned(entry) for entry in read_part(body)]
     for entry in entries[:-1]:
-        if isinstance(entry.record, RunEnded):
-            raise SourceError(f"Entry {entry.cursor} is the end of the run, and more follows.")
+        if isinstance(entry.record, records.RunEnded):
+            raise errors.SourceError(
+                f"Entry {entry.cursor} is the end of the run, and more follows."
+            )
     return entries
 
 
@@ -295,10 +288,10 @@ def routes(recorded: RecordedRuns, lifecycle: Lifecycle) -> APIRouter:
         lifecycle.check_open()
         check_type(request, TYPES)
         if _SECRET.fullmatch(secret) is None:
-            raise UsageError(
+            raise errors.UsageError(
                 "The header x-prism-recorder must have 32 to 128 letters, digits, - or _."
             )
-        run = recorded_run(secret)
+        run = records.recorded_run(secret)
         caller = caller_of(request)
         cursor = await recorded.append(run, await request.body(), _naming(caller), account(caller))
         response.headers[RUN_HEADER] = run

@@ -29,8 +29,5 @@ def _settings() -> type[FeatureSettings]:
 
 
 EXTENSION = Extension(
-    name="remote",
-    summary="serve apps of other ADK servers",
-    settings=_settings,
-    apps=_apps,
+    name="remote", summary="serve apps of other ADK servers", settings=_settings, apps=_apps
 )

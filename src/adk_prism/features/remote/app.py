@@ -11,18 +11,18 @@ from google.adk.events.event import Event
 from google.adk.runners import Runner
 from google.adk.utils.agent_info import AgentInfo
 
-from adk_prism.adk.graph import Graph
+from adk_prism.adk.agents import Graph
 from adk_prism.adk.redaction import Serialiser, state_json
 from adk_prism.adk.request import Emit, EventSource, RunRequest
-from adk_prism.adk.resuming import InDoubt
 from adk_prism.adk.served_app import Feature
 from adk_prism.adk.sessions import Sessions
+from adk_prism.adk.tools import InDoubt
 from adk_prism.errors import AppFailed, NotSupported, PrismError, Report, UsageError
 from adk_prism.features.remote.artifacts import RemoteArtifacts
 from adk_prism.features.remote.connection import Connection, RemoteClient, drawing_of, graph_of
 from adk_prism.features.remote.live import RemoteLiveSource
-from adk_prism.features.remote.options import Remote
 from adk_prism.features.remote.sessions import RemoteSessions
+from adk_prism.features.remote.settings import Remote
 from adk_prism.features.remote.source import RemoteSource
 from adk_prism.log.entry import (
     STREAMING,

@@ -26,25 +26,9 @@ from msgspec import Struct
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidURI
 
-from adk_prism.adk.graph import (
-    LONGEST_DESCRIPTION,
-    MAX_NODES,
-    EdgeKind,
-    Graph,
-    GraphEdge,
-    GraphNode,
-)
-from adk_prism.errors import (
-    Conflict,
-    Diagnostic,
-    NotFound,
-    NotSupported,
-    PrismError,
-    RemoteFailed,
-    Report,
-    Unprocessable,
-)
-from adk_prism.features.remote.options import AUTO, DIALECTS, Dialect, Refusals, Remote
+from adk_prism import errors
+from adk_prism.adk import agents
+from adk_prism.features.remote.settings import AUTO, DIALECTS, Dialect, Refusals, Remote
 
 # ---------------------------------------------------------------------------
 # HTTP and WebSockets to one remote ADK server, with limits: what it answers is untrusted input.
@@ -90,7 +74,7 @@ _LIVE_MEANINGS = {
 }
 EVENTS = ("text/event-stream",)
 NONE: Refusals = {}
-_REFUSALS: Refusals = {404: NotFound, 409: Conflict, 422: Unprocessable}
+_REFUSALS: Refusals = {404: errors.NotFound, 409: errors.Conflict, 422: errors.Unprocessable}
 """What the remote may say of a request, and the caller handles."""
 
 
@@ -102,7 +86,7 @@ def path_of(*names: str) -> str:
 class RemoteClient:
     """Calls one remote."""
 
-    def __init__(self, remote: Remote, report: Report) -> None:
+    def __init__(self, remote: Remote, report: errors.Report) -> None:
         self._remote = remote
         self._report = report
         self._credentials = Credentials(remote)
@@ -266,22 +250,22 @@ class RemoteClient:
 
     # ------------------------------------------------------------------ failures
 
-    def broken(self, error: httpx.TransportError | httpx.InvalidURL) -> RemoteFailed:
+    def broken(self, error: httpx.TransportError | httpx.InvalidURL) -> errors.RemoteFailed:
         """Return what a failure of the connection means."""
         return self.failed(_meaning(error), str(error))
 
-    def failed(self, why: str, cause: str = "") -> RemoteFailed:
+    def failed(self, why: str, cause: str = "") -> errors.RemoteFailed:
         """Tell the operator; return the error for the client."""
         name = self._remote.name
         self._report(
-            Diagnostic(
+            errors.Diagnostic(
                 kind="remote failed",
                 detail=f"{name} at {self._remote.url}: {why}.",
                 app=name,
                 cause=cause,
             )
         )
-        return RemoteFailed(f"The remote app {name!r} cannot be used: {why}.")
+        return errors.RemoteFailed(f"The remote app {name!r} cannot be used: {why}.")
 
 
 def _meaning(error: httpx.TransportError | httpx.InvalidURL) -> str:
@@ -369,8 +353,8 @@ class Credentials:
             raise self._failed("it printed no token")
         return token
 
-    def _failed(self, why: str) -> RemoteFailed:
-        return RemoteFailed(
+    def _failed(self, why: str) -> errors.RemoteFailed:
+        return errors.RemoteFailed(
             f"The token command of the remote app {self._remote.name!r} failed ({why})."
         )
 
@@ -488,7 +472,7 @@ class Connection:
         """Return what the remote answers to a request of its own routes; raise as `RemoteClient.ask`."""
         await self.open()
         if self.dialect.is_engine:
-            raise NotSupported(
+            raise errors.NotSupported(
                 f"The app {self.remote.name!r} runs on Agent Engine, which has no method for this."
             )
         return await self.client.ask(method, self.dialect.prefix + path, body, refusals)
@@ -504,7 +488,7 @@ class Connection:
             return DIALECTS["agent-engine"]
         try:
             said = _read_version(await self.client.ask("GET", "/version"))
-        except NotFound:
+        except errors.NotFound:
             return await self._probe()
         except msgspec.MsgspecError:
             raise self.client.failed("its /version is not that of an ADK server") from None
@@ -525,7 +509,7 @@ class Connection:
             if await self._has("/api/list-apps"):
                 return DIALECTS["go"]
             return DIALECTS["python-1" if await self._has("/openapi.json") else "java"]
-        except RemoteFailed as error:
+        except errors.RemoteFailed as error:
             raise self.client.failed(
                 f"it could not be told which kind of ADK server it is ({error.detail.rstrip('.')}); set"
                 f" --remote-dialect to one of {', '.join(DIALECTS)}"
@@ -534,17 +518,17 @@ class Connection:
     async def _has(self, path: str) -> bool:
         """Return whether there is such a route; one that fails is there."""
         try:
-            await self.client.ask("GET", path, refusals={500: Conflict})
-        except NotFound:
+            await self.client.ask("GET", path, refusals={500: errors.Conflict})
+        except errors.NotFound:
             return False
-        except Conflict:
+        except errors.Conflict:
             return True
         return True
 
     async def _check_app(self, dialect: Dialect) -> None:
         try:
             names = _read_names(await self.client.ask("GET", dialect.prefix + "/list-apps"))
-        except (NotFound, msgspec.MsgspecError):
+        except (errors.NotFound, msgspec.MsgspecError):
             raise self.client.failed("it has no list of apps; is it an ADK server?") from None
         if self.app not in names:
             raise self.client.failed(
@@ -556,11 +540,13 @@ class Connection:
         try:
             if dialect.has_app_info:
                 path = dialect.prefix + path_of("apps", self.app, "app-info")
-                return _read_info(await self.client.ask("GET", path, refusals={400: NotFound}))
+                return _read_info(
+                    await self.client.ask("GET", path, refusals={400: errors.NotFound})
+                )
             if dialect.has_build_graph:
                 path = dialect.prefix + path_of("dev", "apps", self.app, "build_graph")
                 return _drawn(_read_drawing(await self.client.ask("GET", path)).root_agent)
-        except (PrismError, msgspec.MsgspecError, RecursionError):
+        except (errors.PrismError, msgspec.MsgspecError, RecursionError):
             return AppInfo()
         return AppInfo()
 
@@ -589,36 +575,36 @@ def _drawn(root: _Drawn) -> AppInfo:
 # --------------------------------------------------------------------------- the graph
 
 
-def graph_of(info: AppInfo) -> Graph:
+def graph_of(info: AppInfo) -> agents.Graph:
     """Return the graph of an app whose server described it."""
     root = info.root_agent_name
-    nodes = {"START": GraphNode(id="START", name="START", kind="start")}
+    nodes = {"START": agents.GraphNode(id="START", name="START", kind="start")}
     edges = [_edge("START", root, "sequence"), _edge(root, "END", "sequence")]
     waiting = deque([(root, root, "")])
-    while waiting and len(nodes) < MAX_NODES:
+    while waiting and len(nodes) < agents.MAX_NODES:
         name, place, parent = waiting.popleft()
         agent = info.agents.get(name, AgentInfo(name=name))
-        about = agent.description[:LONGEST_DESCRIPTION]
-        nodes[place] = GraphNode(
+        about = agent.description[: agents.LONGEST_DESCRIPTION]
+        nodes[place] = agents.GraphNode(
             id=place, name=name, kind="agent", description=about, parent=parent
         )
         for tool in dict.fromkeys(_tools(agent.tools)):
             below = f"{place}/{tool}"
-            nodes[below] = GraphNode(id=below, name=tool, kind="tool", parent=place)
+            nodes[below] = agents.GraphNode(id=below, name=tool, kind="tool", parent=place)
             edges.append(_edge(place, below, "tool"))
         for member in dict.fromkeys(agent.sub_agents):
             if member in place.split("/"):
                 continue  # An agent cannot be below itself; a description can say so.
             edges.append(_edge(place, f"{place}/{member}", "transfer"))
             waiting.append((member, f"{place}/{member}", place))
-    nodes["END"] = GraphNode(id="END", name="END", kind="end")
+    nodes["END"] = agents.GraphNode(id="END", name="END", kind="end")
     drawn = [each for each in edges if each.source in nodes and each.target in nodes]
-    return Graph(nodes=list(nodes.values()), edges=drawn, truncated=bool(waiting))
+    return agents.Graph(nodes=list(nodes.values()), edges=drawn, truncated=bool(waiting))
 
 
 def drawing_of(app: str, info: AppInfo) -> dict[str, Any]:
     """Return the app in the form of `build_graph`: each agent with its tools and sub-agents in it."""
-    left = MAX_NODES
+    left = agents.MAX_NODES
 
     def drawn(name: str, above: tuple[str, ...]) -> dict[str, Any]:
         nonlocal left
@@ -626,7 +612,7 @@ def drawing_of(app: str, info: AppInfo) -> dict[str, Any]:
         agent = info.agents.get(name, AgentInfo(name=name))
         about: dict[str, Any] = {"name": name, "type": "agent"}
         if agent.description:
-            about["description"] = agent.description[:LONGEST_DESCRIPTION]
+            about["description"] = agent.description[: agents.LONGEST_DESCRIPTION]
         if tools := dict.fromkeys(_tools(agent.tools)):
             about["tools"] = [{"name": tool, "type": "tool"} for tool in tools]
         members = [
@@ -639,8 +625,8 @@ def drawing_of(app: str, info: AppInfo) -> dict[str, Any]:
     return {"name": app, "root_agent": drawn(info.root_agent_name, ())}
 
 
-def _edge(source: str, target: str, kind: EdgeKind) -> GraphEdge:
-    return GraphEdge(id=f"{source}->{target}", source=source, target=target, kind=kind)
+def _edge(source: str, target: str, kind: agents.EdgeKind) -> agents.GraphEdge:
+    return agents.GraphEdge(id=f"{source}->{target}", source=source, target=target, kind=kind)
 
 
 def _tools(tools: list[dict[str, Any]]) -> Iterator[str]:

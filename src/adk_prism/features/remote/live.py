@@ -36,17 +36,7 @@ from adk_prism.facts.adk_event import CONFIRMATION
 from adk_prism.features.remote.connection import Connection
 from adk_prism.features.remote.events import stored_event
 from adk_prism.features.remote.sessions import RemoteSessions
-from adk_prism.log.entry import (
-    WARNINGS,
-    WRITTEN_BY,
-    Agent,
-    Record,
-    RunEnded,
-    RunStarted,
-    Warned,
-    is_absent,
-    labels,
-)
+from adk_prism.log import entry as logged
 from adk_prism.version import VERSION
 from adk_prism.voice.conversation import MICROPHONE_TYPE, LiveConversation
 from adk_prism.voice.run_context import ApprovalDecision, ClientToolResult, LiveCall, LiveOptions
@@ -60,7 +50,7 @@ NO_SESSION, TOO_BIG, FAILED = 1002, 1009, 1011
 _ORDINARY = frozenset({1000, 1005})
 """Codes of a connection that was closed without an error."""
 
-_DETECTS = Warned(
+_DETECTS = logged.Warned(
     code="manual", text="The remote's model detects by itself where speech begins and ends."
 )
 
@@ -77,7 +67,7 @@ class RemoteLiveSource(LiveConversation):
         sessions: RemoteSessions,
         call: LiveCall,
         *,
-        agents: Sequence[Agent],
+        agents: Sequence[logged.Agent],
         report: Report,
     ) -> None:
         """Prepare a run; `records` starts it."""
@@ -97,7 +87,7 @@ class RemoteLiveSource(LiveConversation):
 
     # ------------------------------------------------------------------ the run
 
-    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[logged.Record, None]:
         """Run until the client or the remote ends it. Raise `NotFound` or `RemoteFailed`."""
         del emit  # everything goes through one queue
         origin = self._call.origin
@@ -114,15 +104,16 @@ class RemoteLiveSource(LiveConversation):
                 self._sessions.changed(origin.user, origin.session)
         self._raise_failure(self._driver)
 
-    def _started(self, state: dict[str, Any]) -> RunStarted:
-        return RunStarted(
+    def _started(self, state: dict[str, Any]) -> logged.RunStarted:
+        return logged.RunStarted(
             run=self._call.run,
             origin=self._call.origin,
             live=True,
             agents=self._agents,
             state=state_json(state),
-            labels=labels(
-                WARNINGS([_DETECTS] if self._call.options.manual else []), WRITTEN_BY(VERSION)
+            labels=logged.labels(
+                logged.WARNINGS([_DETECTS] if self._call.options.manual else []),
+                logged.WRITTEN_BY(VERSION),
             ),
         )
 
@@ -176,7 +167,7 @@ class RemoteLiveSource(LiveConversation):
         await self._record(event)
         self._questions.note(event)
 
-    def _ended(self, closed: ConnectionClosed) -> RunEnded | None:
+    def _ended(self, closed: ConnectionClosed) -> logged.RunEnded | None:
         """Return the end of a run whose connection was lost, None if it was over. Raise `RemoteFailed`."""
         client, said = self._connection.client, closed.rcvd
         code = said.code if said is not None else None
@@ -188,7 +179,7 @@ class RemoteLiveSource(LiveConversation):
             hint = "" if self._invocation else "; perhaps its model has no live mode"
             raise client.failed(f"its live run failed{hint}", said.reason if said else "")
         client.failed("the connection of a live run was lost", str(closed))
-        return RunEnded(outcome="failed", code=OWNER_LOST)
+        return logged.RunEnded(outcome="failed", code=OWNER_LOST)
 
     async def _send_all(self, socket: ClientConnection) -> None:
         while True:
@@ -300,7 +291,7 @@ class RemoteQuestions:
     def decide(self, approval: str, decision: ApprovalDecision) -> None:
         """Answer an approval. Raise `Conflict` or `NotFound`."""
         given: dict[str, Any] = {"confirmed": decision.approved}
-        if not is_absent(decision.payload):
+        if not logged.is_absent(decision.payload):
             given["payload"] = msgspec.json.decode(decision.payload)
         self._give(approval, given, is_approval=True)
 

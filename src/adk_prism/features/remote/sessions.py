@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from google.adk.errors.already_exists_error import AlreadyExistsError
@@ -29,8 +29,7 @@ from msgspec import Raw, Struct
 
 from adk_prism.errors import Conflict, NotFound, NotSupported, SourceError
 from adk_prism.features.remote.connection import Connection, path_of
-from adk_prism.features.remote.events import MILLISECONDS, stored_event
-from adk_prism.features.remote.run_request import requested_credentials
+from adk_prism.features.remote.events import MILLISECONDS, requested_credentials, stored_event
 from adk_prism.log.entry import Origin
 
 # ---------------------------------------------------------------------------
@@ -43,29 +42,7 @@ from adk_prism.log.entry import Origin
 # sessions says which it was.
 
 
-class SessionRoutes(Protocol):
-    """Reads and changes the sessions of one app."""
-
-    async def create(
-        self,
-        user: str,
-        session: str | None,
-        state: dict[str, Any] | None,
-        events: Sequence[dict[str, Any]] = (),
-    ) -> bytes:
-        """Create a session, with events where the server takes them, and return it. Raise `Conflict`."""
-
-    async def read(self, user: str, session: str) -> bytes | None:
-        """Return a session; None if there is none."""
-
-    async def list(self, user: str) -> bytes:
-        """Return a user's sessions."""
-
-    async def delete(self, user: str, session: str) -> None:
-        """Delete a session, if it exists."""
-
-    async def patch(self, user: str, session: str, delta: dict[str, Any]) -> bytes:
-        """Change a session's state, and return the session."""
+Json = dict[str, Any]
 
 
 class AdkRoutes:
@@ -75,12 +52,9 @@ class AdkRoutes:
         self._connection = connection
 
     async def create(
-        self,
-        user: str,
-        session: str | None,
-        state: dict[str, Any] | None,
-        events: Sequence[dict[str, Any]] = (),
+        self, user: str, session: str | None, state: Json | None, events: Sequence[Json] = ()
     ) -> bytes:
+        """Create a session, with events where the server takes them, and return it. Raise `Conflict`."""
         dialect = self._connection.dialect
         body: dict[str, Any] = {} if state is None else {"state": state}
         if events:
@@ -140,12 +114,9 @@ class EngineMethods:
         self._connection = connection
 
     async def create(
-        self,
-        user: str,
-        session: str | None,
-        state: dict[str, Any] | None,
-        events: Sequence[dict[str, Any]] = (),
+        self, user: str, session: str | None, state: Json | None, events: Sequence[Json] = ()
     ) -> bytes:
+        """Create a session, and return it. Raise `Conflict`."""
         assert not events, "no method takes events"
         given: dict[str, Any] = {"user_id": user, "session_id": session, "state": state}
         known = {key: value for key, value in given.items() if value is not None}
@@ -194,11 +165,6 @@ class EngineMethods:
             return bytes(_read_output(answer).output)
         except msgspec.MsgspecError:
             raise self._connection.client.failed("its answer is not Agent Engine's") from None
-
-
-def session_routes(connection: Connection) -> SessionRoutes:
-    """Return how an app's server is asked. The connection has to be open."""
-    return (EngineMethods if connection.dialect.is_engine else AdkRoutes)(connection)
 
 
 # ---------------------------------------------------------------------------
@@ -406,9 +372,10 @@ class RemoteSessions(BaseSessionService):
             raise NotFound("The remote has no such session.")
         return data
 
-    async def _routes(self) -> SessionRoutes:
+    async def _routes(self) -> AdkRoutes | EngineMethods:
         await self._connection.open()
-        return session_routes(self._connection)
+        kind = EngineMethods if self._connection.dialect.is_engine else AdkRoutes
+        return kind(self._connection)
 
     def _session(self, app: str, user: str, stored: _Stored, *, events: bool) -> Session:
         time = stored.last_update_time or 0.0

@@ -35,26 +35,10 @@ from adk_prism.adk.session_runs import until_back
 from adk_prism.errors import RemoteFailed, Report, SourceError
 from adk_prism.facts.adk_event import CREDENTIAL
 from adk_prism.facts.run_reader import CaptureEnding
+from adk_prism.features.remote import events as wire
 from adk_prism.features.remote.connection import Connection
-from adk_prism.features.remote.events import Frame, Frames, Lines, Received, read_frame
-from adk_prism.features.remote.run_request import messages_of, open_run, with_secrets
 from adk_prism.features.remote.sessions import RemoteSessions
-from adk_prism.log.entry import (
-    CUSTOM_METADATA,
-    EXTRAS,
-    NOTHING,
-    RESPONSES,
-    STREAMING,
-    WARNINGS,
-    WRITTEN_BY,
-    Agent,
-    AgentEvent,
-    Entry,
-    Record,
-    RunEnded,
-    RunStarted,
-    labels,
-)
+from adk_prism.log import entry as logged
 from adk_prism.version import VERSION
 
 T = TypeVar("T")
@@ -87,7 +71,7 @@ class RemoteSource:
         sessions: RemoteSessions,
         request: RunRequest,
         *,
-        agents: Sequence[Agent],
+        agents: Sequence[logged.Agent],
         report: Report,
         is_last_word: Callable[[Event], bool],
     ) -> None:
@@ -106,8 +90,8 @@ class RemoteSource:
         """Ids of the whole events that were received."""
         self._stored_before = 0
         """Events that the session had before the run."""
-        self._last: Received | None = None
-        self._failure: RunEnded | None = None
+        self._last: wire.Received | None = None
+        self._failure: logged.RunEnded | None = None
 
     @property
     def correlation(self) -> str:
@@ -120,18 +104,18 @@ class RemoteSource:
         if stop is not None:
             stop()
 
-    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[logged.Record, None]:
         """Run the remote agent; yield `RunStarted`, then one `AgentEvent` per event. Nothing is emitted.
 
         Before the first record, raise `NotFound`, `Unprocessable`, `NotSupported` or `RemoteFailed` for a
         request that cannot run; afterwards `RemoteFailed` for a remote that does not keep to the protocol.
         """
         del emit  # no node is seen
-        messages = messages_of(self._request)
+        messages = wire.messages_of(self._request)
         started = await self._started()
         if any(_answers_sign_in(message) for message in messages):
             stored = await self._sessions.requested_credentials(self._request.origin)
-            messages = [with_secrets(message, stored) for message in messages]
+            messages = [wire.with_secrets(message, stored) for message in messages]
         self._ends = asyncio.get_running_loop().time() + self._connection.remote.total
         for number, message in enumerate(messages):
             events = self._run(message, is_first=number == 0)
@@ -152,27 +136,27 @@ class RemoteSource:
 
     # ------------------------------------------------------------------ the request
 
-    async def _started(self) -> RunStarted:
+    async def _started(self) -> logged.RunStarted:
         request, origin = self._request, self._request.origin
         state, self._stored_before = await self._sessions.before_run(origin)
         said = request.typed if request.responses() else request.message
-        return RunStarted(
+        return logged.RunStarted(
             run=request.run,
             origin=origin,
-            message=content_json(said) if said is not None else NOTHING,
+            message=content_json(said) if said is not None else logged.NOTHING,
             message_id=request.message_id,
             agents=self._agents,
             state=state_json(state),
             continues=redacted_continues(request.continues),
-            labels=labels(
-                EXTRAS(values_json({k: msgspec.json.decode(v) for k, v in request.extras.items()})),
-                WARNINGS(list(request.warnings)),
-                STREAMING(request.streaming),
-                CUSTOM_METADATA(values_json(request.custom_metadata)),
-                RESPONSES(dict(request.answered)),
-                WRITTEN_BY(
-                    VERSION,
+            labels=logged.labels(
+                logged.EXTRAS(
+                    values_json({k: msgspec.json.decode(v) for k, v in request.extras.items()})
                 ),
+                logged.WARNINGS(list(request.warnings)),
+                logged.STREAMING(request.streaming),
+                logged.CUSTOM_METADATA(values_json(request.custom_metadata)),
+                logged.RESPONSES(dict(request.answered)),
+                logged.WRITTEN_BY(VERSION),
             ),
         )
 
@@ -180,10 +164,10 @@ class RemoteSource:
 
     async def _run(
         self, message: types.Content, *, is_first: bool
-    ) -> AsyncGenerator[AgentEvent | None, None]:
+    ) -> AsyncGenerator[logged.AgentEvent | None, None]:
         """Yield None when the remote has accepted the request, then its events. Raise `_Lost`."""
         remote = self._connection.remote
-        opening = open_run(self._connection, self._request, message, is_first=is_first)
+        opening = wire.open_run(self._connection, self._request, message, is_first=is_first)
         origin = self._request.origin
         self._sessions.changed(origin.user, origin.session)
         pieces = await self._within(
@@ -203,9 +187,9 @@ class RemoteSource:
         if self._failure is None and self._is_unfinished():
             raise _Lost
 
-    async def _frames(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[Frame]:
+    async def _frames(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[wire.Frame]:
         client, remote = self._connection.client, self._connection.remote
-        kind = Lines if self._connection.dialect.is_engine else Frames
+        kind = wire.Lines if self._connection.dialect.is_engine else wire.Frames
         reader = kind(remote.event_bytes)
         time = asyncio.get_running_loop().time
         since = time()
@@ -251,7 +235,7 @@ class RemoteSource:
         finally:
             self._stop = None
 
-    def _check_whole(self, reader: Frames | Lines) -> None:
+    def _check_whole(self, reader: wire.Frames | wire.Lines) -> None:
         """Raise for a stream that ended in the middle of an event, or that held something else."""
         if not reader.has_other:
             return
@@ -260,10 +244,10 @@ class RemoteSource:
         if self._failure is None:
             raise _Lost
 
-    def _take(self, frame: Frame) -> AgentEvent | None:
+    def _take(self, frame: wire.Frame) -> logged.AgentEvent | None:
         """Return the event of a frame; None for the end of a run that failed."""
         try:
-            received = read_frame(frame)
+            received = wire.read_frame(frame)
         except SourceError:
             raise self._connection.client.failed(
                 "it sent something that is not an ADK event"
@@ -276,7 +260,7 @@ class RemoteSource:
         self._last = received
         if not event.partial and event.id:
             self._seen.add(event.id)
-        return AgentEvent(self._serialiser.received(received.data))
+        return logged.AgentEvent(self._serialiser.received(received.data))
 
     def _is_unfinished(self) -> bool:
         """Return whether a stream that ended as it should did not show the end of its run."""
@@ -290,13 +274,13 @@ class RemoteSource:
         is_meant = event.actions is not None and event.actions.skip_summarization
         return self._connection.dialect.fails_silently and is_answer and not is_meant
 
-    def _failed(self, received: Received) -> RunEnded:
+    def _failed(self, received: wire.Received) -> logged.RunEnded:
         """Return the end that a frame means which is no agent's event: the Runner raised."""
         event = received.event
         code = self._last_error()  # The event before has it, and was reported.
         if not code:
             code = self._serialiser.withheld(event.error_code or "", event.error_message or "")
-        return RunEnded(outcome="failed", code=code, correlation=self.correlation)
+        return logged.RunEnded(outcome="failed", code=code, correlation=self.correlation)
 
     def _last_error(self) -> str:
         """Return the code of the last event, if it is a failure."""
@@ -305,12 +289,12 @@ class RemoteSource:
 
     # ------------------------------------------------------------------ after a break
 
-    async def _recover(self, started: RunStarted) -> AsyncIterator[Record]:
+    async def _recover(self, started: logged.RunStarted) -> AsyncIterator[logged.Record]:
         """Yield what the remote stored and was not seen, and how the run ended."""
         stored = await self._stored()
         for event in stored:
             if event.id not in self._seen and event.author != "user":
-                yield AgentEvent(self._serialiser.event(event))
+                yield logged.AgentEvent(self._serialiser.event(event))
         yield self._ended(started, stored)
 
     async def _stored(self) -> list[Event]:
@@ -327,19 +311,21 @@ class RemoteSource:
             return []
         return session.events[self._stored_before :] if session is not None else []
 
-    def _ended(self, started: RunStarted, stored: Sequence[Event]) -> RunEnded:
+    def _ended(self, started: logged.RunStarted, stored: Sequence[Event]) -> logged.RunEnded:
         if self._is_cancelled:
-            return RunEnded(outcome="cancelled")
+            return logged.RunEnded(outcome="cancelled")
         code = self._last_error()
         if code and self._connection.dialect.is_engine:  # It breaks the connection then.
-            return RunEnded(outcome="failed", code=code, correlation=self.correlation)
+            return logged.RunEnded(outcome="failed", code=code, correlation=self.correlation)
         ending = CaptureEnding()
-        ending.feed(Entry(1, 0.0, started))
+        ending.feed(logged.Entry(1, 0.0, started))
         for cursor, event in enumerate(stored, 2):
             if event.author != "user":
-                ending.feed(Entry(cursor, 0.0, AgentEvent(self._serialiser.event(event))))
+                ending.feed(
+                    logged.Entry(cursor, 0.0, logged.AgentEvent(self._serialiser.event(event)))
+                )
         ended = ending.ended()
         is_over = bool(stored) and self._is_last_word(stored[-1])
         if ended.outcome == "waiting" or (ended.outcome == "finished" and is_over):
             return ended
-        return RunEnded(outcome="failed", code=OWNER_LOST)
+        return logged.RunEnded(outcome="failed", code=OWNER_LOST)

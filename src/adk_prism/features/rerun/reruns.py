@@ -18,19 +18,10 @@ from msgspec import Raw, Struct
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from adk_prism import errors
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.request import REPEATS, Repeats, Variant
 from adk_prism.commands import Answer, AnswerQuestions, QuestionAnswer, ToolAnswer
-from adk_prism.errors import (
-    Conflict,
-    Diagnostic,
-    Forbidden,
-    Gone,
-    NotFound,
-    PrismError,
-    Report,
-    Unprocessable,
-)
 from adk_prism.facts.model import CallRequested, InputRequested
 from adk_prism.facts.pending import Pending, PendingCall
 from adk_prism.facts.run_reader import Reader
@@ -45,21 +36,8 @@ from adk_prism.features.rerun.recorded_tools import (
     recorded_memory,
     stored_artifacts,
 )
+from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog
-from adk_prism.log.entry import (
-    NOTHING,
-    RESPONSES,
-    STREAMING,
-    Continues,
-    Decision,
-    Entry,
-    ModelCalled,
-    Origin,
-    RunId,
-    RunStarted,
-    is_absent,
-    is_untrusted,
-)
 from adk_prism.protocols.adk.routes import Key
 from adk_prism.runs.chats import ChatRun, Chats, Turn
 from adk_prism.runs.conversations import Conversations, Start
@@ -87,15 +65,15 @@ _Asked = tuple[str, bytes]
 class RecordedAnswers:
     """The answers of one message. Each is given once."""
 
-    def __init__(self, runs: Iterable[Sequence[Entry]]) -> None:
+    def __init__(self, runs: Iterable[Sequence[records.Entry]]) -> None:
         """Read the runs of a message, in their order."""
-        self._decisions: dict[_Asked, list[Decision]] = {}
+        self._decisions: dict[_Asked, list[records.Decision]] = {}
         self._results: dict[_Asked, list[Raw]] = {}
         asked: dict[str, _Asked] = {}
         for entries in runs:
             reader = Reader()
             head = entries[0].record
-            if isinstance(head, RunStarted) and head.continues is not None:
+            if isinstance(head, records.RunStarted) and head.continues is not None:
                 self._read(head.continues, asked)
             for entry in entries:
                 for fact in reader.feed(entry):
@@ -104,7 +82,7 @@ class RecordedAnswers:
                     elif isinstance(fact, InputRequested) and fact.kind == "input":
                         asked[fact.call] = _of_request(fact.request)
 
-    def _read(self, continues: Continues, asked: dict[str, _Asked]) -> None:
+    def _read(self, continues: records.Continues, asked: dict[str, _Asked]) -> None:
         if continues.held:
             return  # The run that passes the answers on has them, too.
         for call, decision in continues.decisions.items():
@@ -141,7 +119,7 @@ class RecordedAnswers:
         for name, approval in pending.approvals.items():
             decision = _pop(self._decisions, _of(approval.call))
             if decision is not None:
-                own = Decision(
+                own = records.Decision(
                     approval=name,
                     approved=decision.approved,
                     reason=decision.reason,
@@ -189,10 +167,10 @@ MOST_WARNED = 100
 class Rerun(Struct, frozen=True, kw_only=True):
     """A message, and the same message answered again."""
 
-    origin: Origin
+    origin: records.Origin
     """The new session."""
-    recorded: list[RunId]
-    runs: list[RunId]
+    recorded: list[records.RunId]
+    runs: list[records.RunId]
     """The new ones, as far as they have begun."""
     warnings: list[str]
 
@@ -216,7 +194,7 @@ class Reruns:
         chats: Chats,
         forks: Forks,
         conversations: Conversations,
-        report: Report,
+        report: errors.Report,
     ) -> None:
         self._log = log
         self._apps = apps
@@ -225,13 +203,17 @@ class Reruns:
         self._forks = forks
         self._conversations = conversations
         self._report = report
-        self._driving: dict[RunId, asyncio.Task[None]] = {}
+        self._driving: dict[records.RunId, asyncio.Task[None]] = {}
         """By the first new run, while its message is not over."""
-        self._warnings: dict[RunId, list[str]] = {}
+        self._warnings: dict[records.RunId, list[str]] = {}
 
     async def start(
-        self, run: RunId, changes: Changes, new: RunId | None = None, digest: str = ""
-    ) -> RunId:
+        self,
+        run: records.RunId,
+        changes: Changes,
+        new: records.RunId | None = None,
+        digest: str = "",
+    ) -> records.RunId:
         """Begin to answer the message of a run again; return the first new run.
 
         Raise `NotFound` or `Gone` for a run or an app that is not there (any more), `Conflict` for one that
@@ -242,8 +224,8 @@ class Reruns:
         wanted = ForkRequest(
             run=first.summary.run,
             at=1,
-            message=NOTHING,
-            streaming=STREAMING.read(first.head),
+            message=records.NOTHING,
+            streaming=records.STREAMING.read(first.head),
             variant=plan.variant,
         )
         forked = await self._forks.fork(wanted, new or new_run(), digest)
@@ -256,18 +238,18 @@ class Reruns:
         driving.add_done_callback(lambda _: self._driving.pop(forked.run, None))
         return forked.run
 
-    async def wait(self, run: RunId) -> None:
+    async def wait(self, run: records.RunId) -> None:
         """Wait until the message that a run began is over; for one of another process, do not wait."""
         driving = self._driving.get(run)
         if driving is not None:
             await asyncio.wait([driving])
 
-    async def result(self, run: RunId) -> Rerun:
+    async def result(self, run: records.RunId) -> Rerun:
         """Return what has become of a message that a run began."""
         head = await self._chats.beginning(run)
         repeats = REPEATS.read(head)
         assert repeats is not None, "the run is another one, run again"
-        recorded = await self._turn(RunId(repeats.run))
+        recorded = await self._turn(records.RunId(repeats.run))
         return Rerun(
             origin=head.origin,
             recorded=[each.summary.run for each in recorded.runs],
@@ -277,7 +259,7 @@ class Reruns:
 
     # -------------------------------------------------------------- planning
 
-    async def _plan(self, run: RunId, changes: Changes) -> _Plan:
+    async def _plan(self, run: records.RunId, changes: Changes) -> _Plan:
         turn = await self._turn(run)
         _check(turn)
         origin = turn.first.head.origin
@@ -305,7 +287,7 @@ class Reruns:
         runs: list[list[dict[str, Any]]] = msgspec.json.decode(msgspec.json.encode(found))
         return recorded_memory(call for each in runs for call in each)
 
-    async def _turn(self, run: RunId) -> Turn:
+    async def _turn(self, run: records.RunId) -> Turn:
         """Return the message that a run belongs to, also one that was taken back."""
         head = await self._chats.head(run)
         message = head.continues.message if head.continues is not None else head.run
@@ -317,22 +299,22 @@ class Reruns:
             if message in (begun.run, continued):
                 found.append(ChatRun(each, begun))
         if not found or found[0].head.run != message:
-            raise Gone("The first run of this message is not in the log any more.")
+            raise errors.Gone("The first run of this message is not in the log any more.")
         return Turn(message, found)
 
-    async def _entries(self, run: RunId) -> list[Entry]:
+    async def _entries(self, run: records.RunId) -> list[records.Entry]:
         return [entry async for entry in self._chats.entries(run)]
 
     # -------------------------------------------------------------- going on
 
-    async def _drive(self, run: RunId, origin: Origin, plan: _Plan) -> None:
+    async def _drive(self, run: records.RunId, origin: records.Origin, plan: _Plan) -> None:
         """Give the recorded answers until nothing more is asked, or something that has none."""
         try:
             await self._runs.wait(run)
             while (next_run := await self._answer(run, origin, plan)) is not None:
                 await self._runs.wait(next_run)
-        except PrismError as error:
-            self._report(Diagnostic(kind="rerun stopped", detail=error.detail, run=run))
+        except errors.PrismError as error:
+            self._report(errors.Diagnostic(kind="rerun stopped", detail=error.detail, run=run))
             self._warn(run, [error.detail])
         if (tools := plan.variant.tools) is not None:
             self._warn(run, _missing(tools.missing))
@@ -341,15 +323,15 @@ class Reruns:
         if plan.variant.repeats.model:
             await self._warn_of_others(run)
 
-    async def _warn_of_others(self, run: RunId) -> None:
+    async def _warn_of_others(self, run: records.RunId) -> None:
         """Name the agents that an app makes while it runs: no change reaches them."""
         known, asked = set[str](), set[str]()
         for each in (await self._turn(run)).runs:
             for entry in await self._entries(each.summary.run):
                 match entry.record:
-                    case RunStarted(agents=agents):
+                    case records.RunStarted(agents=agents):
                         known.update(agent.name for agent in agents)
-                    case ModelCalled(agent=agent):
+                    case records.ModelCalled(agent=agent):
                         asked.add(agent)
                     case _:
                         pass  # says nothing of who asks models
@@ -357,12 +339,14 @@ class Reruns:
         if others:
             self._warn(run, [f"Made while the app runs, with a model of their own: {others}."])
 
-    def _warn(self, run: RunId, warnings: list[str]) -> None:
+    def _warn(self, run: records.RunId, warnings: list[str]) -> None:
         self._warnings.setdefault(run, []).extend(warnings)
         while len(self._warnings) > MOST_WARNED:
             self._warnings.pop(next(iter(self._warnings)))
 
-    async def _answer(self, run: RunId, origin: Origin, plan: _Plan) -> RunId | None:
+    async def _answer(
+        self, run: records.RunId, origin: records.Origin, plan: _Plan
+    ) -> records.RunId | None:
         """Give the next recorded answers; return the run that goes on with them."""
         turn = await self._turn(run)
         if turn.last.summary.outcome not in ("waiting", "finished"):
@@ -370,7 +354,7 @@ class Reruns:
         answers = plan.answers.next(await self._chats.pending(turn))
         if answers is None:
             return None
-        streaming = STREAMING.read(plan.turn.first.head)
+        streaming = records.STREAMING.read(plan.turn.first.head)
         start = Start(origin=origin, policy="wait", streaming=streaming, variant=plan.variant)
         return await self._conversations.perform(start, answers)
 
@@ -382,17 +366,19 @@ def _missing(artifacts: Iterable[str]) -> list[str]:
 def _check(turn: Turn) -> None:
     """Raise for a message that cannot be answered again."""
     head = turn.first.head
-    if is_untrusted(head):
-        raise Unprocessable(
+    if records.is_untrusted(head):
+        raise errors.Unprocessable(
             "This run was recorded elsewhere and imported here. Download its recording, and use "
             "`adk-prism rerun FILE`."
         )
     if head.live:
-        raise Unprocessable("A live run cannot be run again: its audio is not in the log.")
-    if head.kind != "turn" or (is_absent(head.message) and not RESPONSES.read(head)):
-        raise Unprocessable("This run does not answer a message, so it cannot be run again.")
+        raise errors.Unprocessable("A live run cannot be run again: its audio is not in the log.")
+    if head.kind != "turn" or (
+        records.is_absent(head.message) and not records.RESPONSES.read(head)
+    ):
+        raise errors.Unprocessable("This run does not answer a message, so it cannot be run again.")
     if turn.live:
-        raise Conflict("The run is not over yet. Wait until it is, or stop it.")
+        raise errors.Conflict("The run is not over yet. Wait until it is, or stop it.")
 
 
 # ---------------------------------------------------------------------------
@@ -440,9 +426,9 @@ def routes(
         changes = Changes(
             model=asked.model.strip(), instructions=asked.instructions, tools=asked.tools
         )
-        begun: list[RunId] = []
+        begun: list[records.RunId] = []
 
-        async def begin(new: RunId | None, digest: str) -> RunId:
+        async def begin(new: records.RunId | None, digest: str) -> records.RunId:
             begun.append(await reruns.start(run, changes, new, digest))
             return begun[0]
 
@@ -471,6 +457,6 @@ def routes(
 
 def _check_may_rerun(caller: Caller) -> None:
     if isinstance(caller, Guest):
-        raise NotFound("A share link does not run anything.")
+        raise errors.NotFound("A share link does not run anything.")
     if not may_operate(caller):
-        raise Forbidden("To run an app with changes is for administrators.")
+        raise errors.Forbidden("To run an app with changes is for administrators.")

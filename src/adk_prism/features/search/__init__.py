@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 def _serve(context: Context) -> Served:
+    from adk_prism.features.search.fields import SearchRoutes
     from adk_prism.features.search.index import RunIndex, index_of
-    from adk_prism.features.search.routes import SearchRoutes
     from adk_prism.server.data_folder import prices_of
 
     log = context.recording.log
@@ -26,12 +26,6 @@ EXTENSION = Extension(
     name="search",
     summary="find runs by text, tools, agents, outcome and more",
     requires=("captures",),
-    commands=(
-        Command(
-            "runs",
-            "find recorded runs",
-            "adk_prism.features.search.command",
-        ),
-    ),
+    commands=(Command("runs", "find recorded runs", "adk_prism.features.search.command"),),
     serve=_serve,
 )

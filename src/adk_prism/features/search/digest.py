@@ -6,16 +6,23 @@ does not, so what was redacted stays redacted.
 
 from __future__ import annotations
 
+import fnmatch
+import glob
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
 from typing import Literal, get_args
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from adk_prism.errors import UsageError
-from adk_prism.log.contract import RunSummary
+from adk_prism.errors import Gone, NotFound, UsageError
+from adk_prism.log.contract import RunLog, RunSummary
+from adk_prism.log.entry import Origin, RunId
+from adk_prism.log.memory import MemoryLog
+from adk_prism.log.run_state import is_from
 
 DIGEST_VERSION = 2
 """Of the fold: digests of a lower one are made again."""
@@ -145,28 +152,14 @@ class Bounds(Struct, frozen=True):
 ANY = Bounds()
 
 
-class NamePattern(Struct, frozen=True):
-    """A name, or a part of one."""
+def name_glob(text: str) -> str:
+    """Return a pattern, as SQLite's GLOB reads it, for a name that may begin or end with a `*`.
 
-    part: str
-    """In the form in which names are compared."""
-    begins: bool = False
-    """The name may go on before it."""
-    ends: bool = False
-    """The name may go on after it."""
-
-    def fits(self, name: str) -> bool:
-        """Return whether a folded name is meant."""
-        if self.begins:
-            return self.part in name if self.ends else name.endswith(self.part)
-        return name.startswith(self.part) if self.ends else name == self.part
-
-
-def name_pattern(text: str) -> NamePattern:
-    """Read a name in which a `*` at the beginning or the end stands for any characters."""
+    Only the stars at the ends are patterns: what else would be one stands in brackets.
+    """
     folded = text.casefold()
-    part = folded.strip("*")
-    return NamePattern(part, folded.startswith("*"), folded.endswith("*"))
+    part = glob.escape(folded.strip("*"))
+    return f"{'*' * folded.startswith('*')}{part}{'*' * folded.endswith('*')}"
 
 
 Price = Callable[[Used], float | None]
@@ -214,3 +207,143 @@ class SearchPage(Struct, frozen=True):
     """Where the next page begins; None: there are no more."""
     complete: bool
     """Every ended run was looked at: none waits for its digest, and none is beyond what the store keeps."""
+
+
+# ---------------------------------------------------------------------- memory
+#
+# A search that looks at every digest in memory: of a log in memory, of Redis, and of any other log.
+
+
+_ROOM = 16
+"""Digests of deleted runs that may be kept, at least."""
+
+
+class KeptDigest(Struct, frozen=True):
+    """A digest and what it is compared by."""
+
+    number: int
+    """The run's place in the order of starts."""
+    summary: RunSummary
+    digest: RunDigest
+    text: str
+    names: dict[NameKind, list[str]]
+    """In the form in which they are compared."""
+
+
+def keep(number: int, summary: RunSummary, digest: RunDigest) -> KeptDigest:
+    """Return a digest as it is kept."""
+    names: dict[NameKind, list[str]] = {}
+    for kind, name in digest.folded_names():
+        names.setdefault(kind, []).append(name)
+    return KeptDigest(number, summary, digest, digest.text, names)
+
+
+def scan(
+    kept: Iterable[KeptDigest], query: RunQuery, limit: int, before: int | None, *, complete: bool
+) -> SearchPage:
+    """Return the newest runs that fit. The digests come newest first. Raise `UsageError`."""
+    wanted = Origin(app=query.app, user=query.user, session=query.session)
+    fits = _test(query)
+    found: list[FoundRun] = []
+    for each in kept:
+        run = each.summary
+        if (
+            (before is None or each.number < before)
+            and is_from(run.origin, wanted)
+            and query.outcome in ("", run.outcome)
+            and query.started.hold(run.started)
+            and fits(each)
+        ):
+            found.append(FoundRun(run, each.digest, each.number))
+            if len(found) > limit:
+                break
+    return page_of(found, limit, complete=complete)
+
+
+def _test(query: RunQuery) -> Callable[[KeptDigest], bool]:
+    """Return a test of digests. Raise `UsageError` for a bad text."""
+    terms = search_terms(query.text)
+    patterns = {
+        kind: re.compile(fnmatch.translate(name_glob(text))).match
+        for kind, text in query.names.items()
+        if text
+    }
+
+    def fits(each: KeptDigest) -> bool:
+        digest = each.digest
+        return (
+            all(any(map(is_it, each.names.get(kind, ()))) for kind, is_it in patterns.items())
+            and query.tokens.hold(digest.tokens)
+            and query.duration.hold(digest.duration)
+            and not (query.without and digest.names.get(query.without))
+            and all(term in each.text for term in terms)
+            and (query.cost == ANY or query.fits_cost(digest.used))
+        )
+
+    return fits
+
+
+def page_of(found: list[FoundRun], limit: int, *, complete: bool) -> SearchPage:
+    """Return a page of what was found, which is one more than the limit if there are more."""
+    page = found[:limit]
+    return SearchPage(page, page[-1].number if len(found) > limit else None, complete)
+
+
+class MemorySearch:
+    """Is a `SearchIndex`: keeps the digests of a log in this process."""
+
+    def __init__(self, log: RunLog) -> None:
+        self._log = log
+        self._kept: dict[RunId, KeptDigest] = {}
+        self._numbers: dict[RunId, int] = {}
+        """Places in the order of starts, of the runs that were seen."""
+        self._last = 0
+        self._unnumbered: set[RunId] = set()
+        """Runs that were indexed before they were seen."""
+        self._room = _ROOM
+        """How many digests may be kept until those of deleted runs are looked for."""
+
+    async def index(self, run: RunId, digest: RunDigest) -> None:
+        with suppress(NotFound, Gone):
+            summary = await self._log.summary(run)
+            if summary.outcome is not None:
+                self._kept[run] = keep(self._numbers.get(run, 0), summary, digest)
+                if run not in self._numbers:
+                    self._unnumbered.add(run)
+        if len(self._kept) > self._room:
+            await self._ended()
+            self._room = 2 * len(self._kept) + _ROOM
+
+    async def unindexed(self, limit: int) -> Sequence[RunId]:
+        missing = (run for run in reversed(await self._ended()) if not self._has(run))
+        return list(islice(missing, limit))
+
+    async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
+        ended = await self._ended()
+        kept = (self._kept[run] for run in reversed(ended) if run in self._kept)
+        complete = all(map(self._has, ended))
+        return scan(kept, query, limit, before, complete=complete)
+
+    def _has(self, run: RunId) -> bool:
+        return run in self._kept and self._kept[run].digest.version >= DIGEST_VERSION
+
+    async def _ended(self) -> list[RunId]:
+        """Return the ended runs, oldest first, and forget those that are gone."""
+        found = await self._starts()
+        for run, _ in found:
+            if run not in self._numbers:
+                self._last += 1
+                self._numbers[run] = self._last
+        if self._unnumbered or len(self._numbers) > len(found):
+            names = {run for run, _ in found}
+            self._numbers = {run: at for run, at in self._numbers.items() if run in names}
+            self._kept = {run: kept for run, kept in self._kept.items() if run in names}
+        for run in self._unnumbered & self._kept.keys():
+            self._kept[run] = structs.replace(self._kept[run], number=self._numbers[run])
+        self._unnumbered.clear()
+        return [run for run, is_ended in found if is_ended]
+
+    async def _starts(self) -> Sequence[tuple[RunId, bool]]:
+        if isinstance(self._log, MemoryLog):
+            return self._log.starts()
+        return [(each.run, each.outcome is not None) for each in await self._log.list()]

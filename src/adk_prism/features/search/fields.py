@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
+
+from fastapi import APIRouter, Query, Request, Response
 
 from adk_prism.errors import UsageError
 from adk_prism.facts.pricing import KINDS, Prices, sum_of, total_cost
-from adk_prism.features.search.digest import (
-    ANY,
-    NAME_KINDS,
-    Bounds,
-    FoundRun,
-    NameKind,
-    RunDigest,
-    RunQuery,
-    Used,
-    search_terms,
-    split_terms,
-)
-from adk_prism.features.search.index import uses_of
+from adk_prism.features.search import digest as digests
+from adk_prism.features.search.index import RunIndex, uses_of
+from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import Outcome
+from adk_prism.server.identity.caller import listed_user
+from adk_prism.server.identity.identity import LARGEST_NUMBER, CallerOf
 from adk_prism.server.routes import shown_run
 
 SEARCH_FIELDS: dict[str, str] = {
@@ -59,7 +54,7 @@ def read_query(
     app: str = "",
     user: str = "",
     session: str = "",
-) -> RunQuery:
+) -> digests.RunQuery:
     """Read the fields of a search; an empty one is none. Raise `UsageError`, which names the field."""
     given = {name: value for name, value in fields.items() if value}
     for name, value in given.items():
@@ -67,11 +62,13 @@ def read_query(
             raise UsageError(f"`{name}` has {len(value)} characters; at most {LONGEST}.")
     outcome = _choice(given, "outcome", get_args(Outcome))
     feedback = _choice(given, "feedback", _FEEDBACK)
-    names: dict[NameKind, str] = {kind: given[kind] for kind in NAME_KINDS if kind in given}
+    names: dict[digests.NameKind, str] = {
+        kind: given[kind] for kind in digests.NAME_KINDS if kind in given
+    }
     if feedback:
         names["feedback"] = _FEEDBACK[feedback]
-    search_terms(given.get("text", ""))
-    return RunQuery(
+    digests.search_terms(given.get("text", ""))
+    return digests.RunQuery(
         app=app,
         user=user,
         session=session,
@@ -79,11 +76,11 @@ def read_query(
         names=names,
         without="feedback" if feedback == "none" else None,
         outcome=outcome,
-        tokens=Bounds(_number(given, "minTokens"), _number(given, "maxTokens")),
+        tokens=digests.Bounds(_number(given, "minTokens"), _number(given, "maxTokens")),
         cost=_cost(given, prices),
         price=lambda used: cost_of_used(used, prices or Prices()),
-        duration=Bounds(_number(given, "minDuration"), _number(given, "maxDuration")),
-        started=Bounds(_moment(given, "since"), _moment(given, "until")),
+        duration=digests.Bounds(_number(given, "minDuration"), _number(given, "maxDuration")),
+        started=digests.Bounds(_moment(given, "since"), _moment(given, "until")),
     )
 
 
@@ -98,16 +95,16 @@ def _choice(given: Mapping[str, str], name: str, known: Collection[str]) -> str:
     return value
 
 
-def _cost(given: Mapping[str, str], prices: Prices | None) -> Bounds:
+def _cost(given: Mapping[str, str], prices: Prices | None) -> digests.Bounds:
     text = given.get("cost", "")
     if not text:
-        return Bounds()
+        return digests.Bounds()
     if not prices:
         raise UsageError("`cost` needs prices of models: name a file of them with --prices.")
     least, _, most = text.partition("..")
     try:
-        bounds = Bounds(_amount(least), _amount(most))
-        if bounds == ANY or (bounds.most or math.inf) < (bounds.least or 0):
+        bounds = digests.Bounds(_amount(least), _amount(most))
+        if bounds == digests.ANY or (bounds.most or math.inf) < (bounds.least or 0):
             raise ValueError
     except ValueError:
         raise UsageError(
@@ -172,7 +169,7 @@ def _no_time(name: str, text: str) -> UsageError:
     )
 
 
-def cost_of_used(used: Used, prices: Prices) -> float | None:
+def cost_of_used(used: digests.Used, prices: Prices) -> float | None:
     """Return what the model calls of a run cost, from its digest; None if a price is missing."""
     return total_cost(
         prices.cost(model, tokens)
@@ -190,10 +187,12 @@ LONGEST_TITLE = 120
 BEFORE, AFTER = 40, 120
 """Characters of an excerpt around what was found."""
 
-_PLURALS = {kind: kind if kind in ("state", "feedback") else f"{kind}s" for kind in NAME_KINDS}
+_PLURALS = {
+    kind: kind if kind in ("state", "feedback") else f"{kind}s" for kind in digests.NAME_KINDS
+}
 
 
-def shown_found(found: FoundRun, text: str, prices: Prices) -> dict[str, Any]:
+def shown_found(found: digests.FoundRun, text: str, prices: Prices) -> dict[str, Any]:
     """Return a run that was found, with what it was found by; `text` is what was searched for."""
     digest = found.digest
     shown = shown_run(found.summary)
@@ -204,10 +203,10 @@ def shown_found(found: FoundRun, text: str, prices: Prices) -> dict[str, Any]:
     return shown | ({"match": _match(digest, text)} if text else {})
 
 
-def _match(digest: RunDigest, text: str) -> dict[str, str]:
+def _match(digest: digests.RunDigest, text: str) -> dict[str, str]:
     """Return where the text was found and what is around it; the beginning, if it is spelled otherwise."""
     parts = {"user": digest.user, "agent": digest.agent, "calls": digest.calls}
-    for term in split_terms(text):
+    for term in digests.split_terms(text):
         for name, part in parts.items():
             at = part.casefold().find(term.casefold())
             if at >= 0:
@@ -220,3 +219,67 @@ def _excerpt(text: str, at: int) -> str:
     start, end = max(0, at - BEFORE), at + AFTER
     words = " ".join(text[start:end].split())
     return f"{'…' * (start > 0)}{words}{'…' * (end < len(text))}"
+
+
+# ---------------------------------------------------------------------- routes
+#
+# `GET /api/runs`: every run that the caller may see, or those that fit a search.
+
+
+DEFAULT_PAGE, MOST_FOUND = 50, 200
+"""Runs in one answer to a search."""
+
+PARTIAL = {"x-prism-search": "partial"}
+"""The header of an answer for which not every run could be searched."""
+
+
+_SEARCH_PARAMETERS = [
+    {"name": name, "in": "query", "description": text, "schema": {"type": "string"}}
+    for name, text in SEARCH_FIELDS.items()
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRoutes:
+    """The list of runs, made of the parts that it uses."""
+
+    log: RunLog
+    index: RunIndex
+    prices: Prices
+
+    def router(self) -> APIRouter:
+        """Return the router of the list."""
+        router = APIRouter(prefix="/api/runs", tags=["runs"])
+        router.get("", openapi_extra={"parameters": _SEARCH_PARAMETERS})(self.list_runs)
+        return router
+
+    async def list_runs(
+        self,
+        request: Request,
+        response: Response,
+        caller: CallerOf,
+        app: str = "",
+        user: str = "",
+        session: str = "",
+        limit: Annotated[int | None, Query(ge=1, le=MOST_FOUND)] = None,
+        before: Annotated[int | None, Query(ge=1, le=LARGEST_NUMBER)] = None,
+    ) -> list[Any]:
+        """Return the runs that the caller may see, oldest first; each filter may be left out.
+
+        With a field of a search, `limit` or `before`: the ended runs that fit, newest first, with what they
+        are found by. The header `link` names the next page; `x-prism-search: partial` says that some runs
+        could not be searched, because they are not indexed yet, or older than what Redis keeps for it.
+        """
+        owner = listed_user(caller, user)
+        fields = {name: request.query_params.get(name, "") for name in SEARCH_FIELDS}
+        if not any(fields.values()) and limit is None and before is None:
+            found = await self.log.list(app=app, user=owner, session=session)
+            return [shown_run(summary) for summary in found]
+        query = read_query(fields, self.prices, app=app, user=owner, session=session)
+        page = await self.index.search(query, limit=limit or DEFAULT_PAGE, before=before)
+        if page.before is not None:
+            following = request.url.include_query_params(before=page.before).query
+            response.headers["link"] = f'<?{following}>; rel="next"'
+        if not page.complete:
+            response.headers.update(PARTIAL)
+        return [shown_found(each, query.text, self.prices) for each in page.found]

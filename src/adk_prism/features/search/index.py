@@ -13,7 +13,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 from msgspec import Raw, Struct, structs
@@ -25,14 +25,7 @@ from adk_prism.facts.model import Fact
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_object
 from adk_prism.features.captures.sqlite_reader import SqliteLogReader
-from adk_prism.features.search.digest import (
-    DIGEST_VERSION,
-    NameKind,
-    RunDigest,
-    RunQuery,
-    SearchPage,
-)
-from adk_prism.features.search.memory import MemorySearch
+from adk_prism.features.search import digest as digests
 from adk_prism.features.search.sqlite import SqliteSearch, SqliteSearchReader
 from adk_prism.log.contract import LogReader, RunLog, SideValue
 from adk_prism.log.entry import Agent, AgentEvent, Entry, RunId
@@ -40,6 +33,9 @@ from adk_prism.log.private_files import Notifier, cancel_task
 from adk_prism.log.sqlite.store import SqliteLog
 from adk_prism.runs.off_loop import feed_run, is_large
 from adk_prism.runs.session_log import Deletions
+
+if TYPE_CHECKING:
+    from adk_prism.features.search.redis import RedisSearch
 
 # ---------------------------------------------------------------------------
 # The digest of a run, folded from its facts: what a search finds it by.
@@ -94,7 +90,7 @@ class DigestFold:
     def __init__(self) -> None:
         self._reader = Reader()
         self._user, self._agent, self._calls = map(_Text, (MOST_USER, MOST_AGENT, MOST_CALLS))
-        self._names: dict[NameKind, dict[str, None]] = {}
+        self._names: dict[digests.NameKind, dict[str, None]] = {}
         self._agents: list[Agent] = []
         self._tokens = 0
         self._uses = UseFold()
@@ -111,13 +107,13 @@ class DigestFold:
         for item in self._reader.feed(entry):
             self._take(item)
 
-    def digest(self) -> RunDigest:
+    def digest(self) -> digests.RunDigest:
         """Return what is known by now."""
         acted = self._names.get("agent", {})
         for agent in self._agents:
             if agent.name in acted and agent.model:
                 self._name("model", agent.model)
-        return RunDigest(
+        return digests.RunDigest(
             user=str(self._user),
             agent=str(self._agent),
             calls=str(self._calls),
@@ -125,7 +121,7 @@ class DigestFold:
             tokens=self._tokens,
             used=_used(self._uses.calls),
             duration=max(0.0, round(self._last - self._began, 6)),
-            version=DIGEST_VERSION,
+            version=digests.DIGEST_VERSION,
         )
 
     def _take(self, item: Fact) -> None:
@@ -177,7 +173,7 @@ class DigestFold:
             case _:
                 pass  # nothing to find a run by
 
-    def _name(self, kind: NameKind, name: str) -> None:
+    def _name(self, kind: digests.NameKind, name: str) -> None:
         names = self._names.setdefault(kind, {})
         if name and len(names) < MOST_NAMES:
             names[name[:LONGEST_NAME]] = None
@@ -198,7 +194,7 @@ def _used(calls: Iterable[ModelUse]) -> dict[str, dict[str, int]]:
     return used
 
 
-def uses_of(digest: RunDigest) -> list[ModelUse]:
+def uses_of(digest: digests.RunDigest) -> list[ModelUse]:
     """Return what a run used of each model."""
     uses = []
     for model, sums in digest.used.items():
@@ -227,28 +223,16 @@ def _total(usage: Raw) -> int:
 # in Redis and in memory every digest is looked at.
 
 
-class RunSearch(Protocol):
-    """Finds runs."""
-
-    async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
-        """Return the newest runs with a digest that fit; `before` is where an earlier page ended.
-
-        Raise `UsageError` for a text in which there is nothing to search for, `LogError`.
-        """
-
-
-class SearchIndex(RunSearch, Protocol):
-    """Keeps digests, and finds runs by them. A run that is removed is not found any more."""
-
-    async def index(self, run: RunId, digest: RunDigest) -> None:
-        """Store the digest of an ended run, in place of an older one. Nothing happens for any other run."""
-
-    async def unindexed(self, limit: int) -> Sequence[RunId]:
-        """Return ended runs without a digest, or with one of an older fold, the newest first."""
+SearchIndex: TypeAlias = "digests.MemorySearch | RedisSearch | SqliteSearch"
 
 
 def index_of(log: RunLog) -> SearchIndex:
-    """Return the index of a log, which need not be open yet."""
+    """Return the index of a log, which need not be open yet.
+
+    Its `index` stores the digest of an ended run in place of an older one, and does nothing for any other
+    run. `unindexed` returns ended runs without a digest of this version, newest first. `search` returns the
+    newest runs that fit, before the place where an earlier page ended; it raises `UsageError`, `LogError`.
+    """
     if isinstance(log, SqliteLog):
         return SqliteSearch(log.store)
     if type(log).__name__ == "RedisLog":
@@ -257,10 +241,10 @@ def index_of(log: RunLog) -> SearchIndex:
 
         if isinstance(log, RedisLog):
             return RedisSearch(log)
-    return MemorySearch(log)
+    return digests.MemorySearch(log)
 
 
-def search_of(log: LogReader) -> RunSearch:
+def search_of(log: LogReader) -> SearchIndex | SqliteSearchReader:
     """Return what searches a log that another process may be writing."""
     if isinstance(log, SqliteLogReader):
         return SqliteSearchReader(log)
@@ -332,7 +316,9 @@ class RunIndex:
         """Note that what is said about a run has changed."""
         self.ended(run)  # One that has not ended is indexed later, with what is said then.
 
-    async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
+    async def search(
+        self, query: digests.RunQuery, *, limit: int, before: int | None = None
+    ) -> digests.SearchPage:
         """Return the newest runs that fit, without those of deleted sessions. Raise `UsageError`, `LogError`.
 
         Waits a moment for the runs that have just ended.
@@ -405,7 +391,7 @@ class RunIndex:
             return False
         return True
 
-    async def _digest(self, run: RunId) -> RunDigest:
+    async def _digest(self, run: RunId) -> digests.RunDigest:
         fold = self._folds.pop(run, None)
         try:
             if fold is None:
@@ -416,14 +402,14 @@ class RunIndex:
         except Exception as error:
             # One run that cannot be read must not keep others from being found.
             self._tell(error, run)
-            return RunDigest(version=DIGEST_VERSION)
+            return digests.RunDigest(version=digests.DIGEST_VERSION)
 
     async def _read(self, run: RunId) -> DigestFold:
         fold = DigestFold()
         await feed_run(self._log, run, fold.feed)
         return fold
 
-    async def _with_feedback(self, run: RunId, digest: RunDigest) -> RunDigest:
+    async def _with_feedback(self, run: RunId, digest: digests.RunDigest) -> digests.RunDigest:
         labels = feedback_labels((await self._log.side.list([run])).get(run, ()))
         if not labels:
             return digest

@@ -13,15 +13,7 @@ from typing import Any
 
 from msgspec import MsgspecError
 
-from adk_prism.features.search.digest import (
-    DIGEST_VERSION,
-    RunDigest,
-    RunQuery,
-    SearchPage,
-    decode_digest,
-    encode_digest,
-)
-from adk_prism.features.search.memory import KeptDigest, keep, scan
+from adk_prism.features.search import digest as digests
 from adk_prism.log.entry import RunId
 from adk_prism.log.redis.connection import Script
 from adk_prism.log.redis.store import RedisLog
@@ -53,17 +45,19 @@ class RedisSearch:
         self._keys = log.store.keys
         self._most = most
         self._store = Script(INDEX)
-        self._kept: dict[RunId, KeptDigest] = {}
+        self._kept: dict[RunId, digests.KeptDigest] = {}
         """Copies of those that were searched."""
         self._revisions: dict[bytes, bytes] = {}
         """Of the copies."""
 
-    async def index(self, run: RunId, digest: RunDigest) -> None:
+    async def index(self, run: RunId, digest: digests.RunDigest) -> None:
         """Store a digest; the oldest ones beyond the limit go."""
         self._log.check_usable()
         keys, index = self._keys, self._keys.digests
         with log_errors("A run could not be indexed"):
-            number = await self._store.call(self._redis, keys.run(run), [encode_digest(digest)])
+            number = await self._store.call(
+                self._redis, keys.run(run), [digests.encode_digest(digest)]
+            )
             if not number:
                 return
             is_new = await self._redis.zadd(index, {run: int(number)})
@@ -87,13 +81,17 @@ class RedisSearch:
                 run
                 for run in newest
                 if run not in unended
-                and (run not in self._kept or self._kept[run].digest.version < DIGEST_VERSION)
+                and (
+                    run not in self._kept or self._kept[run].digest.version < digests.DIGEST_VERSION
+                )
             ]
             # The index of runs may name one that is gone.
             found = await self._fetch(wanted)
         return [run for run, fields, _ in found if fields.get(b"outcome")][:limit]
 
-    async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
+    async def search(
+        self, query: digests.RunQuery, *, limit: int, before: int | None = None
+    ) -> digests.SearchPage:
         """Return the newest runs that fit."""
         self._log.check_usable()
         with log_errors("The run log cannot be read"):
@@ -101,7 +99,7 @@ class RedisSearch:
             runs = int(await self._redis.zcard(self._keys.runs))
             unended = int(await self._redis.zcard(self._keys.unended))
         kept = (self._kept[run] for run in names if run in self._kept)
-        return scan(kept, query, limit, before, complete=len(names) >= runs - unended)
+        return digests.scan(kept, query, limit, before, complete=len(names) >= runs - unended)
 
     async def _newest(self, index: str) -> list[tuple[RunId, int]]:
         rows: Any = await self._redis.zrange(index, 0, self._most - 1, desc=True, withscores=True)
@@ -131,11 +129,11 @@ class RedisSearch:
 
     def _keep(self, run: RunId, number: int, fields: Any, stored: bytes) -> None:
         try:
-            digest = decode_digest(stored)
+            digest = digests.decode_digest(stored)
         except MsgspecError:  # Of another version; it is made again.
             return
         summary = read_run(run, fields).summary
-        self._kept[run] = keep(number, summary, digest)
+        self._kept[run] = digests.keep(number, summary, digest)
 
     async def _fetch(self, runs: Sequence[RunId]) -> list[tuple[RunId, Any, Any]]:
         async with self._redis.pipeline(transaction=False) as pipeline:

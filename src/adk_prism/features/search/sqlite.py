@@ -12,22 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from adk_prism.errors import LogError
 from adk_prism.features.captures.sqlite_reader import SqliteLogReader
-from adk_prism.features.search.digest import (
-    ANY,
-    DIGEST_VERSION,
-    Bounds,
-    FoundRun,
-    NamePattern,
-    RunDigest,
-    RunQuery,
-    SearchPage,
-    decode_digest,
-    decode_used,
-    encode_digest,
-    name_pattern,
-    search_terms,
-)
-from adk_prism.features.search.memory import page_of
+from adk_prism.features.search import digest as digests
 from adk_prism.log.entry import RunId
 from adk_prism.log.sqlite.queries import RUN_COLUMNS, stored_run
 from adk_prism.log.sqlite.store import SqliteStore
@@ -73,7 +58,7 @@ class SqliteSearch:
         self._access = access
         self._is_ready = False
 
-    async def index(self, run: RunId, digest: RunDigest) -> None:
+    async def index(self, run: RunId, digest: digests.RunDigest) -> None:
         await self._prepare()
         await self._access.change(
             "A run could not be indexed", lambda it: put_digest(it, run, digest)
@@ -83,7 +68,9 @@ class SqliteSearch:
         await self._prepare()
         return await self._access.ask(lambda it: unindexed(it, limit))
 
-    async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
+    async def search(
+        self, query: digests.RunQuery, *, limit: int, before: int | None = None
+    ) -> digests.SearchPage:
         await self._prepare()
         return await self._access.ask(lambda it: search(it, query, limit, before))
 
@@ -99,7 +86,9 @@ class SqliteSearchReader:
     def __init__(self, reader: SqliteLogReader) -> None:
         self._reader = reader
 
-    async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
+    async def search(
+        self, query: digests.RunQuery, *, limit: int, before: int | None = None
+    ) -> digests.SearchPage:
         if not await self._reader.ask(_is_prepared):
             raise LogError("The run log has no index yet. Start adk-prism serve with it once.")
         return await self._reader.ask(lambda it: search(it, query, limit, before))
@@ -120,11 +109,11 @@ def prepare_tables(connection: sqlite3.Connection) -> None:
     connection.execute(
         "INSERT OR IGNORE INTO undigested SELECT number FROM runs LEFT JOIN digests ON digests.run = number"
         " WHERE ended IS NOT NULL AND coalesce(digests.version, 0) < ?",
-        (DIGEST_VERSION,),
+        (digests.DIGEST_VERSION,),
     )
 
 
-def put_digest(connection: sqlite3.Connection, run: RunId, digest: RunDigest) -> None:
+def put_digest(connection: sqlite3.Connection, run: RunId, digest: digests.RunDigest) -> None:
     """Store the digest of an ended run, in place of an older one."""
     found = connection.execute(
         "SELECT number FROM runs WHERE run = ? AND ended IS NOT NULL", (run,)
@@ -136,9 +125,9 @@ def put_digest(connection: sqlite3.Connection, run: RunId, digest: RunDigest) ->
         connection.execute(f"DELETE FROM {table} WHERE {key} = ?", found)
     connection.execute(
         "INSERT INTO digests (run, tokens, duration, digest, version) VALUES (?, ?, ?, ?, ?)",
-        (number, digest.tokens, digest.duration, encode_digest(digest), digest.version),
+        (number, digest.tokens, digest.duration, digests.encode_digest(digest), digest.version),
     )
-    if digest.version >= DIGEST_VERSION:
+    if digest.version >= digests.DIGEST_VERSION:
         connection.execute("DELETE FROM undigested WHERE run = ?", found)
     connection.executemany(
         "INSERT OR IGNORE INTO digest_names VALUES (?, ?, ?)",
@@ -161,10 +150,12 @@ _Condition = tuple[str, tuple[object, ...]]
 
 
 def search(
-    connection: sqlite3.Connection, query: RunQuery, limit: int, before: int | None
-) -> SearchPage:
+    connection: sqlite3.Connection, query: digests.RunQuery, limit: int, before: int | None
+) -> digests.SearchPage:
     """Return the newest runs that fit. Raise `UsageError` for a text without words."""
-    connection.create_function("fits_cost", 1, lambda text: query.fits_cost(decode_used(text)))
+    connection.create_function(
+        "fits_cost", 1, lambda text: query.fits_cost(digests.decode_used(text))
+    )
     origin = list(_origin(query))
     where, values = _joined([*origin, *_conditions(query, before)])
     rows = connection.execute(
@@ -175,13 +166,13 @@ def search(
     found = []
     for *row, digest in rows:
         stored = stored_run(tuple(row))
-        found.append(FoundRun(stored.summary, decode_digest(digest), stored.number))
+        found.append(digests.FoundRun(stored.summary, digests.decode_digest(digest), stored.number))
     where, values = _joined(origin)
     waiting = connection.execute(
         f"SELECT 1 FROM undigested JOIN runs ON number = undigested.run WHERE {where} LIMIT 1",
         values,
     ).fetchone()
-    return page_of(found, limit, complete=waiting is None)
+    return digests.page_of(found, limit, complete=waiting is None)
 
 
 def _joined(conditions: list[_Condition]) -> tuple[str, tuple[object, ...]]:
@@ -189,12 +180,12 @@ def _joined(conditions: list[_Condition]) -> tuple[str, tuple[object, ...]]:
     return where, tuple(value for _, values in conditions for value in values)
 
 
-def _origin(query: RunQuery) -> Iterator[_Condition]:
+def _origin(query: digests.RunQuery) -> Iterator[_Condition]:
     given = {"app": query.app, "user": query.user, "session": query.session}
     yield from ((f"runs.{column} = ?", (value,)) for column, value in given.items() if value)
 
 
-def _conditions(query: RunQuery, before: int | None) -> Iterator[_Condition]:
+def _conditions(query: digests.RunQuery, before: int | None) -> Iterator[_Condition]:
     if before is not None:
         yield "number < ?", (before,)
     if query.outcome:
@@ -202,36 +193,24 @@ def _conditions(query: RunQuery, before: int | None) -> Iterator[_Condition]:
     yield from _within("started", query.started)
     yield from _within("digests.tokens", query.tokens)
     yield from _within("digests.duration", query.duration)
-    if query.cost != ANY:
+    if query.cost != digests.ANY:
         yield "fits_cost(digests.digest)", ()
     for kind, text in query.names.items():
         if text:
-            test, value = _named(name_pattern(text))
             yield (
-                f"number IN (SELECT n.run FROM digest_names n WHERE n.kind = ? AND n.name {test} ?)",
-                (kind, value),
+                "number IN (SELECT n.run FROM digest_names n WHERE n.kind = ? AND n.name GLOB ?)",
+                (kind, digests.name_glob(text)),
             )
     if query.without:
         yield "number NOT IN (SELECT n.run FROM digest_names n WHERE n.kind = ?)", (query.without,)
-    terms = search_terms(query.text)
+    terms = digests.search_terms(query.text)
     if terms:
         match = " ".join(f'"{term.strip()}"*' for term in terms)
-        yield (
-            "number IN (SELECT rowid FROM digest_text WHERE digest_text MATCH ?)",
-            (match,),
-        )
+        yield ("number IN (SELECT rowid FROM digest_text WHERE digest_text MATCH ?)", (match,))
 
 
-def _within(column: str, bounds: Bounds) -> Iterator[_Condition]:
+def _within(column: str, bounds: digests.Bounds) -> Iterator[_Condition]:
     if bounds.least is not None:
         yield f"{column} >= ?", (bounds.least,)
     if bounds.most is not None:
         yield f"{column} <= ?", (bounds.most,)
-
-
-def _named(pattern: NamePattern) -> tuple[str, str]:
-    if not (pattern.begins or pattern.ends):
-        return "=", pattern.part
-    # Only the stars at the ends are patterns of GLOB: what else would be one stands in brackets.
-    plain = "".join(f"[{c}]" if c in "*?[" else c for c in pattern.part)
-    return "GLOB", f"{'*' * pattern.begins}{plain}{'*' * pattern.ends}"

@@ -16,7 +16,7 @@ from google.adk.sessions.session import Session
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.internals.log_lines import sqlite_file
 from adk_prism.adk.services import shrink_session_file
-from adk_prism.adk.session_cache import storage_of
+from adk_prism.adk.session_store import storage_of
 from adk_prism.errors import Report
 from adk_prism.log.contract import RetentionGuard, RunLog
 from adk_prism.log.entry import Origin

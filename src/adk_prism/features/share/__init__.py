@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def _serve(context: Context) -> Served:
-    from adk_prism.features.conversations.labels import ConversationTitles
+    from adk_prism.features.conversations.listing import ConversationTitles
     from adk_prism.features.model_calls import model_calls
     from adk_prism.features.share.links import open_links
     from adk_prism.features.share.routes import LinkRoutes, ShareRoutes
@@ -36,7 +36,7 @@ def _serve(context: Context) -> Served:
 EXTENSION = Extension(
     name="share",
     summary="share a run as one HTML file or by a link",
-    requires=("conversations", "model_calls", "page"),
+    requires=("captures", "conversations", "model_calls", "page"),
     commands=(
         Command(
             "share",

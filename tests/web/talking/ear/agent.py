@@ -15,17 +15,8 @@ from google.adk.tools import FunctionTool
 from google.genai import types
 
 from adk_prism import client_tool
-from adk_prism.models import (
-    Call,
-    Pause,
-    Say,
-    ScriptedModel,
-    Show,
-    Turn,
-    read_conversation,
-    say,
-)
-from adk_prism.models.voice_activity import SPOKEN_RATE, tone
+from adk_prism.models import Call, Pause, Say, ScriptedModel, Show, Turn, read_conversation, say
+from adk_prism.models.scripted_live import SPOKEN_RATE, tone
 
 BEAT = 0.01
 """Seconds between two pieces: a long speech lasts long enough to be interrupted."""

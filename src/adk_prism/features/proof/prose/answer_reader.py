@@ -13,11 +13,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from adk_prism.features.proof.prose import (
-    citations,
-    confidence_text,
-    findings,
-)
+from adk_prism.features.proof.prose import citations, confidence_text, findings
+from adk_prism.features.proof.prose import markdown_line as markdown
 from adk_prism.features.proof.prose.citations import has_any, read_citations
 from adk_prism.features.proof.prose.confidence_text import (
     Statement,
@@ -27,19 +24,6 @@ from adk_prism.features.proof.prose.confidence_text import (
 )
 from adk_prism.features.proof.prose.confidence_value import Item
 from adk_prism.features.proof.prose.findings import ProofText, TextPieces
-from adk_prism.features.proof.prose.markdown_line import (
-    BOLD_HEADING,
-    FENCE,
-    Line,
-    Section,
-    bold_lead,
-    cells_of,
-    heading_level,
-    is_rule,
-    is_underline,
-    plain_line,
-    read_line,
-)
 
 # ---------------------------------------------------------------------------
 # Reads the sources that sentences name, over the lines of a text.
@@ -55,13 +39,6 @@ _WORD_BEFORE_NAME = 40
 """Characters before a bracket in which the word before it is searched."""
 _LONGEST_BRACKET = 300
 """The most characters in a bracket; a longer one is a paragraph and names no author."""
-
-
-def may_cite_line(text: str) -> bool:
-    """Return whether, by a cheap check, a text can name a source that no label announces."""
-    if citations.may_cite(text):
-        return True
-    return "[" in text and _FOOTNOTE.search(text) is not None
 
 
 class InlineReader:
@@ -82,7 +59,7 @@ class InlineReader:
         if not (self._bracket or "[" in raw or "(" in raw or citations.may_cite(raw)):
             return False
         note = _FOOTNOTE.match(raw) if "[" in raw else None
-        text = read_line(raw).text
+        text = markdown.read_line(raw).text
         if note is not None and note["number"] in self._marks:
             for citation in read_citations(text, f"[{note['number']}]", one=True):
                 self._pieces.cite(citation, section)
@@ -110,7 +87,6 @@ costs no more than this."""
 
 _REASON_STEMS = ("reason", "rationale", "justif", "begründung", "razonamiento", "methodology")
 _STEMS = (*confidence_text.STEMS, *citations.STEMS, *_REASON_STEMS)
-_ASCII_STEMS = tuple(stem for stem in _STEMS if stem.isascii())
 _REASON = re.compile(
     r"(?:the\s)?(?P<label>(?:chain of\s)?reasoning(?:\s(?:chain|steps))?|rationale|justification|reasons?"
     r"|begründung|razonamiento|methodology)(?!\w)\s{0,2}(?P<colon>:?)\s{0,4}"
@@ -137,31 +113,14 @@ _ALONE = re.compile(r"[ \t>]{0,8}(?:References|Sources|Bibliography|Citations|Wo
 Announced = Literal["confidence", "source", "reason", ""]
 
 
-NOTHING_READ = ProofText([], [], [], [], [])
-
-
-def may_hold_proof(text: str) -> bool:
-    """Return whether a text may have anything to read. A false positive only costs time."""
-    stems = _ASCII_STEMS if text.isascii() else _STEMS
-    return has_any(text.lower(), stems) or may_cite_line(text)
-
-
-def _words_in(text: str) -> tuple[str, ...]:
-    """Return the label stems that a text contains: few, so that each line is checked quickly."""
-    lowered = text.lower()
-    stems = _ASCII_STEMS if text.isascii() else _STEMS
-    return tuple(stem for stem in stems if stem in lowered)
-
-
 def read_proof_text(text: str, cursor: int = 0, *, figures: bool = False) -> ProofText:
     """Read a text; each piece is traced to the entry at `cursor`. Never raises.
 
     With `figures`, return also the sentences that hold a figure and cite nothing.
     """
-    words, inline = _words_in(text), may_cite_line(text)
-    if not figures and not words and not inline:
-        return NOTHING_READ
-    reader = _TextReader(cursor, words, inline, figures)
+    lowered = text.lower()
+    stems = tuple(stem for stem in _STEMS if stem in lowered)  # few: each line is searched for them
+    reader = _TextReader(cursor, stems, figures)
     lines = (_untagged(text) if "</" in text else text).splitlines()
     closed = _closed_fences(lines)
     for number, raw in enumerate(lines):
@@ -184,7 +143,9 @@ def _label(tag: re.Match[str]) -> str:
 def _closed_fences(lines: list[str]) -> frozenset[int]:
     """Return the lines that open or close a code block; an unclosed fence does not count."""
     fences = [
-        n for n, raw in enumerate(lines) if ("```" in raw or "~~~" in raw) and FENCE.match(raw)
+        n
+        for n, raw in enumerate(lines)
+        if ("```" in raw or "~~~" in raw) and markdown.FENCE.match(raw)
     ]
     return frozenset(fences[: len(fences) - len(fences) % 2])
 
@@ -192,13 +153,12 @@ def _closed_fences(lines: list[str]) -> frozenset[int]:
 class _TextReader:
     """Reads one text, line by line."""
 
-    def __init__(self, cursor: int, words: tuple[str, ...], inline: bool, figures: bool) -> None:
+    def __init__(self, cursor: int, stems: tuple[str, ...], figures: bool) -> None:
         self.pieces = TextPieces(cursor)
-        self._words = words
-        self._inline = InlineReader(self.pieces) if inline else None
-        """Present if sentences may name sources."""
+        self._stems = stems
+        self._inline = InlineReader(self.pieces)
         self._wants_figures = figures
-        self._section = Section()
+        self._section = markdown.Section()
         self._announced: Announced = ""
         self._label = ""
         """The label above a list of sources."""
@@ -229,14 +189,13 @@ class _TextReader:
 
     def _fence(self, raw: str) -> None:
         self._in_code = not self._in_code
-        match = FENCE.match(raw)
+        match = markdown.FENCE.match(raw)
         if self._in_code and match is not None:
             self._is_data = match["language"].lower() in _DATA_FENCES
 
     def _blank(self) -> None:
         self._above = ""
-        if self._inline is not None:
-            self._inline.blank()
+        self._inline.blank()
         self._section.lead("")
         self._columns = []
         if self._until_blank:
@@ -244,8 +203,8 @@ class _TextReader:
 
     def _line(self, raw: str, following: str) -> None:
         self._columns = []
-        level = heading_level(raw) if "#" in raw else 0
-        if not level and following[:1] in _UNDERLINES and is_underline(following):
+        level = markdown.heading_level(raw) if "#" in raw else 0
+        if not level and following[:1] in _UNDERLINES and markdown.is_underline(following):
             level = _level_of(raw, following)
         if level:
             self._heading(level, raw)
@@ -253,21 +212,21 @@ class _TextReader:
         if _ALONE.fullmatch(raw):
             self._announced, self._label, self._until_blank = "source", raw.strip(" \t>"), True
             return
-        lead, alone = bold_lead(raw) if "**" in raw or "__" in raw else ("", False)
-        announced = _announces(plain_line(lead)) if lead else ""
+        lead, alone = markdown.bold_lead(raw) if "**" in raw or "__" in raw else ("", False)
+        announced = _announces(markdown.plain_line(lead)) if lead else ""
         if alone and announced in ("source", "reason"):
             self._announced, self._label, self._until_blank = announced, lead, True
             return
         if lead and not announced:
             if alone:
-                self._section.open(BOLD_HEADING, lead)
+                self._section.open(markdown.BOLD_HEADING, lead)
                 self._announced = ""
                 return
             self._section.lead(lead)
         self._text(raw)
 
     def _heading(self, level: int, raw: str) -> None:
-        line = read_line(raw)
+        line = markdown.read_line(raw)
         announced = _announces(line)
         labels = confidence_text.labels_of(line) if announced == "confidence" else []
         title = confidence_text.title_before(line, labels)
@@ -280,22 +239,21 @@ class _TextReader:
         stated: list[str] = []
         if "`" in raw and not self._in_code:
             raw = _without_settings(raw)
-        if self._announced or has_any(raw.lower(), self._words):
-            line = read_line(raw)
+        if self._announced or has_any(raw.lower(), self._stems):
+            line = markdown.read_line(raw)
             if self._labelled(line, stated):
                 return
             if not stated:
                 self._below(line)
-        inline = self._inline if self._announced != "source" else None
-        if inline is not None and inline.read(raw, self._section.name):
+        if self._announced != "source" and self._inline.read(raw, self._section.name):
             return
         if self._wants_figures and not self._announced and not self._in_code and _DIGIT.search(raw):
-            for sentence in findings.figures(read_line(raw).text, stated):
+            for sentence in findings.figures(markdown.read_line(raw).text, stated):
                 self.pieces.figure(sentence, self._section.name)
 
     # -------------------------------------------------------------- labels
 
-    def _labelled(self, line: Line, stated: list[str]) -> bool:
+    def _labelled(self, line: markdown.Line, stated: list[str]) -> bool:
         """Read the labels of a line, its statements into `stated`; return whether it cites or announces."""
         labels = []
         if has_any(line.lowered, confidence_text.STEMS):
@@ -306,7 +264,7 @@ class _TextReader:
             self._statements(line, labels, stated)
         return self._cited(line)
 
-    def _announce(self, line: Line, labels: list[re.Match[str]]) -> bool:
+    def _announce(self, line: markdown.Line, labels: list[re.Match[str]]) -> bool:
         """Read a label above a list, or a reason."""
         if labels and confidence_text.is_label_alone(line, labels):
             self._announced, self._until_blank = "confidence", True
@@ -320,7 +278,9 @@ class _TextReader:
         self._announced, self._until_blank = "" if said else "reason", True
         return True
 
-    def _statements(self, line: Line, labels: list[re.Match[str]], stated: list[str]) -> None:
+    def _statements(
+        self, line: markdown.Line, labels: list[re.Match[str]], stated: list[str]
+    ) -> None:
         above = self._above if line.text[:1].islower() and not line.is_item else ""
         for found in read_statements(line, self._afforded(labels), above):
             self.pieces.state(found, self._section.name)
@@ -333,7 +293,7 @@ class _TextReader:
         self.pieces.omitted += max(0, len(labels) - most)
         return labels[:most]
 
-    def _cited(self, line: Line) -> bool:
+    def _cited(self, line: markdown.Line) -> bool:
         if not has_any(line.lowered, citations.STEMS) or self._labels_read > LABELS:
             return False
         found = False
@@ -347,7 +307,7 @@ class _TextReader:
                 self._announced, self._label, self._until_blank = "source", label, True
         return found
 
-    def _below(self, line: Line) -> None:
+    def _below(self, line: markdown.Line) -> None:
         """Read a line without a label as an item of the label above it."""
         if self._announced == "confidence":
             stated = read_below(line.text)
@@ -358,7 +318,7 @@ class _TextReader:
         elif self._announced == "reason":
             self.pieces.reason(line.text)
 
-    def _source_below(self, line: Line) -> None:
+    def _source_below(self, line: markdown.Line) -> None:
         if line.text.startswith(("]", "}")):
             self._announced = ""  # A list of JSON is over.
         elif line.is_item or self._until_blank or not _is_prose(line.text):
@@ -370,18 +330,18 @@ class _TextReader:
 
     def _table(self, raw: str, following: str) -> bool:
         """Take a row of a table; return whether it was one with columns that are read."""
-        if is_rule(following):
-            self._heads = [read_line(cell).text for cell in cells_of(raw)]
-            self._columns = [_announces(plain_line(head)) for head in self._heads]
+        if markdown.is_rule(following):
+            self._heads = [markdown.read_line(cell).text for cell in markdown.cells_of(raw)]
+            self._columns = [_announces(markdown.plain_line(head)) for head in self._heads]
             is_of_edges = not _ENDS_OF_EDGES.isdisjoint(head.lower() for head in self._heads)
             if is_of_edges:
                 self._columns = ["" if kind == "source" else kind for kind in self._columns]
             return is_of_edges or any(self._columns)
         if not any(self._columns):
             return False
-        if is_rule(raw):
+        if markdown.is_rule(raw):
             return True
-        cells = [read_line(cell).text for cell in cells_of(raw)]
+        cells = [markdown.read_line(cell).text for cell in markdown.cells_of(raw)]
         for index, (kind, cell) in enumerate(zip(self._columns, cells, strict=False)):
             self._cell(kind, cell, cells[0] if index else "", self._heads[index])
         return True
@@ -401,7 +361,7 @@ class _TextReader:
             self.pieces.reason(cell)
 
 
-def _announces(line: Line) -> Announced:
+def _announces(line: markdown.Line) -> Announced:
     """Return what a heading, a bold beginning or a column head announces."""
     if has_any(line.lowered, confidence_text.STEMS) and confidence_text.labels_of(line):
         return "confidence"

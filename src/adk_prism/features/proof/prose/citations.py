@@ -17,22 +17,8 @@ from msgspec import Struct
 from adk_prism.features.proof.prose.markdown_line import Line, closing_bracket
 
 STEMS = (
-    "source",
-    "reference",
-    "citation",
-    "basis",
-    "authorit",
-    "evidence",
-    "based on",
-    "bibliograph",
-    "quelle",
-    "fuente",
-    "fonte",
-    "fonti",
-    "référence",
-    "出典",
-    "来源",
-    "[^",
+    *"source reference citation basis authorit evidence bibliograph quelle fuente fonte fonti".split(),
+    *("based on", "référence", "出典", "来源", "[^"),
 )
 """What any label contains, in lower case."""
 _MOST = 64

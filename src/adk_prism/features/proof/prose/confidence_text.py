@@ -17,16 +17,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from adk_prism.features.proof.model import Level
-from adk_prism.features.proof.prose.confidence_value import (
-    Item,
-    Value,
-    about,
-    beginnings,
-    is_overall,
-    read_items,
-    read_on_scale,
-    read_value,
-)
+from adk_prism.features.proof.prose import confidence_value as values
 from adk_prism.features.proof.prose.markdown_line import Line, closing_bracket
 
 # ---------------------------------------------------------------------------
@@ -168,7 +159,7 @@ class Statement(Struct, frozen=True, gc=False):
     """What was stated, and the words."""
 
     text: str
-    items: list[Item]
+    items: list[values.Item]
 
 
 class Fault(Struct, frozen=True, gc=False):
@@ -226,14 +217,14 @@ def read_statements(
 
 def read_cell(text: str) -> Statement | Fault | None:
     """Read a cell of a column of confidences: there a bare number counts."""
-    items, end = read_items(text[:_AFTER])
+    items, end = values.read_items(text[:_AFTER])
     return Statement(text[:end], items) if items and end == len(text) else read_below(text)
 
 
 def read_below(text: str) -> Statement | Fault | None:
     """Read a line below a label or heading that announced confidence."""
     piece = text[:_AFTER]
-    items, end = read_items(piece, strict=True)
+    items, end = values.read_items(piece, strict=True)
     if items:
         return Statement(piece[:end].strip(), items)
     return Fault(piece.strip(), UNTIED) if "%" in piece else None
@@ -308,7 +299,7 @@ class _Place:
     def _after_sign(self, name: str, place: int) -> Statement | Fault | None:
         tail = self._tail(place)
         before, start = self._name_before()
-        items, end = read_items(tail)
+        items, end = values.read_items(tail)
         if items:
             named = [item.named(name or before or self._subject()) for item in items]
             return Statement(self._words(start, place + end), named)
@@ -320,20 +311,20 @@ class _Place:
 
     def _on_scale(self, of: int, place: int) -> Statement | Fault | None:
         """Read `Confidence (1-5): 4`."""
-        value = read_on_scale(self._low, place, of)
+        value = values.read_on_scale(self._low, place, of)
         if value is None:
             return self._after_sign("", place)
         before, start = self._name_before()
-        item = Item(value, "", False, "").named(before)
+        item = values.Item(value, "", False, "").named(before)
         return Statement(self._words(start, value.end), [item])
 
     def _after_words(self, name: str, place: int) -> Statement | None:
         """Read what follows a verb or a space: there a bare number does not count."""
-        items, end = read_items(self._tail(place), strict=True, named=False)
+        items, end = values.read_items(self._tail(place), strict=True, named=False)
         if not items:
             return None
         name = name or self._subject()
-        if is_overall(self._low[self._start : self._label.start()]):
+        if values.is_overall(self._low[self._start : self._label.start()]):
             name = f"overall {name}"
         text = self._words(self._label.start(), place + end)
         return Statement(text, [item.named(name) for item in items])
@@ -349,7 +340,7 @@ class _Place:
         start = max(self._start, self._line.mark_before(at))
         if start == at:  # The label is bold: what precedes it belongs to something else.
             before = self._low[max(self._start, at - 12) : at]
-            return ("overall" if is_overall(before) else ""), at
+            return ("overall" if values.is_overall(before) else ""), at
         delimiters = list(_CLAUSE.finditer(self._text, start, at))
         start = delimiters[-1].end() if delimiters else start
         words = self._text[start:at].replace("_", " ").split()
@@ -371,16 +362,16 @@ class _Place:
             return Fault(self._sentence(before), DENIED)
         behind = _BEHIND.match(self._low, self._label.end(), self._end)
         named = _NAME_BEFORE.search(self._text, self._start, self._start + start)
-        overall = is_overall(before[:start])
-        name = about(named["name"]) if named is not None else ""
+        overall = values.is_overall(before[:start])
+        name = values.about(named["name"]) if named is not None else ""
         if behind is not None:
             words = self._text[behind.start("about") : behind.end("about")]
-            name = about(words, keep=behind["how"] == "that")
+            name = values.about(words, keep=behind["how"] == "that")
         end = behind.end() if behind else self._label.end()
         text = self._text[self._start + start : end].strip()
-        return Statement(text, [Item(value, name, overall, "")])
+        return Statement(text, [values.Item(value, name, overall, "")])
 
-    def _is_judgement(self, value: Value) -> bool:
+    def _is_judgement(self, value: values.Value) -> bool:
         """Return whether it is `92% sure` or `highly confident`, and not another use of these words."""
         return value.scaled or self._label["adjective"] not in ("sure", "certain")
 
@@ -417,14 +408,14 @@ def _is_test(before: str) -> bool:
     return found is not None and _TEST.search(before, 0, found[0]) is not None
 
 
-def _last_value(before: str, *, adjective: bool) -> tuple[int, Value] | None:
+def _last_value(before: str, *, adjective: bool) -> tuple[int, values.Value] | None:
     """Return the value that a piece of text ends with, and where it begins."""
     end = len(before.rstrip())
     adverb = _ADVERB.search(before) if adjective else None
     if adverb is not None:
-        return adverb.start(), Value(end, level=_ADVERBS[adverb["adverb"]])
-    for start in beginnings(before):
-        value = read_value(before, start)
+        return adverb.start(), values.Value(end, level=_ADVERBS[adverb["adverb"]])
+    for start in values.beginnings(before):
+        value = values.read_value(before, start)
         if value is not None and value.end == end and not value.fault:
             return (start, value) if value.scaled or value.level else None
     return None

@@ -64,7 +64,7 @@ _SPELLED = rf"(?:{_either(_TENS)})(?:[-\s](?:{_either(_UNITS[1:10])}))?|{_either
 _NUMBER = re.compile(rf"(?P<sign>[-\u2212]\s?)?(?:(?P<digits>{_DIGITS})|(?P<words>{_SPELLED})\b)")
 _SCALE = re.compile(
     r"\s{0,2}(?:/|out of\s|of\s|in\s|von\s|sur\s)\s{0,2}(?P<of>100|20|10|5|4|1(?:\.0+)?|ten|five|hundred)"
-    r"(?![\w.]*\w)(?!\s?%)(?!\s+[a-z]{3})",
+    r"(?![\w.]*\w)(?!\s?%)(?!\s+[a-z]{3})"
 )
 _SIGN = re.compile(_PERCENT)
 _TO = re.compile(r"\s{0,2}(?:-|–|—|to\s|bis\s|and\s|und\s)\s{0,2}")

@@ -197,43 +197,13 @@ class Section:
 # ---------------------------------------------------------------------------
 # Where a sentence ends: at its sign, unless that ends an abbreviation (`Abs. 2`, `Dr. Who`, `e.g. this`).
 
-_ALWAYS = (
-    "Dr",
-    "Mr",
-    "Mrs",
-    "Ms",
-    "Prof",
-    "approx",
-    "ca",
-    "cf",
-    "vs",
-    "e.g",
-    "i.e",
-    "Civ",
-    "Proc",
-    "lit",
-)
+_ALWAYS = "Dr Mr Mrs Ms Prof approx ca cf vs e.g i.e Civ Proc lit".split()
 """Abbreviations that no sentence ends with."""
-_BEFORE_NUMBER = (
-    "Abs",
-    "Nr",
-    "No",
-    "Nos",
-    "Art",
-    "Sec",
-    "Fig",
-    "Tab",
-    "Vol",
-    "Ch",
-    "pp",
-    "p",
-    "al",
-    "Stat",
-)
+_BEFORE_NUMBER = "Abs Nr No Nos Art Sec Fig Tab Vol Ch pp p al Stat".split()
 """Words that are abbreviations where a number follows: `No. 5`, but `The answer is No. We go.`"""
 
 
-def _behind(words: tuple[str, ...]) -> str:
+def _behind(words: list[str]) -> str:
     return "".join(rf"(?<!\b{word.replace('.', chr(92) + '.')})" for word in words)
 
 
