@@ -82,11 +82,7 @@ class BufferedLog(HookedLog):
         for run in self._active.values():
             run.changed.notify()
 
-    def check_usable(self) -> None:
-        """Raise `LogError` for a log that takes no appends and questions."""
-        self._usable()
-
-    def _usable(self) -> group_commit.GroupCommit:
+    def usable(self) -> group_commit.GroupCommit:
         """Return what writes batches. Raise `LogError` for a log that takes no appends and questions."""
         if self._status != "open" or self._commits is None:
             raise run_state.not_open()
@@ -104,20 +100,20 @@ class BufferedLog(HookedLog):
         epoch: int = 0,
         times: Sequence[float] | None = None,
     ) -> contract.Receipt:
-        commits = self._usable()
+        commits = self.usable()
         live = self._active.get(run)
         if live is not None and times is None and self._join(live, records, epoch):
             return contract.Receipt(live.taken)  # nearly always
         is_end = len(records) == 1 and isinstance(records[0], RunEnded)
         if commits.is_full and not is_end:
             await commits.room()
-            self._usable()
+            self.usable()
             live = self._active.get(run)
         if commits.is_unavailable and not is_end:
             raise run_state.unavailable()
         if live is None or epoch > live.epoch:
             live = await self._take(run, records)
-            self._usable()
+            self.usable()
         records, packed, times = self._packed(live, records, times)
         owner, before = live.epoch, live.taken_bytes
         self._admit(live, records, epoch)
@@ -178,7 +174,7 @@ class BufferedLog(HookedLog):
     async def _flush(self, live: run_state.BufferedRun) -> None:
         """Wait until it is known what became of all that a run has taken."""
         while live.taken > live.committed and not (live.failure or live.is_left or live.removed):
-            self._usable().hurry()
+            self.usable().hurry()
             await live.changed.wait()
 
     def _hand_over(self, live: run_state.BufferedRun) -> None:
@@ -247,7 +243,7 @@ class BufferedLog(HookedLog):
 
     async def commit(self, run: RunId) -> None:
         began = time.perf_counter()
-        commits = self._usable()
+        commits = self.usable()
         live = await self.find(run)
         wanted = live.taken
         while True:
@@ -279,7 +275,7 @@ class BufferedLog(HookedLog):
         if live.failure:
             raise run_state.failed(live.run, live.failure)
         if self._status == "open":
-            self._usable()
+            self.usable()
 
     def _check_available(self) -> None:
         """Raise `LogUnavailable` while nothing can be written."""
@@ -291,7 +287,7 @@ class BufferedLog(HookedLog):
     async def read(
         self, run: RunId, after: int = 0, *, follow: bool = False
     ) -> AsyncGenerator[Sequence[Entry], None]:
-        self._usable()
+        self.usable()
         live = self._active.get(run) or await self._find(run, patient=follow)
         live.check_position(after)
         last = live.committed
@@ -346,7 +342,7 @@ class BufferedLog(HookedLog):
 
     async def _find(self, run: RunId, *, patient: bool = False) -> run_state.BufferedRun:
         """Return a run that this process does not write. Raise `NotFound` or `Gone`."""
-        self._usable()
+        self.usable()
         found = await self.store.find(run, patient=patient)
         live = self._active.get(run)
         if live is not None:
@@ -356,7 +352,7 @@ class BufferedLog(HookedLog):
         return self._new_run(found)
 
     async def summary(self, run: RunId) -> contract.RunSummary:
-        self._usable()
+        self.usable()
         live = await self.find(run)
         if not live.committed:
             self._check_alive(live)
@@ -372,7 +368,7 @@ class BufferedLog(HookedLog):
         self, wanted: Origin, *, unended: bool = False
     ) -> Sequence[run_state.BufferedRun]:
         """Return the runs of an origin, in which an empty string matches any, in order of their start."""
-        self._usable()
+        self.usable()
         # Memory first: a run that ends while the store is read is then in one of them at least.
         runs = {
             live.run: live
@@ -393,7 +389,7 @@ class BufferedLog(HookedLog):
     # ----------------------------------------------------------------------- removing
 
     async def trim(self, retention: contract.Retention, now: float) -> Sequence[RunId]:
-        self._usable()
+        self.usable()
         ended, others = await self.store.sizes()
         if not self.store.is_shared:
             others = sum(live.bytes for live in self._active.values())
@@ -407,11 +403,11 @@ class BufferedLog(HookedLog):
         return removed
 
     async def probe(self) -> None:
-        self._usable()
+        self.usable()
         await self.store.probe()
 
     async def delete(self, origin: Origin) -> Sequence[RunId]:
-        commits = self._usable()
+        commits = self.usable()
         # An empty string in an origin is a name here, and no wildcard.
         runs = [live.run for live in await self._select(origin) if live.origin == origin]
         for run in runs:
@@ -441,26 +437,25 @@ class BufferedSide:
     ) -> contract.SideValue:
         clean = self._log.clean_value(contract.SideValue(space, key, self._log.clock(), value))
         if isinstance(owner, Origin):
-            self._log.check_usable()
+            self._log.usable()
         else:
-            await self._log.commit(
-                owner
-            )  # The store refuses values of a run that it does not have.
+            # The store refuses values of a run that it does not have.
+            await self._log.commit(owner)
         await self._storage.put_value(owner, clean)
         return clean
 
     async def delete(self, owner: contract.Owner, space: str, key: str) -> None:
-        self._log.check_usable()
+        self._log.usable()
         await self._storage.delete_values(owner, (space, key))
 
     async def list(
         self, owners: Collection[contract.Owner]
     ) -> dict[contract.Owner, Sequence[contract.SideValue]]:
-        self._log.check_usable()
+        self._log.usable()
         return await self._storage.list_values(owners)
 
     async def owners(self, space: str) -> Sequence[Origin]:
-        self._log.check_usable()
+        self._log.usable()
         return await self._storage.list_owners(space)
 
     async def add(self, run: RunId, texts: Sequence[bytes]) -> Sequence[int]:

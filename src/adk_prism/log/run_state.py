@@ -40,24 +40,9 @@ class RunState:
 
     # Slots: `append` touches most of these for every event of a run.
     __slots__ = (
-        "_base",
-        "bytes",
-        "changed",
-        "committed",
-        "ended",
-        "epoch",
-        "failure",
-        "number",
-        "outcome",
-        "redaction",
-        "removed",
-        "run",
-        "started",
-        "taken",
-        "taken_at",
-        "taken_bytes",
-        "taken_end",
-    )
+        "_base", "bytes", "changed", "committed", "ended", "epoch", "failure", "number", "outcome",
+        "redaction", "removed", "run", "started", "taken", "taken_at", "taken_bytes", "taken_end",
+    )  # fmt: skip
 
     def __init__(self, summary: RunSummary, number: int = 0) -> None:
         """Continue from a run's summary: of a start (`summary_of`), or of a stored run."""

@@ -11,6 +11,7 @@ closes it in reverse; what has to end first when the server goes down is registe
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ from adk_prism.server import housekeeping
 from adk_prism.server.data_folder import redaction_of_a_run
 from adk_prism.server.identity.identity import Identity, build_identity
 from adk_prism.server.identity.methods import Authenticate, SharedTickets, TicketOffice, Tickets
-from adk_prism.server.lifecycle import Drain, Lifecycle, opened
+from adk_prism.server.lifecycle import Lifecycle, opened
 from adk_prism.server.limits import CallerLimits, HeavyWork, SharedLimits, SharedRunCount
 from adk_prism.server.observability.metrics import BLOCKED, Metrics, add_gauges, measuring
 from adk_prism.server.observability.observability import AuditLog, Observability
@@ -278,15 +279,15 @@ def _hold(context: Context) -> None:
     """Register what else is opened and closed, and what ends when the server goes down."""
     lifecycle, metrics, streams = context.lifecycle, context.metrics, context.streams
     settings, report = context.settings, context.report
-    leases, runs, live = context.recording.leases, context.runs, context.live
+    leases = context.recording.leases
     retention = housekeeping.RunRetention(context.recording.log, settings.retention, report)
     lifecycle.hold(lambda: housekeeping.housekeeping([retention], leases, report))
     limit = settings.lease / 2 if settings.has_shared_log else BLOCKED
     lifecycle.hold(lambda: measuring(metrics.loop_lag, metrics.loop_blocked, report, limit))
     lifecycle.on_cut(streams.broadcaster.leave_all)
     lifecycle.on_cut(streams.sockets.close_all)
-    lifecycle.on_drain(Drain(leases, runs, live, streams.broadcaster, streams.sockets, lifecycle))
-    add_gauges(metrics, runs, streams.broadcaster, context.observability.calls, lifecycle)
+    lifecycle.on_drain(partial(_drain, context))
+    add_gauges(metrics, context.runs, streams.broadcaster, context.observability.calls, lifecycle)
 
 
 def _tickets(settings: Settings, lifecycle: Lifecycle) -> TicketOffice:
@@ -332,3 +333,41 @@ async def _opened_log(log: RunLog, report: Report) -> AsyncIterator[None]:
             report(
                 Diagnostic(kind="run log not closed", detail=error.detail, cause=cause_of(error))
             )
+
+
+# ---------------------------------------------------------------------------
+# What happens to streams, sockets and runs when the server goes down.
+#
+# A stream continues until its run ends or the grace period is over. It is cut early only where
+# another process that takes new work shares the run log: its client comes back there, and misses
+# nothing. A stream whose run ends while the server drains gets its end like any other.
+#
+# Live runs cannot be continued by another process. Where there is one, a client can begin again
+# there, so it is sent away at once; elsewhere it may talk on for as long as the grace period lasts.
+
+LAST_FRAMES = 1.0
+"""Seconds in which viewers may take the end of a run that was stopped; less of a short grace period."""
+LAST_FRAMES_SHARE = 0.4
+"""Of the time that runs had: with it, all steps fit into the grace period."""
+
+
+async def _drain(context: Context, patience: float) -> None:
+    """Take no new runs; let runs end within `patience` seconds, then stop them or hand them over."""
+    lifecycle, streams, loop = context.lifecycle, context.streams, asyncio.get_running_loop()
+    context.runs.refuse_new()
+    has_others = await context.recording.leases.has_others()
+    if has_others:
+        lifecycle.cut()
+    else:
+        streams.sockets.close_idle()
+    until = loop.time() + patience
+    try:
+        talking = context.live.drain(0.0 if has_others else patience)
+        await asyncio.gather(talking, context.runs.drain(patience))
+        # Viewers of runs that have ended are owed the end.
+        seconds = max(until - loop.time(), min(LAST_FRAMES, patience * LAST_FRAMES_SHARE))
+        await asyncio.gather(
+            streams.broadcaster.finished(seconds), streams.sockets.finished(seconds)
+        )
+    finally:
+        lifecycle.cut()

@@ -22,7 +22,7 @@ from adk_prism.errors import Diagnostic, Forbidden, PrismError, Report, ignore
 from adk_prism.options import flag_name
 from adk_prism.server import proxies
 from adk_prism.server.problems import refuse
-from adk_prism.server.settings import Settings, options
+from adk_prism.server.settings import Settings
 
 # ---------------------------------------------------------------------------
 # The errors for an origin or host that is not allowed: for the caller, and once for the operator.
@@ -35,35 +35,18 @@ MOST_ORIGINS = 100
 """Origins that are reported, once each: any page can invent more."""
 
 
-_IS_MANY = {name: option.kind.many for name, option in options().items()}
-
-
-class Spelling:
-    """How a setting is written: as a command-line option, or in a program."""
-
-    def __init__(self, *, listens: bool) -> None:
-        """`listens`: the server was started with command-line options."""
-        self._listens = listens
-
-    def of(self, name: str, value: str = "") -> str:
-        """Return a setting, with a value if there is one."""
-        if self._listens:
-            return f"{flag_name(name)} {value}".rstrip()
-        given = repr(value) if value else "…"
-        return f"Settings({name}=({given},))" if _IS_MANY[name] else f"Settings({name}={given})"
-
-
 class Refusals:
     """Explains what is refused."""
 
-    def __init__(self, spelling: Spelling, report: Report) -> None:
-        self._spelling = spelling
+    def __init__(self, report: Report, *, listens: bool) -> None:
+        """`listens`: the server was started with command-line options, not from a program."""
+        self._listens = listens
         self._report = report
         self._reported: set[str] = set()
 
     def of_host(self, shown: str) -> Forbidden:
         """Return why a Host is refused."""
-        host, public = self._spelling.of("allow_host"), self._spelling.of("public_url")
+        host, public = self._spelled("allow_host"), self._spelled("public_url")
         return Forbidden(
             f"Host {shown} is not accepted by this server;"
             f" the operator can allow it with {host} or {public}."
@@ -77,19 +60,27 @@ class Refusals:
             self._report(Diagnostic(kind="origin refused", detail=why))
         return Forbidden(why)
 
+    def _spelled(self, name: str, value: str = "") -> str:
+        """Return how a setting is written, as a command-line option or in a program."""
+        if self._listens:
+            return f"{flag_name(name)} {value}".rstrip()
+        given = repr(value) if value else "…"
+        is_many = isinstance(getattr(Settings, name), tuple)
+        return f"Settings({name}=({given},))" if is_many else f"Settings({name}={given})"
+
     def _why(self, shown: str, origin: proxies.WebOrigin | None, scope: Scope) -> str:
         refused = f"Origin {shown} may not call this server"
         if origin is None:
             return f"{refused}: it is not an http or https origin."
         text = proxies.written(origin)
-        public = self._spelling.of("public_url", text)
+        public = self._spelled("public_url", text)
         if _is_same_origin_elsewhere(origin, scope):
             host = ascii(proxies.last_value(scope, b"host"))[:80]
             return (
                 f"{refused}, which was called as {host}: a proxy in front of it changes Host."
                 f" Start the server with {public}, or configure the proxy to keep Host."
             )
-        allow = self._spelling.of("allow_origin", text)
+        allow = self._spelled("allow_origin", text)
         return (
             f"{refused}; the operator can allow it with {allow}, or, if it is the server's own"
             f" address behind a proxy, with {public}."
@@ -144,7 +135,7 @@ class Guard:
         self._app = app
         self._dev = settings.dev
         self._proxies = proxies.TrustedProxies(settings.trusted_proxy)
-        self._refusals = Refusals(Spelling(listens=listens), report)
+        self._refusals = Refusals(report, listens=listens)
         public = proxies.origin_of_url(settings.public_url)
         allowed = [proxies.parse_origin(text) for text in settings.allow_origin]
         self._origins = frozenset(origin for origin in (*allowed, public) if origin)

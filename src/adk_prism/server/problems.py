@@ -14,7 +14,6 @@ plain-text 500, and nothing is caught without being reported.
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from math import ceil
@@ -81,8 +80,8 @@ class ErrorTexts:
 
     def __init__(self, rule: ErrorRule = "reference") -> None:
         self._rule = rule
-        self._texts: OrderedDict[str, str] = OrderedDict()
-        self._traces: OrderedDict[str, str] = OrderedDict()
+        self._texts: dict[str, str] = {}
+        self._traces: dict[str, str] = {}
 
     def keep(self, diagnostic: Diagnostic) -> None:
         """Keep the text of a diagnostic under its reference, if a caller may see it. The first one stays."""
@@ -126,14 +125,12 @@ class ErrorTexts:
         return text if found is None or full is None else f"{full} {found[0]}"
 
 
-def _put(kept: OrderedDict[str, str], reference: str, text: str) -> None:
-    """Keep a text; the first one of a reference stays, and the oldest go."""
+def _put(kept: dict[str, str], reference: str, text: str) -> None:
+    """Keep a text; the first one of a reference stays, and the oldest goes."""
     kept.setdefault(reference, text)
-    while len(kept) > MOST_TEXTS:
-        kept.popitem(last=False)
+    if len(kept) > MOST_TEXTS:
+        del kept[next(iter(kept))]
 
-
-# ---------------------------------------------------------------------------
 
 # ---------------------------------------------------------------------------
 # The form in which a client gets a problem: JSON, or its text alone.
@@ -185,18 +182,14 @@ _FIELDS: dict[str, Any] = {
     "request": {"type": "string"},
     "errors": {"type": "array", "items": {"type": "object"}},
 }
-_AS_JSON: dict[str, Any] = {
-    MEDIA_TYPE: {
-        "schema": {
-            "type": "object",
-            "required": ["type", "title", "status", "detail"],
-            "properties": _FIELDS,
-        }
-    }
-}
+_REQUIRED = ["type", "title", "status", "detail"]
+_SCHEMA = {"type": "object", "required": _REQUIRED, "properties": _FIELDS}
+_AS_JSON: dict[str, Any] = {MEDIA_TYPE: {"schema": _SCHEMA}}
 _AS_TEXT: dict[str, Any] = {TEXT_TYPE: {"schema": {"type": "string"}}}
 
-RESPONSES: dict[int | str, dict[str, Any]] = {
+Responses = dict[int | str, dict[str, Any]]
+
+RESPONSES: Responses = {
     "default": {
         "description": "Anything but a success is a problem (RFC 9457)",
         "content": _AS_JSON,
@@ -204,7 +197,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 """Of every route."""
 
-TEXT_RESPONSES: dict[int | str, dict[str, Any]] = {
+TEXT_RESPONSES: Responses = {
     "default": {
         "description": "Anything but a success is a problem: its text, or JSON (RFC 9457) if accepted",
         "content": {**_AS_TEXT, **_AS_JSON},
@@ -277,7 +270,11 @@ def problem_of(error: Exception, report: Report) -> Problem:
 def _of_ours(error: PrismError, report: Report) -> Problem:
     correlation = error.correlation
     if not correlation and error.status >= 500 and not isinstance(error, _NO_FAULT):
-        correlation = _told(error, report)
+        correlation = _report_ours(error, report)
+    return _shown(error, correlation)
+
+
+def _shown(error: PrismError, correlation: str = "") -> Problem:
     return Problem(
         type=TYPE_PREFIX + error.kind,
         title=error.title,
@@ -287,10 +284,9 @@ def _of_ours(error: PrismError, report: Report) -> Problem:
     )
 
 
-def _told(error: PrismError, report: Report) -> str:
+def _report_ours(error: PrismError, report: Report) -> str:
     """Report an error of ours: its words say it all, unless something else caused it."""
-    correlation = new_correlation()
-    cause = error.__cause__
+    correlation, cause = new_correlation(), error.__cause__
     report(
         Diagnostic(
             kind=error.title.lower(),
@@ -386,8 +382,8 @@ def respond(problem: Problem, scope: Scope, headers: Mapping[str, str] | None = 
 
 def _text(problem: Problem) -> str:
     """Return all that a person needs of a problem: what it says, and where the operator finds more."""
-    said = problem.detail if isinstance(problem.detail, str) else ""
-    text, reference = said or problem.title, problem.correlation
+    detail = problem.detail if isinstance(problem.detail, str) else ""
+    text, reference = detail or problem.title, problem.correlation
     return f"{text} Reference: {reference}." if reference and reference not in text else text
 
 
@@ -417,9 +413,7 @@ def headers_of(error: Exception) -> Mapping[str, str] | None:
 
 async def refuse(error: PrismError, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer a request, or a WebSocket that was not accepted yet, with an error of the caller."""
-    problem = Problem(
-        type=TYPE_PREFIX + error.kind, title=error.title, status=error.status, detail=error.detail
-    )
+    problem = _shown(error)
     await _answer(respond(problem, scope, headers_of(error)), problem, scope, receive, send)
 
 
@@ -453,15 +447,13 @@ def add_problems(app: FastAPI, report: Report, errors: ErrorTexts | None = None)
         app.add_exception_handler(kind, answer)
 
 
-Said = Literal["nothing", "accepted", "everything"]
-"""What a connection has been answered so far."""
-
-_SAID: Mapping[str, Said] = {
+_ANSWERED = {
     "http.response.start": "everything",
     "websocket.accept": "accepted",
     "websocket.http.response.start": "everything",
     "websocket.close": "everything",
 }
+"""What a connection has been answered so far, by the last message of these."""
 
 
 class ProblemEdge:
@@ -476,11 +468,11 @@ class ProblemEdge:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        said: Said = "nothing"
+        answered = "nothing"
 
         async def watch(message: Message) -> None:
-            nonlocal said
-            said = _SAID.get(message["type"], said)
+            nonlocal answered
+            answered = _ANSWERED.get(message["type"], answered)
             await send(message)
 
         try:
@@ -489,9 +481,9 @@ class ProblemEdge:
             return  # The client has disconnected.
         except Exception as error:
             problem = _completed(problem_of(error, self._report), scope, self._errors)
-            if said == "nothing":
+            if answered == "nothing":
                 response = respond(problem, scope, headers_of(error))
                 await _answer(response, problem, scope, receive, send)
-            elif said == "accepted":
+            elif answered == "accepted":
                 await _close(problem, send)
             # Else the headers are out and nothing can be said: the server cuts the connection.

@@ -41,7 +41,7 @@ EXTENSION = Extension(
         Command(
             "share",
             "write a recording as one HTML file",
-            "adk_prism.features.share.command",
+            "adk_prism.features.share.page_file",
         ),
     ),
     serve=_serve,

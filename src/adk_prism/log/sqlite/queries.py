@@ -16,7 +16,7 @@ from msgspec.structs import asdict, astuple
 from adk_prism.errors import LogError, SourceError
 from adk_prism.log import contract
 from adk_prism.log.contract import MAX_TOMBSTONES, EndedRun
-from adk_prism.log.entry import Entry, Origin, Outcome, RunEnded, RunId, RunStarted, unpack
+from adk_prism.log.entry import Entry, Origin, RunEnded, RunId, RunStarted, unpack
 from adk_prism.log.group_commit import StoredRun
 from adk_prism.log.run_state import READ_BATCH, summary_of, trimmed, unknown
 
@@ -177,30 +177,13 @@ def _select_runs(
     return [stored_run(row) for row in rows]
 
 
-RunRow = tuple[
-    int, str, str, str, str, str, str, float, float | None, Outcome | None, int, int, int
-]
-
-
-def stored_run(row: RunRow) -> StoredRun:
+def stored_run(row: Sequence[Any]) -> StoredRun:
     """Read a row of `RUN_COLUMNS`."""
-    number, run, app, user, session, invocation, message, started, ended, outcome, *rest = row
-    epoch, cursor, size = rest
-    return StoredRun(
-        number,
-        contract.RunSummary(
-            run=RunId(run),
-            origin=Origin(app=app, user=user, session=session),
-            invocation=invocation,
-            started=started,
-            ended=ended,
-            outcome=outcome,
-            cursor=cursor,
-            bytes=size,
-            message=message,
-            epoch=epoch,
-        ),
-    )
+    number, run, app, user, session, *rest = row
+    names = ("invocation", "message", "started", "ended", "outcome", "epoch", "cursor", "bytes")
+    origin = Origin(app=app, user=user, session=session)
+    fields = dict(zip(names, rest, strict=True))
+    return StoredRun(number, contract.RunSummary(run=RunId(run), origin=origin, **fields))
 
 
 def highest_number(connection: sqlite3.Connection) -> int:

@@ -38,16 +38,8 @@ class TrackedRequest:
     """One request or socket."""
 
     __slots__ = (
-        "_began",
-        "_scope",
-        "first_byte",
-        "id",
-        "is_cut",
-        "received",
-        "run",
-        "sent",
-        "status",
-    )
+        "_began", "_scope", "first_byte", "id", "is_cut", "received", "run", "sent", "status",
+    )  # fmt: skip
 
     def __init__(self, scope: Scope, id: str) -> None:
         self._scope = scope
