@@ -13,16 +13,7 @@ from msgspec.structs import replace
 
 from adk_prism import errors
 from adk_prism.log.contract import RunSummary, StreamRedact
-from adk_prism.log.entry import (
-    AgentEvent,
-    Entry,
-    Origin,
-    Record,
-    RunEnded,
-    RunId,
-    RunStarted,
-    pack,
-)
+from adk_prism.log.entry import AgentEvent, Entry, Origin, Record, RunEnded, RunId, RunStarted, pack
 from adk_prism.log.private_files import Notifier
 
 LOG_UNAVAILABLE = "log_unavailable"

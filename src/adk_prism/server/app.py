@@ -166,7 +166,7 @@ def assemble(context: Context) -> FastAPI:
         context.limits.callers, context.metrics.refused, shared=context.limits.shared
     )
     app.add_middleware(IdentifyMiddleware, identity=context.identity, limits=limits.counting)
-    app.add_middleware(ProblemEdge, report=context.report, errors=context.errors)
+    app.add_middleware(ProblemEdge, report=context.report, texts=context.errors)
     listens = context.observability.listens
     app.add_middleware(Guard, settings=settings, report=context.report, listens=listens)
     app.add_middleware(TrackRequests, calls=context.observability.calls)

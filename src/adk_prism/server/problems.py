@@ -28,19 +28,8 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from adk_prism import errors as faults
 from adk_prism.adk.errors import message_of, place_in, report_error
-from adk_prism.errors import (
-    AppLoading,
-    Diagnostic,
-    Draining,
-    NotBuilt,
-    PrismError,
-    Report,
-    TooMany,
-    Unauthorized,
-    cause_of,
-    new_correlation,
-)
 from adk_prism.protocols.contract import Complete
 from adk_prism.server.identity.caller import SCOPE_KEY, may_operate
 from adk_prism.server.observability.request_tracking import CURRENT_REQUEST
@@ -83,7 +72,7 @@ class ErrorTexts:
         self._texts: dict[str, str] = {}
         self._traces: dict[str, str] = {}
 
-    def keep(self, diagnostic: Diagnostic) -> None:
+    def keep(self, diagnostic: faults.Diagnostic) -> None:
         """Keep the text of a diagnostic under its reference, if a caller may see it. The first one stays."""
         reference, text, cause = diagnostic.correlation, diagnostic.message, diagnostic.cause
         if self._rule == "reference" or not reference:
@@ -226,7 +215,7 @@ ADK_TAG = "ADK: "
 INTERNAL = "Internal server error. The server log has details under this correlation id."
 
 
-_NO_FAULT = (NotBuilt, Draining)
+_NO_FAULT = (faults.NotBuilt, faults.Draining)
 """5xx by their meaning, and nothing for an operator to look into."""
 
 
@@ -256,9 +245,9 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 # --------------------------------------------------------------------------- from errors
 
 
-def problem_of(error: Exception, report: Report) -> Problem:
+def problem_of(error: Exception, report: faults.Report) -> Problem:
     """Return what a client gets of an error; report the rest to the operator."""
-    if isinstance(error, PrismError):
+    if isinstance(error, faults.PrismError):
         return _of_ours(error, report)
     if isinstance(error, RequestValidationError):
         return _of_mistakes(error.errors())
@@ -267,14 +256,14 @@ def problem_of(error: Exception, report: Report) -> Problem:
     return _of_unexpected(error, report)
 
 
-def _of_ours(error: PrismError, report: Report) -> Problem:
+def _of_ours(error: faults.PrismError, report: faults.Report) -> Problem:
     correlation = error.correlation
     if not correlation and error.status >= 500 and not isinstance(error, _NO_FAULT):
         correlation = _report_ours(error, report)
     return _shown(error, correlation)
 
 
-def _shown(error: PrismError, correlation: str = "") -> Problem:
+def _shown(error: faults.PrismError, correlation: str = "") -> Problem:
     return Problem(
         type=TYPE_PREFIX + error.kind,
         title=error.title,
@@ -284,15 +273,15 @@ def _shown(error: PrismError, correlation: str = "") -> Problem:
     )
 
 
-def _report_ours(error: PrismError, report: Report) -> str:
+def _report_ours(error: faults.PrismError, report: faults.Report) -> str:
     """Report an error of ours: its words say it all, unless something else caused it."""
-    correlation, cause = new_correlation(), error.__cause__
+    correlation, cause = faults.new_correlation(), error.__cause__
     report(
-        Diagnostic(
+        faults.Diagnostic(
             kind=error.title.lower(),
             detail=error.detail,
             correlation=correlation,
-            cause=cause_of(error) if cause is not None else "",
+            cause=faults.cause_of(error) if cause is not None else "",
             message=f"{error.detail} ({message_of(cause)})" if cause is not None else "",
         )
     )
@@ -350,11 +339,11 @@ def _of_http(error: HTTPException) -> Problem:
     )
 
 
-def _of_unexpected(error: Exception, report: Report) -> Problem:
+def _of_unexpected(error: Exception, report: faults.Report) -> Problem:
     correlation = report_error(report, "request failed", error)
     return Problem(
         type=TYPE_PREFIX + "internal-error",
-        title=PrismError.title,
+        title=faults.PrismError.title,
         status=HTTPStatus.INTERNAL_SERVER_ERROR,
         detail=INTERNAL,
         correlation=correlation,
@@ -387,12 +376,12 @@ def _text(problem: Problem) -> str:
     return f"{text} Reference: {reference}." if reference and reference not in text else text
 
 
-def _completed(problem: Problem, scope: Scope, errors: ErrorTexts | None) -> Problem:
+def _completed(problem: Problem, scope: Scope, texts: ErrorTexts | None) -> Problem:
     """Return a problem with what caused it, for a request that may see that."""
-    if errors is None or not problem.correlation:
+    if texts is None or not problem.correlation:
         return problem
     referred = f"Reference: {problem.correlation}."
-    full = errors.text(scope, referred)
+    full = texts.text(scope, referred)
     return problem if full == referred else structs.replace(problem, detail=full)
 
 
@@ -404,14 +393,14 @@ def headers_of(error: Exception) -> Mapping[str, str] | None:
     """Return the headers that belong to an error's answer."""
     if isinstance(error, HTTPException):
         return error.headers
-    if isinstance(error, Unauthorized):
+    if isinstance(error, faults.Unauthorized):
         return {"www-authenticate": error.challenge or CHALLENGE}
-    if isinstance(error, TooMany | AppLoading):
+    if isinstance(error, faults.TooMany | faults.AppLoading):
         return {"retry-after": str(max(1, ceil(error.retry_after)))}
     return None
 
 
-async def refuse(error: PrismError, scope: Scope, receive: Receive, send: Send) -> None:
+async def refuse(error: faults.PrismError, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer a request, or a WebSocket that was not accepted yet, with an error of the caller."""
     problem = _shown(error)
     await _answer(respond(problem, scope, headers_of(error)), problem, scope, receive, send)
@@ -432,18 +421,18 @@ async def _close(problem: Problem, send: Send) -> None:
     await send({"type": "websocket.close", "code": code, "reason": problem.title})
 
 
-def add_problems(app: FastAPI, report: Report, errors: ErrorTexts | None = None) -> None:
+def add_problems(app: FastAPI, report: faults.Report, texts: ErrorTexts | None = None) -> None:
     """Let an application answer errors of its routes as problems."""
 
     async def answer(connection: HTTPConnection, error: Exception) -> Response:
         if isinstance(connection, WebSocket):
             raise error  # The edge knows whether it was accepted.
-        problem = _completed(problem_of(error, report), connection.scope, errors)
+        problem = _completed(problem_of(error, report), connection.scope, texts)
         if isinstance(error, RequestValidationError) and _is_of_adk(connection):
             problem = as_fastapi(problem, error)
         return respond(problem, connection.scope, headers_of(error))
 
-    for kind in (PrismError, RequestValidationError, HTTPException):
+    for kind in (faults.PrismError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, answer)
 
 
@@ -459,10 +448,12 @@ _ANSWERED = {
 class ProblemEdge:
     """Answers whatever the application inside it raised."""
 
-    def __init__(self, app: ASGIApp, report: Report, errors: ErrorTexts | None = None) -> None:
+    def __init__(
+        self, app: ASGIApp, report: faults.Report, texts: ErrorTexts | None = None
+    ) -> None:
         self._app = app
         self._report = report
-        self._errors = errors
+        self._texts = texts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -480,7 +471,7 @@ class ProblemEdge:
         except WebSocketDisconnect:
             return  # The client has disconnected.
         except Exception as error:
-            problem = _completed(problem_of(error, self._report), scope, self._errors)
+            problem = _completed(problem_of(error, self._report), scope, self._texts)
             if answered == "nothing":
                 response = respond(problem, scope, headers_of(error))
                 await _answer(response, problem, scope, receive, send)

@@ -29,17 +29,8 @@ from adk_prism.adk.apps import Apps
 from adk_prism.commands import Submit
 from adk_prism.facts.adk_event import AdkEvent, Blob, FileData, read_event
 from adk_prism.facts.media import UNKNOWN_TYPE
+from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog
-from adk_prism.log.entry import (
-    AgentEvent,
-    ChildEvent,
-    Origin,
-    RunId,
-    RunStarted,
-    is_absent,
-    is_untrusted,
-    to_raw,
-)
 from adk_prism.runs.chats import Chats
 from adk_prism.server.request_names import USER_SCOPE, check_artifact
 
@@ -77,7 +68,7 @@ class Saved(Struct, frozen=True):
 
 
 async def held_file(
-    log: RunLog, run: RunId, cursor: int, part: str
+    log: RunLog, run: records.RunId, cursor: int, part: str
 ) -> HeldBytes | Reference | Saved:
     """Return what a part holds. Raise `NotFound` where there is none, `Gone` for a trimmed entry."""
     event = await _event(log, run, cursor)
@@ -94,7 +85,7 @@ async def held_file(
     return HeldBytes(data, media_type, name)
 
 
-async def _event(log: RunLog, run: RunId, cursor: int) -> AdkEvent:
+async def _event(log: RunLog, run: records.RunId, cursor: int) -> AdkEvent:
     """Return the event of an entry; of a run's first entry, what the user said as one."""
     last = (await log.summary(run)).cursor
     if not 1 <= cursor <= last:
@@ -102,11 +93,11 @@ async def _event(log: RunLog, run: RunId, cursor: int) -> AdkEvent:
     async with aclosing(log.read(run, cursor - 1)) as batches:
         async for batch in batches:
             record = batch[0].record
-            if isinstance(record, AgentEvent):
+            if isinstance(record, records.AgentEvent):
                 return read_event(record.event)
-            if isinstance(record, ChildEvent):
+            if isinstance(record, records.ChildEvent):
                 return read_event(bytes(record.event))
-            if isinstance(record, RunStarted) and not is_absent(record.message):
+            if isinstance(record, records.RunStarted) and not records.is_absent(record.message):
                 return read_event(b'{"author":"user","content":%s}' % bytes(record.message))
             break
     raise errors.NotFound(f"Entry {cursor} is not an event.")
@@ -139,7 +130,7 @@ def _find(event: AdkEvent, part: str) -> Blob | FileData:
 # ---------------------------------------------------------------------------
 
 
-OpenReference = Callable[[Reference, Origin, str], Response | None]
+OpenReference = Callable[[Reference, records.Origin, str], Response | None]
 """Takes a reference, the run's origin and a `Range`; returns the response with the file, or None for one that
 it may not fetch."""
 
@@ -156,7 +147,9 @@ class RunFiles:
         self.stores: list[OpenReference] = []
         """Open references to files elsewhere: features add theirs."""
 
-    async def answer(self, run: RunId, cursor: int, part: str, wanted: str = "") -> Response:
+    async def answer(
+        self, run: records.RunId, cursor: int, part: str, wanted: str = ""
+    ) -> Response:
         """Return a part's file, or a `Range` of it if it is in Cloud Storage.
 
         Raise `NotFound` or `Gone` where there is none, `Forbidden` for a reference that is not
@@ -175,7 +168,7 @@ class RunFiles:
             raise errors.Forbidden(_reason(found.uri))
         return response
 
-    async def load(self, run: RunId, cursor: int, part: str) -> HeldBytes:
+    async def load(self, run: records.RunId, cursor: int, part: str) -> HeldBytes:
         """Return a part's file, if this server has its bytes. Raise as `answer` does."""
         file = await held_file(self._log, run, cursor, part)
         if isinstance(file, HeldBytes):
@@ -185,10 +178,12 @@ class RunFiles:
             raise errors.Forbidden(_reason(found.uri))
         return found
 
-    async def _artifact(self, file: Reference | Saved, head: RunStarted) -> HeldBytes | Reference:
+    async def _artifact(
+        self, file: Reference | Saved, head: records.RunStarted
+    ) -> HeldBytes | Reference:
         """Return the artifact that an agent saved or referred to, or the reference to something else."""
         is_users = isinstance(file, Reference) and file.is_users
-        if is_untrusted(head) or is_users:
+        if records.is_untrusted(head) or is_users:
             raise errors.Forbidden(
                 "This file was named by a client, not by an agent of this server, so it is not fetched."
             )
@@ -293,7 +288,7 @@ LONGEST_VERSION = 15
 _MISSING = "The run refers to an artifact that is not there."
 
 
-async def load_artifact(apps: Apps, origin: Origin, uri: str) -> HeldBytes:
+async def load_artifact(apps: Apps, origin: records.Origin, uri: str) -> HeldBytes:
     """Return an artifact that a run refers to. Raise `NotFound` or `Forbidden`."""
     wanted = parse_artifact_uri(uri) if len(uri.rpartition("/")[2]) <= LONGEST_VERSION else None
     if (
@@ -306,7 +301,7 @@ async def load_artifact(apps: Apps, origin: Origin, uri: str) -> HeldBytes:
     return await load_saved(apps, origin, Saved(wanted.filename, wanted.version))
 
 
-async def load_saved(apps: Apps, origin: Origin, saved: Saved) -> HeldBytes:
+async def load_saved(apps: Apps, origin: records.Origin, saved: Saved) -> HeldBytes:
     """Return a version of an artifact of a session or its user. Raise `NotFound` or `Forbidden`."""
     service = apps.artifact_service(origin.app)
     if service is None:
@@ -368,7 +363,7 @@ class ResentFiles:
         self._limit = limit
         """Bytes of all files of one message."""
 
-    async def fetched(self, message: Submit, origin: Origin, base: str) -> Submit:
+    async def fetched(self, message: Submit, origin: records.Origin, base: str) -> Submit:
         """Return a message whose links to own files are the files. Raise `Unprocessable` or `TooLarge`.
 
         `base` is the address of this server, as the client sees it.
@@ -388,14 +383,14 @@ class ResentFiles:
                     "The files that the message links to are larger than --body-limit together."
                 )
             parts.append(part)
-        return structs.replace(message, content=to_raw({**content, "parts": parts}))
+        return structs.replace(message, content=records.to_raw({**content, "parts": parts}))
 
-    async def _own_file(self, origin: Origin, part: Json, base: str) -> HeldBytes | None:
+    async def _own_file(self, origin: records.Origin, part: Json, base: str) -> HeldBytes | None:
         uri: str = part.get("fileData", {}).get("fileUri", "")
         link = _LINK.fullmatch(uri.partition("?")[0].partition("#")[0])
         if link is None:
             return None
-        run = RunId(link["run"])
+        run = records.RunId(link["run"])
         with suppress(errors.NotFound, errors.Gone, errors.Forbidden):
             owner = (await self._log.summary(run)).origin.user
             if owner == origin.user:

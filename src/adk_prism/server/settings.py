@@ -277,9 +277,7 @@ def options() -> dict[str, Option]:
 
 # --------------------------------------------------------------------------- where values come from
 
-REMOVED = {
-    "live_shortcut": "was removed: audio always goes through ADK's flow; leave it out",
-}
+REMOVED = {"live_shortcut": "was removed: audio always goes through ADK's flow; leave it out"}
 """Settings of earlier versions, and what to do. Refused, so that none is ignored in silence."""
 
 

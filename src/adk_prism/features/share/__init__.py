@@ -39,9 +39,7 @@ EXTENSION = Extension(
     requires=("captures", "conversations", "model_calls", "page"),
     commands=(
         Command(
-            "share",
-            "write a recording as one HTML file",
-            "adk_prism.features.share.page_file",
+            "share", "write a recording as one HTML file", "adk_prism.features.share.page_file"
         ),
     ),
     serve=_serve,

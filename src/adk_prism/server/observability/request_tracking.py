@@ -195,11 +195,7 @@ def _receiving(call: TrackedRequest, receive: Receive) -> Receive:
     return receive_seen
 
 
-_STARTS = {
-    "http.response.start": 0,
-    "websocket.http.response.start": 0,
-    "websocket.accept": 101,
-}
+_STARTS = {"http.response.start": 0, "websocket.http.response.start": 0, "websocket.accept": 101}
 """Messages that begin an answer, and the status of those that carry none."""
 
 
