@@ -240,10 +240,5 @@ KERNEL_COMMANDS = {
         "print a recording in any protocol, without calling a model",
         "adk_prism.cli.replay",
     ),
-    "laws": Command(
-        "laws",
-        "check that recordings give correct streams in every protocol (the five laws)",
-        "adk_prism.cli.laws",
-    ),
 }
 """The commands that need no feature, by name."""
