@@ -1,17 +1,18 @@
-"""How one setting is read: from a command line, an environment variable or a TOML value.
+"""How an option of a server is declared, and read: its kind of value, and the error for a wrong one.
 
-Decides the kinds of value a setting can have and what is said when one is wrong. Knows no setting:
-`settings` names them, and this module derives their spellings. A name `allow_origin` is
-`--allow-origin` on the command line, `ADK_PRISM_ALLOW_ORIGIN` in the environment and
-`allow-origin` in `[tool.adk-prism]`.
+Knows no option: `setting_groups` and features declare them, as fields of dataclasses. The spellings follow
+from the name: `allow_origin` is `--allow-origin` on the command line, `ADK_PRISM_ALLOW_ORIGIN` in the
+environment and `allow-origin` in `[tool.adk-prism]`. Imports little, since features declare their options
+when they are loaded.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, fields
+from functools import partial
+from typing import Any, ClassVar, get_args
 
 from adk_prism.errors import UsageError
 
@@ -19,6 +20,9 @@ ENVIRONMENT_PREFIX = "ADK_PRISM_"
 
 SHOWN = 60
 """Characters of a wrong value that an error repeats: enough to recognise it, and still one line."""
+
+
+_USUAL = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,8 @@ class Kind:
     expected: str
     read: Callable[[Any], Any]
     """Take text or a TOML value; raise `ValueError` for what is not one of this kind."""
+    default: Any = ""
+    """The usual default."""
     many: bool = False
     """The option may be repeated, its TOML value is an array, its variable is split at commas."""
     flag: bool = False
@@ -37,6 +43,13 @@ class Kind:
     """The switch also has an opposite: `--no-…`."""
     show: Callable[[Any], str] = str
     """How a value of this kind is written, in the largest unit that is exact."""
+
+    def option(
+        self, help: str, default: Any = _USUAL, *, positional: bool = False, adk: str = ""
+    ) -> Any:
+        """Return the field of a setting: a dataclass with such fields is a group of settings."""
+        value = self.default if default is _USUAL else default
+        return field(default=value, metadata={"option": Option(self, help, positional, adk)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +62,33 @@ class Option:
     """It is a positional argument of the command line."""
     adk: str = ""
     """What `adk web` calls it on its command line, which is taken as well."""
+
+
+def options_of(group: type[Any]) -> dict[str, Option]:
+    """Return the options that a class of settings declares."""
+    return {each.name: each.metadata["option"] for each in fields(group) if each.metadata}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingGroup:
+    """Base of a group of settings: a dataclass whose fields are options (`Kind.option`)."""
+
+    title: ClassVar[str]
+    """Their heading in `serve --help`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureSettings(SettingGroup):
+    """Base of the settings that a feature declares."""
+
+    @property
+    def secrets(self) -> list[str]:
+        """Values that must not be stored or reported."""
+        return []
+
+    def broken_rule(self) -> str:
+        """Return what is wrong with the combination; empty if nothing is."""
+        return ""
 
 
 def read_option(option: Option, value: object, origin: str) -> Any:
@@ -77,14 +117,10 @@ def variable_name(name: str) -> str:
 
 def _read_many(kind: Kind, value: object) -> tuple[Any, ...]:
     if isinstance(value, str):
-        value = _split(value)
+        value = [item.strip() for item in value.split(",") if item.strip()]
     if not isinstance(value, list | tuple):
         raise ValueError
     return tuple(kind.read(item) for item in value)
-
-
-def _split(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",") if item.strip()]
 
 
 # --------------------------------------------------------------------------- readers
@@ -143,17 +179,13 @@ def _read_span(value: Any) -> float:
 
 
 def _read_flag(value: Any) -> bool:
-    return value if isinstance(value, bool) else _read_switch(_read_text(value))
+    found = value if isinstance(value, bool) else _SWITCH.get(_read_text(value).lower())
+    if found is None:
+        raise ValueError
+    return found
 
 
-def _read_switch(text: str) -> bool:
-    try:
-        return _SWITCH[text.lower()]
-    except KeyError:
-        raise ValueError from None
-
-
-def _in_units(value: float, units: Mapping[str, int]) -> str:
+def _in_units(units: Mapping[str, int], value: float) -> str:
     unit = max((u for u in units if value % units[u] == 0), key=lambda u: (units[u], u))
     return f"{value / units[unit]:g}{unit}"
 
@@ -165,26 +197,25 @@ URL = Kind("URL", "a URL", _read_text)
 FOLDER = Kind("FOLDER", "a folder", _read_text)
 FILE = Kind("FILE", "a file", _read_text)
 SIZE = Kind(
-    "SIZE", "a size such as 8MiB, above 0", _read_size, show=lambda v: _in_units(v, _SIZE_UNITS)
+    "SIZE", "a size such as 8MiB, above 0", _read_size, 0, show=partial(_in_units, _SIZE_UNITS)
 )
 SPAN = Kind(
-    "TIME",
-    "a time such as 15s, 10m or 30d, above 0",
-    _read_span,
-    show=lambda v: _in_units(v, _SPAN_UNITS),
-)
-WHOLE_NUMBER = Kind("N", "a whole number", _read_whole_number)
-FLAG = Kind("", "true or false", _read_flag, flag=True)
-SWITCH = Kind("", "true or false", _read_flag, flag=True, negatable=True)
+    "TIME", "a time such as 15s, 10m or 30d, above 0", _read_span, 0.0,
+    show=partial(_in_units, _SPAN_UNITS),
+)  # fmt: skip
+WHOLE_NUMBER = Kind("N", "a whole number", _read_whole_number, None)
+FLAG = Kind("", "true or false", _read_flag, False, flag=True)
+SWITCH = Kind("", "true or false", _read_flag, None, flag=True, negatable=True)
 
 
 def count(lowest: int, highest: int) -> Kind:
     """Return the kind of whole numbers between two bounds, both included."""
-    return Kind("N", f"a whole number from {lowest} to {highest}", _read_count(lowest, highest))
+    return Kind("N", f"a whole number from {lowest} to {highest}", _read_count(lowest, highest), 0)
 
 
-def choice(*words: str) -> Kind:
-    """Return the kind that is one of some words."""
+def choice(literal: Any) -> Kind:
+    """Return the kind that is one of the words of a `Literal`; an empty one is not named."""
+    words = [word for word in get_args(literal) if word]
 
     def read(value: Any) -> str:
         word = value.lower() if isinstance(value, str) else value
@@ -197,4 +228,4 @@ def choice(*words: str) -> Kind:
 
 def several(metavar: str, expected: str, read: Callable[[Any], Any] = _read_text) -> Kind:
     """Return the kind of an option that may be given more than once."""
-    return Kind(metavar, expected, read, many=True)
+    return Kind(metavar, expected, read, (), many=True)

@@ -1,48 +1,30 @@
-"""What an operator can set, and the rules that a combination must keep.
+"""What an operator can set, the rules that a combination must keep, and where the values come from.
 
-Each setting is declared once, in the module of its group: name, type, default, kind and help. The command
-line, the environment and the pyproject reader are derived from that (`sources.py`).
+`setting_groups` declares each setting. A `Settings` that exists is valid: rules are checked when it is made.
+Which log URLs there are is the log's to say, which session URIs is ADK's.
 
-A `Settings` that exists is valid: rules are checked when it is made. Which log URLs there are is
-the log's to say, which session URIs are is ADK's.
+Of the places where a setting can have a value the first decides: the command line, `ADK_PRISM_…`,
+`[tool.adk-prism]` of the nearest pyproject.toml, the default.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar, get_type_hints
+from typing import Any, ClassVar, Literal, TypeVar
 
+from adk_prism import options as kinds
 from adk_prism.errors import UsageError
 from adk_prism.extension import installed
 from adk_prism.log.contract import Retention
 from adk_prism.log.from_url import SHARED_LOGS
-from adk_prism.server.cloud_storage import AllowedLocations
-from adk_prism.server.limits.caller_limits import NONE, USUAL, CallerLimits
-from adk_prism.server.proxies import (
-    is_loopback,
-    is_too_wide,
-    origin_of_url,
-    parse_authority,
-    parse_network,
-    parse_origin,
-    parse_pattern,
-)
-from adk_prism.server.settings.groups import (
-    HIGHEST_PORT,
-    LONGEST_KEEP_ALIVE,
-    AdkSettings,
-    FeatureSettings,
-    IdentitySettings,
-    InDoubt,
-    LimitSettings,
-    NetworkSettings,
-    OutputSettings,
-    RunSettings,
-    StorageSettings,
-)
-from adk_prism.server.settings.reading import SPAN, Option
+from adk_prism.options import FeatureSettings, Option
+from adk_prism.server import proxies
+from adk_prism.server import setting_groups as groups
+from adk_prism.server.limits import NONE, USUAL, CallerLimits
+from adk_prism.server.setting_groups import InDoubt
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 """Signatures that a JWT may have. None is symmetric: a public key must not pass for a secret."""
@@ -58,13 +40,14 @@ Group = TypeVar("Group", bound=FeatureSettings)
 # A dataclass has the fields of its last base first.
 @dataclass(frozen=True, kw_only=True)
 class Settings(
-    AdkSettings,
-    OutputSettings,
-    LimitSettings,
-    RunSettings,
-    StorageSettings,
-    IdentitySettings,
-    NetworkSettings,
+    groups.LoggingSettings,
+    groups.LimitSettings,
+    groups.SecuritySettings,
+    groups.VoiceSettings,
+    groups.RunSettings,
+    groups.ModelSettings,
+    groups.StorageSettings,
+    groups.ServerSettings,
 ):
     """Everything that can be set. Raise `UsageError` for a combination that cannot be.
 
@@ -79,16 +62,14 @@ class Settings(
         if not self.log:
             object.__setattr__(self, "log", self._own_log)
         rules = (
-            self._network_rule,
-            self._identity_rule,
-            self._process_rule,
-            self._data_rule,
-            self._value_rule,
+            self._network_faults,
+            self._identity_faults,
+            self._process_faults,
+            self._value_faults,
         )
         for rule in rules:
-            broken = rule()
-            if broken:
-                raise UsageError(broken)
+            for fault in rule():
+                raise UsageError(fault)
         self._read_features()
 
     def _read_features(self) -> None:
@@ -133,7 +114,7 @@ class Settings(
     @property
     def is_loopback(self) -> bool:
         """Whether `host` is this machine's own."""
-        return is_loopback(self.host.strip("[]").lower())
+        return proxies.is_loopback(self.host.strip("[]").lower())
 
     def limits(self, *, known: bool) -> CallerLimits:
         """Return what one caller may have: as set, else as is usual where callers have to be `known`."""
@@ -168,14 +149,14 @@ class Settings(
     def in_doubt_tools(self) -> dict[str, InDoubt]:
         """What becomes of calls in doubt, by the tool's name; the last word on a tool counts."""
         policies: dict[str, InDoubt] = {"retry": "retry", "fail": "fail", "ask": "ask"}
-        said = (each.rpartition("=") for each in self.in_doubt_tool)
-        return {tool: policies[policy] for tool, _, policy in said}
+        given = (each.rpartition("=") for each in self.in_doubt_tool)
+        return {tool: policies[policy] for tool, _, policy in given}
 
     @property
     def tool_timeouts(self) -> tuple[float, dict[str, float]]:
         """After how many seconds a tool call fails, 0 for never; and the same by the tool's name."""
-        said = [each.rpartition("=") for each in self.tool_timeout]
-        found = {tool: float(SPAN.read(span)) for tool, _, span in said}
+        given = [each.rpartition("=") for each in self.tool_timeout]
+        found = {tool: float(kinds.SPAN.read(span)) for tool, _, span in given}
         return found.pop("", 0.0), found
 
     @property
@@ -183,98 +164,89 @@ class Settings(
         """How long the log keeps ended runs."""
         return Retention(max_age=self.retention_age, max_bytes=self.retention_size)
 
-    def _network_rule(self) -> str:
+    def _network_faults(self) -> Iterator[str]:
         if not (self.is_loopback or self.has_identity or self.insecure):
-            return (
+            yield (
                 f"Host {self.host!r} is reachable from other machines, but no authentication is set up;"
                 " use 127.0.0.1, or --tokens, --oidc-issuer, --proxy-user-header or"
                 " --authenticate, or --insecure if something in front of the server protects it."
             )
         if self.dev and (not self.is_loopback or self.public_url):
             where = f"at {self.public_url}" if self.public_url else f"on host {self.host!r}"
-            return (
+            yield (
                 f"--dev is for local use, but other machines can reach this server {where};"
                 " list the allowed pages with --allow-origin instead."
             )
         for text in self.allow_origin:
-            if parse_origin(text) is None and parse_pattern(text) is None:
-                return (
+            if proxies.parse_origin(text) is None and proxies.parse_pattern(text) is None:
+                yield (
                     "--allow-origin must be an origin such as https://app.example.com, or a pattern such as"
                     f" regex:https://.*\\.example\\.com, got {text!r}."
                 )
         for text in self.allow_host:
-            if parse_authority(text) is None:
-                return f"--allow-host must be a host name such as agents.example.com, got {text!r}."
-        return ""
+            if proxies.parse_authority(text) is None:
+                yield f"--allow-host must be a host name such as agents.example.com, got {text!r}."
 
-    def _identity_rule(self) -> str:
+    def _identity_faults(self) -> Iterator[str]:
         if self.oidc_issuer and not self.oidc_audience:
-            return "--oidc-issuer needs --oidc-audience: the audience of tokens for this server."
+            yield "--oidc-issuer needs --oidc-audience: the audience of tokens for this server."
         if not self.oidc_issuer and (self.oidc_audience or self.oidc_jwks):
-            return "--oidc-audience and --oidc-jwks need --oidc-issuer."
+            yield "--oidc-audience and --oidc-jwks need --oidc-issuer."
         for url in filter(None, (self.oidc_issuer, self.oidc_jwks)):
-            origin = origin_of_url(url)
-            if origin is None or (origin.scheme != "https" and not is_loopback(origin.host)):
-                return f"The URL of an OpenID provider must use https, got {url!r}."
+            origin = proxies.origin_of_url(url)
+            if origin is None or (
+                origin.scheme != "https" and not proxies.is_loopback(origin.host)
+            ):
+                yield f"The URL of an OpenID provider must use https, got {url!r}."
         if unknown := [name for name in self.oidc_algorithm if name not in ALGORITHMS]:
-            return f"--oidc-algorithm must be one of {', '.join(ALGORITHMS)}, got {unknown[0]!r}."
-        if unknown := [text for text in self.trusted_proxy if parse_network(text) is None]:
-            return f"--trusted-proxy must be an address or network such as 10.0.0.0/8, got {unknown[0]!r}."
-        if wide := [text for text in self.trusted_proxy if is_too_wide(text)]:
-            return (
+            yield f"--oidc-algorithm must be one of {', '.join(ALGORITHMS)}, got {unknown[0]!r}."
+        if unknown := [text for text in self.trusted_proxy if proxies.parse_network(text) is None]:
+            yield f"--trusted-proxy must be an address or network such as 10.0.0.0/8, got {unknown[0]!r}."
+        if wide := [text for text in self.trusted_proxy if proxies.is_too_wide(text)]:
+            yield (
                 f"--trusted-proxy {wide[0]} trusts the headers of nearly everybody, who could then say who"
                 " they are; name the addresses of your proxies, such as 10.0.0.0/8."
             )
-        return ""
 
-    def _process_rule(self) -> str:
+    def _process_faults(self) -> Iterator[str]:
         scheme = self.log.partition(":")[0].lower()
         if self.workers > 1 and scheme not in SHARED_LOGS:
-            return (
+            yield (
                 f"{self.workers} workers cannot share a {scheme} run log, which one process"
                 " uses exclusively; use --workers 1, or --log redis://HOST."
             )
         for name, uri in (("sessions", self.sessions), ("artifacts", self.artifacts)):
             if self.workers > 1 and uri.startswith("memory:"):
-                return (
+                yield (
                     f"{self.workers} workers cannot share {name} that are in the memory of one"
                     f" process; use --workers 1, or another --{name}."
                 )
-        if self.worker_port + self.workers > HIGHEST_PORT + 1:
-            return (
+        if self.worker_port + self.workers > groups.HIGHEST_PORT + 1:
+            yield (
                 f"--worker-port {self.worker_port} is too high for {self.workers} workers;"
-                f" the last port is {HIGHEST_PORT}."
+                f" the last port is {groups.HIGHEST_PORT}."
             )
         if not SHORTEST_LEASE <= self.lease <= LONGEST_LEASE:
-            return f"--lease must be from {SHORTEST_LEASE:g}s to {LONGEST_LEASE:g}s, got {self.lease:g}s."
-        return ""
+            yield f"--lease must be from {SHORTEST_LEASE:g}s to {LONGEST_LEASE:g}s, got {self.lease:g}s."
 
-    def _data_rule(self) -> str:
+    def _value_faults(self) -> Iterator[str]:
         if not self.data_dir or any(sign in self.data_dir for sign in "?#%\0"):
-            return f"--data-dir must not be empty or contain ?, # or %, got {self.data_dir!r}."
+            yield f"--data-dir must not be empty or contain ?, # or %, got {self.data_dir!r}."
         if self.local_storage and (self.sessions or self.artifacts):
-            return "--local-storage cannot be used with --sessions or --artifacts; leave one out."
-        return ""
-
-    def _value_rule(self) -> str:
+            yield "--local-storage cannot be used with --sessions or --artifacts; leave one out."
         if self.root_path and (self.root_path[0] != "/" or self.root_path[-1] == "/"):
-            return f"--root-path must start with / and not end with /, got {self.root_path!r}."
-        if self.public_url and origin_of_url(self.public_url) is None:
-            return f"--public-url must be an http or https URL, got {self.public_url!r}."
-        AllowedLocations(self.files_from)
-        emulator = origin_of_url(self.files_emulator)
-        if self.files_emulator and (emulator is None or not is_loopback(emulator.host)):
-            return f"--files-emulator must be a loopback URL, got {self.files_emulator!r}."
+            yield f"--root-path must start with / and not end with /, got {self.root_path!r}."
+        if self.public_url and proxies.origin_of_url(self.public_url) is None:
+            yield f"--public-url must be an http or https URL, got {self.public_url!r}."
         if self.limit_unwatched and self.has_shared_log:
-            return (
+            yield (
                 "--limit-unwatched cannot be used with a shared run log: clients may be connected to"
                 " another process."
             )
-        if self.keep_alive > LONGEST_KEEP_ALIVE:
-            return (
-                f"--keep-alive must be at most {LONGEST_KEEP_ALIVE:g}s, got {self.keep_alive:g}s."
+        if self.keep_alive > groups.LONGEST_KEEP_ALIVE:
+            yield (
+                f"--keep-alive must be at most {groups.LONGEST_KEEP_ALIVE:g}s, got {self.keep_alive:g}s."
             )
-        return ""
 
 
 def _take_options_of_features(init: Callable[..., None]) -> Callable[..., None]:
@@ -298,24 +270,85 @@ def feature_settings() -> list[type[FeatureSettings]]:
 
 
 def options() -> dict[str, Option]:
-    """Return what each setting is, by name, in the order of the table; those of features last."""
-    return {name: option for kind in _kinds() for name, option in options_of(kind).items()}
+    """Return what each setting is, by name, in the order of the groups; those of features last."""
+    every: list[type[Any]] = [Settings, *feature_settings()]
+    return {name: option for group in every for name, option in kinds.options_of(group).items()}
 
 
-def _kinds() -> list[type[Settings] | type[FeatureSettings]]:
-    return [Settings, *feature_settings()]
+# --------------------------------------------------------------------------- where values come from
+
+REMOVED = {"live_shortcut": "was removed: audio always goes through ADK's flow; leave it out"}
+"""Settings of earlier versions, and what to do. Refused, so that none is ignored in silence."""
 
 
-def options_of(kind: type) -> dict[str, Option]:
-    """Return the options that a class of settings declares."""
-    hints = get_type_hints(kind, include_extras=True)
+def read_settings(
+    command_line: Mapping[str, object], environ: Mapping[str, str], start: Path
+) -> Settings:
+    """Return the settings of a process started in folder `start`.
+
+    `command_line` holds only what was typed, by setting name. Raise `UsageError` with one line for
+    a value that is not of its kind, a removed setting, an unknown key in `[tool.adk-prism]` or a broken rule.
+    """
+    table = options()
+    values: dict[str, Any] = {}
+    for name in REMOVED:
+        if environ.get(kinds.variable_name(name)):
+            raise removed_setting(name, kinds.variable_name(name))
+    values.update(_from_pyproject(table, start))
+    values.update(_from_environment(table, environ))
+    for name, value in command_line.items():
+        typed = name.upper() if table[name].positional else kinds.flag_name(name)
+        values[name] = kinds.read_option(table[name], value, typed)
+    return Settings(**values)
+
+
+def removed_setting(name: str, given_as: str) -> UsageError:
+    """Return the error for a setting that was removed."""
+    return UsageError(f"{given_as} {REMOVED[name]}.")
+
+
+def _from_environment(table: Mapping[str, Option], environ: Mapping[str, str]) -> dict[str, Any]:
+    variables = {name: kinds.variable_name(name) for name in table}
     return {
-        name: hint.__metadata__[0]
-        for name, hint in hints.items()
-        if isinstance(getattr(hint, "__metadata__", (None,))[0], Option)
+        name: kinds.read_option(table[name], environ[variable], variable)
+        for name, variable in variables.items()
+        # An empty variable is how shells and compose files say "not set".
+        if environ.get(variable)
     }
 
 
-def default_of(name: str) -> Any:
-    """Return the default of a setting."""
-    return next(each.default for kind in _kinds() for each in fields(kind) if each.name == name)
+def _from_pyproject(table: Mapping[str, Option], start: Path) -> dict[str, Any]:
+    file = next((f / "pyproject.toml" for f in (start, *start.parents) if _has_project(f)), None)
+    if file is None:
+        return {}
+    section = _read_section(file)
+    names = {kinds.toml_name(name): name for name in table}
+    for name in REMOVED:
+        if kinds.toml_name(name) in section:
+            raise removed_setting(name, f"[tool.adk-prism] {kinds.toml_name(name)}")
+    if unknown := [key for key in section if key not in names]:
+        known = ", ".join(sorted(names))
+        raise UsageError(f"Unknown key {unknown[0]!r} in [tool.adk-prism]; known keys: {known}.")
+    values = {
+        names[key]: kinds.read_option(table[names[key]], value, f"[tool.adk-prism] {key}")
+        for key, value in section.items()
+    }
+    for name in values.keys() & {"agents_dir", "data_dir", "tokens", "audit"}:
+        # A path in a file is relative to that file, not to the working folder.
+        values[name] = str(file.parent / values[name])
+    return values
+
+
+def _has_project(folder: Path) -> bool:
+    return (folder / "pyproject.toml").is_file()
+
+
+def _read_section(file: Path) -> Mapping[str, Any]:
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{file} cannot be read as TOML: {error}.") from error
+    section = document.get("tool", {}).get("adk-prism", {})
+    if not isinstance(section, dict):
+        raise UsageError(f"[tool.adk-prism] in {file} must be a table.")
+    return section

@@ -17,8 +17,7 @@ import uvicorn
 
 from adk_prism.cli.run import DiagnosticPrinter
 from adk_prism.errors import LogError
-from adk_prism.server.settings import Settings
-from adk_prism.server.settings.sources import read_settings
+from adk_prism.server.settings import Settings, read_settings
 
 LAST_SECONDS = 2
 """Seconds for connections and runs to end after the command is done."""

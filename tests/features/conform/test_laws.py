@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.recordings.library import HERE
 
-from adk_prism.cli import laws as command
 from adk_prism.cli import main
+from adk_prism.features.conform import laws as command
 from adk_prism.testing.laws import LAWS, Broken
 
 SOUND = [str(HERE / "approval.jsonl"), str(HERE / "raw" / "text.jsonl")]

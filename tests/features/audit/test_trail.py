@@ -21,9 +21,9 @@ from tests.voice.served import served
 from tests.voice.stage import runner_of, scripted_agent
 
 from adk_prism.errors import LogError
+from adk_prism.features.audit.audit_file import AuditFile, RotatingFile, open_audit_file
 from adk_prism.log.entry import Origin, RunStarted
 from adk_prism.runs.session_log import AuditedAction
-from adk_prism.server.observability.observability import AuditLog, RotatingFile, open_audit_log
 
 Json = dict[str, Any]
 pytestmark = [
@@ -239,11 +239,11 @@ async def test_the_trail_survives_and_can_be_searched(tmp_path: Path) -> None:
 async def test_a_deed_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     """The operator gets all of it; a file that cannot be made keeps the server from starting."""
     with pytest.raises(LogError, match="audit log"):
-        open_audit_log("/proc/nowhere/audit.jsonl", print)
+        open_audit_file("/proc/nowhere/audit.jsonl", print)
     told: list[Any] = []
     file = RotatingFile(tmp_path / "gone" / "audit.jsonl", largest=1000, kept=1)
     origin = Origin(app="app", user="ann\ud800", session="s")
-    await AuditLog(file, told.append).note(
+    await AuditFile(file, told.append).note(
         AuditedAction(action="link made", origin=origin, about="x" * 999)
     )
     (diagnostic,) = told

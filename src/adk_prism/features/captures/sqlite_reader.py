@@ -6,18 +6,25 @@ For commands that look at runs. A file of an older schema is refused: the server
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Concatenate
 from urllib.parse import quote
 
 from adk_prism.errors import LogError
 from adk_prism.log.contract import Owner, RunSummary, SideValue, unpack_text
 from adk_prism.log.entry import Entry, Origin, RunId
-from adk_prism.log.sqlite import queries, side
-from adk_prism.log.sqlite.file import MIGRATIONS, STORE_ERRORS, check_version, reason_of
-from adk_prism.log.sqlite.side import Answer, Given
+from adk_prism.log.run_state import not_open
+from adk_prism.log.sqlite import queries
+from adk_prism.log.sqlite.file import (
+    MIGRATIONS,
+    STORE_ERRORS,
+    Answer,
+    Query,
+    check_version,
+    reason_of,
+)
 
 
 class SqliteLogReader:
@@ -53,41 +60,33 @@ class SqliteLogReader:
             self._connection.close()
 
     async def summary(self, run: RunId) -> RunSummary:
-        return self._ask(lambda it: queries.find_run(it, run)).summary
+        return (await self.ask(lambda it: queries.find_run(it, run))).summary
 
     async def read(
         self, run: RunId, after: int = 0, *, follow: bool = False
     ) -> AsyncGenerator[Sequence[Entry], None]:
         del follow  # What comes later is for those who ask the server.
-        found = self._ask(lambda it: queries.find_run(it, run))
-        while after < found.summary.cursor:
-            batch = self._batch(found.number, after, found.summary.cursor)
+        found = await self.ask(lambda it: queries.find_run(it, run))
+        last = found.summary.cursor
+        while after < last:
+            batch = await self.ask(
+                partial(queries.read_entries, number=found.number, after=after, last=last)
+            )
             if not batch:
                 return
             yield batch
             after = batch[-1].cursor
 
-    def _batch(self, number: int, after: int, last: int) -> list[Entry]:
-        return self._ask(lambda it: queries.read_entries(it, number, after, last))
-
     async def list(
         self, *, app: str = "", user: str = "", session: str = ""
     ) -> Sequence[RunSummary]:
         wanted = Origin(app=app, user=user, session=session)
-        return [each.summary for each in self._ask(lambda it: queries.runs_of(it, wanted))]
+        return [each.summary for each in await self.ask(lambda it: queries.runs_of(it, wanted))]
 
-    async def ask(
-        self,
-        question: Callable[Concatenate[sqlite3.Connection, Given], Answer],
-        *args: Given.args,
-        **kwargs: Given.kwargs,
-    ) -> Answer:
+    async def ask(self, question: Query[Answer]) -> Answer:
         """Return the answer of a function on the connection. Raise `LogError`."""
-        return self._ask(lambda it: question(it, *args, **kwargs))
-
-    def _ask(self, question: Callable[[sqlite3.Connection], Answer]) -> Answer:
         if self._connection is None:
-            raise LogError("The run log is not open.")
+            raise not_open()
         with _readable():
             return question(self._connection)
 
@@ -99,11 +98,11 @@ class _SideReader:
         self._reader = reader
 
     async def list(self, owners: Collection[Owner]) -> dict[Owner, Sequence[SideValue]]:
-        return await self._reader.ask(side.list_values, owners)
+        return await self._reader.ask(lambda it: queries.list_values(it, owners))
 
     async def get(self, run: RunId, numbers: Collection[int]) -> dict[int, bytes]:
         origin = (await self._reader.summary(run)).origin
-        stored = await self._reader.ask(side.get_texts, origin, list(numbers))
+        stored = await self._reader.ask(lambda it: queries.get_texts(it, origin, list(numbers)))
         return {number: unpack_text(text) for number, text in stored.items()}
 
 

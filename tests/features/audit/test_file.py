@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from adk_prism.server.observability.observability import RotatingFile
+from adk_prism.features.audit.audit_file import RotatingFile
 
 EACH = 100
 

@@ -9,103 +9,26 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Protocol
 from urllib.parse import quote
 
 import httpx
+from fastapi import Response
+from fastapi.responses import StreamingResponse
 from msgspec import Struct
+from starlette.types import Receive, Scope, Send
 
 from adk_prism.errors import NotFound, SourceError, TooLarge, TooMany, UsageError
+from adk_prism.facts.event_actions import UNKNOWN_TYPE
+from adk_prism.features.cloud_files.settings import (
+    AllowedLocations,
+    CloudFileSettings,
+    GcsLocation,
+    place_of,
+)
 from adk_prism.log.entry import Origin
-
-# ---------------------------------------------------------------------------
-# Places in Cloud Storage: which a reference names, and from which this server may fetch.
-#
-# A reference is in our log, but a model may have written it: which places may be read is decided by
-# the operator's list alone, which is empty unless set. A name that some reader on the way could
-# understand as another one (dots, empty folders, control characters) is not accepted.
-
-SCHEME = "gs://"
-
-LONGEST_NAME = 1024
-"""Bytes of an object's name, as Cloud Storage allows."""
-
-_BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
-_PLACEHOLDER = re.compile(r"\{(app|user|session)\}")
-_NAVIGATION = frozenset({"", ".", ".."})
-
-
-class GcsLocation(Struct, frozen=True):
-    """One object."""
-
-    bucket: str
-    name: str
-
-
-def place_of(uri: str) -> GcsLocation | None:
-    """Return the place that a `gs://` reference names; None for anything that is not exactly one."""
-    bucket, _, name = uri.removeprefix(SCHEME).partition("/")
-    if not uri.startswith(SCHEME) or _BUCKET.fullmatch(bucket) is None or not _is_path(name):
-        return None
-    return GcsLocation(bucket, name)
-
-
-class AllowedLocations:
-    """Folders of buckets from which files may be fetched."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        """`gs://BUCKET/FOLDER`, where `{app}`, `{user}` and `{session}` are replaced by the run's own.
-
-        Raise `UsageError` for anything else.
-        """
-        self._folders = [_folder(text) for text in texts]
-
-    def __bool__(self) -> bool:
-        return bool(self._folders)
-
-    def allow(self, place: GcsLocation, origin: Origin) -> bool:
-        """Return whether a run of this origin may be given the file at a place."""
-        return any(
-            place.bucket == bucket and place.name.startswith(_filled(folder, origin))
-            for bucket, folder in self._folders
-        )
-
-
-def _folder(text: str) -> tuple[str, str]:
-    bucket, _, folder = text.removeprefix(SCHEME).partition("/")
-    folder = folder.rstrip("/")
-    plain = _PLACEHOLDER.sub("x", folder)
-    if (
-        not text.startswith(SCHEME)
-        or _BUCKET.fullmatch(bucket) is None
-        or not (not folder or _is_path(plain))
-        or "{" in plain
-        or "}" in plain
-    ):
-        raise UsageError(
-            f"{text[:80]!r} is not a file location; expected gs://BUCKET or gs://BUCKET/FOLDER, in which"
-            " {app}, {user} and {session} are replaced with those of the run."
-        )
-    return bucket, f"{folder}/" if folder else ""
-
-
-def _filled(folder: str, origin: Origin) -> str:
-    """Return a folder for one run. A value with a slash would be several folders: it matches none."""
-    values = {"app": origin.app, "user": origin.user, "session": origin.session}
-    filled = _PLACEHOLDER.sub(lambda match: values[match[1]].replace("/", "\0"), folder)
-    return filled if not folder or _is_path(filled[:-1]) else "\0"
-
-
-def _is_path(name: str) -> bool:
-    return (
-        name.isprintable()
-        and "\\" not in name
-        and len(name.encode(errors="replace")) <= LONGEST_NAME
-        and _NAVIGATION.isdisjoint(name.split("/"))
-    )
-
+from adk_prism.server.run_files import A_WHILE, Presentation, Reference, plain_type
 
 # ---------------------------------------------------------------------------
 # The right to read from Cloud Storage: a token of the server's own account (`google-auth`, ADC).
@@ -120,19 +43,6 @@ PATIENCE = 15.0
 """Seconds: a metadata server answers in one, a federation of identities asks two others first."""
 
 NEEDED = "Files of Cloud Storage need google-auth: pip install 'adk-prism[gcs]'."
-
-
-class AccessToken(Protocol):
-    """Gives the value of an `Authorization` header; an empty one where none is needed."""
-
-    async def header(self) -> str: ...
-
-
-class NoToken:
-    """For an emulator, which asks for none and must not be shown one."""
-
-    async def header(self) -> str:
-        return ""
 
 
 class DefaultCredentials:
@@ -201,7 +111,8 @@ class Fetched(Struct, frozen=True):
 class CloudStorage:
     """Fetches objects. Use it between `opened` and its end."""
 
-    def __init__(self, token: AccessToken, limit: int, host: str = HOST) -> None:
+    def __init__(self, token: DefaultCredentials | None, limit: int, host: str = HOST) -> None:
+        """An emulator asks for no `token`, and must not be shown one."""
         self._token = token
         self._limit = limit
         self._host = host
@@ -249,10 +160,10 @@ class CloudStorage:
             ) from error
 
     async def _headers(self, wanted: str) -> dict[str, str]:
-        token = await self._token.header()
+        token = {"authorization": await self._token.header()} if self._token is not None else {}
         return {
             "accept-encoding": "identity",
-            **({"authorization": token} if token else {}),
+            **token,
             **({"range": wanted} if _RANGE.fullmatch(wanted) else {}),
         }
 
@@ -297,3 +208,53 @@ def _refusal(status: int) -> NotFound | UsageError | SourceError:
             "The file storage denied access to this server; the operator can grant it."
         )
     return SourceError(f"The file storage returned status {status} without usable content.")
+
+
+# ---------------------------------------------------------------------------
+
+
+class CloudFiles:
+    """Opens references to objects of Cloud Storage."""
+
+    def __init__(self, settings: CloudFileSettings, limit: int) -> None:
+        """Raise `UsageError` where what Cloud Storage needs is not installed."""
+        self._allowed = AllowedLocations(settings.files_from)
+        emulator = settings.files_emulator
+        self.storage = CloudStorage(
+            None if emulator else DefaultCredentials(), limit, emulator or HOST
+        )
+
+    def open(self, file: Reference, origin: Origin, wanted: str) -> Response | None:
+        """Return the response with a file, or a `Range` of it; None for one that may not be fetched."""
+        place = place_of(file.uri)
+        if place is None or not self._allowed.allow(place, origin):
+            return None
+        return _Fetched(self.storage, place, file, wanted)
+
+
+class _Fetched(Response):
+    """A file handed on from its store. What the store refuses is raised before the first byte."""
+
+    def __init__(
+        self, storage: CloudStorage, place: GcsLocation, file: Reference, wanted: str
+    ) -> None:
+        super().__init__()
+        self._storage = storage
+        self._place = place
+        self._file = file
+        self._wanted = wanted
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._storage.fetch(self._place, self._wanted) as found:
+            # The store knows the type better than the reference, if it knows it at all.
+            is_unknown = found.media_type.partition(";")[0].strip().lower() in ("", UNKNOWN_TYPE)
+            media_type = plain_type(self._file.media_type if is_unknown else found.media_type)
+            shown = Presentation(media_type, self._file.name or self._place.name, A_WHILE)
+            chunks: AsyncIterator[bytes] = found.chunks
+            answer = StreamingResponse(
+                chunks,
+                status_code=found.status,
+                media_type=media_type,
+                headers={**shown.headers(), **found.headers},
+            )
+            await answer(scope, receive, send)

@@ -17,10 +17,10 @@ from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
 
 from adk_prism.adk.services import ServiceUris, check_services, close_services, open_services
 from adk_prism.adk.session_store import store_over
+from adk_prism.features.session_retention.sessions import SessionRetention
+from adk_prism.log.contract import RetentionGuard
 from adk_prism.log.entry import Origin
 from adk_prism.log.from_url import open_log
-from adk_prism.log.retention import RetentionGuard
-from adk_prism.server.housekeeping import SessionRetention
 
 DAY = 24 * 3600.0
 ORIGIN = Origin(app=APP, user=USER, session=SESSION)
