@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec import Struct
+
 from adk_prism.facts import model as fact
 from adk_prism.facts.model import Fact, NodeBegan, NodeFinished, Speaker
 from adk_prism.log.entry import (
@@ -74,17 +76,14 @@ class _Place:
         """How many have started, by name."""
 
 
-class _Start:
+class _Start(Struct, eq=False):
     """What is known of a node when it begins."""
 
-    __slots__ = ("branch", "call", "kind", "name", "path")
-
-    def __init__(self, name: str, kind: NodeKind, path: str, branch: str, call: str = "") -> None:
-        self.name = name
-        self.kind = kind
-        self.path = path
-        self.branch = branch
-        self.call = call
+    name: str
+    kind: NodeKind
+    path: str
+    branch: str
+    call: str = ""
 
     def began(self, node: str, parent: str, iteration: int) -> NodeBegan:
         return NodeBegan(

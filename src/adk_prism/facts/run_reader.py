@@ -214,7 +214,7 @@ class Reader:
         if continues:
             self._events.calls.resume(continues)
             facts.extend(map(fact.CallDelegated, continues.delegated))
-            facts.extend(self._events.take_answers(continues.answers))
+            facts.extend(self._events.questions.take_answers(continues.answers))
         return [*facts, *self._annotate(cursor, facts)]
 
     def _end(self, cursor: int, record: RunEnded) -> list[fact.Fact]:

@@ -17,7 +17,7 @@ from msgspec import Raw, Struct, structs
 
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.request import REPEATS, EventSource, RunRequest, Variant, read_content
-from adk_prism.adk.sessions import StoredAnswersSource
+from adk_prism.adk.sessions import StoredResultsSource
 from adk_prism.adk.tools import REASON
 from adk_prism.commands import (
     Answer,
@@ -214,7 +214,7 @@ class Conversations:
             )
             app = start.origin.app
             runner, agents = self._apps.runner(app, "stored results"), self._apps.agents(app)
-            return StoredAnswersSource(
+            return StoredResultsSource(
                 runner,
                 request,
                 note=self.branches.results.note,

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 from adk_prism.features.conform import stream_checks
 from adk_prism.features.conform.probe import (
     NEVER,
-    Answer,
     CannotTry,
     Driver,
+    HttpResponse,
     Leave,
     Probe,
     Sheet,
@@ -209,7 +209,9 @@ class _Server:
         if first:
             await self._delete(session)
 
-    def _judge(self, answer: Answer, calls: set[str], *, first: bool = False) -> Events | None:
+    def _judge(
+        self, answer: HttpResponse, calls: set[str], *, first: bool = False
+    ) -> Events | None:
         if not check_stream(self._sheet, answer, first=first):
             return None
         events = Events(self._sheet, calls)
@@ -294,10 +296,12 @@ class _Server:
         good = again.status == 200 and bool(again.frames)
         self._sheet.expect("disconnect", good, again.text)
 
-    async def _get(self, path: str) -> Answer:
+    async def _get(self, path: str) -> HttpResponse:
         return await self._probe.exchange.send("GET", self._probe.endpoint + path)
 
-    async def _send(self, method: str, path: str, body: Any = None, leave: Leave = NEVER) -> Answer:
+    async def _send(
+        self, method: str, path: str, body: Any = None, leave: Leave = NEVER
+    ) -> HttpResponse:
         url = self._probe.endpoint + path
         return await self._probe.exchange.send(method, url, json=body, leave=leave)
 
@@ -321,7 +325,7 @@ def _has_error(items: list[Item]) -> bool:
     return any("error" in item.value or item.value.get("errorCode") for item in items)
 
 
-def _says_error(answer: Answer) -> bool:
+def _says_error(answer: HttpResponse) -> bool:
     return any(
         isinstance(value := read_json(frame.data), dict) and "error" in value
         for frame in answer.frames

@@ -220,7 +220,7 @@ class CannotTry(SourceError):
     """The server cannot be judged: it is not there, or does not let us in."""
 
 
-class Answer(Struct, frozen=True):
+class HttpResponse(Struct, frozen=True):
     """One answer, as far as it was read."""
 
     status: int
@@ -272,7 +272,7 @@ class Exchange:
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         leave: Leave = NEVER,
-    ) -> Answer:
+    ) -> HttpResponse:
         """Return the answer. Raise `CannotTry` if there is none."""
         request = self._http.build_request(
             method, url, json=json, content=content, headers=dict(headers or {})
@@ -316,7 +316,7 @@ class _Reading:
         self._times: list[float] = []
         self._began = time.monotonic()
 
-    async def read(self, seconds: float) -> Answer:
+    async def read(self, seconds: float) -> HttpResponse:
         ending: Ending
         try:
             async with asyncio.timeout(seconds) as limit:
@@ -327,7 +327,9 @@ class _Reading:
             ending = "cut"
         head = self._response
         frames, times = tuple(self._frames), tuple(self._times)
-        return Answer(head.status_code, head.headers, bytes(self._body), frames, ending, times)
+        return HttpResponse(
+            head.status_code, head.headers, bytes(self._body), frames, ending, times
+        )
 
     async def _read_all(self, limit: asyncio.Timeout) -> Ending:
         async for piece in self._response.aiter_bytes():
@@ -407,7 +409,7 @@ class Probe:
         """Say what is tried from now on; faults name it."""
         self.sheet.where = what
 
-    async def post(self, body: Any, *, leave: Leave = NEVER, last_id: str = "") -> Answer:
+    async def post(self, body: Any, *, leave: Leave = NEVER, last_id: str = "") -> HttpResponse:
         """Post JSON to the endpoint."""
         given = {"accept": "text/event-stream"}
         if last_id:
@@ -416,7 +418,7 @@ class Probe:
             "POST", self.endpoint, json=body, headers=given, leave=leave
         )
 
-    async def post_text(self, text: str, media_type: str = "application/json") -> Answer:
+    async def post_text(self, text: str, media_type: str = "application/json") -> HttpResponse:
         """Post a text to the endpoint."""
         headers = {"accept": "text/event-stream", "content-type": media_type}
         return await self.exchange.send(

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from adk_prism.features.conform.probe import NEVER, Answer, CannotTry, Leave, Probe, Sheet
+from adk_prism.features.conform.probe import NEVER, CannotTry, HttpResponse, Leave, Probe, Sheet
 from adk_prism.protocols.sse import SseEvent
 
 _LEAKS = ("Traceback (most recent call last)", 'File "/', "/site-packages/", "node_modules/")
@@ -44,7 +44,7 @@ class FrameReader:
         return self._sheet.expect(check, holds, came, self._at)
 
 
-def check_stream(sheet: Sheet, answer: Answer, *, first: bool = False) -> bool:
+def check_stream(sheet: Sheet, answer: HttpResponse, *, first: bool = False) -> bool:
     """Check an answer that has to be a stream; return whether its frames can be judged.
 
     `first`: nothing was answered before, so a refusal means that nothing can be tried. Raise `CannotTry`.
@@ -69,7 +69,7 @@ def check_stream(sheet: Sheet, answer: Answer, *, first: bool = False) -> bool:
     return True
 
 
-def check_framing(sheet: Sheet, answer: Answer) -> None:
+def check_framing(sheet: Sheet, answer: HttpResponse) -> None:
     """Check the lines of a stream."""
     sheet.seen("framing")
     try:
@@ -116,7 +116,7 @@ def read_json(text: str) -> Any:
         return None
 
 
-def check_rest(sheet: Sheet, expected: tuple[SseEvent, ...], rest: Answer) -> None:
+def check_rest(sheet: Sheet, expected: tuple[SseEvent, ...], rest: HttpResponse) -> None:
     """Check that an answer to `Last-Event-ID` has exactly the frames that are left."""
     left, came = ([(each.event, each.data) for each in some] for some in (expected, rest.frames))
     found = f"{len(came)} frames where {len(left)} are left: {rest.text}"
@@ -128,7 +128,7 @@ def check_error_text(sheet: Sheet, text: str, at: str) -> None:
     sheet.expect("error-text", not any(each in text for each in _LEAKS), text, at)
 
 
-def refuses(sheet: Sheet, answer: Answer, *, frames_say_so: bool = False) -> None:
+def refuses(sheet: Sheet, answer: HttpResponse, *, frames_say_so: bool = False) -> None:
     """Check the answer to a bad request: an error of the client, told by the status.
 
     `frames_say_so`: the answer is a stream whose frames report an error.

@@ -36,7 +36,7 @@ from adk_prism.adk.sessions import SHARED
 from adk_prism.errors import CallNotRecorded, FailedAsRecorded
 from adk_prism.facts.adk_event import REQUESTS
 from adk_prism.facts.state import read_value
-from adk_prism.features.rerun.recorded_calls import Effects, RecordedAnswer, RecordedCalls
+from adk_prism.features.rerun.recorded_calls import Effects, RecordedCalls, RecordedResult
 from adk_prism.log.entry import Origin
 
 _ADK_TOOLS = RESERVED | REQUESTS | {"exit_loop"}
@@ -131,7 +131,7 @@ class RecordedTools:
 
     def _find(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
-    ) -> RecordedAnswer:
+    ) -> RecordedResult:
         if getattr(context.node, "tool", None) is tool:
             return self._calls.answer_of_node(context.node_path, tool.name, arguments)
         return self._calls.answer(
