@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from adk_prism.protocols.ai_sdk.message_state import USAGE
 from pydantic.alias_generators import to_camel
 
 from adk_prism.features.fields.dispositions import (
@@ -35,6 +34,7 @@ from adk_prism.features.fields.dispositions import (
 from adk_prism.features.fields.report import read_inventory
 from adk_prism.features.types.data_parts import METADATA_KEYS, SENT, TAKEN, DataPart
 from adk_prism.protocols.ai_sdk.frames import FINISH_REASONS as REASONS
+from adk_prism.protocols.ai_sdk.message_state import USAGE
 from website.notice_kinds import ACTIVITIES, CUSTOM, NoticeKind
 
 _BLOCK = re.compile(r"(<!-- generated: (?P<name>[^>]+) -->\n).*?(<!-- end -->)", re.DOTALL)

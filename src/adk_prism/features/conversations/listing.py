@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
@@ -14,7 +13,6 @@ from google.adk.sessions.session import Session
 from msgspec import Struct, structs
 from pydantic import BaseModel, Field, StrictBool
 
-from adk_prism.adk.apps import Apps
 from adk_prism.adk.request import REPEATS
 from adk_prism.errors import Gone, NotFound, SourceError, UsageError
 from adk_prism.facts import model as fact
@@ -25,7 +23,7 @@ from adk_prism.log.entry import UPLOADED, Origin, RunId, RunStarted
 from adk_prism.protocols.ai_sdk.requests import user_message
 from adk_prism.runs.chats import EVALUATION_SESSIONS, Chats
 from adk_prism.runs.recorder import FORKED_FROM
-from adk_prism.runs.session_log import AuditedAction, Deletions
+from adk_prism.runs.session_log import AuditedAction
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.identity import CallerOf, Chat
@@ -197,14 +195,14 @@ MOST_CONVERSATIONS = 1000
 """In one list. More are found by their text."""
 
 
-@dataclass(frozen=True, slots=True)
 class ListRoutes:
-    """The list of conversations, made of the parts that it uses."""
+    """The list of conversations."""
 
-    _apps: Apps
-    _log: RunLog
-    _deletions: Deletions
-    _chats: Chats
+    def __init__(self, context: Context) -> None:
+        self._apps = context.apps
+        self._log = context.log
+        self._deletions = context.runs.deletions
+        self._chats = context.chats
 
     def router(self) -> APIRouter:
         """Return the router of the list."""
@@ -234,7 +232,12 @@ class ListRoutes:
             by_session.setdefault(summary.origin, []).append(summary)
         active = {origin: runs[-1].started for origin, runs in by_session.items()}
         if not session:
-            active = _without_evaluations(await self._stored(app, user) | active)
+            every = await self._stored(app, user) | active
+            active = {
+                origin: at
+                for origin, at in every.items()
+                if not origin.session.startswith(EVALUATION_SESSIONS)
+            }
         notes = await self._log.side.list([*active])
         labels = {origin: read_label(notes.get(origin, ())) for origin in active}
         latest = sorted(active, key=lambda it: (labels[it].pinned, active[it]), reverse=True)
@@ -324,10 +327,6 @@ class ListRoutes:
             "recorded": bool(recorded),
             "forkedFrom": structs.asdict(point) | {"rerun": is_rerun} if point else None,
         }
-
-
-def _without_evaluations(active: dict[Origin, float]) -> dict[Origin, float]:
-    return {it: at for it, at in active.items() if not it.session.startswith(EVALUATION_SESSIONS)}
 
 
 def _searched(conversation: dict[str, Any]) -> str:

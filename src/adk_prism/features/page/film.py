@@ -19,9 +19,16 @@ from adk_prism.facts.usage import Prices
 from adk_prism.features.grounding.shapes import PREFIX, key, read
 from adk_prism.features.page.conversation import ConversationFilm
 from adk_prism.features.page.graph import FailureFilm, graph_at, node_runs_at
-from adk_prism.features.page.items import History, Item, Tracked, written
 from adk_prism.features.page.panels import GroundingFilm, ProofFilm
-from adk_prism.features.page.state import ArtifactFilm, StateFilm, Write
+from adk_prism.features.page.state import (
+    ArtifactFilm,
+    History,
+    Item,
+    StateFilm,
+    Tracked,
+    Write,
+    written,
+)
 from adk_prism.features.page.timeline import TimelineFilm
 from adk_prism.features.proof.annotator import ProofAnnotator
 from adk_prism.log.entry import DERIVED, UPLOADED, Agent, Entry, RunEnded, RunStarted

@@ -21,11 +21,17 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.adk_event import AdkEvent, read_event
 from adk_prism.facts.model import Fact
 from adk_prism.facts.state import read_value, repair
-from adk_prism.features.page.items import History, Item, Mark, Note, Tracked, written
-from adk_prism.features.page.state import StateFilm
+from adk_prism.features.grounding.shapes import (
+    PREFIX,
+    STAGES,
+    Unreadable,
+    key,
+    read,
+    why_not_receipt,
+)
+from adk_prism.features.page.state import History, Item, Mark, Note, StateFilm, Tracked, written
 from adk_prism.features.proof.model import Proof
 from adk_prism.features.proof.subject_proof import NONE_STATED
-from adk_prism.grounding import PREFIX, STAGES, Unreadable, key, read, why_not_receipt
 from adk_prism.log.entry import DERIVED, AgentEvent, Entry, RunEnded, RunStarted
 
 _HISTORY = key("search_history")

@@ -22,7 +22,7 @@ from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import Outcome
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.identity import LARGEST_NUMBER, CallerOf
-from adk_prism.server.routes.runs import shown_run
+from adk_prism.server.routes import shown_run
 
 SEARCH_FIELDS: dict[str, str] = {
     "text": "words in what the user, the agents and the tools said; quotes keep words together",

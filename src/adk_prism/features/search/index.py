@@ -24,12 +24,12 @@ from adk_prism.facts.model import Fact
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_object
 from adk_prism.facts.usage import ModelUse, UseFold
+from adk_prism.features.captures.sqlite_reader import SqliteLogReader
 from adk_prism.features.search import digest as digests
 from adk_prism.features.search.sqlite import SqliteSearch, SqliteSearchReader
 from adk_prism.log.contract import LogReader, RunLog, SideValue
 from adk_prism.log.entry import Agent, AgentEvent, Entry, RunId
 from adk_prism.log.private_files import Notifier, cancel_task
-from adk_prism.log.sqlite.log_reader import SqliteLogReader
 from adk_prism.log.sqlite.store import SqliteLog
 from adk_prism.runs.off_loop import feed_run, is_large
 from adk_prism.runs.session_log import Deletions

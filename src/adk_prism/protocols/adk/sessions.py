@@ -44,12 +44,12 @@ from adk_prism.runs.branches import Rewinds, SessionBranches
 from adk_prism.runs.chats import EVALUATION_SESSIONS
 from adk_prism.runs.session_locks import SessionLocks
 from adk_prism.runs.session_log import AuditedAction, Deletions
-from adk_prism.server.client_state import ClientState
 from adk_prism.server.identity.identity import PathOrigin, PathUser
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.observability.observability import AuditLog
 from adk_prism.server.request_bodies import StrictRoute
 from adk_prism.server.request_names import AppName, SessionId
+from adk_prism.server.run_starter import ClientState
 from adk_prism.server.run_streams import RUN_HEADER
 
 # ---------------------------------------------------------------------------

@@ -23,14 +23,13 @@ from adk_prism.runs.runs import Canceller
 from adk_prism.runs.session_log import AuditedAction
 from adk_prism.server.identity.caller import caller_of
 from adk_prism.server.identity.identity import Chat
-from adk_prism.server.limits.limit_middleware import HeavyWork
+from adk_prism.server.limits import HeavyWork
 from adk_prism.server.observability.observability import AuditLog
 from adk_prism.server.problems import CHAT_PATH, TEXT_RESPONSES
 from adk_prism.server.request_bodies import ChatRoute, StrictRequest, StrictRoute
 from adk_prism.server.request_names import AppName
-from adk_prism.server.responses import json_list
 from adk_prism.server.run_starter import RunStarter, Sent
-from adk_prism.server.run_streams import RunStreams
+from adk_prism.server.run_streams import RunStreams, json_list
 
 Dialect = Annotated[str, Query(description="AI SDK version: 5, 6 or 7")]
 Version = Annotated[str, Query(description="Id of an answer in an earlier version")]
