@@ -11,9 +11,9 @@ from pydantic import ValidationError
 from adk_prism.features.conform.probe import (
     DENIED,
     NEVER,
-    Answer,
     CannotTry,
     Driver,
+    HttpResponse,
     Item,
     Leave,
     Probe,
@@ -213,7 +213,9 @@ class _Server:
         if first:
             await self._delete(session)
 
-    def _judge(self, answer: Answer, calls: set[str], *, first: bool = False) -> Events | None:
+    def _judge(
+        self, answer: HttpResponse, calls: set[str], *, first: bool = False
+    ) -> Events | None:
         if not check_stream(self._sheet, answer, first=first):
             return None
         events = Events(self._sheet, calls)
@@ -298,10 +300,12 @@ class _Server:
         good = again.status == 200 and bool(again.frames)
         self._sheet.expect("disconnect", good, again.text)
 
-    async def _get(self, path: str) -> Answer:
+    async def _get(self, path: str) -> HttpResponse:
         return await self._probe.exchange.send("GET", self._probe.endpoint + path)
 
-    async def _send(self, method: str, path: str, body: Any = None, leave: Leave = NEVER) -> Answer:
+    async def _send(
+        self, method: str, path: str, body: Any = None, leave: Leave = NEVER
+    ) -> HttpResponse:
         url = self._probe.endpoint + path
         return await self._probe.exchange.send(method, url, json=body, leave=leave)
 
@@ -321,7 +325,7 @@ def _is_session(found: Any, app: str) -> bool:
     )
 
 
-def _says_error(answer: Answer) -> bool:
+def _says_error(answer: HttpResponse) -> bool:
     return any(
         isinstance(value := read_json(frame.data), dict) and "error" in value
         for frame in answer.frames

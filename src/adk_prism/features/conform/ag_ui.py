@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from adk_prism.features.conform.probe import (
-    Answer,
     Driver,
     FrameReader,
+    HttpResponse,
     Item,
     Probe,
     Sheet,
@@ -333,7 +333,7 @@ class _Talk:
     def _judge(
         self,
         body: dict[str, Any],
-        answer: Answer,
+        answer: HttpResponse,
         *,
         first: bool = False,
         calls: Iterable[str] = (),
@@ -382,7 +382,7 @@ class _Talk:
         good = found is not None and found.ended == "RUN_FINISHED"
         self._sheet.expect("resume-interrupt", good, answer.text)
 
-    async def _reconnect(self, body: dict[str, Any], answer: Answer) -> None:
+    async def _reconnect(self, body: dict[str, Any], answer: HttpResponse) -> None:
         """Come back in the middle, where the server gives frames an id."""
         frames = answer.frames
         middle = len(frames) // 2

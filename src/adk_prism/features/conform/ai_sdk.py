@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from adk_prism.features.conform.probe import (
     ABSENT,
-    Answer,
     Driver,
     FrameReader,
+    HttpResponse,
     Item,
     Leave,
     Probe,
@@ -376,7 +376,7 @@ class _Talk:
             if again is not None:
                 self._check_id(again)
 
-    async def _post(self, chat: str, messages: list[dict[str, Any]], **more: Any) -> Answer:
+    async def _post(self, chat: str, messages: list[dict[str, Any]], **more: Any) -> HttpResponse:
         body = {"id": chat, "messages": messages, "trigger": "submit-message", **more}
         return await self._probe.post(body, leave=Leave(last=DONE))
 
@@ -385,7 +385,7 @@ class _Talk:
         return {"id": self._probe.new_id("message"), "role": "user", "parts": parts}
 
     def _judge(
-        self, answer: Answer, *, first: bool = False, calls: tuple[str, ...] = ()
+        self, answer: HttpResponse, *, first: bool = False, calls: tuple[str, ...] = ()
     ) -> Message | None:
         """Check an answer; return its message, if it is one."""
         if not check_stream(self._sheet, answer, first=first):

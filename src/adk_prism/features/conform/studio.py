@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 
 from adk_prism.facts.state import DEPTH
 from adk_prism.features.conform.probe import (
-    Answer,
     Driver,
     FrameReader,
+    HttpResponse,
     Probe,
     Sheet,
     check_rest,
@@ -199,7 +199,7 @@ class _Talk:
             await self._again(prompt, stream.session)
 
     def _judge(
-        self, answer: Answer, *, first: bool = False, continues: bool = False
+        self, answer: HttpResponse, *, first: bool = False, continues: bool = False
     ) -> Stream | None:
         if not check_stream(self._sheet, answer, first=first):
             return None
@@ -233,7 +233,7 @@ class _Talk:
         good = stream is not None and stream.session == asked.session and stream.ended != "error"
         self._sheet.expect("interrupt-answer", good, answer.text)
 
-    async def _reconnect(self, answer: Answer) -> None:
+    async def _reconnect(self, answer: HttpResponse) -> None:
         """Come back in the middle and after the end, where the server gives frames an id."""
         frames = answer.frames
         middle = len(frames) // 2
@@ -245,7 +245,7 @@ class _Talk:
         after = await self._get("", frames[-1].id)
         self._sheet.expect("reconnect", after.status == 204, f"after the end: {after.text}")
 
-    async def _get(self, prompt: str, last_id: str = "") -> Answer:
+    async def _get(self, prompt: str, last_id: str = "") -> HttpResponse:
         mark = "&" if "?" in self._probe.endpoint else "?"
         url = f"{self._probe.endpoint}{mark}{urlencode({'input': prompt})}"
         headers = {"accept": "text/event-stream", **({"last-event-id": last_id} if last_id else {})}

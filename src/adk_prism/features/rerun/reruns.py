@@ -63,7 +63,7 @@ _Asked = tuple[str, bytes]
 """A tool's name and arguments; or `input`, and what was asked for."""
 
 
-class RecordedAnswers:
+class RecordedDecisions:
     """The answers of one message. Each is given once."""
 
     def __init__(self, runs: Iterable[Sequence[records.Entry]]) -> None:
@@ -181,7 +181,7 @@ class _Plan(Struct, frozen=True):
 
     turn: Turn
     variant: Variant
-    answers: RecordedAnswers
+    answers: RecordedDecisions
 
 
 class Reruns:
@@ -280,7 +280,7 @@ class Reruns:
         state = await self._chats.state_before(turn.first.summary.run)
         tools = RecordedTools(RecordedCalls(runs), artifacts, state)
         variant = Variant(runner=runner, repeats=repeats, tools=tools if is_recorded else None)
-        return _Plan(turn, variant, RecordedAnswers(runs))
+        return _Plan(turn, variant, RecordedDecisions(runs))
 
     async def _memory(self, turn: Turn) -> RecordedMemory | None:
         calls = ModelCalls(self._log)
