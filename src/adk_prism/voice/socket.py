@@ -37,20 +37,12 @@ from adk_prism.protocols.ai_sdk.requests import read_request
 from adk_prism.protocols.contract import Format
 from adk_prism.runs.message_stream import check_position, positioned_frames
 from adk_prism.runs.session_log import Action, AuditedAction, WriteAudit
+from adk_prism.server import websocket
 from adk_prism.server.context import Context
 from adk_prism.server.identity.identity import QueryUser
 from adk_prism.server.observability.request_tracking import called_by
 from adk_prism.server.request_bodies import check_frame
 from adk_prism.server.request_names import LONGEST_NAME, AppName, check_session
-from adk_prism.server.websocket import (
-    SHUTDOWN,
-    TOO_MANY_MESSAGES,
-    Closing,
-    SocketConnection,
-    SocketFrame,
-    decode,
-    encode,
-)
 from adk_prism.voice.conversation import MICROPHONE_TYPE, PcmChunk
 from adk_prism.voice.live_runs import DisconnectReason, LiveRun, LiveRuns
 from adk_prism.voice.run_context import ApprovalDecision, ClientToolResult, LiveOptions
@@ -69,7 +61,7 @@ MAX_AUDIO_BYTES = 64 * 1024
 """Bytes of one chunk: two seconds. Clients send a hundredth of that."""
 
 
-class Message(SocketFrame, tag="message"):
+class Message(websocket.SocketFrame, tag="message"):
     """The user's message: the chat's messages, of which the last counts, or just a text."""
 
     id: str = ""
@@ -89,7 +81,7 @@ class Message(SocketFrame, tag="message"):
         }
 
 
-class ToolResult(SocketFrame, tag="tool_result"):
+class ToolResult(websocket.SocketFrame, tag="tool_result"):
     """The result of a tool that the client ran."""
 
     tool_call_id: str
@@ -97,7 +89,7 @@ class ToolResult(SocketFrame, tag="tool_result"):
     error_text: str = ""
 
 
-class Approval(SocketFrame, tag="approval"):
+class Approval(websocket.SocketFrame, tag="approval"):
     """A person's decision."""
 
     approval_id: str
@@ -112,13 +104,13 @@ class Approval(SocketFrame, tag="approval"):
         return NOTHING if bytes(self.payload) == b"null" else self.payload
 
 
-class AudioControl(SocketFrame, tag="audio_control"):
+class AudioControl(websocket.SocketFrame, tag="audio_control"):
     """The microphone is switched on or off."""
 
     action: Literal["start", "stop"]
 
 
-class AudioChunk(SocketFrame, tag="audio_chunk"):
+class AudioChunk(websocket.SocketFrame, tag="audio_chunk"):
     """A chunk of audio in base64."""
 
     chunk: bytes
@@ -138,19 +130,19 @@ class AudioChunk(SocketFrame, tag="audio_chunk"):
         return check_audio(self.chunk)
 
 
-class Interrupt(SocketFrame, tag="interrupt"):
+class Interrupt(websocket.SocketFrame, tag="interrupt"):
     """The person interrupts the agent."""
 
     reason: str = "user_abort"
 
 
-class Ping(SocketFrame, tag="ping"):
+class Ping(websocket.SocketFrame, tag="ping"):
     """Asks for a `pong`."""
 
     timestamp: int | float | None = None
 
 
-class Close(SocketFrame, tag="close"):
+class Close(websocket.SocketFrame, tag="close"):
     """Ends the run."""
 
 
@@ -163,7 +155,7 @@ _TYPES = "message, tool_result, approval, audio_control, audio_chunk, interrupt,
 
 def read_frame(text: str | bytes) -> ClientFrame:
     """Read a frame. Raise `UsageError` for one that is invalid."""
-    frame: ClientFrame = decode(_decode, text, _TYPES)
+    frame: ClientFrame = websocket.decode(_decode, text, _TYPES)
     if not isinstance(frame, AudioChunk):  # which is bytes and small numbers by now
         check_frame(text)
     return frame
@@ -190,14 +182,14 @@ MAX_ERRORS = 50
 DROP_NOTICE_INTERVAL = 1.0
 """Seconds between errors that say that audio was dropped."""
 
-ENDED = Closing(1000, "the conversation ended")
-FAILED = Closing(1011, "the run failed")
-LOG_FAILED = Closing(1011, "the run log failed")
-BUSY = Closing(4009, "another client is connected")
-ONLY_ERRORS = Closing(1008, "only invalid messages")
-DISCONNECTED: dict[DisconnectReason, Closing] = {
-    "taken over": Closing(4001, "another client took over"),
-    "shutdown": SHUTDOWN,
+ENDED = websocket.Closing(1000, "the conversation ended")
+FAILED = websocket.Closing(1011, "the run failed")
+LOG_FAILED = websocket.Closing(1011, "the run log failed")
+BUSY = websocket.Closing(4009, "another client is connected")
+ONLY_ERRORS = websocket.Closing(1008, "only invalid messages")
+DISCONNECTED: dict[DisconnectReason, websocket.Closing] = {
+    "taken over": websocket.Closing(4001, "another client took over"),
+    "shutdown": websocket.SHUTDOWN,
 }
 
 _PCM = b'"data-pcm"'
@@ -219,7 +211,7 @@ class ConnectRequest(Struct, frozen=True, kw_only=True):
     options: LiveOptions = LiveOptions()
 
 
-class LiveConnection(SocketConnection):
+class LiveConnection(websocket.SocketConnection):
     """One client's connection to a live run, with AI SDK chunks."""
 
     def __init__(
@@ -263,7 +255,7 @@ class LiveConnection(SocketConnection):
         await self._rejoin()
         await super()._receive_all()
 
-    async def _receive(self, message: Any) -> Closing | None:
+    async def _receive(self, message: Any) -> websocket.Closing | None:
         try:
             closing = await self._handle(message)
         except (errors.UsageError, errors.RemoteFailed) as error:
@@ -273,7 +265,7 @@ class LiveConnection(SocketConnection):
         self._errors = 0
         return closing
 
-    async def _handle(self, message: Any) -> Closing | None:
+    async def _handle(self, message: Any) -> websocket.Closing | None:
         """Handle a message; return why the connection is closed, if it is. Raise `UsageError`."""
         data = message.get("bytes")
         if data is not None:
@@ -283,14 +275,14 @@ class LiveConnection(SocketConnection):
         if isinstance(frame, AudioChunk):  # bounded by the queue of the model's connection
             await self._take_audio(frame.audio())
         elif self._is_too_fast():
-            return TOO_MANY_MESSAGES
+            return websocket.TOO_MANY_MESSAGES
         else:
             await self._take(frame)
         return None
 
     async def _send_error(self, error: errors.PrismError) -> None:
         frame = {"type": "error", "code": error.kind, "errorText": error.detail}
-        await self._out.put(encode(frame))
+        await self._out.put(websocket.encode(frame))
 
     # ------------------------------------------------------------------ the run
 
@@ -319,7 +311,7 @@ class LiveConnection(SocketConnection):
         run = await self._connect(self._origin(session))
         after = await self._find_position(run)
         frame = {"type": "session", "run": run.id, "session": session, "after": str(after)}
-        await self._out.put(encode(frame))
+        await self._out.put(websocket.encode(frame))
         self._start_stream(run, after)
 
     async def _connect(self, origin: Origin) -> LiveRun:
@@ -380,7 +372,7 @@ class LiveConnection(SocketConnection):
             self._out.put_audio(audio.pcm)
             return
         # Formatted by hand: fifty a second for each client, and only the content differs.
-        content = encode(audio.pcm)
+        content = websocket.encode(audio.pcm)
         self._out.put_audio(
             f'{{"type":"chunk","position":"{self._position}","chunk":{{"type":"data-pcm",'
             f'"data":{{"content":{content},{form}}},"transient":true}}}}'
@@ -396,7 +388,7 @@ class LiveConnection(SocketConnection):
                 await self._switch_microphone(frame)
             case Ping():
                 stamp = {} if frame.timestamp is None else {"timestamp": frame.timestamp}
-                await self._out.put(encode({"type": "pong", **stamp}))
+                await self._out.put(websocket.encode({"type": "pong", **stamp}))
             case ToolResult() | Approval() | Interrupt() | Close():
                 await self._take_answer(frame)
             case _:

@@ -51,21 +51,8 @@ from adk_prism.features.forks.past import (
     restored,
     without_state,
 )
+from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog, SideValue
-from adk_prism.log.entry import (
-    DERIVED,
-    NOTHING,
-    RESPONSES,
-    AgentEvent,
-    Entry,
-    NodeEnded,
-    Origin,
-    Record,
-    RunId,
-    is_absent,
-    relabelled,
-    to_raw,
-)
 from adk_prism.protocols.adk.routes import Key
 from adk_prism.runs.conversations import Conversations, Start
 from adk_prism.runs.recorder import REQUEST_DIGEST, ContinuedSource, ForkPoint, PreparedSource
@@ -99,7 +86,9 @@ class ForkLink(Struct, frozen=True):
     at: int
 
 
-async def link_fork(log: RunLog, origin: Origin, fork: Origin, at: int, run: str) -> None:
+async def link_fork(
+    log: RunLog, origin: records.Origin, fork: records.Origin, at: int, run: str
+) -> None:
     """Let a conversation know of a fork at a cursor of a run; the oldest that it knows of makes room."""
     known = [note for note in (await log.side.list([origin])).get(origin, ()) if note.space == KIND]
     for note in sorted(known, key=lambda each: each.time)[: len(known) + 1 - MOST_FORKS]:
@@ -128,7 +117,7 @@ _SHARED = ("user:", "app:")
 class ForkRequest(Struct, frozen=True, kw_only=True):
     """What a client wants."""
 
-    run: RunId
+    run: records.RunId
     at: int
     message: Raw
     """Empty: none."""
@@ -147,8 +136,8 @@ class ForkRequest(Struct, frozen=True, kw_only=True):
 class Forked(Struct, frozen=True, kw_only=True):
     """What became of it."""
 
-    run: RunId
-    origin: Origin
+    run: records.RunId
+    origin: records.Origin
     goes_on: Literal["turn", "resume", "again", "nothing"]
     differing: Sequence[str]
     """Keys of the user's and the app's state that have another value today."""
@@ -163,13 +152,13 @@ class _Fork(Struct, frozen=True):
 
     history: ForkHistory
     start: Start
-    run: RunId
+    run: records.RunId
     wanted: ForkRequest
     target: ForkTarget
 
     @property
     def goes_on(self) -> Literal["turn"] | HowToContinue:
-        return self.history.cut.further if is_absent(self.wanted.message) else "turn"
+        return self.history.cut.further if records.is_absent(self.wanted.message) else "turn"
 
 
 class Forks:
@@ -193,13 +182,15 @@ class Forks:
         self._conversations = conversations
         self._report = report
 
-    async def fork(self, wanted: ForkRequest, run: RunId | None = None, digest: str = "") -> Forked:
+    async def fork(
+        self, wanted: ForkRequest, run: records.RunId | None = None, digest: str = ""
+    ) -> Forked:
         """Make a fork and start its run.
 
         Raise `NotFound` for a run or an app that is not there, `Gone`, `BadPosition` for the cursor,
         `Conflict` for a session that already exists or an app that cannot continue without a message.
         """
-        speaks = not is_absent(wanted.message)
+        speaks = not records.is_absent(wanted.message)
         if speaks:
             checked_message(read_content(wanted.message))
         origin = (await self._log.summary(wanted.run)).origin
@@ -235,7 +226,9 @@ class Forks:
             withheld=history.withheld,
         )
 
-    def _planned(self, wanted: ForkRequest, history: ForkHistory, run: RunId, digest: str) -> _Fork:
+    def _planned(
+        self, wanted: ForkRequest, history: ForkHistory, run: records.RunId, digest: str
+    ) -> _Fork:
         target = structs.replace(history.origin, session=wanted.session or str(uuid4()))
         point = ForkPoint(
             run=wanted.run,
@@ -258,17 +251,21 @@ class Forks:
         ids = history.new_ids(run if is_same_run else None)
         return structs.replace(fork, target=ForkTarget(target, ids, point))
 
-    async def _check_free(self, target: Origin) -> None:
+    async def _check_free(self, target: records.Origin) -> None:
         """Raise `Conflict` for a session that is there, or of which the log still has runs."""
         runs = await self._log.list(app=target.app, user=target.user, session=target.session)
         if runs or await self._apps.sessions(target.app).exists(target):
             raise Conflict(f"The session {target.session[:60]!r} already exists.")
 
-    async def _differing(self, history: ForkHistory, target: Origin) -> list[str]:
+    async def _differing(self, history: ForkHistory, target: records.Origin) -> list[str]:
         """Return the shared keys whose value is not what it was at the cursor."""
         recorded = history.recorded if history.untrusted else history.cut.state()
         now = state_json(await self._apps.sessions(target.app).state(target))
-        known = recorded.keys() if DERIVED.read(history.cut.head) else recorded.keys() | now.keys()
+        known = (
+            recorded.keys()
+            if records.DERIVED.read(history.cut.head)
+            else recorded.keys() | now.keys()
+        )
         return sorted(
             key
             for key in known
@@ -316,7 +313,7 @@ class Forks:
         source = None if fork.history.is_upload else fork.history.origin
         return ArtifactCopies(service, source, target)
 
-    async def _discard(self, target: Origin) -> None:
+    async def _discard(self, target: records.Origin) -> None:
         """Take a fork away that did not come to be: each part, whatever becomes of the others."""
         service = self._apps.artifact_service(target.app)
         try:
@@ -346,7 +343,7 @@ class Forks:
 
     async def _say_again(self, fork: _Fork) -> None:
         head = fork.history.cut.head
-        if is_absent(head.message):
+        if records.is_absent(head.message):
             raise Unprocessable("There is no message yet at this cursor; send `newMessage`.")
         message = Submit(
             message_id=head.message_id,
@@ -354,11 +351,13 @@ class Forks:
             text=_text(head.message),
             responses={
                 name: given.response
-                for name, given in RESPONSES.read(head).items()
-                if not given.typed and not is_absent(given.response)
+                for name, given in records.RESPONSES.read(head).items()
+                if not given.typed and not records.is_absent(given.response)
             },
             confirmed=[
-                d for each in RESPONSES.read(head).values() if (d := each.decision) is not None
+                d
+                for each in records.RESPONSES.read(head).values()
+                if (d := each.decision) is not None
             ],
         )
         start = structs.replace(fork.start, client_tools=head.client_tools)
@@ -377,7 +376,7 @@ class Forks:
             state_delta=fork.start.state_delta,
         )
 
-        def make(_: RunId) -> EventSource:
+        def make(_: records.RunId) -> EventSource:
             source = self._conversations.source(request)
             start = fork.start
             return PreparedSource(source, digest=start.digest, forked_from=start.forked_from)
@@ -386,7 +385,10 @@ class Forks:
 
     async def _resume(self, fork: _Fork) -> None:
         target = fork.start.origin
-        past: list[Record | Entry] = [*self._past(fork), *await self._state_change(fork)]
+        past: list[records.Record | records.Entry] = [
+            *self._past(fork),
+            *await self._state_change(fork),
+        ]
         request = RunRequest(
             run=fork.run,
             origin=target,
@@ -394,41 +396,41 @@ class Forks:
             streaming=fork.start.streaming,
         )
 
-        def make(_: RunId) -> EventSource:
+        def make(_: records.RunId) -> EventSource:
             return ContinuedSource(self._conversations.source(request), past)
 
         await self._runs.start(target, "wait", make, fork.run)
 
-    def _past(self, fork: _Fork) -> list[Entry]:
+    def _past(self, fork: _Fork) -> list[records.Entry]:
         """Return the beginning of the cut run as that of the new one."""
         target = fork.start.origin
         first, *rest = fork.history.cut.continued(time.time())
         copy = as_copy(fork.history.cut.head, fork.target)
         # It goes on with the app as it is served, so it repeats no run.
-        head = relabelled(
+        head = records.relabelled(
             structs.replace(copy, agents=self._apps.agents(target.app)),
             REQUEST_DIGEST(fork.start.digest),
             REPEATS(None),
         )
-        return [Entry(1, first.time, head), *_without(rest, fork.wanted.remove_state)]
+        return [records.Entry(1, first.time, head), *_without(rest, fork.wanted.remove_state)]
 
-    async def _state_change(self, fork: _Fork) -> list[AgentEvent]:
+    async def _state_change(self, fork: _Fork) -> list[records.AgentEvent]:
         """Change the state between past and future: an event of the session, and of the run."""
         delta = fork.start.state_delta
         if not delta:
             return []
         sessions = self._apps.sessions(fork.start.origin.app)
         event = await sessions.append_state(fork.start.origin, delta)
-        return [AgentEvent(serialise(event, self._report))]
+        return [records.AgentEvent(serialise(event, self._report))]
 
 
-def _without(past: Sequence[Entry], keys: Collection[str]) -> list[Entry]:
+def _without(past: Sequence[records.Entry], keys: Collection[str]) -> list[records.Entry]:
     """Return a past at whose end the state has not these keys: its last node took them along."""
-    ends = [i for i, entry in enumerate(past) if isinstance(entry.record, NodeEnded)]
+    ends = [i for i, entry in enumerate(past) if isinstance(entry.record, records.NodeEnded)]
     entries = list(past)
     if keys and ends:
         entry = entries[ends[-1]]
-        assert isinstance(entry.record, NodeEnded)
+        assert isinstance(entry.record, records.NodeEnded)
         gone = sorted({*entry.record.gone, *keys})
         entries[ends[-1]] = structs.replace(entry, record=structs.replace(entry.record, gone=gone))
     return entries
@@ -513,7 +515,9 @@ class ForkRoutes:
             run=run,
             at=asked.at,
             app=asked.app_name or "",
-            message=to_raw(asked.new_message) if _has_parts(asked.new_message) else NOTHING,
+            message=records.to_raw(asked.new_message)
+            if _has_parts(asked.new_message)
+            else records.NOTHING,
             state_delta=delta,
             remove_state=asked.remove_state,
             session=asked.session_id or "",
@@ -521,7 +525,7 @@ class ForkRoutes:
         )
         made: list[Forked] = []
 
-        async def begin(new: RunId | None, digest: str) -> RunId:
+        async def begin(new: records.RunId | None, digest: str) -> records.RunId:
             made.append(await self.forks.fork(fork, new, digest))
             return made[0].run
 
@@ -533,7 +537,7 @@ class ForkRoutes:
             await self.audit.note(action)
         return await self._answer(new, made)
 
-    async def _answer(self, run: RunId, made: list[Forked]) -> dict[str, Any]:
+    async def _answer(self, run: records.RunId, made: list[Forked]) -> dict[str, Any]:
         """Say what was made; of a fork that a repeated request finds, where it is."""
         origin = (await self.log.summary(run)).origin
         answer: dict[str, Any] = {
