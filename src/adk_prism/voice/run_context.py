@@ -313,7 +313,7 @@ class PendingQuestions:
         payload that does not fit, which leaves the question open."""
         if decision.approved:
             # Imports jsonschema, a tenth of a second that a server's start need not take.
-            from adk_prism.facts.answer_schema import check_payload
+            from adk_prism.facts.pending import check_payload
 
             check_payload(self._payloads.get(approval, NOTHING), decision.payload)
         self._approvals.answer(approval, decision)
@@ -322,7 +322,7 @@ class PendingQuestions:
         """Take a client's result; the first one counts. Raise `Conflict`, `NotFound`, or `Unprocessable` for
         an answer that does not fit its question, which stays open."""
         if call in self._inputs and not result.error:
-            from adk_prism.facts.answer_schema import fit_response
+            from adk_prism.facts.pending import fit_response
 
             result = ClientToolResult(fit_response(self._inputs[call], result.value))
         self._results.answer(call, result)

@@ -45,7 +45,7 @@ from adk_prism.features.console.session import (
     RunUpdate,
     Session,
 )
-from adk_prism.features.grounding import search_report
+from adk_prism.features.grounding.text import write_report
 from adk_prism.log.entry import Entry, RunEnded, RunStarted
 
 # ---------------------------------------------------------------------- without a terminal
@@ -116,7 +116,7 @@ class _Pipe:
                     _write(f"{row.text}\n")
             case Export():
                 view = self._session.history.panel("grounding")
-                file = search_report.write(view, intent.file)
+                file = write_report(view, intent.file)
                 _write(f"Written to {file}.\n")
             case Quit():
                 return False
@@ -276,7 +276,7 @@ def _chosen(url: str, name: str, apps: list[str], on_screen: bool) -> str:
 @contextmanager
 def _own_server(args: argparse.Namespace, say: Callable[[str], object]) -> Iterator[str]:
     """Serve a folder, or the example apps, while the console is open; yield the URL."""
-    from adk_prism.cli.own_server import own_settings, serving
+    from adk_prism.features.captures.own_server import own_settings, serving
 
     # A session that is named is kept, where `serve` keeps its own.
     settings = own_settings(kept=bool(args.session))

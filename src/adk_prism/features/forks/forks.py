@@ -15,9 +15,8 @@ resumed or started again: without a message there is nothing left to do. What it
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from contextlib import aclosing, suppress
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
@@ -27,10 +26,10 @@ from msgspec import Raw, Struct, structs
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from adk_prism.adk.apps import Apps
 from adk_prism.adk.redaction import serialise, state_json
 from adk_prism.adk.request import (
     REPEATS,
+    Emit,
     EventSource,
     RunRequest,
     Variant,
@@ -39,7 +38,7 @@ from adk_prism.adk.request import (
     read_content,
 )
 from adk_prism.commands import ChangeState, RunAgent, Submit
-from adk_prism.errors import Conflict, Report, Unprocessable, UsageError
+from adk_prism.errors import Conflict, Unprocessable, UsageError
 from adk_prism.facts.state import read_object, read_stored
 from adk_prism.features.forks.history import ForkHistories, ForkHistory, ForkTarget, as_copy
 from adk_prism.features.forks.past import (
@@ -51,22 +50,31 @@ from adk_prism.features.forks.past import (
     restored,
     without_state,
 )
-from adk_prism.log import entry as records
+from adk_prism.features.forks.truncated_run import HowToContinue
 from adk_prism.log.contract import RunLog, SideValue
+from adk_prism.log.entry import (
+    DERIVED,
+    NOTHING,
+    RESPONSES,
+    AgentEvent,
+    Entry,
+    NodeEnded,
+    Origin,
+    Record,
+    RunId,
+    is_absent,
+    relabelled,
+    to_raw,
+)
 from adk_prism.protocols.adk.routes import Key
-from adk_prism.runs.conversations import Conversations, Start
-from adk_prism.runs.recorder import REQUEST_DIGEST, ContinuedSource, ForkPoint, PreparedSource
-from adk_prism.runs.runs import Runs, new_run
-from adk_prism.runs.session_locks import SessionLocks
+from adk_prism.runs.conversations import Start
+from adk_prism.runs.recorder import REQUEST_DIGEST, ForkPoint, PreparedSource
+from adk_prism.runs.runs import new_run
 from adk_prism.runs.session_log import AuditedAction
-from adk_prism.runs.truncated_run import HowToContinue
-from adk_prism.server.client_state import ClientState
+from adk_prism.server.context import Context
 from adk_prism.server.identity.identity import Run
-from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.observability.observability import AuditLog
 from adk_prism.server.request_bodies import StrictRoute
 from adk_prism.server.request_names import AppName, SessionId
-from adk_prism.server.run_starter import Idempotency
 from adk_prism.server.run_streams import RUN_HEADER
 
 # ---------------------------------------------------------------------------
@@ -86,9 +94,7 @@ class ForkLink(Struct, frozen=True):
     at: int
 
 
-async def link_fork(
-    log: RunLog, origin: records.Origin, fork: records.Origin, at: int, run: str
-) -> None:
+async def link_fork(log: RunLog, origin: Origin, fork: Origin, at: int, run: str) -> None:
     """Let a conversation know of a fork at a cursor of a run; the oldest that it knows of makes room."""
     known = [note for note in (await log.side.list([origin])).get(origin, ()) if note.space == KIND]
     for note in sorted(known, key=lambda each: each.time)[: len(known) + 1 - MOST_FORKS]:
@@ -117,7 +123,7 @@ _SHARED = ("user:", "app:")
 class ForkRequest(Struct, frozen=True, kw_only=True):
     """What a client wants."""
 
-    run: records.RunId
+    run: RunId
     at: int
     message: Raw
     """Empty: none."""
@@ -136,8 +142,8 @@ class ForkRequest(Struct, frozen=True, kw_only=True):
 class Forked(Struct, frozen=True, kw_only=True):
     """What became of it."""
 
-    run: records.RunId
-    origin: records.Origin
+    run: RunId
+    origin: Origin
     goes_on: Literal["turn", "resume", "again", "nothing"]
     differing: Sequence[str]
     """Keys of the user's and the app's state that have another value today."""
@@ -152,45 +158,35 @@ class _Fork(Struct, frozen=True):
 
     history: ForkHistory
     start: Start
-    run: records.RunId
+    run: RunId
     wanted: ForkRequest
     target: ForkTarget
 
     @property
     def goes_on(self) -> Literal["turn"] | HowToContinue:
-        return self.history.cut.further if records.is_absent(self.wanted.message) else "turn"
+        return self.history.cut.further if is_absent(self.wanted.message) else "turn"
 
 
 class Forks:
     """Makes forks."""
 
-    def __init__(
-        self,
-        log: RunLog,
-        apps: Apps,
-        runs: Runs,
-        locks: SessionLocks,
-        histories: ForkHistories,
-        conversations: Conversations,
-        report: Report,
-    ) -> None:
-        self._log = log
-        self._apps = apps
-        self._runs = runs
-        self._locks = locks
-        self._histories = histories
-        self._conversations = conversations
-        self._report = report
+    def __init__(self, context: Context) -> None:
+        self._log = context.log
+        self._apps = context.apps
+        self._runs = context.runs
+        self._locks = context.runs.locks
+        self._conversations = context.conversations
+        self._report = context.report
+        refused = context.starter.client_state.refused_keys
+        self._histories = ForkHistories(context.log, context.chats, refused)
 
-    async def fork(
-        self, wanted: ForkRequest, run: records.RunId | None = None, digest: str = ""
-    ) -> Forked:
+    async def fork(self, wanted: ForkRequest, run: RunId | None = None, digest: str = "") -> Forked:
         """Make a fork and start its run.
 
         Raise `NotFound` for a run or an app that is not there, `Gone`, `BadPosition` for the cursor,
         `Conflict` for a session that already exists or an app that cannot continue without a message.
         """
-        speaks = not records.is_absent(wanted.message)
+        speaks = not is_absent(wanted.message)
         if speaks:
             checked_message(read_content(wanted.message))
         origin = (await self._log.summary(wanted.run)).origin
@@ -226,9 +222,7 @@ class Forks:
             withheld=history.withheld,
         )
 
-    def _planned(
-        self, wanted: ForkRequest, history: ForkHistory, run: records.RunId, digest: str
-    ) -> _Fork:
+    def _planned(self, wanted: ForkRequest, history: ForkHistory, run: RunId, digest: str) -> _Fork:
         target = structs.replace(history.origin, session=wanted.session or str(uuid4()))
         point = ForkPoint(
             run=wanted.run,
@@ -251,21 +245,17 @@ class Forks:
         ids = history.new_ids(run if is_same_run else None)
         return structs.replace(fork, target=ForkTarget(target, ids, point))
 
-    async def _check_free(self, target: records.Origin) -> None:
+    async def _check_free(self, target: Origin) -> None:
         """Raise `Conflict` for a session that is there, or of which the log still has runs."""
         runs = await self._log.list(app=target.app, user=target.user, session=target.session)
         if runs or await self._apps.sessions(target.app).exists(target):
             raise Conflict(f"The session {target.session[:60]!r} already exists.")
 
-    async def _differing(self, history: ForkHistory, target: records.Origin) -> list[str]:
+    async def _differing(self, history: ForkHistory, target: Origin) -> list[str]:
         """Return the shared keys whose value is not what it was at the cursor."""
         recorded = history.recorded if history.untrusted else history.cut.state()
         now = state_json(await self._apps.sessions(target.app).state(target))
-        known = (
-            recorded.keys()
-            if records.DERIVED.read(history.cut.head)
-            else recorded.keys() | now.keys()
-        )
+        known = recorded.keys() if DERIVED.read(history.cut.head) else recorded.keys() | now.keys()
         return sorted(
             key
             for key in known
@@ -313,7 +303,7 @@ class Forks:
         source = None if fork.history.is_upload else fork.history.origin
         return ArtifactCopies(service, source, target)
 
-    async def _discard(self, target: records.Origin) -> None:
+    async def _discard(self, target: Origin) -> None:
         """Take a fork away that did not come to be: each part, whatever becomes of the others."""
         service = self._apps.artifact_service(target.app)
         try:
@@ -343,7 +333,7 @@ class Forks:
 
     async def _say_again(self, fork: _Fork) -> None:
         head = fork.history.cut.head
-        if records.is_absent(head.message):
+        if is_absent(head.message):
             raise Unprocessable("There is no message yet at this cursor; send `newMessage`.")
         message = Submit(
             message_id=head.message_id,
@@ -351,13 +341,11 @@ class Forks:
             text=_text(head.message),
             responses={
                 name: given.response
-                for name, given in records.RESPONSES.read(head).items()
-                if not given.typed and not records.is_absent(given.response)
+                for name, given in RESPONSES.read(head).items()
+                if not given.typed and not is_absent(given.response)
             },
             confirmed=[
-                d
-                for each in records.RESPONSES.read(head).values()
-                if (d := each.decision) is not None
+                d for each in RESPONSES.read(head).values() if (d := each.decision) is not None
             ],
         )
         start = structs.replace(fork.start, client_tools=head.client_tools)
@@ -376,7 +364,7 @@ class Forks:
             state_delta=fork.start.state_delta,
         )
 
-        def make(_: records.RunId) -> EventSource:
+        def make(_: RunId) -> EventSource:
             source = self._conversations.source(request)
             start = fork.start
             return PreparedSource(source, digest=start.digest, forked_from=start.forked_from)
@@ -385,10 +373,7 @@ class Forks:
 
     async def _resume(self, fork: _Fork) -> None:
         target = fork.start.origin
-        past: list[records.Record | records.Entry] = [
-            *self._past(fork),
-            *await self._state_change(fork),
-        ]
+        past: list[Record | Entry] = [*self._past(fork), *await self._state_change(fork)]
         request = RunRequest(
             run=fork.run,
             origin=target,
@@ -396,41 +381,41 @@ class Forks:
             streaming=fork.start.streaming,
         )
 
-        def make(_: records.RunId) -> EventSource:
+        def make(_: RunId) -> EventSource:
             return ContinuedSource(self._conversations.source(request), past)
 
         await self._runs.start(target, "wait", make, fork.run)
 
-    def _past(self, fork: _Fork) -> list[records.Entry]:
+    def _past(self, fork: _Fork) -> list[Entry]:
         """Return the beginning of the cut run as that of the new one."""
         target = fork.start.origin
         first, *rest = fork.history.cut.continued(time.time())
         copy = as_copy(fork.history.cut.head, fork.target)
         # It goes on with the app as it is served, so it repeats no run.
-        head = records.relabelled(
+        head = relabelled(
             structs.replace(copy, agents=self._apps.agents(target.app)),
             REQUEST_DIGEST(fork.start.digest),
             REPEATS(None),
         )
-        return [records.Entry(1, first.time, head), *_without(rest, fork.wanted.remove_state)]
+        return [Entry(1, first.time, head), *_without(rest, fork.wanted.remove_state)]
 
-    async def _state_change(self, fork: _Fork) -> list[records.AgentEvent]:
+    async def _state_change(self, fork: _Fork) -> list[AgentEvent]:
         """Change the state between past and future: an event of the session, and of the run."""
         delta = fork.start.state_delta
         if not delta:
             return []
         sessions = self._apps.sessions(fork.start.origin.app)
         event = await sessions.append_state(fork.start.origin, delta)
-        return [records.AgentEvent(serialise(event, self._report))]
+        return [AgentEvent(serialise(event, self._report))]
 
 
-def _without(past: Sequence[records.Entry], keys: Collection[str]) -> list[records.Entry]:
+def _without(past: Sequence[Entry], keys: Collection[str]) -> list[Entry]:
     """Return a past at whose end the state has not these keys: its last node took them along."""
-    ends = [i for i, entry in enumerate(past) if isinstance(entry.record, records.NodeEnded)]
+    ends = [i for i, entry in enumerate(past) if isinstance(entry.record, NodeEnded)]
     entries = list(past)
     if keys and ends:
         entry = entries[ends[-1]]
-        assert isinstance(entry.record, records.NodeEnded)
+        assert isinstance(entry.record, NodeEnded)
         gone = sorted({*entry.record.gone, *keys})
         entries[ends[-1]] = structs.replace(entry, record=structs.replace(entry.record, gone=gone))
     return entries
@@ -443,6 +428,31 @@ def _value(raw: Raw | None) -> Any:
 def _text(message: Raw) -> str:
     parts = read_object(message).get("parts") or []
     return "".join(part.get("text") or "" for part in parts)
+
+
+class ContinuedSource:
+    """A source that continues a run of the past: its log begins with what happened there."""
+
+    def __init__(self, inner: EventSource, past: Sequence[Record | Entry]) -> None:
+        """`past` begins with the run's `RunStarted`, which takes the place of the source's own."""
+        self._inner = inner
+        self._past = past
+
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record | Entry, None]:
+        """Yield the past, then what the source yields. Raise before that what keeps it from going on."""
+        async with aclosing(self._inner.records(emit)) as records:
+            await anext(records)
+            for entry in self._past:
+                yield entry
+            async for record in records:
+                yield record
+
+    def cancel(self) -> None:
+        self._inner.cancel()
+
+    @property
+    def correlation(self) -> str:
+        return self._inner.correlation
 
 
 # ---------------------------------------------------------------------- routes
@@ -481,17 +491,12 @@ class ForkRun(BaseModel):
     streaming: bool = True
 
 
-@dataclass(frozen=True, slots=True)
 class ForkRoutes:
-    """The route of forks, made of the parts that it uses."""
+    """The route of forks."""
 
-    apps: Apps
-    log: RunLog
-    forks: Forks
-    client_state: ClientState
-    idempotency: Idempotency
-    audit: AuditLog
-    lifecycle: Lifecycle
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._forks = Forks(context)
 
     def router(self) -> APIRouter:
         """Return the router of forks."""
@@ -503,21 +508,21 @@ class ForkRoutes:
         self, request: Request, response: Response, run: Run, asked: ForkRun, key: Key = ""
     ) -> dict[str, Any]:
         """Fork a run at a cursor: a new session with the history, state and artifacts of that moment."""
-        self.lifecycle.check_open()
-        origin = (await self.log.summary(run)).origin
+        self._context.lifecycle.check_open()
+        origin = (await self._context.log.summary(run)).origin
         app = asked.app_name or origin.app
-        delta = asked.state_delta or {}
-        await self.apps.open(app)
+        delta, message = asked.state_delta or {}, asked.new_message or {}
+        await self._context.apps.open(app)
         if both := delta.keys() & set(asked.remove_state):
             raise UsageError(f"{min(both)[:60]!r} is in `stateDelta` and in `removeState`.")
-        await self.client_state.check(app, dict.fromkeys(asked.remove_state) | delta)
+        await self._context.starter.client_state.check(
+            app, dict.fromkeys(asked.remove_state) | delta
+        )
         fork = ForkRequest(
             run=run,
             at=asked.at,
             app=asked.app_name or "",
-            message=records.to_raw(asked.new_message)
-            if _has_parts(asked.new_message)
-            else records.NOTHING,
+            message=to_raw(message) if message.get("parts") else NOTHING,
             state_delta=delta,
             remove_state=asked.remove_state,
             session=asked.session_id or "",
@@ -525,21 +530,21 @@ class ForkRoutes:
         )
         made: list[Forked] = []
 
-        async def begin(new: records.RunId | None, digest: str) -> records.RunId:
-            made.append(await self.forks.fork(fork, new, digest))
+        async def begin(new: RunId | None, digest: str) -> RunId:
+            made.append(await self._forks.fork(fork, new, digest))
             return made[0].run
 
         body = await request.body()
-        new = await self.idempotency.once(key, f"fork {run}", body, begin)
+        new = await self._context.starter.idempotency.once(key, f"fork {run}", body, begin)
         response.headers[RUN_HEADER] = new
         for forked in made:
             action = AuditedAction(action="run forked", origin=origin, run=run, about=forked.run)
-            await self.audit.note(action)
+            await self._context.audit.note(action)
         return await self._answer(new, made)
 
-    async def _answer(self, run: records.RunId, made: list[Forked]) -> dict[str, Any]:
+    async def _answer(self, run: RunId, made: list[Forked]) -> dict[str, Any]:
         """Say what was made; of a fork that a repeated request finds, where it is."""
-        origin = (await self.log.summary(run)).origin
+        origin = (await self._context.log.summary(run)).origin
         answer: dict[str, Any] = {
             "run": run,
             "app": origin.app,
@@ -555,7 +560,3 @@ class ForkRoutes:
                 "withheldState": forked.withheld,
             }
         return answer
-
-
-def _has_parts(message: dict[str, Any] | None) -> bool:
-    return bool(message and message.get("parts"))

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from adk_prism.extension import Command, Extension, Served
+from adk_prism.options import URL, FeatureSettings
 
 if TYPE_CHECKING:
     from adk_prism.server.context import Context
 
 
-def _serve(context: Context) -> Served:
-    from adk_prism.features.model_calls import model_calls
-    from adk_prism.features.otlp.adk_trace import TraceRoutes
-    from adk_prism.features.otlp.export import TraceExport
+@dataclass(frozen=True, kw_only=True)
+class OtlpSettings(FeatureSettings):
+    """Where runs are sent as traces."""
 
-    settings = context.settings
-    routers = [TraceRoutes(context.log, context.chats, model_calls(context)).router()]
-    if not settings.otlp:
+    title: ClassVar[str] = "Logging"
+    otlp: str = URL.option(
+        "send every run that has ended as a trace to this OpenTelemetry collector, over HTTP"
+    )
+
+
+def _serve(context: Context) -> Served:
+    from adk_prism.features.otlp.export import TraceExport
+    from adk_prism.features.otlp.spans import TraceRoutes
+
+    collector = context.settings.of(OtlpSettings).otlp
+    routers = [TraceRoutes(context).router()]
+    if not collector:
         return Served(routers=routers)
-    export = TraceExport(context.recording.log, settings.otlp, context.report)
+    export = TraceExport(context.recording.log, collector, context.report)
     context.lifecycle.hold(export.exporting)
     return Served(routers=routers, observer=export)
 
@@ -36,4 +47,5 @@ EXTENSION = Extension(
         ),
     ),
     serve=_serve,
+    settings=lambda: OtlpSettings,
 )

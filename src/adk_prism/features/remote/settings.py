@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Struct
 
 from adk_prism.errors import Conflict, NotFound, PrismError
+from adk_prism.options import SIZE, SPAN, FeatureSettings, several
 from adk_prism.server.proxies import origin_of_url
-from adk_prism.server.settings.groups import FeatureSettings
-from adk_prism.server.settings.reading import SIZE, SPAN, Option, several
 
 # ---------------------------------------------------------------------- options
 #
@@ -111,43 +110,22 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """Methods of Agent Engine take the place of ADK's routes. A run that failed breaks the connection."""
 
 
+_CAN = {
+    "python": "patches_state has_app_info has_metadata has_versions has_live has_newer_live takes_events",
+    "python-1": "patches_state has_app_info has_live takes_events",
+    "typescript": "has_build_graph creates_by_path",
+    "java": "creates_by_path fails_silently",
+    "go": "creates_by_path takes_events",
+    "kotlin": "creates_by_path fails_silently",
+    "agent-engine": "is_engine fails_silently",
+}
+_OTHERWISE: dict[str, dict[str, Any]] = {
+    **{name: {"session_exists": {400: Conflict}} for name in ("typescript", "java", "kotlin")},
+    "go": {"prefix": "/api", "no_session": {500: NotFound}},
+}
 DIALECTS = {
-    each.name: each
-    for each in (
-        Dialect(
-            name="python",
-            patches_state=True,
-            has_app_info=True,
-            has_metadata=True,
-            has_versions=True,
-            has_live=True,
-            has_newer_live=True,
-            takes_events=True,
-        ),
-        Dialect(
-            name="python-1", patches_state=True, has_app_info=True, has_live=True, takes_events=True
-        ),
-        Dialect(
-            name="typescript",
-            has_build_graph=True,
-            creates_by_path=True,
-            session_exists={400: Conflict},
-        ),
-        Dialect(
-            name="java", creates_by_path=True, session_exists={400: Conflict}, fails_silently=True
-        ),
-        Dialect(
-            name="go",
-            prefix="/api",
-            creates_by_path=True,
-            takes_events=True,
-            no_session={500: NotFound},
-        ),
-        Dialect(
-            name="kotlin", creates_by_path=True, session_exists={400: Conflict}, fails_silently=True
-        ),
-        Dialect(name="agent-engine", is_engine=True, fails_silently=True),
-    )
+    name: Dialect(name=name, **dict.fromkeys(can.split(), True), **_OTHERWISE.get(name, {}))  # type: ignore[arg-type] # names of flags
+    for name, can in _CAN.items()
 }
 """By name, in the order in which they are listed."""
 
@@ -193,56 +171,36 @@ class RemoteSettings(FeatureSettings):
 
     title: ClassVar[str] = "Remote apps"
 
-    remote: Annotated[
-        tuple[str, ...],
-        Option(
-            several("NAME=URL", "remote apps such as support=https://agents.example", _read_remote),
-            "serve an app of another ADK server under this name; repeatable. Local apps are served only if"
-            " AGENTS_DIR is given",
-        ),
-    ] = ()
-    remote_app: Annotated[
-        tuple[str, ...],
-        Option(
-            several("NAME=APP", "names such as support=help_desk", _read_named),
-            "name of the app on its own server, if it differs; repeatable",
-        ),
-    ] = ()
-    remote_header: Annotated[
-        tuple[str, ...],
-        Option(
-            several("NAME=HEADER", "headers such as 'support=X-Api-Key: 123'", _read_header),
-            "header to send with every request to a remote app; never logged; repeatable",
-        ),
-    ] = ()
-    remote_token_command: Annotated[
-        tuple[str, ...],
-        Option(
-            several("NAME=COMMAND", "commands such as 'support=cat token.txt'", _read_named),
-            "command that prints a bearer token for a remote app; run again when the token is refused;"
-            " repeatable",
-        ),
-    ] = ()
-    remote_dialect: Annotated[
-        tuple[str, ...],
-        Option(
-            several(
-                "NAME=DIALECT",
-                f"dialects such as support=python; known: {', '.join((AUTO, *DIALECTS))}",
-                _read_dialect,
-            ),
-            "kind of ADK server that a remote app is on, if it cannot be detected; repeatable",
-        ),
-    ] = ()
-    remote_idle: Annotated[
-        float, Option(SPAN, "how long a run of a remote app may send no event")
-    ] = DEFAULT_IDLE
-    remote_total: Annotated[float, Option(SPAN, "how long a run of a remote app may take")] = (
-        DEFAULT_TOTAL
+    remote: tuple[str, ...] = several(
+        "NAME=URL", "remote apps such as support=https://agents.example", _read_remote
+    ).option(
+        "serve an app of another ADK server under this name; repeatable. Local apps are served only if"
+        " AGENTS_DIR is given"
     )
-    remote_event_limit: Annotated[
-        int, Option(SIZE, "largest event that is accepted from a remote app")
-    ] = DEFAULT_EVENT_BYTES
+    remote_app: tuple[str, ...] = several(
+        "NAME=APP", "names such as support=help_desk", _read_named
+    ).option("name of the app on its own server, if it differs; repeatable")
+    remote_header: tuple[str, ...] = several(
+        "NAME=HEADER", "headers such as 'support=X-Api-Key: 123'", _read_header
+    ).option("header to send with every request to a remote app; never logged; repeatable")
+    remote_token_command: tuple[str, ...] = several(
+        "NAME=COMMAND", "commands such as 'support=cat token.txt'", _read_named
+    ).option(
+        "command that prints a bearer token for a remote app; run again when the token is refused;"
+        " repeatable"
+    )
+    remote_dialect: tuple[str, ...] = several(
+        "NAME=DIALECT",
+        f"dialects such as support=python; known: {', '.join((AUTO, *DIALECTS))}",
+        _read_dialect,
+    ).option("kind of ADK server that a remote app is on, if it cannot be detected; repeatable")
+    remote_idle: float = SPAN.option(
+        "how long a run of a remote app may send no event", DEFAULT_IDLE
+    )
+    remote_total: float = SPAN.option("how long a run of a remote app may take", DEFAULT_TOTAL)
+    remote_event_limit: int = SIZE.option(
+        "largest event that is accepted from a remote app", DEFAULT_EVENT_BYTES
+    )
 
     @property
     def remotes(self) -> list[Remote]:
