@@ -37,12 +37,20 @@ from adk_prism.protocols.ai_sdk.requests import read_request
 from adk_prism.protocols.contract import Format
 from adk_prism.runs.broadcast import check_position, positioned_frames
 from adk_prism.runs.session_log import Action, AuditedAction, WriteAudit
-from adk_prism.server import websocket
 from adk_prism.server.context import Context
 from adk_prism.server.identity.identity import QueryUser
 from adk_prism.server.observability.request_tracking import called_by
 from adk_prism.server.request_bodies import check_frame
 from adk_prism.server.request_names import LONGEST_NAME, AppName, check_session
+from adk_prism.server.websocket import (
+    SHUTDOWN,
+    TOO_MANY_MESSAGES,
+    Closing,
+    SocketConnection,
+    SocketFrame,
+    decode,
+    encode,
+)
 from adk_prism.voice.conversation import MICROPHONE_TYPE, PcmChunk
 from adk_prism.voice.live_runs import DisconnectReason, LiveRun, LiveRuns
 from adk_prism.voice.run_context import ApprovalDecision, ClientToolResult, LiveOptions
@@ -61,7 +69,7 @@ MAX_AUDIO_BYTES = 64 * 1024
 """Bytes of one chunk: two seconds. Clients send a hundredth of that."""
 
 
-class Message(websocket.SocketFrame, tag="message"):
+class Message(SocketFrame, tag="message"):
     """The user's message: the chat's messages, of which the last counts, or just a text."""
 
     id: str = ""
@@ -81,7 +89,7 @@ class Message(websocket.SocketFrame, tag="message"):
         }
 
 
-class ToolResult(websocket.SocketFrame, tag="tool_result"):
+class ToolResult(SocketFrame, tag="tool_result"):
     """The result of a tool that the client ran."""
 
     tool_call_id: str
@@ -89,7 +97,7 @@ class ToolResult(websocket.SocketFrame, tag="tool_result"):
     error_text: str = ""
 
 
-class Approval(websocket.SocketFrame, tag="approval"):
+class Approval(SocketFrame, tag="approval"):
     """A person's decision."""
 
     approval_id: str
@@ -104,13 +112,13 @@ class Approval(websocket.SocketFrame, tag="approval"):
         return NOTHING if bytes(self.payload) == b"null" else self.payload
 
 
-class AudioControl(websocket.SocketFrame, tag="audio_control"):
+class AudioControl(SocketFrame, tag="audio_control"):
     """The microphone is switched on or off."""
 
     action: Literal["start", "stop"]
 
 
-class AudioChunk(websocket.SocketFrame, tag="audio_chunk"):
+class AudioChunk(SocketFrame, tag="audio_chunk"):
     """A chunk of audio in base64."""
 
     chunk: bytes
@@ -130,19 +138,19 @@ class AudioChunk(websocket.SocketFrame, tag="audio_chunk"):
         return check_audio(self.chunk)
 
 
-class Interrupt(websocket.SocketFrame, tag="interrupt"):
+class Interrupt(SocketFrame, tag="interrupt"):
     """The person interrupts the agent."""
 
     reason: str = "user_abort"
 
 
-class Ping(websocket.SocketFrame, tag="ping"):
+class Ping(SocketFrame, tag="ping"):
     """Asks for a `pong`."""
 
     timestamp: int | float | None = None
 
 
-class Close(websocket.SocketFrame, tag="close"):
+class Close(SocketFrame, tag="close"):
     """Ends the run."""
 
 
@@ -155,7 +163,7 @@ _TYPES = "message, tool_result, approval, audio_control, audio_chunk, interrupt,
 
 def read_frame(text: str | bytes) -> ClientFrame:
     """Read a frame. Raise `UsageError` for one that is invalid."""
-    frame: ClientFrame = websocket.decode(_decode, text, _TYPES)
+    frame: ClientFrame = decode(_decode, text, _TYPES)
     if not isinstance(frame, AudioChunk):  # which is bytes and small numbers by now
         check_frame(text)
     return frame
@@ -182,14 +190,14 @@ MAX_ERRORS = 50
 DROP_NOTICE_INTERVAL = 1.0
 """Seconds between errors that say that audio was dropped."""
 
-ENDED = websocket.Closing(1000, "the conversation ended")
-FAILED = websocket.Closing(1011, "the run failed")
-LOG_FAILED = websocket.Closing(1011, "the run log failed")
-BUSY = websocket.Closing(4009, "another client is connected")
-ONLY_ERRORS = websocket.Closing(1008, "only invalid messages")
-DISCONNECTED: dict[DisconnectReason, websocket.Closing] = {
-    "taken over": websocket.Closing(4001, "another client took over"),
-    "shutdown": websocket.SHUTDOWN,
+ENDED = Closing(1000, "the conversation ended")
+FAILED = Closing(1011, "the run failed")
+LOG_FAILED = Closing(1011, "the run log failed")
+BUSY = Closing(4009, "another client is connected")
+ONLY_ERRORS = Closing(1008, "only invalid messages")
+DISCONNECTED: dict[DisconnectReason, Closing] = {
+    "taken over": Closing(4001, "another client took over"),
+    "shutdown": SHUTDOWN,
 }
 
 _PCM = b'"data-pcm"'
@@ -211,7 +219,7 @@ class ConnectRequest(Struct, frozen=True, kw_only=True):
     options: LiveOptions = LiveOptions()
 
 
-class LiveConnection(websocket.SocketConnection):
+class LiveConnection(SocketConnection):
     """One client's connection to a live run, with AI SDK chunks."""
 
     def __init__(
@@ -255,7 +263,7 @@ class LiveConnection(websocket.SocketConnection):
         await self._rejoin()
         await super()._receive_all()
 
-    async def _receive(self, message: Any) -> websocket.Closing | None:
+    async def _receive(self, message: Any) -> Closing | None:
         try:
             closing = await self._handle(message)
         except (errors.UsageError, errors.RemoteFailed) as error:
@@ -265,7 +273,7 @@ class LiveConnection(websocket.SocketConnection):
         self._errors = 0
         return closing
 
-    async def _handle(self, message: Any) -> websocket.Closing | None:
+    async def _handle(self, message: Any) -> Closing | None:
         """Handle a message; return why the connection is closed, if it is. Raise `UsageError`."""
         data = message.get("bytes")
         if data is not None:
@@ -275,14 +283,14 @@ class LiveConnection(websocket.SocketConnection):
         if isinstance(frame, AudioChunk):  # bounded by the queue of the model's connection
             await self._take_audio(frame.audio())
         elif self._is_too_fast():
-            return websocket.TOO_MANY_MESSAGES
+            return TOO_MANY_MESSAGES
         else:
             await self._take(frame)
         return None
 
     async def _send_error(self, error: errors.PrismError) -> None:
         frame = {"type": "error", "code": error.kind, "errorText": error.detail}
-        await self._out.put(websocket.encode(frame))
+        await self._out.put(encode(frame))
 
     # ------------------------------------------------------------------ the run
 
@@ -311,7 +319,7 @@ class LiveConnection(websocket.SocketConnection):
         run = await self._connect(self._origin(session))
         after = await self._find_position(run)
         frame = {"type": "session", "run": run.id, "session": session, "after": str(after)}
-        await self._out.put(websocket.encode(frame))
+        await self._out.put(encode(frame))
         self._start_stream(run, after)
 
     async def _connect(self, origin: Origin) -> LiveRun:
@@ -372,7 +380,7 @@ class LiveConnection(websocket.SocketConnection):
             self._out.put_audio(audio.pcm)
             return
         # Formatted by hand: fifty a second for each client, and only the content differs.
-        content = websocket.encode(audio.pcm)
+        content = encode(audio.pcm)
         self._out.put_audio(
             f'{{"type":"chunk","position":"{self._position}","chunk":{{"type":"data-pcm",'
             f'"data":{{"content":{content},{form}}},"transient":true}}}}'
@@ -388,7 +396,7 @@ class LiveConnection(websocket.SocketConnection):
                 await self._switch_microphone(frame)
             case Ping():
                 stamp = {} if frame.timestamp is None else {"timestamp": frame.timestamp}
-                await self._out.put(websocket.encode({"type": "pong", **stamp}))
+                await self._out.put(encode({"type": "pong", **stamp}))
             case ToolResult() | Approval() | Interrupt() | Close():
                 await self._take_answer(frame)
             case _:
