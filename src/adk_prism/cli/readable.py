@@ -15,10 +15,9 @@ from msgspec import Raw
 
 from adk_prism.cli.terminal import Style, painted, short_json
 from adk_prism.facts import model as fact
-from adk_prism.facts.event_actions import measured
 from adk_prism.facts.outcome import BROKEN, takeover_text, with_reference
 from adk_prism.facts.pending import Pending
-from adk_prism.facts.pricing import Prices, UsageSum
+from adk_prism.facts.usage import Prices, UsageSum, measured
 
 # ---------------------------------------------------------------------------
 # Facts that are one line each; `adk-prism run` adds brackets, the console a mark.

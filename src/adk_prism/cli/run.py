@@ -28,8 +28,8 @@ from adk_prism.cli.terminal import clean, has_colour, one_line, printable, progr
 from adk_prism.commands import RunAgent
 from adk_prism.errors import Diagnostic, UsageError
 from adk_prism.extension import installed
-from adk_prism.facts.pricing import Prices
 from adk_prism.facts.run_reader import Reader, StoredFacts
+from adk_prism.facts.usage import Prices
 from adk_prism.log.entry import Entry, Origin, RunEnded, to_raw
 from adk_prism.log.memory import MemoryLog
 from adk_prism.protocols.contract import Format

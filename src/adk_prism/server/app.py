@@ -28,8 +28,8 @@ from adk_prism.errors import Diagnostic, PrismError, Report, cause_of
 from adk_prism.extension import Served, chosen
 from adk_prism.log.contract import RunLog
 from adk_prism.protocols import routes as protocols
-from adk_prism.protocols.adk import artifacts, sessions
 from adk_prism.protocols.adk import routes as adk
+from adk_prism.protocols.adk import sessions
 from adk_prism.protocols.ag_ui import routes as ag_ui
 from adk_prism.protocols.ai_sdk import routes as ai_sdk
 from adk_prism.protocols.registry import protocols as installed_protocols
@@ -248,12 +248,10 @@ def _routers(context: Context, features: dict[str, Served]) -> Iterator[APIRoute
     yield sessions.SessionRoutes(
         apps, runs.locks, log, runs.deletions, branches, rewinds, starter.client_state, audit, lifecycle
     ).router()  # fmt: skip
-    yield artifacts.ArtifactRoutes(apps, audit).router()
     yield adk.RunRoutes(apps, log, starter, streams).router()
     yield ai_sdk.ChatRoutes(
         apps, chats, runs.canceller, audit, starter, streams, context.limits.heavy
     ).router()
-    yield ai_sdk.routes(context)
     yield socket.routes(context)
     yield adk_socket.routes(context)
     describe = [each.describe_run for each in features.values() if each.describe_run is not None]

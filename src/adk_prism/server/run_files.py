@@ -28,7 +28,7 @@ from adk_prism import errors
 from adk_prism.adk.apps import Apps
 from adk_prism.commands import Submit
 from adk_prism.facts.adk_event import AdkEvent, Blob, FileData, read_event
-from adk_prism.facts.media import UNKNOWN_TYPE
+from adk_prism.facts.event_actions import UNKNOWN_TYPE
 from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog
 from adk_prism.runs.chats import Chats

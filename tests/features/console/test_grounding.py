@@ -9,8 +9,7 @@ import pytest
 from tests.features.console.conftest import Opens
 from textual import events
 
-from adk_prism.features.grounding.search_report import markdown
-from adk_prism.features.grounding.text import rows
+from adk_prism.features.grounding.text import markdown, rows
 from adk_prism.features.page.film import fold
 from adk_prism.grounding import PREFIX
 from adk_prism.log.entry import Entry, Origin, RunStarted, to_raw

@@ -130,7 +130,7 @@ async def test_a_session_without_runs_has_no_spans(client: httpx.AsyncClient) ->
 
 async def test_what_is_read_is_bounded(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a long session the latest runs are shown, and the last one always."""
-    monkeypatch.setattr("adk_prism.features.otlp.adk_trace.MOST_BYTES", 1)
+    monkeypatch.setattr("adk_prism.features.otlp.spans.MOST_BYTES", 1)
     async with talking(create_app(BUNDLED, settings)) as client:
         session, _ = await said(client, "text")
         first = await trace(client, session)

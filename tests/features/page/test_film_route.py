@@ -14,10 +14,9 @@ from tests.recordings.library import RECORDINGS, load
 from tests.server.staged import SESSION, agent, staging
 
 from adk_prism.adk.recording_file import write_run
-from adk_prism.features.page import entry_detail
-from adk_prism.features.page.entry_detail import EntryDetailReader, EntryDetails
+from adk_prism.features.page import film_cache
 from adk_prism.features.page.film import encode, fold
-from adk_prism.features.page.film_cache import Films
+from adk_prism.features.page.film_cache import EntryDetailReader, EntryDetails, Films
 from adk_prism.log.entry import Origin, RunEnded, RunId, RunStarted
 from adk_prism.log.memory import MemoryLog
 from adk_prism.protocols.registry import formats
@@ -144,10 +143,10 @@ def test_every_entry_can_be_seen_closely(name: str) -> None:
 
 async def test_what_is_kept_of_closeups_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was let go is read again."""
-    monkeypatch.setattr(entry_detail, "KEPT_BYTES", 10_000)
+    monkeypatch.setattr(film_cache, "KEPT_ROW_BYTES", 10_000)
     log = MemoryLog()
     await log.open()
-    for number in range(entry_detail.KEPT_RUNS + 1):
+    for number in range(film_cache.KEPT_RUNS + 1):
         run = RunId(f"run-{number}")
         records = [entry.record for entry in load("long")[1:]]
         await log.append(run, [RunStarted(run=run, origin=ORIGIN), *records])
@@ -155,11 +154,9 @@ async def test_what_is_kept_of_closeups_is_bounded(monkeypatch: pytest.MonkeyPat
     whole = {cursor: await EntryDetails(log).of(RunId("run-0"), cursor) for cursor in (1, 2, last)}
     for cursor in (last, 2, 1, last):
         assert await entry_details.of(RunId("run-0"), cursor) == whole[cursor]
-    for number in range(1, entry_detail.KEPT_RUNS + 1):
+    for number in range(1, film_cache.KEPT_RUNS + 1):
         await entry_details.of(RunId(f"run-{number}"), last)
-    assert entry_details.runs == [
-        f"run-{number}" for number in range(1, entry_detail.KEPT_RUNS + 1)
-    ]
+    assert entry_details.runs == [f"run-{number}" for number in range(1, film_cache.KEPT_RUNS + 1)]
 
 
 async def test_a_run_is_shared_as_one_file() -> None:

@@ -33,7 +33,7 @@ from adk_prism.features.a2a import A2aSettings
 from adk_prism.log.entry import Origin, RunId
 from adk_prism.protocols.adk import SPEC
 from adk_prism.protocols.sse import JsonStreamEscaper
-from adk_prism.runs.message_stream import positioned_frames
+from adk_prism.runs.broadcast import positioned_frames
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import DEFAULT_USER, Anyone, Caller, spoken_user
 from adk_prism.server.identity.identity import CallerOf

@@ -14,8 +14,8 @@ from pathlib import Path
 from adk_prism.adk.recording_file import read_run
 from adk_prism.cli import ACCESS_TOKEN, PRICES_FILE
 from adk_prism.errors import SourceError, UsageError
-from adk_prism.facts.pricing import Prices
 from adk_prism.facts.run_reader import CaptureEnding
+from adk_prism.facts.usage import Prices
 from adk_prism.features.captures.client import Client, Unreachable, connect, find_token, shown_url
 from adk_prism.features.captures.sqlite_reader import SqliteLogReader
 from adk_prism.features.model_calls.calls import ModelCalls

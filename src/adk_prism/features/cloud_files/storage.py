@@ -20,7 +20,7 @@ from msgspec import Struct
 from starlette.types import Receive, Scope, Send
 
 from adk_prism.errors import NotFound, SourceError, TooLarge, TooMany, UsageError
-from adk_prism.facts.media import UNKNOWN_TYPE
+from adk_prism.facts.event_actions import UNKNOWN_TYPE
 from adk_prism.features.cloud_files.settings import (
     AllowedLocations,
     CloudFileSettings,

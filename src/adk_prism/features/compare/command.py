@@ -67,11 +67,11 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _lines(compared: Comparison) -> list[str]:
-    differs = ", ".join(compared.differs)
+    differs, answer = ", ".join(compared.differs), compared.answer
     return [
         *(_head(name, run) for name, run in (("a", compared.a), ("b", compared.b))),
         f"The runs differ in: {differs}." if differs else "The runs are the same.",
-        *_answer(compared.answer),
+        *([] if answer["same"] else [f"~ answer: {_both(answer['a'], answer['b'])}"]),
         *(line for row in compared.steps for line in _step(row)),
         *(f"{_SIGNS[row.change]} state {row.key}: {_both(row.a, row.b)}" for row in compared.state),
     ]
@@ -85,10 +85,6 @@ def _head(name: str, run: dict[str, Any]) -> str:
     failures = f", {counted(count, 'failure')}" if count else ""
     state = f"{run['outcome'] or 'running'}, {run['seconds']:.2f} s{tokens}{cost}{failures}"
     return f"{name}  {printable(run['run'])}  {state}"
-
-
-def _answer(answer: dict[str, Any]) -> list[str]:
-    return [] if answer["same"] else [f"~ answer: {_both(answer['a'], answer['b'])}"]
 
 
 def _step(row: Row) -> list[str]:

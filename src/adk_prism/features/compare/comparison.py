@@ -20,8 +20,8 @@ from typing import Any, Literal, get_args
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from adk_prism.facts.pricing import total_cost
 from adk_prism.facts.state import read_value
+from adk_prism.facts.usage import total_cost
 from adk_prism.features.model_calls.calls import ModelRequest
 from adk_prism.features.page.outline import Outline, Step
 
@@ -110,7 +110,9 @@ def compare(a: Outline, b: Outline) -> Comparison:
     rows, state = _rows(ours, theirs), _state(ours, theirs)
     found = {
         "answer": Counter(_said(a)) != Counter(_said(b)),
-        "tools": any(_is_other_call(row) for row in rows),
+        "tools": any(
+            r.kind == "tool" and (_is_other_node(r) or "input" in r.differs) for r in rows
+        ),
         "results": any("output" in row.differs for row in rows),
         "nodes": any(row.kind != "tool" and _is_other_node(row) for row in rows),
         "requests": any(row.request for row in rows),
@@ -131,10 +133,6 @@ def compare(a: Outline, b: Outline) -> Comparison:
         steps=rows,
         state=state,
     )
-
-
-def _is_other_call(row: Row) -> bool:
-    return row.kind == "tool" and (_is_other_node(row) or "input" in row.differs)
 
 
 def _is_other_node(row: Row) -> bool:

@@ -8,18 +8,22 @@ from urllib.parse import quote
 from google.adk.events.event import Event
 from pydantic import ValidationError
 
-from adk_prism.features.conform import stream_checks
 from adk_prism.features.conform.probe import (
+    DENIED,
     NEVER,
     Answer,
     CannotTry,
     Driver,
+    Item,
     Leave,
     Probe,
     Sheet,
+    check_stream,
+    read_items,
+    read_json,
+    send_mistakes,
     shortened,
 )
-from adk_prism.features.conform.stream_checks import Item, check_stream, read_items, read_json
 
 # ---------------------------------------------------------------------- adk events
 #
@@ -151,7 +155,7 @@ async def run(probe: Probe) -> None:
     await server.leave()
     streaming = Probe(probe.options, probe.exchange, probe.sheet, f"{probe.endpoint}/run_sse")
     body = server.body(await server.new_session(), _said(probe.options.prompts[0]))
-    await stream_checks.send_mistakes(streaming, _has_error, body)
+    await send_mistakes(streaming, lambda it: "error" in it or it.get("errorCode"), body)
 
 
 class _Server:
@@ -164,7 +168,7 @@ class _Server:
         """Choose the app. Raise `CannotTry` if there is none."""
         self._probe.trying("listing the apps")
         answer = await self._get("/list-apps")
-        if answer.status in stream_checks.DENIED:
+        if answer.status in DENIED:
             raise CannotTry(f"the server asks who you are (HTTP {answer.status}); pass --header.")
         names = read_json(answer.body.decode(errors="replace"))
         good = isinstance(names, list) and all(isinstance(each, str) for each in names)
@@ -315,10 +319,6 @@ def _is_session(found: Any, app: str) -> bool:
         and isinstance(found.get("state"), dict)
         and isinstance(found.get("events"), list)
     )
-
-
-def _has_error(items: list[Item]) -> bool:
-    return any("error" in item.value or item.value.get("errorCode") for item in items)
 
 
 def _says_error(answer: Answer) -> bool:

@@ -8,24 +8,24 @@ from typing import Any
 
 import msgspec
 
-from adk_prism.features.conform import stream_checks
 from adk_prism.features.conform.probe import (
     Answer,
     Driver,
+    FrameReader,
+    Item,
     Probe,
     Sheet,
+    check_error_text,
+    check_rest,
+    check_stream,
+    leave_early,
     missing_keys,
+    read_items,
+    read_json,
+    send_mistakes,
     shortened,
     typed_keys,
     wrong_types,
-)
-from adk_prism.features.conform.stream_checks import (
-    FrameReader,
-    Item,
-    check_error_text,
-    check_stream,
-    read_items,
-    read_json,
 )
 from adk_prism.features.fields.report import Keys, read_ag_ui_releases
 
@@ -285,9 +285,13 @@ async def run(probe: Probe) -> None:
         await talk.say(prompt, first=not number)
     await talk.parallel()
     prompt = probe.options.prompts[0]
-    await stream_checks.leave_early(probe, lambda: talk.body(probe.new_id("thread"), prompt))
+    await leave_early(probe, lambda: talk.body(probe.new_id("thread"), prompt))
     probe.trying("mistakes")
-    await stream_checks.send_mistakes(probe, _error_of, talk.body(probe.new_id("thread"), prompt))
+    await send_mistakes(
+        probe,
+        lambda event: event.get("type") == "RUN_ERROR",
+        talk.body(probe.new_id("thread"), prompt),
+    )
 
 
 class _Talk:
@@ -386,7 +390,7 @@ class _Talk:
             return
         self._probe.trying("coming back with Last-Event-ID")
         rest = await self._probe.post(body, last_id=frames[middle - 1].id)
-        stream_checks.check_rest(self._sheet, frames[middle:], rest)
+        check_rest(self._sheet, frames[middle:], rest)
 
     async def parallel(self) -> None:
         """Send a prompt in two threads at once."""
@@ -402,10 +406,6 @@ class _Talk:
 def _is_approval(interrupt: dict[str, Any]) -> bool:
     """Tell whether yes or no is an answer; any other only a person can give."""
     return interrupt["reason"] in ("tool_call", "confirmation")
-
-
-def _error_of(items: list[Item]) -> bool:
-    return any(item.value.get("type") == "RUN_ERROR" for item in items)
 
 
 DRIVER = Driver(name="ag-ui", own_path="/api/ag-ui/{app}", run=run)

@@ -9,25 +9,25 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from adk_prism.features.conform import stream_checks
 from adk_prism.features.conform.probe import (
+    ABSENT,
     Answer,
     Driver,
+    FrameReader,
+    Item,
     Leave,
     Probe,
     Sheet,
+    check_error_text,
+    check_stream,
+    leave_early,
     missing_keys,
     named,
+    read_items,
+    send_mistakes,
     shortened,
     typed_keys,
     wrong_types,
-)
-from adk_prism.features.conform.stream_checks import (
-    FrameReader,
-    Item,
-    check_error_text,
-    check_stream,
-    read_items,
 )
 from adk_prism.features.fields.report import Release, accepted, read_releases
 
@@ -343,8 +343,8 @@ async def run(probe: Probe) -> None:
         await talk.say(prompt, first=not number)
     await talk.parallel()
     await talk.resume()
-    await stream_checks.leave_early(probe, talk.body, Leave(last=DONE))
-    await stream_checks.send_mistakes(probe, _error_of, talk.body())
+    await leave_early(probe, talk.body, Leave(last=DONE))
+    await send_mistakes(probe, lambda chunk: chunk.get("type") == "error", talk.body())
 
 
 class _Talk:
@@ -446,7 +446,7 @@ class _Talk:
         base, mark, query = self._probe.endpoint.partition("?")
         url = f"{base.rstrip('/')}/{quote(self._chat, safe='')}/stream{mark}{query}"
         answer = await self._probe.exchange.send("GET", url, leave=Leave(last=DONE))
-        if answer.status in stream_checks.ABSENT or answer.media_type == "text/html":
+        if answer.status in ABSENT or answer.media_type == "text/html":
             return  # not offered
         items = read_items(self._sheet, answer.frames, DONE)
         starts = bool(items) and items[0].value.get("type") == "start"
@@ -457,10 +457,6 @@ class _Talk:
         """Return a request in a chat of its own."""
         messages = [self._user(self._probe.options.prompts[0])]
         return {"id": self._probe.new_id("chat"), "messages": messages, "trigger": "submit-message"}
-
-
-def _error_of(items: list[Item]) -> bool:
-    return any(item.value.get("type") == "error" for item in items)
 
 
 def _sent_back(message: Message) -> dict[str, Any]:

@@ -31,9 +31,9 @@ from adk_prism.features.conform.probe import (
     Verdict,
     checks_of,
     connected,
+    read_json,
     shortened,
 )
-from adk_prism.features.conform.stream_checks import read_json
 
 # ---------------------------------------------------------------------- npm client
 #

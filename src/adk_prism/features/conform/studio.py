@@ -6,18 +6,22 @@ from typing import Any
 from urllib.parse import urlencode
 
 from adk_prism.facts.state import DEPTH
-from adk_prism.features.conform import stream_checks
 from adk_prism.features.conform.probe import (
     Answer,
     Driver,
+    FrameReader,
     Probe,
     Sheet,
+    check_rest,
+    check_stream,
+    leave_early,
     missing_keys,
+    read_json,
+    send_mistakes,
     shortened,
     typed_keys,
     wrong_types,
 )
-from adk_prism.features.conform.stream_checks import FrameReader, check_stream, read_json
 from adk_prism.protocols.sse import SseEvent
 
 # ---------------------------------------------------------------------- studio events
@@ -172,8 +176,8 @@ async def run(probe: Probe) -> None:
         await talk.say(prompt, first=not number)
     await talk.get()
     body = {"input": probe.options.prompts[0]}
-    await stream_checks.leave_early(probe, lambda: body)
-    await stream_checks.send_mistakes(probe, lambda _: False, body)
+    await leave_early(probe, lambda: body)
+    await send_mistakes(probe, lambda _: False, body)
 
 
 class _Talk:
@@ -237,7 +241,7 @@ class _Talk:
             return
         self._probe.trying("coming back with Last-Event-ID")
         rest = await self._get("", frames[middle - 1].id)
-        stream_checks.check_rest(self._sheet, frames[middle:], rest)
+        check_rest(self._sheet, frames[middle:], rest)
         after = await self._get("", frames[-1].id)
         self._sheet.expect("reconnect", after.status == 204, f"after the end: {after.text}")
 

@@ -45,7 +45,7 @@ from adk_prism.features.console.session import (
     RunUpdate,
     Session,
 )
-from adk_prism.features.grounding import search_report
+from adk_prism.features.grounding.text import write_report
 from adk_prism.log.entry import Entry, RunEnded, RunStarted
 
 # ---------------------------------------------------------------------- without a terminal
@@ -116,7 +116,7 @@ class _Pipe:
                     _write(f"{row.text}\n")
             case Export():
                 view = self._session.history.panel("grounding")
-                file = search_report.write(view, intent.file)
+                file = write_report(view, intent.file)
                 _write(f"Written to {file}.\n")
             case Quit():
                 return False

@@ -200,16 +200,10 @@ class IntentReader:
 
     # -------------------------------------------------------------- the rest
 
-    def _export(self, typed: Typed) -> Intent:
-        return Export(typed.words)
-
     def _stop(self, _: Typed) -> Intent:
         if not self._busy():
             raise Conflict("There is no run to stop.")
         return Stop()
-
-    def _quit(self, _: Typed) -> Intent:
-        return Quit()
 
 
 def _message(*parts: dict[str, Any]) -> dict[str, Any]:
@@ -243,7 +237,7 @@ _READ: dict[str, Callable[[IntentReader, Typed], Intent]] = {
     "ask": IntentReader._add,
     "unassume": IntentReader._remove,
     "resolve": IntentReader._remove,
-    "export": IntentReader._export,
+    "export": lambda _, typed: Export(typed.words),
     "stop": IntentReader._stop,
-    "quit": IntentReader._quit,
+    "quit": lambda *_: Quit(),
 }

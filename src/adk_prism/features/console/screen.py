@@ -28,8 +28,7 @@ from adk_prism.features.console import session
 from adk_prism.features.console.commands import COMMANDS, Command
 from adk_prism.features.console.intents import Export, Keep, Quit, Send, Show, Stop
 from adk_prism.features.console.widgets import WIDE, PanelView, TranscriptView, text_of
-from adk_prism.features.grounding import search_report
-from adk_prism.features.grounding.text import PLAN_KEYS
+from adk_prism.features.grounding.text import PLAN_KEYS, write_report
 from adk_prism.features.page import text as panels
 
 FRAME = 1 / 15
@@ -334,7 +333,7 @@ class Console(App[int]):
                     self._panel.choose(intent.panel)
                 case Export():
                     view = self._session.history.panel("grounding")
-                    self._say(f"Written to {search_report.write(view, intent.file)}.")
+                    self._say(f"Written to {write_report(view, intent.file)}.")
                 case Stop() if self._sent:
                     self._unsend()
                 case Stop():

@@ -20,8 +20,7 @@ def _serve(context: Context) -> Served:
     context.lifecycle.hold(
         lambda: housekeeping([job], recording.leases, report, REMOVAL, "deleted conversations")
     )
-    listing = ListRoutes(context.apps, context.log, context.runs.deletions, context.chats)
-    return Served(routers=[listing.router(), routes(context)])
+    return Served(routers=[ListRoutes(context).router(), routes(context)])
 
 
 EXTENSION = Extension(

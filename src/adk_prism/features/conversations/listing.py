@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import aclosing
 from typing import Annotated, Any
 
 import msgspec
@@ -13,16 +13,17 @@ from google.adk.sessions.session import Session
 from msgspec import Struct, structs
 from pydantic import BaseModel, Field, StrictBool
 
-from adk_prism.adk.apps import Apps
 from adk_prism.adk.request import REPEATS
 from adk_prism.errors import Gone, NotFound, SourceError, UsageError
+from adk_prism.facts import model as fact
+from adk_prism.facts.run_reader import Reader
 from adk_prism.features.forks.forks import ForkLink, read_links
 from adk_prism.log.contract import RunLog, RunSummary, SideValue
 from adk_prism.log.entry import UPLOADED, Origin, RunId, RunStarted
 from adk_prism.protocols.ai_sdk.requests import user_message
-from adk_prism.runs.chats import EVALUATION_SESSIONS, Chats, first_user_text
+from adk_prism.runs.chats import EVALUATION_SESSIONS, Chats
 from adk_prism.runs.recorder import FORKED_FROM
-from adk_prism.runs.session_log import AuditedAction, Deletions
+from adk_prism.runs.session_log import AuditedAction
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.identity import CallerOf, Chat
@@ -194,14 +195,14 @@ MOST_CONVERSATIONS = 1000
 """In one list. More are found by their text."""
 
 
-@dataclass(frozen=True, slots=True)
 class ListRoutes:
-    """The list of conversations, made of the parts that it uses."""
+    """The list of conversations."""
 
-    _apps: Apps
-    _log: RunLog
-    _deletions: Deletions
-    _chats: Chats
+    def __init__(self, context: Context) -> None:
+        self._apps = context.apps
+        self._log = context.log
+        self._deletions = context.runs.deletions
+        self._chats = context.chats
 
     def router(self) -> APIRouter:
         """Return the router of the list."""
@@ -231,7 +232,12 @@ class ListRoutes:
             by_session.setdefault(summary.origin, []).append(summary)
         active = {origin: runs[-1].started for origin, runs in by_session.items()}
         if not session:
-            active = _without_evaluations(await self._stored(app, user) | active)
+            every = await self._stored(app, user) | active
+            active = {
+                origin: at
+                for origin, at in every.items()
+                if not origin.session.startswith(EVALUATION_SESSIONS)
+            }
         notes = await self._log.side.list([*active])
         labels = {origin: read_label(notes.get(origin, ())) for origin in active}
         latest = sorted(active, key=lambda it: (labels[it].pinned, active[it]), reverse=True)
@@ -323,9 +329,30 @@ class ListRoutes:
         }
 
 
-def _without_evaluations(active: dict[Origin, float]) -> dict[Origin, float]:
-    return {it: at for it, at in active.items() if not it.session.startswith(EVALUATION_SESSIONS)}
-
-
 def _searched(conversation: dict[str, Any]) -> str:
     return f"{conversation['title']} {conversation['said']}".casefold()
+
+
+MAX_ENTRIES_READ = 256
+"""Entries that are read to find the first text."""
+
+
+async def first_user_text(chats: Chats, run: RunId) -> str:
+    """Return the first text or transcript of the user in a live run; empty if there is none."""
+    reader = Reader()
+    async with aclosing(chats.entries(run)) as entries:
+        async for entry in entries:
+            for item in reader.feed(entry):
+                if words := _words(item):
+                    return words
+            if entry.cursor > MAX_ENTRIES_READ:
+                break
+    return ""
+
+
+def _words(item: fact.Fact) -> str:
+    match item:
+        case fact.UserSpoke() | fact.InputTranscribed(final=True):
+            return item.text.strip()
+        case _:
+            return ""

@@ -27,8 +27,7 @@ from adk_prism.protocols.ag_ui.history import ThreadMessages
 from adk_prism.protocols.ag_ui.requests import user_message
 from adk_prism.protocols.ag_ui.routes import AgentRuns, Asked, capabilities
 from adk_prism.protocols.contract import FileLinks, Format, FrameReader
-from adk_prism.runs.chats import Chats, runs_of, stored_bytes
-from adk_prism.runs.message_stream import build_history
+from adk_prism.runs.chats import Chats, build_history, runs_of, stored_bytes
 from adk_prism.runs.off_loop import call_sized
 from adk_prism.runs.runs import CancelResult
 from adk_prism.server.context import Context

@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adk_prism.extension import Command, Extension, Served
 
 if TYPE_CHECKING:
-    from adk_prism.features.evaluation.evaluations import Evaluator
     from adk_prism.server.context import Context
 
 
 def _serve(context: Context) -> Served:
-    from adk_prism.features.evaluation import routes as eval_cases
-    from adk_prism.features.evaluation import routes as evals
     from adk_prism.features.evaluation.eval_cases import EvalCases
-
-    apps, log, lifecycle = context.apps, context.log, context.lifecycle
-    cases, evaluator = EvalCases(log, context.chats), make_evaluator(context)
-    lifecycle.hold(evaluator.evaluating)
-    return Served(
-        routers=[
-            eval_cases.routes(log, cases, context.limits.heavy),
-            evals.EvalRoutes(evaluator, cases, apps, log, lifecycle).router(),
-        ]
-    )
-
-
-def make_evaluator(context: Context) -> Evaluator:
-    """Return what evaluates the apps of a server."""
     from adk_prism.features.evaluation.evaluations import Evaluator
+    from adk_prism.features.evaluation.routes import EvalRoutes, routes
 
-    data = Path(context.settings.data_dir).absolute()
-    return Evaluator(
-        context.apps, context.conversations, context.log, context.chats, data, context.report
-    )
+    cases, evaluator = EvalCases(context.log, context.chats), Evaluator(context)
+    context.lifecycle.hold(evaluator.evaluating)
+    eval_routes = EvalRoutes(context, evaluator, cases)
+    return Served(routers=[routes(context, cases), eval_routes.router()])
 
 
 EXTENSION = Extension(

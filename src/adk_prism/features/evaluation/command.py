@@ -88,10 +88,9 @@ async def _evaluate(args: argparse.Namespace) -> dict[str, Any]:
 
 
 async def _here(args: argparse.Namespace, path: Path, eval_set: Any) -> dict[str, Any]:
-    from adk_prism.features.evaluation import make_evaluator
     from adk_prism.features.evaluation.criteria import config_beside, read_criteria
     from adk_prism.features.evaluation.evaluation import Evaluation
-    from adk_prism.features.evaluation.evaluations import shown_cases
+    from adk_prism.features.evaluation.evaluations import Evaluator, shown_cases
     from adk_prism.server.app import create_app
 
     folder, app = _place(args.app, path)
@@ -107,7 +106,7 @@ async def _here(args: argparse.Namespace, path: Path, eval_set: Any) -> dict[str
     settings = read_settings(given, os.environ, Path.cwd())
     server = create_app(folder, settings, report=DiagnosticPrinter())
     async with server.router.lifespan_context(server):
-        found = await make_evaluator(server.state.context).run(evaluation)
+        found = await Evaluator(server.state.context).run(evaluation)
     return {"evalSetId": evaluation.set_id, **shown_cases(found)}
 
 

@@ -126,7 +126,9 @@ def _check(turn: _Turn, number: int, count: int) -> None:
     name = "The run" if number == count else f"Message {number} of the conversation"
     wrong = _UNUSABLE.get(turn.outcome)
     # A long-running tool may be awaited after the agent has answered.
-    if turn.outcome == "waiting" and not (turn.final and _is_answer(turn.final)):
+    if turn.outcome == "waiting" and not (
+        turn.final and _has_text(turn.final) and not _has_call(turn.final)
+    ):
         wrong = "waits for an answer"
     if wrong is not None:
         raise Conflict(
@@ -253,10 +255,6 @@ def _is_asked(event: Json, part: Json) -> bool:
 
 def _has_text(content: Json) -> bool:
     return any(part.get("text") for part in content["parts"])
-
-
-def _is_answer(content: Json) -> bool:
-    return _has_text(content) and not _has_call(content)
 
 
 def _has_call(content: Json) -> bool:

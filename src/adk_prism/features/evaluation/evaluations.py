@@ -19,7 +19,6 @@ from msgspec import Raw, Struct
 
 from adk_prism import errors
 from adk_prism.adk.app_folder import is_bundled
-from adk_prism.adk.apps import Apps
 from adk_prism.commands import Answer, Command, Submit, ToolAnswer
 from adk_prism.facts.pending import Pending
 from adk_prism.facts.state import read_object
@@ -34,7 +33,6 @@ from adk_prism.features.evaluation.evaluation import (
     asked_model,
 )
 from adk_prism.features.model_calls.calls import ModelCalls
-from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import (
     NOTHING,
     AgentEvent,
@@ -45,8 +43,9 @@ from adk_prism.log.entry import (
     RunId,
     to_raw,
 )
-from adk_prism.runs.chats import EVALUATION_SESSIONS, Chats
-from adk_prism.runs.conversations import Conversations, Start
+from adk_prism.runs.chats import EVALUATION_SESSIONS
+from adk_prism.runs.conversations import Start
+from adk_prism.server.context import Context
 
 AT_ONCE = 4
 """Cases that run at the same time, as with ADK."""
@@ -142,22 +141,14 @@ Json = dict[str, Any]
 class Evaluator:
     """Evaluates the apps of one server."""
 
-    def __init__(
-        self,
-        apps: Apps,
-        conversations: Conversations,
-        log: RunLog,
-        chats: Chats,
-        data_dir: Path,
-        report: errors.Report,
-    ) -> None:
-        self._apps = apps
-        self._conversations = conversations
-        self._log = log
-        self._chats = chats
-        self._calls = ModelCalls(log)
-        self._data_dir = data_dir
-        self._report = report
+    def __init__(self, context: Context) -> None:
+        self._apps = context.apps
+        self._conversations = context.conversations
+        self._log = context.log
+        self._chats = context.chats
+        self._calls = ModelCalls(context.log)
+        self._data_dir = Path(context.settings.data_dir).absolute()
+        self._report = context.report
         self._jobs: dict[str, Job] = {}
 
     def folder(self, app: str) -> Path:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,7 +16,6 @@ from fastapi import Path as PathParameter
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from adk_prism.adk.apps import Apps
 from adk_prism.errors import Conflict, NotFound, UsageError
 from adk_prism.features.evaluation import criteria as eval_sets
 from adk_prism.features.evaluation.eval_cases import EvalCases
@@ -29,12 +27,10 @@ from adk_prism.features.evaluation.evaluation import (
     stored_results,
 )
 from adk_prism.features.evaluation.evaluations import Evaluator
-from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import RunId
+from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Guest
 from adk_prism.server.identity.identity import Administrator, CallerOf, Run
-from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.limits import HeavyWork
 from adk_prism.server.request_bodies import StrictRoute
 from adk_prism.server.request_names import AppName
 
@@ -71,15 +67,13 @@ class Evaluate(BaseModel):
     )
 
 
-@dataclass(frozen=True, slots=True)
 class EvalRoutes:
-    """The routes of eval sets, made of the parts that they use."""
+    """The routes of eval sets."""
 
-    evaluator: Evaluator
-    cases: EvalCases
-    apps: Apps
-    log: RunLog
-    lifecycle: Lifecycle
+    def __init__(self, context: Context, evaluator: Evaluator, cases: EvalCases) -> None:
+        self._context = context
+        self._evaluator = evaluator
+        self._cases = cases
 
     def router(self) -> APIRouter:
         """Return the router of eval sets."""
@@ -98,10 +92,10 @@ class EvalRoutes:
 
     async def list_sets(self, app_name: AppName) -> Json:
         """Return the app's eval sets with their cases, the stored results and what is being evaluated."""
-        folder = self.evaluator.folder(app_name)
+        folder = self._evaluator.folder(app_name)
         sets = await asyncio.to_thread(_sets, folder / app_name)
         results = await asyncio.to_thread(stored_results, folder, app_name)
-        running = [job.shown() for job in self.evaluator.jobs(app_name)]
+        running = [job.shown() for job in self._evaluator.jobs(app_name)]
         return {
             "sets": sets,
             "results": [_summary(each) for each in results],
@@ -110,20 +104,20 @@ class EvalRoutes:
 
     async def evaluate(self, app_name: AppName, asked: Evaluate) -> Json:
         """Begin to evaluate a set of the app, or one that is sent; `evaluations/{id}` tells how it goes."""
-        self.lifecycle.check_open()
-        folder = self.evaluator.folder(app_name) / app_name
+        self._context.lifecycle.check_open()
+        folder = self._evaluator.folder(app_name) / app_name
         evaluation = await asyncio.to_thread(_evaluation, app_name, folder, asked)
-        await self.apps.open(app_name)
-        return self.evaluator.start(evaluation).shown()
+        await self._context.apps.open(app_name)
+        return self._evaluator.start(evaluation).shown()
 
     async def evaluation(self, app_name: AppName, evaluation: str) -> Json:
         """Return how an evaluation goes: the runs of its cases, and at its end the scores."""
-        self.apps.check(app_name)
-        return self.evaluator.job(app_name, evaluation).shown()
+        self._context.apps.check(app_name)
+        return self._evaluator.job(app_name, evaluation).shown()
 
     async def result(self, app_name: AppName, result: str) -> Json:
         """Return a stored result, with the runs of its cases as far as the log has them."""
-        folder = self.evaluator.folder(app_name)
+        folder = self._evaluator.folder(app_name)
         stored = await asyncio.to_thread(stored_results, folder, app_name)
         found = next((each for each in stored if each.id == result), None)
         if found is None:
@@ -131,7 +125,9 @@ class EvalRoutes:
         known = await asyncio.to_thread(_cases, folder / app_name, found.eval_set_id)
         shown = []
         for score in found.cases:
-            runs = await self.log.list(app=app_name, user=score.user, session=score.session)
+            runs = await self._context.log.list(
+                app=app_name, user=score.user, session=score.session
+            )
             case = known.get(score.id)
             about = {
                 "text": case.text if case is not None else "",
@@ -143,11 +139,11 @@ class EvalRoutes:
 
     async def add_case(self, app_name: AppName, set_id: SetId, asked: AddRun) -> Json:
         """Add the conversation up to a run to a set; begin the set if there is none."""
-        folder = self.evaluator.folder(app_name) / app_name
+        folder = self._evaluator.folder(app_name) / app_name
         run = RunId(asked.run)
-        if (await self.log.summary(run)).origin.app != app_name:
+        if (await self._context.log.summary(run)).origin.app != app_name:
             raise Conflict("The run is of another app.")
-        case = await self.cases.of(run)
+        case = await self._cases.of(run)
 
         def add() -> list[str]:
             folder.mkdir(parents=True, exist_ok=True)
@@ -234,7 +230,7 @@ def _summary(result: StoredResult) -> Json:
 # `GET /api/runs/{run}/evalcase`: a run, with the conversation before it, as an eval case of ADK.
 
 
-def routes(log: RunLog, cases: EvalCases, heavy: HeavyWork) -> APIRouter:
+def routes(context: Context, cases: EvalCases) -> APIRouter:
     """Return the router of eval cases."""
     router = APIRouter(prefix="/api/runs", tags=["runs"])
 
@@ -246,7 +242,8 @@ def routes(log: RunLog, cases: EvalCases, heavy: HeavyWork) -> APIRouter:
         """
         if isinstance(caller, Guest):
             raise NotFound("A share link shows one run, not its conversation.")
-        async with heavy.slot(caller, (await log.summary(run)).bytes):
+        size = (await context.log.summary(run)).bytes
+        async with context.limits.heavy.slot(caller, size):
             case = await cases.of(run)
             body = await asyncio.to_thread(msgspec.json.encode, case)
         return Response(body, media_type="application/json")

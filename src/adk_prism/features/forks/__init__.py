@@ -7,40 +7,13 @@ from typing import TYPE_CHECKING
 from adk_prism.extension import Extension, Served
 
 if TYPE_CHECKING:
-    from adk_prism.features.forks.forks import Forks
     from adk_prism.server.context import Context
 
 
 def _serve(context: Context) -> Served:
     from adk_prism.features.forks.forks import ForkRoutes
 
-    routes = ForkRoutes(
-        context.apps,
-        context.log,
-        make_forks(context),
-        context.starter.client_state,
-        context.starter.idempotency,
-        context.audit,
-        context.lifecycle,
-    )
-    return Served(routers=[routes.router()])
-
-
-def make_forks(context: Context) -> Forks:
-    """Return what forks runs."""
-    from adk_prism.features.forks.forks import Forks
-    from adk_prism.features.forks.history import ForkHistories
-
-    histories = ForkHistories(context.log, context.chats, context.starter.client_state.refused_keys)
-    return Forks(
-        context.log,
-        context.apps,
-        context.runs,
-        context.runs.locks,
-        histories,
-        context.conversations,
-        context.report,
-    )
+    return Served(routers=[ForkRoutes(context).router()])
 
 
 EXTENSION = Extension(

@@ -15,9 +15,8 @@ resumed or started again: without a message there is nothing left to do. What it
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from contextlib import aclosing, suppress
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
@@ -27,10 +26,10 @@ from msgspec import Raw, Struct, structs
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from adk_prism.adk.apps import Apps
 from adk_prism.adk.redaction import serialise, state_json
 from adk_prism.adk.request import (
     REPEATS,
+    Emit,
     EventSource,
     RunRequest,
     Variant,
@@ -39,7 +38,7 @@ from adk_prism.adk.request import (
     read_content,
 )
 from adk_prism.commands import ChangeState, RunAgent, Submit
-from adk_prism.errors import Conflict, Report, Unprocessable, UsageError
+from adk_prism.errors import Conflict, Unprocessable, UsageError
 from adk_prism.facts.state import read_object, read_stored
 from adk_prism.features.forks.history import ForkHistories, ForkHistory, ForkTarget, as_copy
 from adk_prism.features.forks.past import (
@@ -51,6 +50,7 @@ from adk_prism.features.forks.past import (
     restored,
     without_state,
 )
+from adk_prism.features.forks.truncated_run import HowToContinue
 from adk_prism.log.contract import RunLog, SideValue
 from adk_prism.log.entry import (
     DERIVED,
@@ -67,18 +67,14 @@ from adk_prism.log.entry import (
     to_raw,
 )
 from adk_prism.protocols.adk.routes import Key
-from adk_prism.runs.conversations import Conversations, Start
-from adk_prism.runs.recorder import REQUEST_DIGEST, ContinuedSource, ForkPoint, PreparedSource
-from adk_prism.runs.runs import Runs, new_run
-from adk_prism.runs.session_locks import SessionLocks
+from adk_prism.runs.conversations import Start
+from adk_prism.runs.recorder import REQUEST_DIGEST, ForkPoint, PreparedSource
+from adk_prism.runs.runs import new_run
 from adk_prism.runs.session_log import AuditedAction
-from adk_prism.runs.truncated_run import HowToContinue
+from adk_prism.server.context import Context
 from adk_prism.server.identity.identity import Run
-from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.observability.observability import AuditLog
 from adk_prism.server.request_bodies import StrictRoute
 from adk_prism.server.request_names import AppName, SessionId
-from adk_prism.server.run_starter import ClientState, Idempotency
 from adk_prism.server.run_streams import RUN_HEADER
 
 # ---------------------------------------------------------------------------
@@ -174,23 +170,15 @@ class _Fork(Struct, frozen=True):
 class Forks:
     """Makes forks."""
 
-    def __init__(
-        self,
-        log: RunLog,
-        apps: Apps,
-        runs: Runs,
-        locks: SessionLocks,
-        histories: ForkHistories,
-        conversations: Conversations,
-        report: Report,
-    ) -> None:
-        self._log = log
-        self._apps = apps
-        self._runs = runs
-        self._locks = locks
-        self._histories = histories
-        self._conversations = conversations
-        self._report = report
+    def __init__(self, context: Context) -> None:
+        self._log = context.log
+        self._apps = context.apps
+        self._runs = context.runs
+        self._locks = context.runs.locks
+        self._conversations = context.conversations
+        self._report = context.report
+        refused = context.starter.client_state.refused_keys
+        self._histories = ForkHistories(context.log, context.chats, refused)
 
     async def fork(self, wanted: ForkRequest, run: RunId | None = None, digest: str = "") -> Forked:
         """Make a fork and start its run.
@@ -442,6 +430,31 @@ def _text(message: Raw) -> str:
     return "".join(part.get("text") or "" for part in parts)
 
 
+class ContinuedSource:
+    """A source that continues a run of the past: its log begins with what happened there."""
+
+    def __init__(self, inner: EventSource, past: Sequence[Record | Entry]) -> None:
+        """`past` begins with the run's `RunStarted`, which takes the place of the source's own."""
+        self._inner = inner
+        self._past = past
+
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record | Entry, None]:
+        """Yield the past, then what the source yields. Raise before that what keeps it from going on."""
+        async with aclosing(self._inner.records(emit)) as records:
+            await anext(records)
+            for entry in self._past:
+                yield entry
+            async for record in records:
+                yield record
+
+    def cancel(self) -> None:
+        self._inner.cancel()
+
+    @property
+    def correlation(self) -> str:
+        return self._inner.correlation
+
+
 # ---------------------------------------------------------------------- routes
 #
 # Forks: a conversation goes on elsewhere from any cursor of one of its runs.
@@ -478,17 +491,12 @@ class ForkRun(BaseModel):
     streaming: bool = True
 
 
-@dataclass(frozen=True, slots=True)
 class ForkRoutes:
-    """The route of forks, made of the parts that it uses."""
+    """The route of forks."""
 
-    apps: Apps
-    log: RunLog
-    forks: Forks
-    client_state: ClientState
-    idempotency: Idempotency
-    audit: AuditLog
-    lifecycle: Lifecycle
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._forks = Forks(context)
 
     def router(self) -> APIRouter:
         """Return the router of forks."""
@@ -500,19 +508,21 @@ class ForkRoutes:
         self, request: Request, response: Response, run: Run, asked: ForkRun, key: Key = ""
     ) -> dict[str, Any]:
         """Fork a run at a cursor: a new session with the history, state and artifacts of that moment."""
-        self.lifecycle.check_open()
-        origin = (await self.log.summary(run)).origin
+        self._context.lifecycle.check_open()
+        origin = (await self._context.log.summary(run)).origin
         app = asked.app_name or origin.app
-        delta = asked.state_delta or {}
-        await self.apps.open(app)
+        delta, message = asked.state_delta or {}, asked.new_message or {}
+        await self._context.apps.open(app)
         if both := delta.keys() & set(asked.remove_state):
             raise UsageError(f"{min(both)[:60]!r} is in `stateDelta` and in `removeState`.")
-        await self.client_state.check(app, dict.fromkeys(asked.remove_state) | delta)
+        await self._context.starter.client_state.check(
+            app, dict.fromkeys(asked.remove_state) | delta
+        )
         fork = ForkRequest(
             run=run,
             at=asked.at,
             app=asked.app_name or "",
-            message=to_raw(asked.new_message) if _has_parts(asked.new_message) else NOTHING,
+            message=to_raw(message) if message.get("parts") else NOTHING,
             state_delta=delta,
             remove_state=asked.remove_state,
             session=asked.session_id or "",
@@ -521,20 +531,20 @@ class ForkRoutes:
         made: list[Forked] = []
 
         async def begin(new: RunId | None, digest: str) -> RunId:
-            made.append(await self.forks.fork(fork, new, digest))
+            made.append(await self._forks.fork(fork, new, digest))
             return made[0].run
 
         body = await request.body()
-        new = await self.idempotency.once(key, f"fork {run}", body, begin)
+        new = await self._context.starter.idempotency.once(key, f"fork {run}", body, begin)
         response.headers[RUN_HEADER] = new
         for forked in made:
             action = AuditedAction(action="run forked", origin=origin, run=run, about=forked.run)
-            await self.audit.note(action)
+            await self._context.audit.note(action)
         return await self._answer(new, made)
 
     async def _answer(self, run: RunId, made: list[Forked]) -> dict[str, Any]:
         """Say what was made; of a fork that a repeated request finds, where it is."""
-        origin = (await self.log.summary(run)).origin
+        origin = (await self._context.log.summary(run)).origin
         answer: dict[str, Any] = {
             "run": run,
             "app": origin.app,
@@ -550,7 +560,3 @@ class ForkRoutes:
                 "withheldState": forked.withheld,
             }
         return answer
-
-
-def _has_parts(message: dict[str, Any] | None) -> bool:
-    return bool(message and message.get("parts"))

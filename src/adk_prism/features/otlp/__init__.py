@@ -23,12 +23,11 @@ class OtlpSettings(FeatureSettings):
 
 
 def _serve(context: Context) -> Served:
-    from adk_prism.features.model_calls import model_calls
-    from adk_prism.features.otlp.adk_trace import TraceRoutes
     from adk_prism.features.otlp.export import TraceExport
+    from adk_prism.features.otlp.spans import TraceRoutes
 
     collector = context.settings.of(OtlpSettings).otlp
-    routers = [TraceRoutes(context.log, context.chats, model_calls(context)).router()]
+    routers = [TraceRoutes(context).router()]
     if not collector:
         return Served(routers=routers)
     export = TraceExport(context.recording.log, collector, context.report)

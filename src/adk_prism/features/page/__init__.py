@@ -12,20 +12,13 @@ if TYPE_CHECKING:
 
 def _serve(context: Context) -> Served:
     from adk_prism.features.page import catalogue, film_cache, web_page
-    from adk_prism.features.page.entry_detail import EntryDetails
-    from adk_prism.server.data_folder import prices_of
 
-    log, apps, heavy = context.log, context.apps, context.limits.heavy
-    films = film_cache.Films(log, prices=prices_of(context.settings))
-    context.lifecycle.on_cut(films.leave_all)
+    apps, secrets = context.apps, context.observability.secrets
     return Served(
         routers=[
             web_page.routes(context.settings, apps, context.identity),
-            web_page.asset_routes(),
-            catalogue.routes(apps, context.errors),
-            catalogue.agent_routes(apps, context.observability.secrets, context.report),
-            film_cache.routes(log, films, heavy),
-            film_cache.FilmRoutes(films, EntryDetails(log), context.lifecycle, log, heavy).router(),
+            catalogue.routes(apps, context.errors, secrets, context.report),
+            film_cache.FilmRoutes(context).router(),
         ]
     )
 

@@ -50,12 +50,22 @@ _UNKNOWN = dict.fromkeys(("title", "description", "agents", "models", "offline",
 """What is not known of an app before it was loaded."""
 
 
-def routes(apps: Apps, errors: ErrorTexts) -> APIRouter:
+def routes(apps: Apps, errors: ErrorTexts, secrets: Secrets, report: Report) -> APIRouter:
     """Return the router of apps."""
     router = APIRouter(prefix="/api", tags=["catalogue"])
     catalogue = _Catalogue(apps, errors)
     router.get("/apps")(catalogue.apps)
     router.get("/apps/{app_name}")(catalogue.app)
+
+    # Instructions and tools are the app's, not the user's: where callers are known, this is for
+    # administrators.
+    @router.get("/apps/{app_name}/agents", response_class=Response, dependencies=[Administrator])
+    async def agents(app_name: AppName) -> Response:
+        """Return instruction, model and tools of each agent, by name; without secrets."""
+        found = await describe_agents(await apps.open(app_name), report)
+        body = secrets.json(redacted_json(msgspec.json.encode(found)))
+        return Response(body, media_type="application/json")
+
     return router
 
 
@@ -75,7 +85,9 @@ class _Catalogue:
         again because its code had changed; `changed`: it will be when it is used next. `lacks`: what it
         cannot do, and why. `title`: what it calls itself, if it does.
         """
-        return [self._told(request, entry) for entry in await asyncio.to_thread(self._entries)]
+        # In a thread: which model an agent would use may import a library.
+        entries = await asyncio.to_thread(lambda: [*map(self._entry, self._apps.found())])
+        return [self._told(request, entry) for entry in entries]
 
     def _told(self, request: Request, entry: dict[str, Any]) -> dict[str, Any]:
         """Return an entry whose error says as much as this client may know."""
@@ -91,10 +103,6 @@ class _Catalogue:
         if found is None:
             raise NotFound(f"There is no app {app_name!r}.")
         return self._told(request, await asyncio.to_thread(self._entry, found))
-
-    def _entries(self) -> list[dict[str, Any]]:
-        """Read the folder. In a thread: which model an agent would use may import a library."""
-        return [self._entry(found) for found in self._apps.found()]
 
     def _entry(self, found: Found) -> dict[str, Any]:
         name, apps = found.name, self._apps
@@ -229,24 +237,3 @@ def _name(tool: Any) -> str:
     if isinstance(tool, BaseToolset | BaseNode):
         return type(tool).__name__
     return str(getattr(tool, "name", None) or getattr(tool, "__name__", type(tool).__name__))
-
-
-# ---------------------------------------------------------------------------
-# `GET /api/apps/{app}/agents`: what the agents of an app are made of.
-#
-# Instructions and tools are the app's, not the user's: where callers are known, this is for
-# administrators.
-
-
-def agent_routes(apps: Apps, secrets: Secrets, report: Report) -> APIRouter:
-    """Return the router of agents."""
-    router = APIRouter(prefix="/api/apps", tags=["catalogue"])
-
-    @router.get("/{app_name}/agents", response_class=Response, dependencies=[Administrator])
-    async def agents(app_name: AppName) -> Response:
-        """Return instruction, model and tools of each agent, by name; without secrets."""
-        found = await describe_agents(await apps.open(app_name), report)
-        body = secrets.json(redacted_json(msgspec.json.encode(found)))
-        return Response(body, media_type="application/json")
-
-    return router

@@ -17,7 +17,7 @@ from msgspec import Raw
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.state import read_object, read_value
-from adk_prism.features.page.items import Item, Mark, Note, written
+from adk_prism.features.page.state import Item, Mark, Note, written
 from adk_prism.features.page.timeline import TimelineFilm
 from adk_prism.log.entry import Entry, RunStarted
 

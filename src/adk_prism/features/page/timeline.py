@@ -14,9 +14,8 @@ from typing import Any
 from msgspec import Raw, Struct
 
 from adk_prism.facts import model as facts
-from adk_prism.facts.event_actions import DeclaredModels, measured, token_usage
-from adk_prism.facts.pricing import Prices, total_cost
-from adk_prism.features.page.items import Item, Mark, Note, written
+from adk_prism.facts.usage import DeclaredModels, Prices, measured, token_usage, total_cost
+from adk_prism.features.page.state import Item, Mark, Note, written
 from adk_prism.log.entry import DERIVED, Entry, NodeKind, RunStarted
 
 _SECOND = 1_000_000
@@ -290,7 +289,11 @@ class TimelineFilm:
             "waits": [_wait_at(wait, cursor) for wait in self._waits if wait.since <= cursor],
             "unaccounted": self._gaps(cursor),
         }
-        calls = [_call_at(call) for call in self._calls if call.since <= cursor]
+        calls = [
+            {"cursor": call.since, **call.shown, "start": call.shown["start"] / _SECOND}
+            for call in self._calls
+            if call.since <= cursor
+        ]
         shown |= {"modelCalls": calls} if calls else {}
         return shown | _cost_at(self.spans(cursor), cursor)
 
@@ -369,10 +372,6 @@ def _node_at(span: NodeSpan, cursor: int, now: int) -> dict[str, Any]:
     }
     shown |= _cost_at([span], cursor)
     return shown | ({"error": span.error} if over and span.error else {})
-
-
-def _call_at(call: Note) -> dict[str, Any]:
-    return {"cursor": call.since, **call.shown, "start": call.shown["start"] / _SECOND}
 
 
 def _wait_at(wait: Wait, cursor: int) -> dict[str, Any]:

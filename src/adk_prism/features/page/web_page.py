@@ -56,13 +56,29 @@ def routes(settings: Settings, apps: Apps, identity: Identity) -> APIRouter:
         base, names = base_url(request, settings), apps.names()
         if identity.required and isinstance(caller_of(request), Anyone):
             names = []  # Its own are for those who are known.
-        body = [_heading(), *_apps(names), *_call(names, base)]
+        heading = "<h1>adk-prism</h1><p>One ADK run in; every front end out.</p>"
+        body = [heading, *_apps(names), *_call(names, base)]
         return _page("adk-prism", [*body, *_operations(request.app.openapi())])
 
     @router.get("/docs")
     async def docs(request: Request) -> HTMLResponse:
         """Show every route with its parameters and answers."""
         return _page("adk-prism: routes", _reference(request.app.openapi()))
+
+    @router.get("/assets/{name}")
+    def asset(request: Request, name: str) -> Response:
+        """Return a file whose name changes whenever its content does."""
+        if _ASSET.fullmatch(name) is None:
+            raise NotFound("The page has no such file.")
+        forever = {"cache-control": "public, max-age=31536000, immutable"}
+        if name.endswith(".html"):
+            forever["content-security-policy"] = FRAME_POLICY
+        return _file(request, BUILT / "assets" / name, forever)
+
+    @router.get(f"/{_ICON}")
+    def icon(request: Request) -> Response:
+        """Return the page's icon."""
+        return _file(request, BUILT / _ICON, {"cache-control": "no-cache"})
 
     return router
 
@@ -75,10 +91,6 @@ def _page(title: str, body: Iterable[str]) -> HTMLResponse:
         f"<style>{_STYLE}</style></head><body>{text}</body></html>",
         headers=HEADERS,
     )
-
-
-def _heading() -> str:
-    return "<h1>adk-prism</h1><p>One ADK run in; every front end out.</p>"
 
 
 def _apps(names: Iterable[str]) -> Iterator[str]:
@@ -190,28 +202,6 @@ _ICON = "prism.svg"
 
 _KEPT = 256
 """Files kept in memory: several times those of one build, so that a rebuilt page is kept too."""
-
-
-def asset_routes() -> APIRouter:
-    """Return the router of the page's files; its document is served by `index_page.py`."""
-    router = APIRouter(include_in_schema=False)
-
-    @router.get("/assets/{name}")
-    def asset(request: Request, name: str) -> Response:
-        """Return a file whose name changes whenever its content does."""
-        if _ASSET.fullmatch(name) is None:
-            raise NotFound("The page has no such file.")
-        forever = {"cache-control": "public, max-age=31536000, immutable"}
-        if name.endswith(".html"):
-            forever["content-security-policy"] = FRAME_POLICY
-        return _file(request, BUILT / "assets" / name, forever)
-
-    @router.get(f"/{_ICON}")
-    def icon(request: Request) -> Response:
-        """Return the page's icon."""
-        return _file(request, BUILT / _ICON, {"cache-control": "no-cache"})
-
-    return router
 
 
 def built() -> bool:

@@ -204,14 +204,14 @@ class AnswerProof:
 
     def keep_text(self, subject: SubjectProof, text: str) -> None:
         """Keep the text of a subject that cites sources."""
-        if subject.citations and self._kept_size + len(text) <= _KEPT:
+        if subject.summary.citations and self._kept_size + len(text) <= _KEPT:
             self._kept.append(text)
             self._kept_size += len(text)
 
     def keep_result(self, subject: SubjectProof, output: Raw, arguments: bytes) -> None:
         """Keep a call's result and arguments; their text is extracted only if it is needed."""
         size = len(bytes(output)) + len(arguments)
-        if subject.citations and self._kept_size + size <= _KEPT:
+        if subject.summary.citations and self._kept_size + size <= _KEPT:
             self._kept.append((output.copy(), arguments))
             self._kept_size += size
 
@@ -235,15 +235,16 @@ class AnswerProof:
             return None
         citations = self._citations(behind)
         confidence, origin = self._confidence(behind)
+        computed = [each for each in self.own.summary.readings if each.origin == "computed"]
+        given = [each for subject in behind for each in subject.summary.readings]
+        latest = [each for subject in behind for each in subject.latest]
         return self.own.proof(
             origin=origin,
             confidence=confidence.value,
             derivation=confidence.derivation,
             level=confidence.level,
             citations=citations,
-            disagreements=disagreements(
-                pieces.readings, self._numbers(behind), self._latest_numbers(behind)
-            ),
+            disagreements=disagreements(pieces.readings, [*computed, *given], [*computed, *latest]),
             uncited=self._uncited(claims, pieces.citations, citations),
             specialists=[_brief(subject) for subject in behind],
         )
@@ -254,38 +255,35 @@ class AnswerProof:
             if not subject.path or subject.path != said.speaker.path:
                 yield subject
 
-    def _numbers(self, behind: Sequence[SubjectProof]) -> list[model.Reading]:
-        theirs = (reading for subject in behind for reading in subject.readings)
-        return [*self._computed(), *theirs]
-
-    def _latest_numbers(self, behind: Sequence[SubjectProof]) -> list[model.Reading]:
-        theirs = (reading for subject in behind for reading in subject.latest)
-        return [*self._computed(), *theirs]
-
-    def _computed(self) -> list[model.Reading]:
-        return [reading for reading in self.own.readings if reading.origin == "computed"]
-
     def _citations(self, behind: Sequence[SubjectProof]) -> list[model.Citation]:
-        theirs = (replace(c, by=subject.name) for subject in behind for c in subject.citations)
-        return model.unique_citations([*self.own.citations, *theirs, *self._provider_sources])
+        theirs = (
+            replace(c, by=subject.name) for subject in behind for c in subject.summary.citations
+        )
+        return model.unique_citations(
+            [*self.own.summary.citations, *theirs, *self._provider_sources]
+        )
 
     def _confidence(self, behind: Sequence[SubjectProof]) -> tuple[Confidence, model.ProofOrigin]:
-        own = self.own.confidence
-        known = [subject for subject in behind if subject.confidence.value is not None]
+        own = self.own.summary.confidence
+        known = [subject for subject in behind if subject.summary.confidence.value is not None]
         if own.value is not None or own.level or not known:
             return own, self._origin(behind)
-        lowest = min(known, key=lambda subject: subject.confidence.value or 0.0)
+        lowest = min(known, key=lambda subject: subject.summary.confidence.value or 0.0)
         words = f"lowest of {len(known)} specialists" if len(known) > 1 else "the one specialist's"
-        given = lowest.confidence
+        given = lowest.summary.confidence
         origin: model.ProofOrigin = (
-            "computed" if {a.origin for a in known} == {"computed"} else "parsed"
+            "computed" if {a.summary.origin for a in known} == {"computed"} else "parsed"
         )
         return Confidence(given.value, f"{words}: {lowest.name}", given.level), origin
 
     def _origin(self, behind: Sequence[SubjectProof]) -> model.ProofOrigin:
         if not self.own.is_empty:
-            return self.own.origin
-        return "computed" if any(subject.origin == "computed" for subject in behind) else "parsed"
+            return self.own.summary.origin
+        return (
+            "computed"
+            if any(subject.summary.origin == "computed" for subject in behind)
+            else "parsed"
+        )
 
     def _uncited(
         self, claims: list[model.Claim], own: list[model.Citation], all_: list[model.Citation]
@@ -307,5 +305,5 @@ def _plain_text(said: str | tuple[Raw, bytes]) -> str:
 
 
 def _brief(subject: SubjectProof) -> model.Brief:
-    confidence = subject.confidence
-    return model.Brief(subject.name, subject.origin, confidence.value, confidence.level)
+    confidence = subject.summary.confidence
+    return model.Brief(subject.name, subject.summary.origin, confidence.value, confidence.level)

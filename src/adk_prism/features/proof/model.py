@@ -11,7 +11,7 @@ proof always says (`confidence`, `citations`, `reasoning_chain`) has no default.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Literal, dataclass_transform
 
 from msgspec import Struct
@@ -191,59 +191,37 @@ CitationKey = tuple[str, ...]
 def unique_citations(citations: Iterable[Citation]) -> list[Citation]:
     """Return each source once, in order of first appearance, with everyone who cited it."""
     given = list(citations)
-    if len(given) < 2:
-        return given
-    sources = _Sources()
+    known: list[Citation] = []
+    numbers: dict[CitationKey, int] = {}
+    """The place of a source, by its names."""
+    places: dict[int, int] = {}
+    """The place of a citation's source, by the `id()` of the citation."""
+    users: dict[int, dict[str, None]] = {}
     # A text may name a source that a tool cites only later.
     for citation in sorted(given, key=lambda citation: citation.origin != "computed"):
-        sources.add(citation)
-    first = {sources.number_of(citation): None for citation in given}
-    return [sources.citation(number) for number in first]
+        identity, names = _identity(citation), _names(citation)
+        keys = [identity] if citation.origin == "computed" else names
+        place = next((numbers[key] for key in keys if key in numbers), len(known))
+        if place == len(known):
+            known.append(citation)
+        for key in (identity, *names):
+            numbers.setdefault(key, place)
+        places[id(citation)] = place
+        by = filter(None, (citation.by, *citation.used_by))
+        users.setdefault(place, {}).update(dict.fromkeys(by))
+    return [
+        replace(known[place], by=cited_by[0], used_by=cited_by) if cited_by else known[place]
+        for place in dict.fromkeys(places[id(citation)] for citation in given)
+        for cited_by in [list(users[place])]
+    ]
 
 
-class _Sources:
-    """Sources by their names."""
-
-    def __init__(self) -> None:
-        self._known: list[Citation] = []
-        self._numbers: dict[CitationKey, int] = {}
-        self._given: dict[int, int] = {}
-        """The source of a citation, by the `id()` of the citation."""
-        self._users: dict[int, dict[str, None]] = {}
-
-    def add(self, citation: Citation) -> None:
-        keys = _identity(citation) if citation.origin == "computed" else _names(citation)
-        known = (self._numbers[key] for key in keys if key in self._numbers)
-        number = next(known, len(self._known))
-        if number == len(self._known):
-            self._known.append(citation)
-        for key in (*_identity(citation), *_names(citation)):
-            self._numbers.setdefault(key, number)
-        self._given[id(citation)] = number
-        self._users.setdefault(number, {}).update(dict.fromkeys(_users(citation)))
-
-    def number_of(self, citation: Citation) -> int:
-        return self._given[id(citation)]
-
-    def citation(self, number: int) -> Citation:
-        users = list(self._users[number])
-        known = self._known[number]
-        return replace(known, by=users[0], used_by=users) if users else known
-
-
-def _users(citation: Citation) -> Iterator[str]:
-    if citation.by:
-        yield citation.by
-    yield from citation.used_by
-
-
-def _identity(citation: Citation) -> tuple[CitationKey, ...]:
+def _identity(citation: Citation) -> CitationKey:
     """Return the key by which citations given as data are compared."""
-    address = _address(citation.uri)
-    return (("all", words(citation.source), words(citation.reference), address),)
+    return "all", words(citation.source), words(citation.reference), _address(citation.uri)
 
 
-def _names(citation: Citation) -> tuple[CitationKey, ...]:
+def _names(citation: Citation) -> list[CitationKey]:
     """Return the names by which a text may refer to a source, the longest first."""
     whole = words(f"{citation.source} {citation.reference}")
     names: list[CitationKey] = [("name", whole), ("name", words(citation.source))]
@@ -251,7 +229,7 @@ def _names(citation: Citation) -> tuple[CitationKey, ...]:
         names.append(("address", _address(citation.uri)))
     elif citation.uri:
         names.append(("name", words(citation.uri)))
-    return tuple(names)
+    return names
 
 
 def _address(uri: str) -> str:

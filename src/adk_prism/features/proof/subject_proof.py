@@ -158,10 +158,6 @@ ANSWER, SUMMARY = "answer", "layer"
 _OWN = frozenset((ANSWER, SUMMARY))
 
 
-def _keys_of(call: str) -> tuple[Key, Key]:
-    return (ANSWER, call), (SUMMARY, call)
-
-
 class SubjectProof:
     """The answers of one subject, and the proof that follows from them."""
 
@@ -175,7 +171,7 @@ class SubjectProof:
         self._answers: dict[Key, Pieces] = {}
         self._steps: list[model.Step] = []
         self._omitted = 0
-        self._summed: _Summary | None = None
+        self._summed: Summary | None = None
         """Cached until an answer changes it."""
 
     @property
@@ -219,7 +215,7 @@ class SubjectProof:
     def _replace(self, old: Pieces) -> None:
         """Drop what an earlier call's text said about a layer that a later call has replaced."""
         left = self.layers(old.call)
-        said = [key for key in _keys_of(old.call) if key in self._answers]
+        said = [key for key in ((ANSWER, old.call), (SUMMARY, old.call)) if key in self._answers]
         for key in said:
             if not left:
                 del self._answers[key]
@@ -242,40 +238,24 @@ class SubjectProof:
     # -------------------------------------------------------------- result
 
     @property
-    def readings(self) -> list[model.Reading]:
-        """Every confidence that was given."""
-        return self._summary().readings
-
-    @property
     def latest(self) -> list[model.Reading]:
         """The confidences of its last call; all of them if that call gave none."""
         call = next(reversed(self._calls), "")
         answers = (pieces for pieces in self._answers.values() if pieces.call == call)
-        return [reading for pieces in answers for reading in pieces.readings] or self.readings
+        return [
+            reading for pieces in answers for reading in pieces.readings
+        ] or self.summary.readings
 
     @property
-    def citations(self) -> list[model.Citation]:
-        """Every citation, once."""
-        return self._summary().citations
-
-    @property
-    def confidence(self) -> Confidence:
-        """The one confidence that follows from the readings."""
-        return self._summary().confidence
-
-    @property
-    def origin(self) -> model.ProofOrigin:
-        """*computed* if anything was given as data."""
-        return self._summary().origin
-
-    def _summary(self) -> _Summary:
+    def summary(self) -> Summary:
+        """What follows from the answers so far."""
         if self._summed is None:
             self._summed = _sum(self._answers.values())
         return self._summed
 
     def proof(self, **more: Any) -> model.Proof:
         """Return the proof so far; `more` overrides fields, for the proof of the whole answer."""
-        summary = self._summary()
+        summary = self.summary
         confidence = summary.confidence
         answers = self._answers.values()
         fields: dict[str, Any] = {
@@ -319,7 +299,7 @@ def _weight(reading: model.Reading) -> tuple[bool, float]:
     return not is_total, 1.0 if reading.least is None else reading.least
 
 
-class _Summary(Struct, frozen=True, gc=False):
+class Summary(Struct, frozen=True, gc=False):
     """What follows from a set of answers."""
 
     readings: list[model.Reading]
@@ -328,14 +308,14 @@ class _Summary(Struct, frozen=True, gc=False):
     origin: model.ProofOrigin
 
 
-def _sum(answers: Collection[Pieces]) -> _Summary:
+def _sum(answers: Collection[Pieces]) -> Summary:
     readings = [reading for pieces in answers for reading in pieces.readings]
     citations = model.unique_citations(_citations(answers))
     given = {piece.origin for piece in readings}
     given.update(piece.origin for piece in citations)
     given.update(step.origin for pieces in answers for step in pieces.steps)
     parsed: model.ProofOrigin = "parsed" if answers else "absent"
-    return _Summary(
+    return Summary(
         readings, citations, derive(readings), "computed" if "computed" in given else parsed
     )
 

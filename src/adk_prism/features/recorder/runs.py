@@ -24,13 +24,13 @@ from msgspec.structs import replace
 from adk_prism import errors
 from adk_prism.adk.model_calls import CallRecorder
 from adk_prism.adk.recording_file import read_part
-from adk_prism.features.captures.uploads import as_upload, check_type, cleaned, safe_names
+from adk_prism.facts.nodes import node_ends
+from adk_prism.features.captures.routes import as_upload, check_type, cleaned, safe_names
 from adk_prism.features.model_calls.writer import append_foreign
 from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.runs.recorder import OWNER_LOST
 from adk_prism.runs.session_locks import SessionLocks
-from adk_prism.runs.truncated_run import node_ends
 from adk_prism.server.identity.caller import Caller, account, caller_of, recorded_user
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.run_streams import RUN_HEADER

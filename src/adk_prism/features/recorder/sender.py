@@ -17,7 +17,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 from urllib.parse import urlsplit
 
 import httpx
@@ -235,22 +235,6 @@ class TooLong(Refused):
     """The run is not taken any further."""
 
 
-class Destination(Protocol):
-    """Takes lines of recordings; it is called in one thread only."""
-
-    title: str
-    """For the log line that says where records go."""
-
-    def deliver(self, run: OutboundRun, lines: Sequence[bytes]) -> int:
-        """Take a run's next lines; return the last cursor that is stored.
-
-        Raise `Unavailable` or `Refused`.
-        """
-
-    def close(self) -> None:
-        """Disconnect."""
-
-
 class _Stored(Struct):
     cursor: int
 
@@ -339,6 +323,9 @@ def _append(path: Path, data: bytes) -> None:
             os.ftruncate(file.fileno(), size)
             raise
 
+
+Destination = PrismServer | RecordingFolder
+"""Takes lines of recordings, in one thread only; raises `Unavailable` or `Refused`."""
 
 PAUSES = (0.5, 10.0)
 """Seconds between two attempts, the first and the longest: well below what a server waits for a recorder."""

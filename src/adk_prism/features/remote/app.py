@@ -18,10 +18,9 @@ from adk_prism.adk.served_app import Feature
 from adk_prism.adk.sessions import Sessions
 from adk_prism.adk.tools import InDoubt
 from adk_prism.errors import AppFailed, NotSupported, PrismError, Report, UsageError
-from adk_prism.features.remote.artifacts import RemoteArtifacts
 from adk_prism.features.remote.connection import Connection, RemoteClient, drawing_of, graph_of
 from adk_prism.features.remote.live import RemoteLiveSource
-from adk_prism.features.remote.sessions import RemoteSessions
+from adk_prism.features.remote.sessions import RemoteArtifacts, RemoteSessions
 from adk_prism.features.remote.settings import Remote
 from adk_prism.features.remote.source import RemoteSource
 from adk_prism.log.entry import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Struct
 
@@ -110,43 +110,22 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """Methods of Agent Engine take the place of ADK's routes. A run that failed breaks the connection."""
 
 
+_CAN = {
+    "python": "patches_state has_app_info has_metadata has_versions has_live has_newer_live takes_events",
+    "python-1": "patches_state has_app_info has_live takes_events",
+    "typescript": "has_build_graph creates_by_path",
+    "java": "creates_by_path fails_silently",
+    "go": "creates_by_path takes_events",
+    "kotlin": "creates_by_path fails_silently",
+    "agent-engine": "is_engine fails_silently",
+}
+_OTHERWISE: dict[str, dict[str, Any]] = {
+    **{name: {"session_exists": {400: Conflict}} for name in ("typescript", "java", "kotlin")},
+    "go": {"prefix": "/api", "no_session": {500: NotFound}},
+}
 DIALECTS = {
-    each.name: each
-    for each in (
-        Dialect(
-            name="python",
-            patches_state=True,
-            has_app_info=True,
-            has_metadata=True,
-            has_versions=True,
-            has_live=True,
-            has_newer_live=True,
-            takes_events=True,
-        ),
-        Dialect(
-            name="python-1", patches_state=True, has_app_info=True, has_live=True, takes_events=True
-        ),
-        Dialect(
-            name="typescript",
-            has_build_graph=True,
-            creates_by_path=True,
-            session_exists={400: Conflict},
-        ),
-        Dialect(
-            name="java", creates_by_path=True, session_exists={400: Conflict}, fails_silently=True
-        ),
-        Dialect(
-            name="go",
-            prefix="/api",
-            creates_by_path=True,
-            takes_events=True,
-            no_session={500: NotFound},
-        ),
-        Dialect(
-            name="kotlin", creates_by_path=True, session_exists={400: Conflict}, fails_silently=True
-        ),
-        Dialect(name="agent-engine", is_engine=True, fails_silently=True),
-    )
+    name: Dialect(name=name, **dict.fromkeys(can.split(), True), **_OTHERWISE.get(name, {}))  # type: ignore[arg-type] # names of flags
+    for name, can in _CAN.items()
 }
 """By name, in the order in which they are listed."""
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def _serve(context: Context) -> Served:
-    from adk_prism.features.forks import make_forks
+    from adk_prism.features.forks.forks import Forks
     from adk_prism.features.rerun import reruns as rerun
     from adk_prism.features.rerun.reruns import Reruns
 
@@ -20,7 +20,7 @@ def _serve(context: Context) -> Served:
         context.apps,
         context.runs,
         context.chats,
-        make_forks(context),
+        Forks(context),
         context.conversations,
         context.report,
     )

@@ -21,7 +21,7 @@ from msgspec import Struct, structs
 from adk_prism.cli import AGENTS_DIR, FAILURE, RUN_OR_FILE, USAGE, fail, note
 from adk_prism.cli.terminal import printable, progress, write_json, write_text
 from adk_prism.errors import NotFound, PrismError, UsageError, ignore
-from adk_prism.facts.pricing import Prices
+from adk_prism.facts.usage import Prices
 from adk_prism.features.captures.client import Client, connect, find_token
 from adk_prism.features.captures.stored_runs import (
     add_arguments,

@@ -20,10 +20,10 @@ from msgspec import Raw, Struct, structs
 
 from adk_prism.errors import Diagnostic, Gone, LogError, NotFound, Report, cause_of
 from adk_prism.facts import model as fact
-from adk_prism.facts.event_actions import ModelUse, UseFold
 from adk_prism.facts.model import Fact
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_object
+from adk_prism.facts.usage import ModelUse, UseFold
 from adk_prism.features.captures.sqlite_reader import SqliteLogReader
 from adk_prism.features.search import digest as digests
 from adk_prism.features.search.sqlite import SqliteSearch, SqliteSearchReader

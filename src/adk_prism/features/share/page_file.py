@@ -26,7 +26,7 @@ from adk_prism.adk.recording_file import read_run
 from adk_prism.cli import RECORDING_FILE
 from adk_prism.cli.terminal import counted, progress
 from adk_prism.errors import NotBuilt, SourceError
-from adk_prism.facts.media import UNKNOWN_TYPE
+from adk_prism.facts.event_actions import UNKNOWN_TYPE
 from adk_prism.facts.model import (
     BlockEnded,
     BlockGrew,
@@ -40,8 +40,8 @@ from adk_prism.facts.model import (
 )
 from adk_prism.facts.run_reader import CaptureEnding, Reader
 from adk_prism.features.model_calls.calls import calls_in_file, without_calls
-from adk_prism.features.page.entry_detail import EntryDetailReader, emptied
 from adk_prism.features.page.film import Film, encode
+from adk_prism.features.page.film_cache import EntryDetailReader, emptied
 from adk_prism.log.entry import NOTHING, CallPieces, Entry, ModelCalled, is_absent
 from adk_prism.version import VERSION
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from adk_prism.protocols.ai_sdk.data_parts import METADATA_KEYS, SENT, TAKEN
+from adk_prism.features.types.data_parts import METADATA_KEYS, SENT, TAKEN
 
 _FIXED = Path(__file__).with_name("prism.ts")
 """The types that no table of ours gives: JSON, and upstream's structures."""

@@ -121,7 +121,7 @@ def read_proof_text(text: str, cursor: int = 0, *, figures: bool = False) -> Pro
     lowered = text.lower()
     stems = tuple(stem for stem in _STEMS if stem in lowered)  # few: each line is searched for them
     reader = _TextReader(cursor, stems, figures)
-    lines = (_untagged(text) if "</" in text else text).splitlines()
+    lines = (_TAG.sub(_label, text) if "</" in text else text).splitlines()
     closed = _closed_fences(lines)
     for number, raw in enumerate(lines):
         following = lines[number + 1] if number + 1 < len(lines) else ""
@@ -129,12 +129,8 @@ def read_proof_text(text: str, cursor: int = 0, *, figures: bool = False) -> Pro
     return reader.pieces.result()
 
 
-def _untagged(text: str) -> str:
-    """Return a text with proof tags such as `<confidence>0.9</confidence>` turned into labels."""
-    return _TAG.sub(_label, text)
-
-
 def _label(tag: re.Match[str]) -> str:
+    """Return a proof tag such as `<confidence>0.9</confidence>` as a label."""
     if tag["end"]:
         return f" | {tag['list'] or ''}"
     return tag["list"] if tag["list"] is not None else f"{tag['name'].capitalize()}: "

@@ -9,7 +9,7 @@ import pytest
 from tests.laws.events import answer, call, event, text, thought
 from tests.recordings.library import CAPTURES, load
 
-from adk_prism.facts.outcome import CLASSES, classify
+from adk_prism.features.page.panels import CLASSES, classify
 from adk_prism.log.entry import AgentEvent
 
 CASES: dict[str, tuple[Any, str]] = {

@@ -1,8 +1,12 @@
-"""What model calls cost, by a price list of the operator. No price is guessed: without one there is no cost.
+"""What model calls use: model, tokens by kind, time, and by a price list of the operator what they cost.
+
+A source that sees requests records each call (`ModelCalled`). Of other runs, such as captures, events tell
+(`ModelCallEnded`): without the time, and with the model that the agent declares, else the one that answered.
 
 A price list is a JSON object: a model's name → prices per million tokens by kind, such as
 `{"my-model": {"input": 0.3, "output": 2.5, "cached": 0.075}}`. Without a price of their own, cached tokens
-and those from tools cost what input costs, and reasoning what output costs.
+and those from tools cost what input costs, and reasoning what output costs. No price is guessed: without
+one there is no cost.
 """
 
 from __future__ import annotations
@@ -12,9 +16,107 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
+from msgspec import Raw, Struct
 
 from adk_prism.errors import UsageError
-from adk_prism.facts.event_actions import ModelUse
+from adk_prism.facts import model as fact
+from adk_prism.facts.state import read_object
+from adk_prism.log.entry import Agent, ModelCalled
+
+_KINDS = {
+    "input": "promptTokenCount",
+    "output": "candidatesTokenCount",
+    "cached": "cachedContentTokenCount",
+    "reasoning": "thoughtsTokenCount",
+    "tool": "toolUsePromptTokenCount",
+    "total": "totalTokenCount",
+}
+"""`cached` tokens are part of `input`; the total is that of the model."""
+
+
+def token_usage(usage: Raw) -> dict[str, int]:
+    """Return the counts of a model call; a kind that was not reported is left out."""
+    given = read_object(usage)
+    return {
+        kind: count
+        for kind, name in _KINDS.items()
+        if type(count := given.get(name)) is int and count >= 0
+    }
+
+
+class ModelUse(Struct, frozen=True, kw_only=True):
+    """One call of a model, or several."""
+
+    agent: str
+    model: str
+    tokens: Mapping[str, int]
+    """By kind; empty: the model did not report any."""
+    calls: int = 1
+    duration: int = 0
+    """Milliseconds."""
+    first_token: int | None = None
+    is_failed: bool = False
+
+
+def measured(call: ModelCalled | fact.ModelCalled) -> ModelUse:
+    """Return the use of a call that was recorded."""
+    return ModelUse(
+        agent=call.agent,
+        model=call.model,
+        tokens=token_usage(call.usage),
+        duration=call.duration,
+        first_token=call.first_token,
+        is_failed=bool(call.error),
+    )
+
+
+class DeclaredModels:
+    """The models that the agents of a run declare."""
+
+    def __init__(self) -> None:
+        self._models: dict[str, str] = {}
+
+    def feed(self, agents: Iterable[Agent]) -> None:
+        """Read the agents of a run."""
+        self._models = {agent.name: agent.model for agent in agents if agent.model}
+
+    def told(self, ended: fact.ModelCallEnded) -> ModelUse:
+        """Return the use of a call of which events tell."""
+        agent = ended.speaker.author
+        model = self._models.get(agent) or ended.model
+        return ModelUse(agent=agent, model=model, tokens=token_usage(ended.usage))
+
+
+class UseFold:
+    """Reads the model calls of one run."""
+
+    def __init__(self) -> None:
+        self._declared = DeclaredModels()
+        self._measured: list[ModelUse] = []
+        self._told: list[ModelUse] = []
+
+    @property
+    def calls(self) -> list[ModelUse]:
+        """The calls so far: as measured, if any was."""
+        return self._measured or self._told
+
+    def feed(self, item: fact.Fact) -> None:
+        """Read a fact."""
+        match item:
+            case fact.RunBegan():
+                self._declared.feed(item.agents)
+            case fact.ModelCalled():
+                self._measured.append(measured(item))
+            case fact.ModelCallEnded() if bytes(item.usage):
+                self._told.append(self._declared.told(item))
+            case fact.Nested():
+                self.feed(item.fact)
+            case _:
+                pass  # uses no model
+
+
+# ---------------------------------------------------------------------------
+# Costs.
 
 _MILLION = 1_000_000
 _INSTEAD = {"cached": "input", "tool": "input", "reasoning": "output"}

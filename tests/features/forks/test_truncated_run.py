@@ -11,9 +11,9 @@ from tests.features.page.making import STEP, Log
 from adk_prism.errors import BadPosition
 from adk_prism.facts.model import CallAbandoned, CallAnswered, RunOver
 from adk_prism.facts.run_reader import Reader
+from adk_prism.features.forks.truncated_run import truncate_run
 from adk_prism.features.page.film import fold
 from adk_prism.log.entry import AgentEvent, Entry, NodeEnded, NodeStarted, RunEnded, RunTakenOver
-from adk_prism.runs.truncated_run import truncate_run
 
 CALL = {"functionCall": {"id": "c1", "name": "look", "args": {}}}
 ANSWER = {"functionResponse": {"id": "c1", "name": "look", "response": {"x": 1}}}

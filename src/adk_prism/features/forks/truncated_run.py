@@ -14,6 +14,7 @@ from msgspec import Raw, Struct, structs
 from adk_prism.adk.session_runs import RefusedKeys, clean_record
 from adk_prism.errors import BadPosition
 from adk_prism.facts.adk_event import AdkEvent, read_event
+from adk_prism.facts.nodes import node_ends
 from adk_prism.facts.pending import Pending
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import StateFold
@@ -203,17 +204,6 @@ def _is_piece_of_other(record: Record, whole: set[str]) -> bool:
         return False
     event = read_event(record.event)
     return bool(event.partial) and event.id not in whole
-
-
-def node_ends(entries: Iterable[Entry]) -> list[Record]:
-    """Return an end for each node that has none, innermost first."""
-    running: dict[str, None] = {}
-    for entry in entries:
-        if isinstance(entry.record, NodeStarted):
-            running[entry.record.node] = None
-        elif isinstance(entry.record, NodeEnded):
-            running.pop(entry.record.node, None)
-    return [NodeEnded(node=node, status="cancelled", derived=True) for node in reversed(running)]
 
 
 def _of_the_past(record: Record) -> Record:

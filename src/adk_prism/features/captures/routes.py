@@ -1,39 +1,47 @@
-"""Stores uploaded recordings and captures in the log, completely or not at all.
+"""Recordings are downloaded; recordings and captures are uploaded, completely or not at all.
 
-The file is read twice: first to see that all of it can be read, then to store it. So a
-broken file leaves nothing, and only a batch of it is in memory. Afterwards it is a run like any other, except
-that its session is only a name: it belongs to no chat.
+An uploaded file is read twice: first to see that all of it can be read, then to store it. So a broken file
+leaves nothing, and only a batch of it is in memory. Afterwards it is a run like any other, except that its
+session is only a name: it belongs to no chat.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from tempfile import TemporaryFile
 from typing import Annotated, Any, BinaryIO
 
 from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
 from msgspec import structs
 from msgspec.structs import replace
 from starlette.exceptions import HTTPException
 
 from adk_prism.adk.model_calls import CallRecorder
-from adk_prism.adk.recording_file import UNNAMED, read_run
+from adk_prism.adk.recording_file import UNNAMED, read_run, write_run
 from adk_prism.adk.redaction import foreign_json
 from adk_prism.errors import NotFound, PrismError, SourceError, Unprocessable
 from adk_prism.facts.run_reader import CaptureEnding
-from adk_prism.features.conversations.listing import change_label, short_title
+from adk_prism.features.captures.download import attachment
+from adk_prism.features.conversations.listing import ConversationTitles, change_label, short_title
+from adk_prism.features.model_calls.calls import CallsLeftOut, ModelCalls
+from adk_prism.features.model_calls.routes import WithCalls, check_may_see_calls
 from adk_prism.features.model_calls.watching import from_file
 from adk_prism.features.model_calls.writer import append_foreign
 from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog, RunSummary
+from adk_prism.log.entry import Entry, ModelCalled, RunId
 from adk_prism.log.hooks import bound_json
 from adk_prism.log.leases import Leases, LocalLeases
+from adk_prism.runs.chats import Chats
 from adk_prism.runs.recorder import FORKED_FROM, REQUEST_DIGEST
 from adk_prism.runs.runs import new_run
-from adk_prism.server.identity.caller import Caller, Principal, caller_of
+from adk_prism.server.identity.caller import Caller, Guest, Principal, caller_of
+from adk_prism.server.identity.identity import CallerOf, Run
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.request_names import check_app, check_user
 from adk_prism.server.routes import shown_run
@@ -167,6 +175,7 @@ def as_upload(head: records.RunStarted, run: str, origin: records.Origin) -> rec
 # without asking (text, forms) is refused, as on every other route.
 
 PATH = "/api/recordings"
+
 TYPES = (
     "application/jsonl",
     "application/x-ndjson",
@@ -174,7 +183,6 @@ TYPES = (
     "application/json",
     "application/octet-stream",
 )
-
 
 FileName = Annotated[str, Query(max_length=1000, description="Name of the file")]
 
@@ -239,3 +247,43 @@ def safe_names(origin: records.Origin) -> records.Origin:
     except PrismError:
         user = UNNAMED.user
     return records.Origin(app=app, user=user, session=origin.session)
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadRoutes:
+    """The download of recordings, made of the parts that it uses."""
+
+    log: RunLog
+    chats: Chats
+    calls: ModelCalls
+    titles: ConversationTitles
+
+    def router(self) -> APIRouter:
+        """Return the router of downloads."""
+        router = APIRouter(prefix="/api/runs", tags=["runs"])
+        router.get("/{run}/recording", response_class=Response)(self.recording)
+        return router
+
+    async def recording(
+        self, caller: CallerOf, run: Run, model_calls: WithCalls = False
+    ) -> Response:
+        """Return the run as a recording: JSON lines, one entry each; model calls only if asked for."""
+        if model_calls:
+            check_may_see_calls(caller)
+        origin = (await self.log.summary(run)).origin
+        title = await self.titles.of(origin, as_named=not isinstance(caller, Guest))
+        return StreamingResponse(
+            self._lines(run, model_calls),
+            media_type="application/jsonl",
+            headers={"content-disposition": attachment(title, run, ".jsonl")},
+        )
+
+    async def _lines(self, run: RunId, with_calls: bool) -> AsyncIterator[bytes]:
+        left_out, calls = CallsLeftOut(), self.calls
+        async for entry in self.chats.entries(run):
+            if with_calls and isinstance(entry.record, ModelCalled):
+                kept: Iterable[Entry] = [await calls.in_file(run, entry)]
+            else:
+                kept = [entry] if with_calls else left_out.feed(entry)
+            for line in write_run(kept):
+                yield line

@@ -21,18 +21,19 @@ from google.adk.errors.input_validation_error import InputValidationError
 from google.adk.memory.base_memory_service import BaseMemoryService
 from google.genai import types
 from msgspec import Struct
+from pydantic import WrapValidator
 from starlette.exceptions import HTTPException
 
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.redaction import model_json
 from adk_prism.errors import NotFound, UsageError
 from adk_prism.log.entry import Origin
-from adk_prism.protocols.adk.sessions import SaveArtifact, UpdateMemory
+from adk_prism.protocols.adk.sessions import CamelModel, read_upstream
 from adk_prism.runs.session_log import AuditedAction
 from adk_prism.server.identity.identity import PathOrigin, PathUser
 from adk_prism.server.observability.observability import AuditLog
 from adk_prism.server.request_bodies import StrictRoute
-from adk_prism.server.request_names import USER_SCOPE, AppName, ArtifactName
+from adk_prism.server.request_names import USER_SCOPE, AppName, ArtifactName, SessionId
 
 _ALL = "/apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts"
 _ONE = _ALL + "/{artifact_name:path}"
@@ -43,6 +44,20 @@ MOST_MEMORIES = 100
 
 _VERSION = re.compile(r"-?[0-9]{1,15}")
 _HIGHEST_VERSION = 10**15
+
+
+class SaveArtifact(CamelModel):
+    """A new version of an artifact."""
+
+    filename: ArtifactName
+    artifact: Annotated[types.Part, WrapValidator(read_upstream)]
+    custom_metadata: dict[str, Any] | None = None
+
+
+class UpdateMemory(CamelModel):
+    """A session to remember."""
+
+    session_id: SessionId
 
 
 class Place(Struct, frozen=True):

@@ -8,8 +8,8 @@ import pytest
 from tests.laws.events import Json, answer, call, entries, event, text
 from tests.recordings.library import CAPTURES, RECORDINGS, load
 
-from adk_prism.facts.outcome import Completion
 from adk_prism.facts.run_reader import Reader
+from adk_prism.features.page.panels import Completion
 from adk_prism.log.entry import Entry, RunEnded
 
 
