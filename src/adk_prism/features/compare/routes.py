@@ -8,7 +8,7 @@ import msgspec
 from fastapi import APIRouter, Request, Response
 
 from adk_prism.errors import TooLarge
-from adk_prism.features.captures.download import compressed
+from adk_prism.features.captures.routes import compressed
 from adk_prism.features.compare.comparison import compare
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.features.page.outline import Requests, outline

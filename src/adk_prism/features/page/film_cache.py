@@ -21,7 +21,7 @@ from adk_prism.extension import installed
 from adk_prism.facts.model import Fact, Nested
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.usage import Prices
-from adk_prism.features.captures.download import compressed
+from adk_prism.features.captures.routes import compressed
 from adk_prism.features.page.film import VERSION, Film, encode
 from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import Entry, RunId, pack, parse_position

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from adk_prism.adk.apps import Apps
 from adk_prism.errors import Forbidden, NotFound, PrismError
-from adk_prism.features.captures.download import attachment, compressed
+from adk_prism.features.captures.routes import attachment, compressed
 from adk_prism.features.conversations.listing import ConversationTitles
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.features.model_calls.routes import WithCalls, check_may_see_calls
