@@ -23,16 +23,7 @@ from adk_prism.features.remote.live import RemoteLiveSource
 from adk_prism.features.remote.sessions import RemoteArtifacts, RemoteSessions
 from adk_prism.features.remote.settings import Remote
 from adk_prism.features.remote.source import RemoteSource
-from adk_prism.log.entry import (
-    STREAMING,
-    WRITTEN_BY,
-    Agent,
-    AgentEvent,
-    Origin,
-    Record,
-    RunStarted,
-    labels,
-)
+from adk_prism.log import entry as logged
 from adk_prism.version import VERSION
 from adk_prism.voice.conversation import LiveConversation
 from adk_prism.voice.run_context import LiveCall
@@ -111,11 +102,11 @@ class RemoteApp:
         }
         return {feature: why for feature, why in _LACKS.items() if not known.get(feature)}
 
-    def agents(self) -> list[Agent]:
+    def agents(self) -> list[logged.Agent]:
         """Return the agents as far as the server describes them; their models are not known."""
         info = self._connection.info
         names = sorted(info.agents, key=lambda name: name != info.root_agent_name)
-        return [Agent(name=name, tools=len(info.agents[name].tools)) for name in names]
+        return [logged.Agent(name=name, tools=len(info.agents[name].tools)) for name in names]
 
     def graph(self) -> Graph:
         """Return the agents and tools that the server describes. Raise `NotSupported`."""
@@ -153,7 +144,7 @@ class RemoteApp:
             self._connection, self.sessions, call, agents=self.agents(), report=report
         )
 
-    async def plant(self, origin: Origin, events: Sequence[Event], *, resumes: bool) -> None:
+    async def plant(self, origin: logged.Origin, events: Sequence[Event], *, resumes: bool) -> None:
         """Create a session on its server, which takes what was said and the state."""
         assert not resumes, "nothing in such a history can be resumed"
         await self.sessions.plant(origin, events)
@@ -199,7 +190,11 @@ class RemoteStateUpdate:
     correlation = ""
 
     def __init__(
-        self, sessions: RemoteSessions, request: RunRequest, agents: list[Agent], report: Report
+        self,
+        sessions: RemoteSessions,
+        request: RunRequest,
+        agents: list[logged.Agent],
+        report: Report,
     ) -> None:
         self._sessions = Sessions(sessions)
         self._request = request
@@ -209,19 +204,19 @@ class RemoteStateUpdate:
     def cancel(self) -> None:
         """Do nothing: the change is one request."""
 
-    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[logged.Record, None]:
         """Change the state, then yield `RunStarted` and the event. Raise `NotFound` or `RemoteFailed`."""
         del emit  # no node runs
         request = self._request
         before = await self._sessions.state(request.origin)
         event = await self._sessions.append_state(request.origin, request.state_delta)
-        yield RunStarted(
+        yield logged.RunStarted(
             run=request.run,
             origin=request.origin,
             invocation=event.invocation_id,
             agents=self._agents,
             state=state_json(before),
             kind="state",
-            labels=labels(STREAMING(request.streaming), WRITTEN_BY(VERSION)),
+            labels=logged.labels(logged.STREAMING(request.streaming), logged.WRITTEN_BY(VERSION)),
         )
-        yield AgentEvent(self._serialiser.event(event))
+        yield logged.AgentEvent(self._serialiser.event(event))
