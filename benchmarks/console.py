@@ -14,8 +14,8 @@ from pathlib import Path
 
 from adk_prism.features.captures.client import Client, SessionAddress, connect
 from adk_prism.features.console import screen
-from adk_prism.features.console.session import RunFollower
 from adk_prism.features.console.screen import FRAME, Console
+from adk_prism.features.console.session import RunFollower
 from adk_prism.log.entry import AgentEvent, Entry, Origin, RunStarted
 from benchmarks.table import Row, millis
 

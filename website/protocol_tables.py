@@ -32,9 +32,9 @@ from adk_prism.features.fields.dispositions import (
     ag_ui_place,
 )
 from adk_prism.features.fields.report import read_inventory
-from adk_prism.protocols.ai_sdk.data_parts import METADATA_KEYS, SENT, TAKEN, DataPart
+from adk_prism.features.types.data_parts import METADATA_KEYS, SENT, TAKEN, DataPart
 from adk_prism.protocols.ai_sdk.frames import FINISH_REASONS as REASONS
-from adk_prism.protocols.ai_sdk.metadata import USAGE
+from adk_prism.protocols.ai_sdk.message_state import USAGE
 from website.notice_kinds import ACTIVITIES, CUSTOM, NoticeKind
 
 _BLOCK = re.compile(r"(<!-- generated: (?P<name>[^>]+) -->\n).*?(<!-- end -->)", re.DOTALL)

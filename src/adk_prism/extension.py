@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from adk_prism.facts.run_reader import MakeAnnotator
     from adk_prism.log.contract import RunLog, RunSummary
     from adk_prism.log.entry import Entry, RunId
+    from adk_prism.options import FeatureSettings
     from adk_prism.server.context import Context
     from adk_prism.server.settings import Settings
-    from adk_prism.server.settings.groups import FeatureSettings
 
 GROUP = "adk_prism.extensions"
 
@@ -239,11 +239,6 @@ KERNEL_COMMANDS = {
         "replay",
         "print a recording in any protocol, without calling a model",
         "adk_prism.cli.replay",
-    ),
-    "laws": Command(
-        "laws",
-        "check that recordings give correct streams in every protocol (the five laws)",
-        "adk_prism.cli.laws",
     ),
 }
 """The commands that need no feature, by name."""

@@ -27,12 +27,12 @@ from google.genai import types
 from msgspec import Raw
 from pydantic import PrivateAttr
 
-from adk_prism.adk.request import ApprovalAnswer, CallAnswer, RunRequest
+from adk_prism.adk.request import CallAnswer, RunRequest
 from adk_prism.adk.runner import RunnerSource
 from adk_prism.adk.session_store import live_events
 from adk_prism.adk.sessions import Sessions, copied
 from adk_prism.errors import Conflict, PrismError
-from adk_prism.log.entry import Entry, Origin, Record
+from adk_prism.log.entry import Decision, Entry, Origin, Record
 
 PIXEL = types.Blob(data=b"\x89PNG", mime_type="image/png", display_name="dot.png")
 
@@ -325,7 +325,7 @@ class Conversation:
                     continue
                 if call.name == "adk_request_confirmation" and call.id not in answered:
                     yes = self._lots.random() < 0.6
-                    await self._run(decisions=[ApprovalAnswer(approval=call.id, approved=yes)])
+                    await self._run(decisions=[Decision(approval=call.id, approved=yes)])
                     return
                 if call.name == "elsewhere" and call.id not in answered:
                     result = CallAnswer(call=call.id, name=call.name, response=Raw(b'{"done":1}'))

@@ -18,9 +18,9 @@ from google.genai import types
 from tests.adk.runs import history, new_runner, run, say, text_of
 from tests.adk.scripted import Scripted, call
 
-from adk_prism.adk.request import ApprovalAnswer, CallAnswer
+from adk_prism.adk.request import CallAnswer
 from adk_prism.errors import Conflict
-from adk_prism.log.entry import Continues, Raw, to_raw
+from adk_prism.log.entry import Continues, Decision, Raw, to_raw
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*EXPERIMENTAL.*:UserWarning"),
@@ -87,7 +87,7 @@ async def test_an_approval_goes_on_in_the_same_invocation(
     runner, _, paid = await _paying(service, resumable, call("pay", "c1", amount=5), "Paid.")
     asked, events = await run(runner, message=say("pay 5"))
     assert paid == []
-    decision = ApprovalAnswer(approval=_approval_id(events), approved=True)
+    decision = Decision(approval=_approval_id(events), approved=True)
     went_on, events = await run(runner, decisions=[decision])
     assert went_on.invocation == asked.invocation
     assert bytes(went_on.message) == b""
@@ -101,7 +101,7 @@ async def test_the_model_is_told_why_a_person_said_no(
     """ADK's own text does not hold the reason; ours adds it."""
     runner, model, paid = await _paying(service, resumable, call("pay", "c1", amount=5), "Sorry.")
     _, events = await run(runner, message=say("pay 5"))
-    decision = ApprovalAnswer(approval=_approval_id(events), approved=False, reason="Too much")
+    decision = Decision(approval=_approval_id(events), approved=False, reason="Too much")
     await run(runner, decisions=[decision])
     assert paid == []
     assert _seen(model)["pay"] == {"error": "This tool call is rejected. Reason: Too much"}
@@ -113,7 +113,7 @@ async def test_a_denial_without_a_reason_is_adks_own(
     """Nothing is added where nothing was said."""
     runner, model, paid = await _paying(service, resumable, call("pay", "c1", amount=5), "Sorry.")
     _, events = await run(runner, message=say("pay 5"))
-    await run(runner, decisions=[ApprovalAnswer(approval=_approval_id(events), approved=False)])
+    await run(runner, decisions=[Decision(approval=_approval_id(events), approved=False)])
     assert paid == []
     assert _seen(model)["pay"] == {"error": "This tool call is rejected."}
 
@@ -130,7 +130,7 @@ async def test_an_approval_and_a_client_result_in_one_go(
     went_on, events = await run(
         runner,
         answers=[CallAnswer(call="c2", name="_location", response=Raw(b'"Berlin"'))],
-        decisions=[ApprovalAnswer(approval=_approval_id(events), approved=True)],
+        decisions=[Decision(approval=_approval_id(events), approved=True)],
     )
     assert went_on.invocation == asked.invocation
     assert paid == [5]
@@ -231,7 +231,7 @@ async def test_approvals_for_parallel_agents(
     runner = await new_runner(root, service, resumable=resumable)
     _, events = await run(runner, message=say("all"))
     decisions = [
-        ApprovalAnswer(approval=approval, approved=gated != "c-north", reason="no")
+        Decision(approval=approval, approved=gated != "c-north", reason="no")
         for approval, gated in _approvals(events).items()
     ]
     _, events = await run(runner, decisions=decisions)

@@ -24,8 +24,8 @@ from tests.adk.runs import Reports, new_runner, say
 from tests.adk.watching import entries, raw, recorder, watch
 from tests.recordings.shapes import agent, calling
 
-from adk_prism.adk.request import ApprovalAnswer, CallAnswer
-from adk_prism.log.entry import NodeStarted
+from adk_prism.adk.request import CallAnswer
+from adk_prism.log.entry import Decision, NodeStarted
 from adk_prism.log.memory import MemoryLog
 from adk_prism.models import Call, Fail, Pause, Say, Turn, read_conversation
 from adk_prism.models import say as saying
@@ -432,7 +432,7 @@ async def test_a_tool_that_asks_a_person_waits(approved: bool, status: str) -> N
     asked = (await watch(runner)).check()
     assert asked.status("pay") == asked.status("root") == "waiting"
     assert asked.ended.outcome == "waiting"
-    decision = ApprovalAnswer(approval=asked.asked(), approved=approved)
+    decision = Decision(approval=asked.asked(), approved=approved)
     done = (await watch(runner, run="run-2", decisions=[decision])).check()
     assert done.story == [
         "> agent root",
@@ -462,7 +462,7 @@ async def test_a_question_inside_a_specialist_makes_all_around_it_wait() -> None
         "< clerk waiting~",
         "< boss waiting",
     ]
-    decision = ApprovalAnswer(approval=asked.asked(), approved=True)
+    decision = Decision(approval=asked.asked(), approved=True)
     done = (await watch(runner, run="run-2", decisions=[decision])).check()
     assert done.ended.outcome == "finished"
     assert done.status("boss") == "finished"

@@ -10,11 +10,12 @@ from tests.adk.runs import ORIGIN
 from tests.adk.runs import state as stored_state
 from tests.adk.watching import Watched, raw, watch
 
-from adk_prism.adk.request import ApprovalAnswer, CallAnswer
+from adk_prism.adk.request import CallAnswer
 from adk_prism.adk.sessions import Sessions
 from adk_prism.apps.tour.agent import tour_app
 from adk_prism.apps.tour.scenarios import SCENARIOS, Scenario
 from adk_prism.facts.model import NodeFinished
+from adk_prism.log.entry import Decision
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*deprecated.*:DeprecationWarning"),
@@ -56,7 +57,7 @@ def _last_status(seen: Watched) -> str:
 async def test_an_approval_and_its_continuation() -> None:
     runner = await _tour()
     asked = (await watch(runner, "sub-agent approval")).check()
-    decision = ApprovalAnswer(approval=asked.asked(), approved=True)
+    decision = Decision(approval=asked.asked(), approved=True)
     done = (await watch(runner, run="run-2", decisions=[decision])).check()
     assert done.ended.outcome == "finished"
     assert done.status("tour") == done.status("clerk", "agent") == "finished"

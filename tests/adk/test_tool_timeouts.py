@@ -17,7 +17,7 @@ from tests.server.staged import agent, staging
 
 from adk_prism import tool_timeout
 from adk_prism.errors import UsageError
-from adk_prism.server.settings.sources import read_settings
+from adk_prism.server.settings import read_settings
 
 Json = dict[str, Any]
 

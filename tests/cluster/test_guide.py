@@ -21,9 +21,8 @@ from tests.postgres_server import PostgresServer
 from tests.redis_server import RedisServer
 
 from adk_prism.adk.app_folder import TOUR_FOLDER
-from adk_prism.cli.serve_options import add_settings
-from adk_prism.server.settings import Settings
-from adk_prism.server.settings.sources import read_settings
+from adk_prism.cli.serve import add_settings
+from adk_prism.server.settings import Settings, read_settings
 
 GUIDE = Path(__file__).parents[2] / "docs/guides/cluster.md"
 CLOSING = 2

@@ -9,7 +9,7 @@ from tests.redis_server import RedisServer
 
 from adk_prism.log.from_url import open_short_lived_values
 from adk_prism.server.identity.caller import Principal
-from adk_prism.server.identity.share_links import SharedTickets, place_of
+from adk_prism.server.identity.methods import SharedTickets, place_of
 
 ANN = Principal("ann", admin=True, expires=2e9)
 PLACE = place_of("/api/runs/run-1/stream", "as=studio&x=é")

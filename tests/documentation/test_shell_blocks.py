@@ -26,7 +26,7 @@ from tests.patience import PATIENCE
 from tests.recordings.library import HERE
 
 from adk_prism.cli import main
-from adk_prism.cli.serve_options import settings_of
+from adk_prism.cli.serve import settings_of
 from adk_prism.extension import KERNEL_COMMANDS, installed
 
 SHELL = [block for block in blocks("bash") if block.is_run]

@@ -14,7 +14,7 @@ from google.adk.workflow.utils._rehydration_utils import (
 from pydantic import BaseModel, TypeAdapter
 
 from adk_prism.errors import Unprocessable
-from adk_prism.facts.answer_schema import check_payload, fit_response, payload_schema
+from adk_prism.facts.pending import check_payload, fit_response, payload_schema
 from adk_prism.log.entry import NOTHING, to_raw
 
 Json = dict[str, Any]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adk_prism.facts.streamed_calls import ArgumentWriter, parse_path
+from adk_prism.facts.open_calls import ArgumentWriter, parse_path
 
 Piece = dict[str, Any]
 

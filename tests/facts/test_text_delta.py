@@ -10,8 +10,8 @@ from tests.laws.logs import wild_runs
 from tests.recordings.library import CAPTURES, RECORDINGS, load
 from tests.slow import examples
 
-from adk_prism.facts.deltas import TextDeltas
 from adk_prism.facts.model import Fact
+from adk_prism.facts.model_call import TextDeltas
 from adk_prism.facts.run_reader import Reader
 from adk_prism.log.entry import Entry
 

@@ -24,8 +24,7 @@ from adk_prism.protocols.ai_sdk import SPEC
 from adk_prism.protocols.ai_sdk.frames import Frame
 from adk_prism.protocols.contract import Payload
 from adk_prism.protocols.registry import formats, protocol
-from adk_prism.runs.chats import Chats
-from adk_prism.runs.message_stream import Shown, scope_of, without_held_runs
+from adk_prism.runs.chats import Chats, Shown, scope_of, without_held_runs
 
 HERE = Path(__file__).parent
 

@@ -19,13 +19,12 @@ from typing import Any
 import pytest
 
 from adk_prism.errors import Conflict, Fenced, Gone, LogError, LogUnavailable, NotFound
+from adk_prism.features.captures.sqlite_reader import SqliteLogReader
 from adk_prism.log import group_commit
-from adk_prism.log.contract import Retention
+from adk_prism.log.contract import MAX_TOMBSTONES, Retention
 from adk_prism.log.entry import AgentEvent, Record, RunEnded, RunId
-from adk_prism.log.retention import MAX_TOMBSTONES
 from adk_prism.log.sqlite import queries, store
 from adk_prism.log.sqlite.file import APPLICATION_ID, MIGRATIONS, Synchronous, prepare
-from adk_prism.log.sqlite.log_reader import SqliteLogReader
 from adk_prism.log.sqlite.store import SqliteLog
 from adk_prism.testing.runlog_steps import (
     END,

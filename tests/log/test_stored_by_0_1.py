@@ -19,11 +19,11 @@ from tests.log.stored_by_0_1.make import APP, HERE, USER, ask, dump
 from tests.redis_server import RedisServer
 
 from adk_prism.apps.tour.agent import tour_app
+from adk_prism.features.share.links import SharedLinks
 from adk_prism.log.entry import RunId
 from adk_prism.log.from_url import open_log
 from adk_prism.runs.session_log import Deletions
 from adk_prism.server.app import Prism
-from adk_prism.server.identity.share_links import SharedLinks
 from adk_prism.server.settings import Settings
 
 EXPECTED = json.loads(gzip.decompress((HERE / "expected.json.gz").read_bytes()))

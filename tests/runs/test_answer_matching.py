@@ -14,7 +14,7 @@ from adk_prism.facts.pending import Pending
 from adk_prism.facts.run_reader import Reader
 from adk_prism.log.entry import Decision
 from adk_prism.runs.answers import (
-    AdkAnswer,
+    AdkResponse,
     asks_for,
     is_complete,
     match_adk,
@@ -43,24 +43,24 @@ def client_call(pending: Pending) -> tuple[str, str]:
     return call.adk_id, call.name
 
 
-def yes(approval: str) -> AdkAnswer:
-    return AdkAnswer(approval, "", Decision(approval=approval, approved=True))
+def yes(approval: str) -> AdkResponse:
+    return AdkResponse(approval, "", Decision(approval=approval, approved=True))
 
 
-def no(approval: str) -> AdkAnswer:
-    return AdkAnswer(approval, "", Decision(approval=approval, approved=False))
+def no(approval: str) -> AdkResponse:
+    return AdkResponse(approval, "", Decision(approval=approval, approved=False))
 
 
-def result(pending: Pending, name: str | None = None) -> AdkAnswer:
+def result(pending: Pending, name: str | None = None) -> AdkResponse:
     adk_id, true_name = client_call(pending)
-    return AdkAnswer(adk_id, true_name if name is None else name, DONE)
+    return AdkResponse(adk_id, true_name if name is None else name, DONE)
 
 
 @dataclass(frozen=True)
 class Case:
     id: str
     recording: str
-    given: Callable[[Pending], list[AdkAnswer]]
+    given: Callable[[Pending], list[AdkResponse]]
     decisions: int = 0
     outputs: int = 0
     is_complete: bool = False
@@ -84,7 +84,7 @@ CASES = [
         True,
     ),
     Case("an unknown approval", "approval", lambda _: [yes("forged")], is_refused=True),
-    Case("an unknown call", "approval", lambda _: [AdkAnswer("x", "", DONE)], is_refused=True),
+    Case("an unknown call", "approval", lambda _: [AdkResponse("x", "", DONE)], is_refused=True),
     Case("another name", "client_tool", lambda p: [result(p, "other")], is_refused=True),
     Case(
         "one that is right and one that is forged",
@@ -116,7 +116,7 @@ def test_the_result_of_a_gated_call_is_no_answer() -> None:
     pending = pending_of("approval")
     (call,) = pending.open_calls.values()
     with pytest.raises(Conflict):
-        match_adk(pending, [AdkAnswer(call.adk_id, call.name, DONE)])
+        match_adk(pending, [AdkResponse(call.adk_id, call.name, DONE)])
 
 
 def test_held_answers_complete_a_batch() -> None:

@@ -10,15 +10,14 @@ from contextlib import aclosing
 import pytest
 from tests.runs.sources import HERE
 
-from adk_prism.features.model_calls.writer import append_foreign
+from adk_prism.features.model_calls.writer import append_foreign, small_batches
 from adk_prism.log.entry import AgentEvent, Entry, Position, RunEnded, RunId, RunStarted
 from adk_prism.log.memory import MemoryLog
 from adk_prism.protocols.registry import protocol
 from adk_prism.runs import off_loop
-from adk_prism.runs.broadcast import Broadcaster
+from adk_prism.runs.broadcast import Broadcaster, positioned_frames
 from adk_prism.runs.chats import Chats
-from adk_prism.runs.message_stream import positioned_frames
-from adk_prism.runs.off_loop import LARGE, feed_one, feed_run, small_batches
+from adk_prism.runs.off_loop import LARGE, feed_one, feed_run
 
 EVENTS = 300
 OVER, ON = RunId("over"), RunId("on")

@@ -18,8 +18,8 @@ from tests.end_to_end.server import Server, serving
 from tests.patience import PATIENCE
 from websockets.sync.client import connect
 
-from adk_prism.server.limits.limit_middleware import MOST_AT_ONCE, MOST_WAITING, Connections, Peer
 from adk_prism.server.proxies import TrustedProxies
+from adk_prism.server.uvicorn_server import MOST_AT_ONCE, MOST_WAITING, Connections, Peer
 
 TOKEN = "a-token-for-the-test-of-connections"
 KNOWN = {"authorization": f"Bearer {TOKEN}"}

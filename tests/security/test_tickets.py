@@ -6,15 +6,8 @@ import pytest
 
 from adk_prism.errors import TooMany
 from adk_prism.server.identity.caller import Principal
-from adk_prism.server.identity.share_links import (
-    MOST_OF_A_USER,
-    Place,
-    Tickets,
-    place_of,
-)
-from adk_prism.server.identity.share_links import (
-    TICKET_LIFETIME as LIFETIME,
-)
+from adk_prism.server.identity.methods import MOST_OF_A_USER, Place, Tickets, place_of
+from adk_prism.server.identity.methods import TICKET_LIFETIME as LIFETIME
 
 ANN = Principal("ann")
 HERE: Place = place_of("/api/runs/run-1/stream", "as=studio")

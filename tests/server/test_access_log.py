@@ -26,7 +26,7 @@ from adk_prism.server.observability.request_tracking import (
     TrackedRequest,
     TrackRequests,
 )
-from adk_prism.server.settings import LogFormat
+from adk_prism.server.setting_groups import LogFormat
 
 Json = dict[str, Any]
 JSON: Json = {"access_log": True, "log_format": "json"}

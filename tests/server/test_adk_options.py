@@ -19,8 +19,7 @@ from tests.server.conftest import AGENTS, OPEN, talking
 
 from adk_prism.adk.app_environment import set_features
 from adk_prism.cli import main
-from adk_prism.cli.serve import register
-from adk_prism.cli.serve_options import REFUSED, settings_of
+from adk_prism.cli.serve import REFUSED, register, settings_of
 from adk_prism.errors import UsageError
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from adk_prism.cli import main
-from adk_prism.cli.serve_options import GROUPS
 from adk_prism.extension import KERNEL_COMMANDS, installed
-from adk_prism.server.settings import options
-from adk_prism.server.settings.settings import feature_settings, options_of
+from adk_prism.options import options_of
+from adk_prism.server.setting_groups import GROUPS
+from adk_prism.server.settings import feature_settings, options
 
 HEAVY = ("google", "fastapi", "starlette", "uvicorn", "sqlalchemy", "httpx", "pydantic")
 
@@ -44,13 +44,12 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
 def test_every_setting_is_explained_in_one_group(capsys: pytest.CaptureFixture[str]) -> None:
     """`serve --help` has no option without a heading, and none without a sentence."""
     known = options()
-    grouped = [name for names in GROUPS.values() for name in names]
-    grouped += [name for kind in feature_settings() for name in options_of(kind)]
-    assert sorted(grouped) == sorted(name for name in known if not known[name].positional)
+    groups = [*GROUPS, *feature_settings()]
+    grouped = [name for group in groups for name in options_of(group)]
+    assert sorted(grouped) == sorted(known)
     assert main(["serve", "--help"]) == 0
     shown = capsys.readouterr().out
-    titles = [*GROUPS, *(kind.title for kind in feature_settings())]
-    assert all(f"\n{title}:\n" in shown for title in titles)
+    assert all(shown.count(f"\n{group.title}:\n") == 1 for group in groups)
     assert [name for name in known if len(known[name].help.split()) < 3] == []
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from adk_prism.errors import Diagnostic
 from adk_prism.server.observability.observability import QUIET, route_logging, sink
-from adk_prism.server.settings import LogLevel
+from adk_prism.server.setting_groups import LogLevel
 
 FULL = Diagnostic(
     kind="run failed", detail="it broke", correlation="c1", run="r1", app="tour", cause="a\nb"

@@ -13,11 +13,10 @@ from tests.patience import PATIENCE
 from tests.server.test_process import asked, make_sessions, serving
 
 from adk_prism.errors import Diagnostic, LogError
-from adk_prism.log.contract import LogObserver, Retention
+from adk_prism.log.contract import HOUR, LogObserver, Retention, RetentionGuard
 from adk_prism.log.entry import AgentEvent, Origin, RunId
 from adk_prism.log.leases import LocalLeases
 from adk_prism.log.memory import MemoryLog
-from adk_prism.log.retention import HOUR, RetentionGuard
 from adk_prism.runs.session_log import AuditedAction
 from adk_prism.server.housekeeping import RemovedRuns, RunRetention, housekeeping
 from adk_prism.testing.runlog_steps import END, start

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.adk.scripted import Scripted, call
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
 
-from adk_prism.features.captures import uploads as uploaded_runs
+from adk_prism.features.captures import routes as uploaded_runs
 from adk_prism.log import hooks
 from adk_prism.log.sqlite.store import SqliteLog
 

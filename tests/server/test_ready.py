@@ -16,7 +16,7 @@ from tests.server.test_process import asked, make_sessions, serving
 from adk_prism.errors import LogError
 from adk_prism.log.sqlite import store
 from adk_prism.log.sqlite.store import SqliteLog
-from adk_prism.server.routes import operating as ready
+from adk_prism.server import routes as ready
 
 PERIOD = 10.0
 """Seconds between two of Kubernetes' probes, if nobody says otherwise."""

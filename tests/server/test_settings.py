@@ -11,10 +11,8 @@ import pytest
 from adk_prism.cli import main
 from adk_prism.errors import UsageError
 from adk_prism.log.contract import Retention
-from adk_prism.server.settings import Settings, options
-from adk_prism.server.settings.reading import flag_name, toml_name, variable_name
-from adk_prism.server.settings.settings import feature_settings
-from adk_prism.server.settings.sources import read_settings
+from adk_prism.options import flag_name, toml_name, variable_name
+from adk_prism.server.settings import Settings, feature_settings, options, read_settings
 
 
 def project(folder: Path, text: str) -> Path:

@@ -10,7 +10,7 @@ from tests.server.conftest import talking
 
 from adk_prism.adk.internals.capabilities import CAPABILITIES
 from adk_prism.server.app import create_app
-from adk_prism.server.routes.operating import shown_place
+from adk_prism.server.routes import shown_place
 from adk_prism.server.settings import Settings
 from adk_prism.version import ADK_RANGE
 

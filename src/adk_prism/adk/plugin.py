@@ -196,7 +196,7 @@ def _instead(tool: BaseTool, context: ToolContext) -> dict[str, Any] | None:
 # ---------------------------------------------------------------------------
 # Tools that fail on the payload of an approval.
 #
-# A payload is validated before the approval counts (`facts/calls/answer_schema`); the tool may still
+# A payload is validated before the approval counts (`facts/pending`); the tool may still
 # reject it. ADK would end the run with the exception, and the approval would be used up. This plugin
 # answers instead of the tool: the model gets an error, the operator the cause. It acts only in runs
 # that took such a payload from a person; on ADK's own routes ADK handles the exception.

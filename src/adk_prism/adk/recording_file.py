@@ -26,7 +26,7 @@ from msgspec import Raw, Struct
 from adk_prism.adk.key_case import LATEST, error_event, is_bare_error, is_event, is_plain, respell
 from adk_prism.errors import SourceError, UsageError
 from adk_prism.extension import installed
-from adk_prism.facts.adk_event import AdkEvent, read_event
+from adk_prism.facts.adk_event import AdkEvent, Content, read_event
 from adk_prism.facts.state import repair
 from adk_prism.log import entry as records
 from adk_prism.protocols.sse import LineSplitter
@@ -168,27 +168,7 @@ class _Line(Struct, gc=False):
     event: Raw = records.NOTHING
 
 
-class _SaidFile(Struct, rename="camel", gc=False):
-    mime_type: str | None = None
-    data: str | None = None
-    file_uri: str | None = None
-    display_name: str | None = None
-
-
-class _SaidPart(Struct, rename="camel", gc=False):
-    text: str | None = None
-    inline_data: _SaidFile | None = None
-    file_data: _SaidFile | None = None
-
-
-class _Said(Struct, gc=False):
-    """The shape that every user message must have."""
-
-    role: str | None = None
-    parts: list[_SaidPart] | None = None
-
-
-_read_said = msgspec.json.Decoder(_Said).decode
+_read_said = msgspec.json.Decoder(Content, strict=False).decode
 _read_line = msgspec.json.Decoder(_Line).decode
 _read_text = msgspec.json.Decoder(str).decode
 _read_keys = msgspec.json.Decoder(dict[str, Raw]).decode

@@ -236,26 +236,16 @@ class CallAnswer(Struct, frozen=True, kw_only=True):
         return types.FunctionResponse(id=self.call, name=self.name, response=response)
 
 
-class ApprovalAnswer(Struct, frozen=True, kw_only=True):
-    """A person's answer to an approval request."""
-
-    approval: str
-    """Id of the `adk_request_confirmation` call."""
-    approved: bool
-    reason: str = ""
-    """Why not; reaches the model through `DenialReasonPlugin`."""
-    payload: Raw = records.NOTHING
-    """What a tool asked for beyond yes or no."""
-
-    def function_response(self) -> types.FunctionResponse:
-        """Return the answer as ADK takes it."""
-        response: dict[str, Any] = {"confirmed": self.approved}
-        payload = None if records.is_absent(self.payload) else msgspec.json.decode(self.payload)
-        if self.reason and not self.approved and (payload is None or isinstance(payload, dict)):
-            payload = {REASON: self.reason, **(payload or {})}
-        if payload is not None:
-            response["payload"] = payload
-        return types.FunctionResponse(id=self.approval, name=CONFIRMATION, response=response)
+def decision_response(decision: records.Decision) -> types.FunctionResponse:
+    """Return a person's decision as ADK takes it; the reason of a denial reaches the model in the payload."""
+    response: dict[str, Any] = {"confirmed": decision.approved}
+    absent = records.is_absent(decision.payload)
+    payload = None if absent else msgspec.json.decode(decision.payload)
+    if decision.reason and not decision.approved and (payload is None or isinstance(payload, dict)):
+        payload = {REASON: decision.reason, **(payload or {})}
+    if payload is not None:
+        response["payload"] = payload
+    return types.FunctionResponse(id=decision.approval, name=CONFIRMATION, response=response)
 
 
 class Variant(Struct, frozen=True, kw_only=True):
@@ -293,7 +283,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     restores: str = ""
     rewound: Sequence[str] = ()
     answers: Sequence[CallAnswer] = ()
-    decisions: Sequence[ApprovalAnswer] = ()
+    decisions: Sequence[records.Decision] = ()
     answered: Mapping[str, records.Response] = {}
     """What the answers are to a run that is a turn of its own, as the log keeps it."""
     fitted: Mapping[str, Raw] = {}
@@ -309,7 +299,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
         return [
             *sent,
             *(answer.function_response() for answer in self.answers),
-            *(decision.function_response() for decision in self.decisions),
+            *map(decision_response, self.decisions),
         ]
 
     def _fit(self, response: types.FunctionResponse) -> types.FunctionResponse:
@@ -361,7 +351,7 @@ def read_content(json: bytes | Raw) -> types.Content:
         ) from None
 
 
-def answers_of(continues: records.Continues) -> tuple[list[CallAnswer], list[ApprovalAnswer]]:
+def answers_of(continues: records.Continues) -> tuple[list[CallAnswer], list[records.Decision]]:
     """Return the answers of a continuation, as ADK takes them."""
     results = [
         CallAnswer(
@@ -371,31 +361,16 @@ def answers_of(continues: records.Continues) -> tuple[list[CallAnswer], list[App
         )
         for call, response in continues.answers.items()
     ]
-    decisions = [_approval_answer(decision) for decision in continues.decisions.values()]
-    return results, decisions
+    return results, list(continues.decisions.values())
 
 
 def responses_of(
     responses: Mapping[str, records.Response],
-) -> tuple[list[CallAnswer], list[ApprovalAnswer]]:
+) -> tuple[list[CallAnswer], list[records.Decision]]:
     """Return the answers of a user's message, as ADK takes them; a credential is not kept."""
     results = [
         CallAnswer(call=request, name=request_name(given.kind), response=given.response)
         for request, given in responses.items()
         if not records.is_absent(given.response)
     ]
-    decisions = [
-        _approval_answer(given.decision)
-        for given in responses.values()
-        if given.decision is not None
-    ]
-    return results, decisions
-
-
-def _approval_answer(decision: records.Decision) -> ApprovalAnswer:
-    return ApprovalAnswer(
-        approval=decision.approval,
-        approved=decision.approved,
-        reason=decision.reason,
-        payload=decision.payload,
-    )
+    return results, [each.decision for each in responses.values() if each.decision is not None]

@@ -16,15 +16,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NoReturn, Protocol, cast
 
-from adk_prism.cli.terminal import (
-    CLEAR,
-    Style,
-    clean,
-    has_colour,
-    is_screen,
-    keep_printing,
-    painted,
-)
+from adk_prism.cli import terminal
 from adk_prism.errors import PrismError, UsageError
 from adk_prism.extension import KERNEL_COMMANDS, Command, installed
 
@@ -57,7 +49,9 @@ class HelpText(argparse.HelpFormatter):
 
     def start_section(self, heading: str | None) -> None:
         """Begin a group of arguments."""
-        super().start_section(heading and painted(heading, "title", colour=has_colour(sys.stdout)))
+        super().start_section(
+            heading and terminal.painted(heading, "title", colour=terminal.has_colour(sys.stdout))
+        )
 
 
 class Parser(argparse.ArgumentParser):
@@ -71,7 +65,7 @@ class Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (without the program's name) and return its exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
-    keep_printing("stderr")
+    terminal.keep_printing("stderr")
     try:
         return _run(given)
     except PrismError as error:
@@ -95,13 +89,13 @@ def note(line: str) -> None:
     _say(line, "strong")
 
 
-def _say(line: str, style: Style) -> None:
+def _say(line: str, style: terminal.Style) -> None:
     stream = sys.stderr
-    prefix = painted("adk-prism:", style, colour=has_colour(stream))
+    prefix = terminal.painted("adk-prism:", style, colour=terminal.has_colour(stream))
     # The line may hold the progress of a command that is still at work.
-    start = CLEAR if is_screen(stream) else ""
+    start = terminal.CLEAR if terminal.is_screen(stream) else ""
     # What is said may quote what others wrote.
-    print(f"{start}{prefix} {clean(line)}", file=stream)
+    print(f"{start}{prefix} {terminal.clean(line)}", file=stream)
 
 
 def _run(given: list[str]) -> int:

@@ -15,10 +15,9 @@ from msgspec import Raw
 
 from adk_prism.cli.terminal import Style, painted, short_json
 from adk_prism.facts import model as fact
-from adk_prism.facts.event_actions import measured
 from adk_prism.facts.outcome import BROKEN, takeover_text, with_reference
 from adk_prism.facts.pending import Pending
-from adk_prism.facts.pricing import Prices, UsageSum
+from adk_prism.facts.usage import Prices, UsageSum, measured
 
 # ---------------------------------------------------------------------------
 # Facts that are one line each; `adk-prism run` adds brackets, the console a mark.
@@ -245,17 +244,11 @@ _SHOW: dict[type[Any], Callable[[Any, Any], Iterator[str]]] = {
     fact.ModelCalled: _R._model_called,
 }
 _LINES: dict[type[Any], tuple[Callable[[Any], str], Style]] = {
-    fact.InputTranscribed: (
-        lambda item: f"you: {item.text}" if item.final else "",
-        _DIM,
-    ),
+    fact.InputTranscribed: (lambda item: f"you: {item.text}" if item.final else "", _DIM),
     fact.UserSpoke: (lambda item: f"you: {item.text}", _DIM),
     fact.CallRequested: (lambda item: f"-> {item.name} {short_raw(item.input)}", _DIM),
     fact.CallAnswered: (lambda item: f"<- {item.name} {short_raw(item.output)}", _DIM),
-    fact.CallFailed: (
-        lambda item: f"<- {item.name} failed: {_cut(item.error)}",
-        _RED,
-    ),
+    fact.CallFailed: (lambda item: f"<- {item.name} failed: {_cut(item.error)}", _RED),
     fact.CallDenied: (
         lambda item: f"<- {item.name} was denied" + (f": {item.reason}" if item.reason else ""),
         _RED,
@@ -270,10 +263,7 @@ _LINES: dict[type[Any], tuple[Callable[[Any], str], Style]] = {
         lambda item: f"[audio {len(item.data) * 3 // 4} bytes, {item.sample_rate} Hz]",
         _DIM,
     ),
-    fact.StateChanged: (
-        lambda item: f"[state {short_json(item.delta)}]",
-        _DIM,
-    ),
+    fact.StateChanged: (lambda item: f"[state {short_json(item.delta)}]", _DIM),
     fact.NodeOutput: (
         lambda item: f"[output of {item.speaker.author}: {short_raw(item.output)}]",
         _DIM,

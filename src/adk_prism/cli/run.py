@@ -14,7 +14,7 @@ import secrets
 import sys
 import warnings
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import ExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,16 +28,16 @@ from adk_prism.cli.terminal import clean, has_colour, one_line, printable, progr
 from adk_prism.commands import RunAgent
 from adk_prism.errors import Diagnostic, UsageError
 from adk_prism.extension import installed
-from adk_prism.facts.pricing import Prices
 from adk_prism.facts.run_reader import Reader, StoredFacts
+from adk_prism.facts.usage import Prices
 from adk_prism.log.entry import Entry, Origin, RunEnded, to_raw
 from adk_prism.log.memory import MemoryLog
 from adk_prism.protocols.contract import Format
 from adk_prism.protocols.registry import names, protocol
 from adk_prism.protocols.sse import encode
 from adk_prism.server.data_folder import prices_of
-from adk_prism.server.settings import DATA_DIR, Settings
-from adk_prism.server.settings.sources import read_settings
+from adk_prism.server.setting_groups import DATA_DIR
+from adk_prism.server.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from adk_prism.adk.apps import Apps
@@ -127,10 +127,11 @@ async def _run(
 ) -> int:
     log = MemoryLog()
     await log.open()
-    async with (
-        _loading(args.app) as loaded,
-        _conversations(args, log, settings) as (conversations, start),
-    ):
+    async with AsyncExitStack() as stack:
+        # The run speaks from its first entry on.
+        loading = stack.enter_context(ExitStack())
+        loading.enter_context(progress(f"Loading {one_line(args.app, 60)}…"))
+        conversations, start = await stack.enter_async_context(_conversations(args, log, settings))
         start = msgspec.structs.replace(start, state_delta=state)
         # Python keeps undecodable bytes of the command line as lone surrogates.
         message = args.message.encode(errors="replace").decode()
@@ -139,20 +140,12 @@ async def _run(
         failed = False
         async with aclosing(log.read(run, follow=True)) as batches:
             async for batch in batches:
-                loaded.close()
+                loading.close()
                 for entry in batch:
                     output.write(entry)
                     record = entry.record
                     failed = isinstance(record, RunEnded) and record.outcome == "failed"
     return FAILURE if failed else 0
-
-
-@asynccontextmanager
-async def _loading(app: str) -> AsyncIterator[ExitStack]:
-    """Say that an app is being loaded, until the stack is closed: from then on the run speaks."""
-    with ExitStack() as stack:
-        stack.enter_context(progress(f"Loading {one_line(app, 60)}…"))
-        yield stack
 
 
 @asynccontextmanager
@@ -206,15 +199,8 @@ def no_app(name: str, apps: Apps, folder: Path | None) -> str:
     from adk_prism.adk.app_folder import install_hint
 
     there = ", ".join(apps.names()) or "none"
-    hint = install_hint(name) if folder is None else ""
-    return (
-        " ".join(
-            filter(
-                None, (f"There is no app {name[:60]!r}. Available apps: {there}.", apps.advice())
-            )
-        )
-        + hint
-    )
+    sentences = (f"There is no app {name[:60]!r}. Available apps: {there}.", apps.advice())
+    return " ".join(filter(None, sentences)) + (install_hint(name) if folder is None else "")
 
 
 class DiagnosticPrinter:

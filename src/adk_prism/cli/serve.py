@@ -15,17 +15,29 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import fields
 from importlib import import_module
+from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from adk_prism.cli import fail
-from adk_prism.cli.serve_options import add_adk_options, add_settings, settings_of
 from adk_prism.cli.terminal import keep_printing, progress
-from adk_prism.errors import Diagnostic, PrismError, Report, ServerCancelled, cause_of
+from adk_prism.errors import Diagnostic, PrismError, Report, ServerCancelled, UsageError, cause_of
 from adk_prism.log.private_files import close_port_in_children
-from adk_prism.server.settings import Settings
+from adk_prism.options import Option, flag_name, variable_name
+from adk_prism.server.setting_groups import GROUPS
+from adk_prism.server.settings import (
+    REMOVED,
+    Settings,
+    feature_settings,
+    options,
+    read_settings,
+    removed_setting,
+)
 from adk_prism.version import adk_notice
 
 if TYPE_CHECKING:
@@ -105,6 +117,208 @@ def _end_within(seconds: float, report: Report) -> None:
     timer.start()
 
 
+# ---------------------------------------------------------------------- workers
+#
+# Several server processes on one listening socket, for a machine with several cores.
+#
+# The parent listens and forks before anything heavy is imported. Then it only supervises: it forwards
+# signals, restarts workers that died, and ends when all have ended. Workers share the run log and the session
+# store, so another worker resumes the runs of one that died. Windows has no fork, and uses one process.
+#
+# Not `uvicorn.supervisors.Multiprocess` (0.54): it starts workers without a number, restarts on SIGHUP, drops
+# the second signal, kills a worker that does not answer in 5 s, and has no exit code
+# (`docs/decisions/0060-kept-by-hand.md`).
+
+SHORTEST_LIFE = 5.0
+"""Seconds. A worker that dies sooner would die again, so the whole server ends."""
+
+
+class Workers:
+    """The worker processes of one server."""
+
+    def __init__(self, count: int, work: Callable[[int], int]) -> None:
+        """`work` is run in each worker, with its number from 0, and returns its exit code."""
+        self._count = count
+        self._work = work
+        self._endings = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+        """Signals that end the server. An ignored SIGHUP (`nohup`) stays ignored."""
+        self._alive: dict[int, tuple[int, float]] = {}
+        """Worker number and start time, by process id."""
+        self._signals = 0
+        self._code = 0
+
+    def run(self) -> int:
+        """Run until all workers have ended; return the worst of their exit codes."""
+        for name in self._endings:
+            if name != signal.SIGHUP or signal.getsignal(name) is not signal.SIG_IGN:
+                signal.signal(name, self._forward)
+        for number in range(self._count):
+            self._start(number)
+        while self._alive:
+            ended, status = os.waitpid(-1, 0)
+            self._note_end(ended, os.waitstatus_to_exitcode(status))
+        return self._code
+
+    def _start(self, number: int) -> None:
+        worker = os.fork()
+        if worker:
+            self._alive[worker] = (number, time.monotonic())
+            if self._signals:  # A signal arrived during the fork.
+                os.kill(worker, signal.SIGTERM)
+            return
+        for name in self._endings:
+            if signal.getsignal(name) is not signal.SIG_IGN:
+                signal.signal(name, signal.SIG_DFL)
+        code = 1
+        try:
+            code = self._work(number)
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+
+    def _note_end(self, worker: int, code: int) -> None:
+        number, began = self._alive.pop(worker, (0, 0.0))
+        if self._signals:
+            self._code = self._code or max(code, 0)
+            return
+        if code > 0 or time.monotonic() - began < SHORTEST_LIFE:
+            self._code = max(code, 1)
+            self._signals += 1
+            self._send_signal(signal.SIGTERM)
+            return
+        print(
+            f"adk-prism: worker {number} died (exit code {code}); restarting it.", file=sys.stderr
+        )
+        self._start(number)
+
+    def _forward(self, name: int, frame: FrameType | None) -> None:
+        del frame
+        self._signals += 1
+        self._send_signal(name)
+
+    def _send_signal(self, name: int) -> None:
+        for worker in list(self._alive):
+            with suppress(ProcessLookupError):  # It has already ended.
+                os.kill(worker, name)
+
+
+# ---------------------------------------------------------------------- options of adk web
+#
+# Options of `adk web` and `adk api_server` that are not settings: what each means, or what to use instead.
+#
+# Follows google-adk 2.13 `cli/cli_tools_click.py`. Options that are settings under another name are spelled
+# there (`Option.adk`). With this table a command line for `adk web` works for `adk-prism serve`, or is
+# refused with a line that says what to do; none is ignored in silence.
+
+_LOGO = "the page has no logo to change; leave it out"
+_REGISTER = "register the agent with `adk api_server` instead"
+
+_TRACING = (
+    "traces go to the OpenTelemetry provider of the process: run it with"
+    " `opentelemetry-instrument` and an exporter for Google Cloud"
+)
+_TRIGGERS = (
+    "triggers are not built: let Pub/Sub or Eventarc call `adk api_server --trigger_sources`"
+)
+
+REFUSED = {
+    "--trace_to_cloud": _TRACING,
+    "--otel_to_cloud": _TRACING,
+    "--eval_storage_uri": "eval sets are files beside the agent here, and run with `adk-prism eval`",
+    "--no_use_local_storage": "use --sessions memory:// and --artifacts memory://",
+    "--trigger_sources": _TRIGGERS,
+    "--trigger_oidc_audience": _TRIGGERS,
+    "--trigger_oidc_service_accounts": _TRIGGERS,
+    "--avatar_config": "video output is not built: serve it with `adk api_server --avatar_config`",
+    "--logo-text": _LOGO,
+    "--logo-image-url": _LOGO,
+    "--gemini_enterprise_app_name": _REGISTER,
+    "--express_mode": _REGISTER,
+}
+"""Options that are not built, and what to do instead."""
+
+
+class _Refuse(argparse.Action):
+    """Refuses an option, with its line of the table."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        """Raise `UsageError`."""
+        del parser, namespace, values
+        name = option_string or self.option_strings[0]
+        raise UsageError(f"{name} of `adk web` is not supported; {REFUSED[name]}.")
+
+
+def add_adk_options(parser: argparse.ArgumentParser) -> None:
+    """Add what `adk web` takes and no setting is."""
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="the same as --log-level debug"
+    )
+    parser.add_argument(
+        "--with_ui",
+        action="store_true",
+        help="accepted as by `adk api_server`; the page is always served",
+    )
+    for name in REFUSED:
+        parser.add_argument(name, nargs="?", action=_Refuse, help=argparse.SUPPRESS)
+
+
+# ---------------------------------------------------------------------- settings
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Add all settings to a parser, under the headings of their groups."""
+    headings: dict[str, Any] = {}
+    for group in (*GROUPS, *feature_settings()):
+        if group.title not in headings:
+            headings[group.title] = parser.add_argument_group(group.title)
+        for each in fields(group):
+            option = each.metadata["option"]
+            place = parser if option.positional else headings[group.title]
+            _add(place.add_argument, each.name, option, each.default)
+    for name in REMOVED:
+        # Without a value, too: the answer is the same.
+        parser.add_argument(flag_name(name), nargs="?", const="", help=argparse.SUPPRESS)
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """Return the settings; the command line overrides the environment and pyproject.toml.
+
+    Raise `UsageError` as `read_settings` does.
+    """
+    for name in REMOVED:
+        if getattr(args, name, None) is not None:
+            raise removed_setting(name, flag_name(name))
+    typed = {name: getattr(args, name, None) for name in options()}
+    given = {name: value for name, value in typed.items() if value is not None}
+    if getattr(args, "verbose", False):
+        given.setdefault("log_level", "debug")
+    return read_settings(given, os.environ, Path.cwd())
+
+
+def _add(add: Callable[..., argparse.Action], name: str, option: Option, default: Any) -> None:
+    # The default is None, so that an option that was not given can be recognised.
+    kind = option.kind
+    shown = f" (default: {kind.show(default)})" if default else ""
+    text = f"{option.help}{shown} [{variable_name(name)}]".replace("%", "%%")
+    names = [flag_name(name), option.adk] if option.adk else [flag_name(name)]
+    if option.positional:
+        add(name, nargs="?", metavar=name.upper(), help=text)
+    elif kind.negatable:
+        add(*names, action=argparse.BooleanOptionalAction, help=text)
+    elif kind.flag:
+        add(*names, action="store_true", default=None, help=text)
+    elif kind.many:
+        add(*names, action="append", metavar=kind.metavar, help=text)
+    else:
+        add(*names, metavar=kind.metavar, help=text)
+
+
 # ---------------------------------------------------------------------- the command
 
 BACKLOG = 2048
@@ -133,9 +347,6 @@ def execute(args: argparse.Namespace) -> int:
     with listening as listener:
         if settings.workers == 1:
             return _work(settings, listener, 0)
-        # Imported here because Windows has no fork and uses one process.
-        from adk_prism.cli.workers import Workers
-
         return Workers(settings.workers, lambda number: _worker(settings, listener, number)).run()
 
 

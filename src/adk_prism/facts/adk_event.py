@@ -9,11 +9,12 @@ null for absent values. Values that no fact inspects stay raw JSON.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Raw, Struct, field
 
+from adk_prism.facts.state import is_given
 from adk_prism.log.entry import NOTHING
 
 APPENDED = "adk_prism_appended"
@@ -329,3 +330,22 @@ def _parts(raw: Raw) -> list[dict[str, Raw]]:
         return _read_parts(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return []
+
+
+# ---------------------------------------------------------------------------
+# What kind of media a part holds.
+
+MediaKind = Literal["inline", "file", "code", "result"]
+
+
+def media_kind(part: Part) -> MediaKind | None:
+    """Tell what kind of media a part holds, if any."""
+    if part.inline_data is not None:
+        return "inline"
+    if part.file_data is not None:
+        return "file"
+    if is_given(part.executable_code):
+        return "code"
+    if is_given(part.code_execution_result):
+        return "result"
+    return None

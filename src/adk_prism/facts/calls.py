@@ -17,10 +17,11 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from adk_prism.facts import media
+from adk_prism.facts import model as fact
 from adk_prism.facts.adk_event import (
     CONFIRMATION,
     INPUT,
+    MADE_UP_HINT,
     REQUESTS,
     AdkEvent,
     FunctionCall,
@@ -29,24 +30,10 @@ from adk_prism.facts.adk_event import (
     ServerCall,
     ServerResponse,
 )
-from adk_prism.facts.deltas import ToolEvent
-from adk_prism.facts.model import (
-    ApprovalDecided,
-    ApprovalRequested,
-    CallAbandoned,
-    CallAnswered,
-    CallDenied,
-    CallFailed,
-    CallPending,
-    CallRequested,
-    Fact,
-    InputRequested,
-    Speaker,
-)
+from adk_prism.facts.event_actions import show_inline, show_reference
 from adk_prism.facts.model_call import ModelCall, Place
-from adk_prism.facts.open_calls import Calls, OpenCall
+from adk_prism.facts.open_calls import Calls, OpenCall, StreamedCalls, derived_id
 from adk_prism.facts.state import is_given, read_object, read_value, repair
-from adk_prism.facts.streamed_calls import StreamedCalls, derived_id
 from adk_prism.log.entry import NOTHING, to_raw
 
 # ---------------------------------------------------------------------------
@@ -127,8 +114,8 @@ class CallReader:
         model: ModelCall,
         place: Place,
         signature: str,
-        event: AdkEvent | ToolEvent,
-        out: list[Fact],
+        event: AdkEvent,
+        out: list[fact.Fact],
     ) -> None:
         """Read a call in a non-partial event."""
         if part.name in REQUESTS:
@@ -150,10 +137,10 @@ class CallReader:
         self.calls.nest(call, model.speaker)
         out.append(_requested(call, part.args, model.speaker, model.name, long_running, signature))
         if long_running:
-            out.append(CallPending(call.call, call.name))
+            out.append(fact.CallPending(call.call, call.name))
 
     def _ask_approval(
-        self, part: FunctionCall, model: ModelCall, place: Place, out: list[Fact]
+        self, part: FunctionCall, model: ModelCall, place: Place, out: list[fact.Fact]
     ) -> None:
         request = _Confirmation.read(part.args)
         approval = part.id or derived_id(place)
@@ -165,48 +152,53 @@ class CallReader:
             self.calls.confirm(call, call.adk_id)
             out.append(_requested(call, request.args, model.speaker, model.name))
         self.calls.gate(approval, call)
-        out.append(ApprovalRequested(approval, call.call, request.hint, request.payload))
+        out.append(fact.ApprovalRequested(approval, call.call, request.hint, request.payload))
 
-    def _ask_input(self, part: FunctionCall, model: ModelCall, place: Place) -> Fact:
+    def _ask_input(self, part: FunctionCall, model: ModelCall, place: Place) -> fact.Fact:
         reserved = part.id or derived_id(place)
         self.calls.request(reserved)
         if part.name == INPUT:
-            return InputRequested("input", reserved, "", part.args, model.speaker)
+            return fact.InputRequested("input", reserved, "", part.args, model.speaker)
         for_call = str(read_object(part.args).get("functionCallId") or "")
         call = self.calls.by_adk_id(for_call)
         if call is not None:
             call.awaits = True
             for_call = call.call
-        return InputRequested("credential", reserved, for_call, part.args, model.speaker)
+        return fact.InputRequested("credential", reserved, for_call, part.args, model.speaker)
 
     # -------------------------------------------------------------- questions of live runs
 
-    def ask(self, approval: str, adk_id: str, hint: str, payload: Raw) -> list[Fact]:
+    def ask(self, approval: str, adk_id: str, hint: str, payload: Raw) -> list[fact.Fact]:
         """Read a live run's question about a call that was made before."""
         call = self.calls.by_adk_id(adk_id)
         if call is None or not call.requested or self.calls.is_asked(approval):
             return []
         self.calls.gate(approval, call)
-        return [ApprovalRequested(approval, call.call, hint, payload)]
+        return [fact.ApprovalRequested(approval, call.call, hint, payload)]
 
-    def decide(self, approval: str, approved: bool, reason: str) -> list[Fact]:
+    def decide(self, approval: str, approved: bool, reason: str) -> list[fact.Fact]:
         """Read a person's decision on such a question."""
         call = self.calls.decide(approval, approved, reason)
-        return [ApprovalDecided(approval, call, approved, reason)] if call is not None else []
+        return [fact.ApprovalDecided(approval, call, approved, reason)] if call is not None else []
 
-    def deny_all(self, reason: str) -> list[Fact]:
+    def deny_all(self, reason: str) -> list[fact.Fact]:
         """Deny all open questions: the run is over."""
-        facts: list[Fact] = []
+        facts: list[fact.Fact] = []
         for approval, call in self.calls.undecided():
             facts += self.decide(approval, False, reason)
             self.calls.close(call)
-            facts.append(CallDenied(call.call, call.name, reason))
+            facts.append(fact.CallDenied(call.call, call.name, reason))
         return facts
 
     # -------------------------------------------------------------- responses
 
     def answer(
-        self, part: FunctionResponse, speaker: Speaker, place: Place, out: list[Fact], aborted: bool
+        self,
+        part: FunctionResponse,
+        speaker: fact.Speaker,
+        place: Place,
+        out: list[fact.Fact],
+        aborted: bool,
     ) -> None:
         """Read a response that is not a placeholder."""
         if part.name in REQUESTS:
@@ -220,13 +212,13 @@ class CallReader:
             self.calls.confirm(call, call.adk_id)
             out.append(_requested(call, NOTHING, speaker, f"call-{place[0]}"))
         if over := self.calls.close(call):
-            out += [CallAbandoned(left.call, left.name, left.requested) for left in over]
+            out += [fact.CallAbandoned(left.call, left.name, left.requested) for left in over]
         self._forget_earlier(call.call, place[0], out)
         out.append(self._answered(call, part.response, aborted))
         if part.parts:
             _show_media(part.parts, place[1], speaker, out)
 
-    def _forget_earlier(self, call: str, cursor: int, out: list[Fact]) -> None:
+    def _forget_earlier(self, call: str, cursor: int, out: list[fact.Fact]) -> None:
         """Of several responses to one call in an event the last counts: a client shows one result."""
         if cursor != self._answering[0]:
             self._answering = cursor, set()
@@ -235,7 +227,7 @@ class CallReader:
             out[:] = [
                 item
                 for item in out
-                if not (isinstance(item, CallAnswered | CallFailed) and item.call == call)
+                if not (isinstance(item, fact.CallAnswered | fact.CallFailed) and item.call == call)
             ]
         answered.add(call)
 
@@ -244,9 +236,9 @@ class CallReader:
         self.calls.open(call)
         return call
 
-    def take_answers(self, answers: Mapping[str, Raw]) -> list[Fact]:
+    def take_answers(self, answers: Mapping[str, Raw]) -> list[fact.Fact]:
         """Read the responses that came with the request that started the run."""
-        facts: list[Fact] = []
+        facts: list[fact.Fact] = []
         for name, response in answers.items():
             call = self.calls.by_id(name)
             if call is None:
@@ -256,18 +248,18 @@ class CallReader:
                 facts.append(self._answered(call, response, aborted=False))
         return facts
 
-    def _answered(self, call: OpenCall, response: Raw, aborted: bool) -> Fact:
+    def _answered(self, call: OpenCall, response: Raw, aborted: bool) -> fact.Fact:
         denial = self.calls.denial(call)
         if aborted:
-            return CallAbandoned(call.call, call.name, True)
+            return fact.CallAbandoned(call.call, call.name, True)
         if denial is not None:
-            return CallDenied(call.call, call.name, denial.reason)
+            return fact.CallDenied(call.call, call.name, denial.reason)
         error = failure(response)
         if error is not None:
-            return CallFailed(call.call, call.name, response, error, False)
-        return CallAnswered(call.call, call.name, response, False)
+            return fact.CallFailed(call.call, call.name, response, error, False)
+        return fact.CallAnswered(call.call, call.name, response, False)
 
-    def _answer_reserved(self, part: FunctionResponse) -> list[Fact]:
+    def _answer_reserved(self, part: FunctionResponse) -> list[fact.Fact]:
         reserved = part.id or ""
         if part.name != CONFIRMATION:
             self.calls.satisfy(reserved)
@@ -277,22 +269,24 @@ class CallReader:
             answer = read_object(answer["response"].encode())
         approved = answer.get("confirmed") is True
         call = self.calls.decide(reserved, approved)
-        return [ApprovalDecided(reserved, call, approved)] if call is not None else []
+        return [fact.ApprovalDecided(reserved, call, approved)] if call is not None else []
 
     # -------------------------------------------------------------- provider-executed tools
 
     def request_provider(
         self, part: ServerCall, model: ModelCall, place: Place, signature: str
-    ) -> Fact:
+    ) -> fact.Fact:
         """Read a call that the model's provider runs itself."""
         wanted, name = part.id or derived_id(place), part.tool_type or "tool"
         call = OpenCall(self.calls.new_id(wanted), part.id or "", name, provider=True)
         self.calls.open(call)
         return _requested(call, part.args, model.speaker, model.name, False, signature, True)
 
-    def answer_provider(self, part: ServerResponse, model: ModelCall, place: Place) -> list[Fact]:
+    def answer_provider(
+        self, part: ServerResponse, model: ModelCall, place: Place
+    ) -> list[fact.Fact]:
         """Read the response to such a call."""
-        facts: list[Fact] = []
+        facts: list[fact.Fact] = []
         call = self.calls.match(part.id or "", part.tool_type or "tool")
         if call is None:
             asked = ServerCall(part.id, part.tool_type)
@@ -300,20 +294,20 @@ class CallReader:
             call = self.calls.match(part.id or "", part.tool_type or "tool")
             assert call is not None
         self.calls.close(call)
-        facts.append(CallAnswered(call.call, call.name, part.response, True))
+        facts.append(fact.CallAnswered(call.call, call.name, part.response, True))
         return facts
 
 
 def _requested(
     call: OpenCall,
     args: Raw,
-    speaker: Speaker,
+    speaker: fact.Speaker,
     model_call: str,
     long_running: bool = False,
     signature: str = "",
     provider_executed: bool = False,
-) -> CallRequested:
-    return CallRequested(
+) -> fact.CallRequested:
+    return fact.CallRequested(
         call.call,
         call.name,
         args if is_given(args) else _EMPTY_OBJECT,
@@ -327,15 +321,15 @@ def _requested(
 
 
 def _show_media(
-    parts: Sequence[ResponsePart], index: int, speaker: Speaker, out: list[Fact]
+    parts: Sequence[ResponsePart], index: int, speaker: fact.Speaker, out: list[fact.Fact]
 ) -> None:
     """Show the files that a response carries."""
     for number, part in enumerate(parts):
         name = f"{index}-{number}"
         if part.inline_data is not None:
-            out.append(media.show_inline(part.inline_data, name, speaker, ""))
+            out.append(show_inline(part.inline_data, name, speaker, ""))
         elif part.file_data is not None:
-            out.append(media.show_reference(part.file_data, name, speaker, ""))
+            out.append(show_reference(part.file_data, name, speaker, ""))
 
 
 class _Confirmation:
@@ -347,7 +341,8 @@ class _Confirmation:
         self.call = str(original.get("id") or "")
         self.name = str(original.get("name") or "")
         self.args = to_raw(original.get("args") or {})
-        self.hint = str(confirmation.get("hint") or "")
+        hint = str(confirmation.get("hint") or "")
+        self.hint = "" if hint.startswith(MADE_UP_HINT) else hint
         payload = confirmation.get("payload")
         self.payload = NOTHING if payload is None else to_raw(payload)
 

@@ -6,8 +6,11 @@ give them too early, or twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
+import msgspec
 from msgspec import Raw, Struct
 
 from adk_prism.facts import model as fact
@@ -15,28 +18,15 @@ from adk_prism.facts.adk_event import (
     ABORTED,
     Actions,
     AdkEvent,
+    Blob,
+    FileData,
     GroundingChunk,
     Part,
     read_grounding,
 )
-from adk_prism.facts.deltas import ToolEvent
-from adk_prism.facts.model import (
-    AgentTransferred,
-    ArtifactSaved,
-    CitationsGiven,
-    ErrorRaised,
-    Fact,
-    MetadataGiven,
-    ModelCallEnded,
-    NodeOutput,
-    SourceCited,
-    SourcesLinked,
-    Speaker,
-    StateChanged,
-)
 from adk_prism.facts.outcome import is_finish
-from adk_prism.facts.state import is_given, read_object
-from adk_prism.log.entry import NOTHING, Agent, ModelCalled
+from adk_prism.facts.state import is_given
+from adk_prism.log.entry import NOTHING
 
 # ---------------------------------------------------------------------------
 # Sources behind an answer, read from a model call's grounding metadata.
@@ -84,12 +74,12 @@ class Sources:
     def __init__(self) -> None:
         self._ids: dict[str, str] = {}
 
-    def cite(self, grounding: Raw) -> Iterator[SourceCited]:
+    def cite(self, grounding: Raw) -> Iterator[fact.SourceCited]:
         """Yield the sources that were not cited before."""
         for found in sources_in(grounding):
             if found.key not in self._ids:
                 name = self._ids[found.key] = f"source-{len(self._ids) + 1}"
-                yield SourceCited(name, found.uri, found.title, found.document)
+                yield fact.SourceCited(name, found.uri, found.title, found.document)
 
 
 # ---------------------------------------------------------------------------
@@ -99,23 +89,23 @@ _EMPTY = (b"", b"{}", b"null")
 
 def read_actions(
     event: AdkEvent,
-    speaker: Speaker,
+    speaker: fact.Speaker,
     model_call: str,
     finish: str,
     sources: Sources,
-    out: list[Fact],
+    out: list[fact.Fact],
 ) -> None:
     """Add the facts of a non-partial event that are not in its content. `finish` is `finish_of` it."""
     _cite(event, sources, out)
     if event.actions is not None:
         _act(event.actions, speaker, out)
     if is_given(event.output):
-        out.append(NodeOutput(event.output, speaker))
+        out.append(fact.NodeOutput(event.output, speaker))
     if _is_filled(event.custom_metadata):
-        out.append(MetadataGiven(event.custom_metadata))
+        out.append(fact.MetadataGiven(event.custom_metadata))
     if finish or _is_of_model(event):
         out.append(
-            ModelCallEnded(
+            fact.ModelCallEnded(
                 model_call,
                 speaker,
                 finish,
@@ -129,23 +119,10 @@ def read_actions(
         )
 
 
-def read_tool_actions(event: ToolEvent, speaker: Speaker, model_call: str, out: list[Fact]) -> None:
-    """Add the facts of an event of tools that are not in its content."""
-    if event.actions is not None and event.actions.state_delta:
-        out.append(StateChanged(event.actions.state_delta, speaker))
-    finish, usage, model = event.finish_reason, event.usage_metadata, event.model_version
-    if finish or model or _is_filled(usage):
-        out.append(
-            ModelCallEnded(
-                model_call, speaker, finish, usage, model, NOTHING, NOTHING, None, message=""
-            )
-        )
-
-
-def read_error(event: AdkEvent, speaker: Speaker, out: list[Fact]) -> None:
+def read_error(event: AdkEvent, speaker: fact.Speaker, out: list[fact.Fact]) -> None:
     """Add the error of a non-partial event; it comes before the content, which it may have cut off."""
     if (event.error_code or event.error_message) and _is_error(event):
-        out.append(ErrorRaised(event.error_code or "", event.error_message or "", speaker))
+        out.append(fact.ErrorRaised(event.error_code or "", event.error_message or "", speaker))
 
 
 def _is_error(event: AdkEvent) -> bool:
@@ -155,22 +132,22 @@ def _is_error(event: AdkEvent) -> bool:
     return bool(event.error_message) and not event.finish_reason
 
 
-def _cite(event: AdkEvent, sources: Sources, out: list[Fact]) -> None:
+def _cite(event: AdkEvent, sources: Sources, out: list[fact.Fact]) -> None:
     if _is_filled(event.grounding_metadata):
         out.extend(sources.cite(event.grounding_metadata))
-        out.append(SourcesLinked(event.grounding_metadata))
+        out.append(fact.SourcesLinked(event.grounding_metadata))
     if _is_filled(event.citation_metadata):
-        out.append(CitationsGiven(event.citation_metadata))
+        out.append(fact.CitationsGiven(event.citation_metadata))
 
 
-def _act(actions: Actions, speaker: Speaker, out: list[Fact]) -> None:
+def _act(actions: Actions, speaker: fact.Speaker, out: list[fact.Fact]) -> None:
     if actions.state_delta:
-        out.append(StateChanged(actions.state_delta, speaker))
+        out.append(fact.StateChanged(actions.state_delta, speaker))
     if actions.artifact_delta:
         for index, (filename, version) in enumerate(actions.artifact_delta.items()):
-            out.append(ArtifactSaved(filename, version, speaker, f"artifact-{index}"))
+            out.append(fact.ArtifactSaved(filename, version, speaker, f"artifact-{index}"))
     if actions.transfer_to_agent:
-        out.append(AgentTransferred(actions.transfer_to_agent, actions.transfer_reason or ""))
+        out.append(fact.AgentTransferred(actions.transfer_to_agent, actions.transfer_reason or ""))
 
 
 def _is_of_model(event: AdkEvent) -> bool:
@@ -199,125 +176,106 @@ def finish_of(event: AdkEvent) -> str:
 
 
 # ---------------------------------------------------------------------------
-# Tokens by kind, from the usage metadata that models report.
-
-_KINDS = {
-    "input": "promptTokenCount",
-    "output": "candidatesTokenCount",
-    "cached": "cachedContentTokenCount",
-    "reasoning": "thoughtsTokenCount",
-    "tool": "toolUsePromptTokenCount",
-    "total": "totalTokenCount",
-}
-"""`cached` tokens are part of `input`; the total is that of the model."""
-
-
-def token_usage(usage: Raw) -> dict[str, int]:
-    """Return the counts of a model call; a kind that was not reported is left out."""
-    given = read_object(usage)
-    return {
-        kind: count
-        for kind, name in _KINDS.items()
-        if type(count := given.get(name)) is int and count >= 0
-    }
-
-
-# ---------------------------------------------------------------------------
-# What the model calls of a run used: model, tokens by kind, time. As measured, else as events say.
-#
-# A source that sees requests records each call (`ModelCalled`). Of other runs, such as captures,
-# events tell (`ModelCallEnded`): without the time, and with the model that the agent declares, else
-# the one that answered.
-
-
-class ModelUse(Struct, frozen=True, kw_only=True):
-    """One call of a model, or several."""
-
-    agent: str
-    model: str
-    tokens: Mapping[str, int]
-    """By kind; empty: the model did not report any."""
-    calls: int = 1
-    duration: int = 0
-    """Milliseconds."""
-    first_token: int | None = None
-    is_failed: bool = False
-
-
-def measured(call: ModelCalled | fact.ModelCalled) -> ModelUse:
-    """Return the use of a call that was recorded."""
-    return ModelUse(
-        agent=call.agent,
-        model=call.model,
-        tokens=token_usage(call.usage),
-        duration=call.duration,
-        first_token=call.first_token,
-        is_failed=bool(call.error),
-    )
-
-
-class DeclaredModels:
-    """The models that the agents of a run declare."""
-
-    def __init__(self) -> None:
-        self._models: dict[str, str] = {}
-
-    def feed(self, agents: Iterable[Agent]) -> None:
-        """Read the agents of a run."""
-        self._models = {agent.name: agent.model for agent in agents if agent.model}
-
-    def told(self, ended: fact.ModelCallEnded) -> ModelUse:
-        """Return the use of a call of which events tell."""
-        agent = ended.speaker.author
-        model = self._models.get(agent) or ended.model
-        return ModelUse(agent=agent, model=model, tokens=token_usage(ended.usage))
-
-
-class UseFold:
-    """Reads the model calls of one run."""
-
-    def __init__(self) -> None:
-        self._declared = DeclaredModels()
-        self._measured: list[ModelUse] = []
-        self._told: list[ModelUse] = []
-
-    @property
-    def calls(self) -> list[ModelUse]:
-        """The calls so far: as measured, if any was."""
-        return self._measured or self._told
-
-    def feed(self, item: Fact) -> None:
-        """Read a fact."""
-        match item:
-            case fact.RunBegan():
-                self._declared.feed(item.agents)
-            case fact.ModelCalled():
-                self._measured.append(measured(item))
-            case fact.ModelCallEnded() if bytes(item.usage):
-                self._told.append(self._declared.told(item))
-            case fact.Nested():
-                self.feed(item.fact)
-            case _:
-                pass  # uses no model
-
-
-# ---------------------------------------------------------------------------
 # The whole text of one event: everything its author wrote in it, without thoughts.
 
 
 class AgentText(Struct, frozen=True, gc=False):
     """A complete text and its author."""
 
-    speaker: Speaker
+    speaker: fact.Speaker
     text: str
     is_final: bool
     """The event holds no call, so the author does not continue with tools."""
 
 
-def agent_text(parts: Sequence[Part], speaker: Speaker) -> AgentText | None:
+def agent_text(parts: Sequence[Part], speaker: fact.Speaker) -> AgentText | None:
     """Return the text of a non-partial event's parts; None if they hold no text."""
     texts = [part.text for part in parts if part.text and not part.thought]
     if not texts:
         return None
     calls = any(part.function_call is not None for part in parts)
     return AgentText(speaker, "".join(texts), not calls)
+
+
+# ---------------------------------------------------------------------------
+# Pictures, files, sound and code in a part.
+#
+# Raw PCM is recognised by its media type, because no file player can open it. Follows the media types
+# that Gemini's live API sends (`audio/pcm;rate=24000`, one channel of 16 bits).
+
+_PCM = re.compile(r"audio/(?:pcm|l16)\b", re.IGNORECASE)
+_RATE = re.compile(r"rate=(\d{1,7})")
+_CHANNELS = re.compile(r"channels=(\d{1,2})")
+_DEFAULT_RATE = 24000
+"""What Gemini speaks in when the media type does not say."""
+_BIT_DEPTH = 16
+
+UNKNOWN_TYPE = "application/octet-stream"
+
+
+class Gathered(Struct, rename="camel", frozen=True):
+    """What a log says of sound that came in many pieces, or that it did not keep."""
+
+    chunks: int
+    bytes: int
+
+
+class _Notes(Struct, rename="camel"):
+    adk_prism: Gathered | None = None
+
+
+_read_notes = msgspec.json.Decoder(_Notes).decode
+
+
+def show_media(held: Part, part: str, speaker: fact.Speaker, model_call: str) -> fact.Fact | None:
+    """Return the fact that shows a part's media; None if it holds none."""
+    if held.inline_data is not None:
+        shown = show_inline(held.inline_data, part, speaker, model_call)
+        return _counted(shown, held.part_metadata) if is_given(held.part_metadata) else shown
+    if held.file_data is not None:
+        return show_reference(held.file_data, part, speaker, model_call)
+    if is_given(held.executable_code):
+        return fact.CodeShown(held.executable_code, speaker, model_call)
+    if is_given(held.code_execution_result):
+        return fact.CodeResultShown(held.code_execution_result, speaker, model_call)
+    return None
+
+
+@lru_cache(64)  # a live run has a few, and says them fifty times a second
+def _pcm_form(media_type: str) -> tuple[int, int] | None:
+    """Return sample rate and channels of raw sound; None for any other media."""
+    if _PCM.match(media_type) is None:
+        return None
+    rate, channels = _RATE.search(media_type), _CHANNELS.search(media_type)
+    return int(rate[1]) if rate else _DEFAULT_RATE, int(channels[1]) if channels else 1
+
+
+def show_inline(blob: Blob, part: str, speaker: fact.Speaker, model_call: str) -> fact.Fact:
+    """Return the fact for bytes that are in the event itself."""
+    media_type = blob.mime_type or UNKNOWN_TYPE
+    data = blob.data or ""
+    form = _pcm_form(media_type)
+    if form is not None:
+        return fact.AudioHeard(data, *form, _BIT_DEPTH, speaker)
+    name = blob.display_name or ""
+    return fact.FileShown(media_type, data, "", name, part, speaker, model_call)
+
+
+def _counted(shown: fact.Fact, notes: Raw) -> fact.Fact:
+    """Say how much sound there was, where the log says so."""
+    if not isinstance(shown, fact.AudioHeard):
+        return shown
+    try:
+        noted = _read_notes(notes).adk_prism
+    except msgspec.MsgspecError:
+        return shown  # the app's own notes
+    if noted is None:
+        return shown
+    return msgspec.structs.replace(shown, chunks=noted.chunks, size=noted.bytes)
+
+
+def show_reference(file: FileData, part: str, speaker: fact.Speaker, model_call: str) -> fact.Fact:
+    """Return the fact for a file that is stored elsewhere."""
+    media_type = file.mime_type or UNKNOWN_TYPE
+    uri, name = file.file_uri or "", file.display_name or ""
+    return fact.FileShown(media_type, "", uri, name, part, speaker, model_call)

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 from msgspec import Raw
 
-from adk_prism.facts import media
 from adk_prism.facts.adk_event import (
     ABORTED,
     MOST,
@@ -21,13 +20,13 @@ from adk_prism.facts.adk_event import (
     AdkEvent,
     Part,
     Transcription,
+    media_kind,
     read_event,
     read_known_event,
     unknown_fields,
     unknown_part,
 )
 from adk_prism.facts.calls import CallReader
-from adk_prism.facts.deltas import ToolEvent, tool_event
 from adk_prism.facts.event_actions import (
     AgentText,
     Sources,
@@ -35,7 +34,7 @@ from adk_prism.facts.event_actions import (
     finish_of,
     read_actions,
     read_error,
-    read_tool_actions,
+    show_media,
 )
 from adk_prism.facts.model import (
     BlockKind,
@@ -124,8 +123,6 @@ class EventReader:
         try:
             if not raw.isascii():
                 raw.decode()  # msgspec does not check the encoding of values that stay raw JSON
-            if not self._lanes and (tools := tool_event(raw)) is not None:
-                return self._read_tools(cursor, tools, out)
             known = read_known_event(raw)
             event = known or read_event(raw)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
@@ -164,7 +161,7 @@ class EventReader:
 
     # -------------------------------------------------------------- speakers and lanes
 
-    def _speaker(self, event: AdkEvent | ToolEvent, out: list[Fact]) -> Speaker:
+    def _speaker(self, event: AdkEvent, out: list[Fact]) -> Speaker:
         path = event.node_info.path if event.node_info is not None else ""
         key = (event.author, path, event.branch or "")
         speaker = self._speakers.get(key)
@@ -249,8 +246,8 @@ class EventReader:
             if part.thought_signature:
                 call.sign(text_kind(part), part.thought_signature)
         else:
-            kind = media.media_kind(part)
-            shown = media.show(part, str(place[1]), call.speaker, call.name)
+            kind = media_kind(part)
+            shown = show_media(part, str(place[1]), call.speaker, call.name)
             if kind is not None and shown is not None and not call.media.is_repeated_preview(kind):
                 call.media.add_preview(kind)
                 call.end_block(out, provisional=True)
@@ -259,22 +256,6 @@ class EventReader:
                 call.stream("transcript", heard_text(part), "", place, out)
 
     # -------------------------------------------------------------- whole events
-
-    def _read_tools(self, cursor: int, event: ToolEvent, out: list[Fact]) -> list[Fact]:
-        """Read an event that holds only calls and responses, while no model call is in flight."""
-        self.ending.is_partial = False
-        speaker = self._speaker(event, out)
-        call = ModelCall(f"call-{cursor}", speaker)
-        for index, part in enumerate(event.content.parts):
-            if part.function_call is not None:
-                place, signature = (cursor, index), part.thought_signature
-                self._transcripts.pause(speaker, out)
-                self._calls.request(part.function_call, call, place, signature, event, out)
-            elif part.function_response is not None:
-                self._calls.answer(part.function_response, speaker, (cursor, index), out, False)
-        read_tool_actions(event, speaker, call.name, out)
-        self.ending.succeed(speaker.path, event.finish_reason)
-        return out
 
     def _read_whole(
         self, cursor: int, raw: bytes, event: AdkEvent, speaker: Speaker, out: list[Fact]
@@ -366,7 +347,7 @@ class EventReader:
     def _show_other(
         self, raw: bytes, part: Part, place: Place, call: ModelCall, out: list[Fact]
     ) -> None:
-        kind = media.media_kind(part)
+        kind = media_kind(part)
         if kind is None:
             unknown = unknown_part(raw, place[1])
             if unknown is not None:
@@ -377,7 +358,7 @@ class EventReader:
         if call.media.was_previewed(kind):
             return
         call.end_block(out)
-        shown = media.show(part, str(place[1]), call.speaker, call.name)
+        shown = show_media(part, str(place[1]), call.speaker, call.name)
         assert shown is not None
         out.append(shown)
 

@@ -1,4 +1,4 @@
-"""The closed union of facts: everything that an entry can mean, in no protocol's words.
+"""The facts: everything that an entry can mean, in no protocol's words.
 
 A fact is decided once, here and in the reader, and every projection and view takes it as it is. What
 only one protocol knows (steps, finish-reason strings, data URLs) is not a fact.
@@ -36,16 +36,25 @@ class Speaker(Struct, frozen=True, gc=False):
         """The name of the node: a workflow's events are its own, whichever step speaks."""
         return self.path.rpartition("/")[2].partition("@")[0] or self.author
 
+    def described(self) -> dict[str, Any]:
+        """Return who speaks, as protocols write it: what is empty is left out."""
+        place = {"path": self.path, "branch": self.branch}
+        return {"author": self.author} | {key: value for key, value in place.items() if value}
+
+    def likeness(self, name: str, path: str, branch: str) -> tuple[bool, bool, bool]:
+        """Return how far a node is this speaker: by path, by name, by branch. The larger, the more."""
+        return path == self.path != "", name == self.node, branch == self.branch
+
 
 @dataclass_transform(frozen_default=True)
-class _Fact(Struct, frozen=True, gc=False):
+class Fact(Struct, frozen=True, gc=False):
     """Base of all facts."""
 
 
 # ------------------------------------------------------------------ runs and messages
 
 
-class RunBegan(_Fact):
+class RunBegan(Fact):
     run: str
     origin: Origin
     agents: list[Agent]
@@ -58,7 +67,7 @@ class RunBegan(_Fact):
     """The text of the user's message; empty if the run continues an earlier one."""
 
 
-class MessageBegan(_Fact):
+class MessageBegan(Fact):
     """An assistant turn begins, or continues after a person answered."""
 
     message: str
@@ -74,7 +83,7 @@ class MessageBegan(_Fact):
     """What of the request was ignored."""
 
 
-class MessageEnded(_Fact):
+class MessageEnded(Fact):
     message: str
     finish: str
     """The last finish reason that a model gave, in upstream's word; empty if there was none."""
@@ -84,7 +93,7 @@ class MessageEnded(_Fact):
     """It waits for words or a value without a call: the next message is the answer."""
 
 
-class TakenOver(_Fact):
+class TakenOver(Fact):
     """Another process continues the run: an agent repeats what it had not finished."""
 
     epoch: int
@@ -94,7 +103,7 @@ class TakenOver(_Fact):
     """Calls that may have run, or not."""
 
 
-class RunOver(_Fact):
+class RunOver(Fact):
     outcome: Outcome
     code: str
     correlation: str
@@ -105,7 +114,7 @@ class RunOver(_Fact):
 # ------------------------------------------------------------------ what is said
 
 
-class BlockBegan(_Fact):
+class BlockBegan(Fact):
     block: str
     kind: BlockKind
     speaker: Speaker
@@ -113,13 +122,13 @@ class BlockBegan(_Fact):
     signature: str
 
 
-class BlockGrew(_Fact):
+class BlockGrew(Fact):
     block: str
     kind: BlockKind
     text: str
 
 
-class BlockEnded(_Fact):
+class BlockEnded(Fact):
     block: str
     kind: BlockKind
     speaker: Speaker
@@ -133,13 +142,13 @@ class BlockEnded(_Fact):
     """Characters of white space at its end that ADK did not store."""
 
 
-class BlocksReplaced(_Fact):
+class BlocksReplaced(Fact):
     """What these blocks said is not what ADK stored: it no longer counts. What was stored follows."""
 
     blocks: list[str]
 
 
-class InputTranscribed(_Fact):
+class InputTranscribed(Fact):
     """What the user was heard to say: the whole utterance so far."""
 
     utterance: str
@@ -147,7 +156,7 @@ class InputTranscribed(_Fact):
     final: bool
 
 
-class UserSpoke(_Fact):
+class UserSpoke(Fact):
     """A user's own turn inside a capture, or a live run."""
 
     text: str
@@ -158,7 +167,7 @@ class UserSpoke(_Fact):
 # ------------------------------------------------------------------ calls
 
 
-class CallInputGrew(_Fact):
+class CallInputGrew(Fact):
     """The arguments of a call, while the model still writes them."""
 
     call: str
@@ -168,7 +177,7 @@ class CallInputGrew(_Fact):
     model_call: str
 
 
-class CallRequested(_Fact):
+class CallRequested(Fact):
     call: str
     name: str
     input: Raw
@@ -181,20 +190,20 @@ class CallRequested(_Fact):
     signature: str
 
 
-class CallDelegated(_Fact):
+class CallDelegated(Fact):
     """The call turned out to run an agent, whose own output follows in the stream."""
 
     call: str
 
 
-class CallAnswered(_Fact):
+class CallAnswered(Fact):
     call: str
     name: str
     output: Raw
     provider_executed: bool
 
 
-class CallFailed(_Fact):
+class CallFailed(Fact):
     call: str
     name: str
     output: Raw
@@ -202,13 +211,13 @@ class CallFailed(_Fact):
     provider_executed: bool
 
 
-class CallDenied(_Fact):
+class CallDenied(Fact):
     call: str
     name: str
     reason: str
 
 
-class CallAbandoned(_Fact):
+class CallAbandoned(Fact):
     """Nobody will answer it: the run ended, or was stopped, first."""
 
     call: str
@@ -218,21 +227,21 @@ class CallAbandoned(_Fact):
     """It was streamed, and the model call that ADK stored does not make it."""
 
 
-class CallPending(_Fact):
+class CallPending(Fact):
     """A long-running call: its answer may come much later, or from the client."""
 
     call: str
     name: str
 
 
-class ApprovalRequested(_Fact):
+class ApprovalRequested(Fact):
     approval: str
     call: str
     hint: str
     payload: Raw
 
 
-class ApprovalDecided(_Fact):
+class ApprovalDecided(Fact):
     """A person's answer inside the run: of a live one, or of a capture of a whole session."""
 
     approval: str
@@ -241,7 +250,7 @@ class ApprovalDecided(_Fact):
     reason: str = ""
 
 
-class InputRequested(_Fact):
+class InputRequested(Fact):
     kind: Literal["credential", "input"]
     call: str
     """The reserved call, by whose id the answer is given."""
@@ -254,7 +263,7 @@ class InputRequested(_Fact):
 # ------------------------------------------------------------------ what is shown
 
 
-class FileShown(_Fact):
+class FileShown(Fact):
     media_type: str
     data: str
     """Base64 as ADK writes it; empty for a reference."""
@@ -266,7 +275,7 @@ class FileShown(_Fact):
     model_call: str
 
 
-class AudioHeard(_Fact):
+class AudioHeard(Fact):
     """A piece of raw PCM sound."""
 
     data: str
@@ -280,45 +289,45 @@ class AudioHeard(_Fact):
     """Bytes, where the log says so: if it did not keep the sound, `data` is empty."""
 
 
-class CodeShown(_Fact):
+class CodeShown(Fact):
     code: Raw
     speaker: Speaker
     model_call: str
 
 
-class CodeResultShown(_Fact):
+class CodeResultShown(Fact):
     result: Raw
     speaker: Speaker
     model_call: str
 
 
-class Interrupted(_Fact):
+class Interrupted(Fact):
     speaker: Speaker
 
 
 # ------------------------------------------------------------------ what it rests on
 
 
-class SourceCited(_Fact):
+class SourceCited(Fact):
     source: str
     uri: str
     title: str
     document: bool
 
 
-class SourcesLinked(_Fact):
+class SourcesLinked(Fact):
     """A model call's grounding metadata, verbatim."""
 
     grounding: Raw
 
 
-class CitationsGiven(_Fact):
+class CitationsGiven(Fact):
     """A model call's citation metadata, verbatim."""
 
     citations: Raw
 
 
-class Annotated(_Fact):
+class Annotated(Fact):
     """What an annotator says of a run, in no protocol's words; it replaces the last one with its id."""
 
     name: str
@@ -332,7 +341,7 @@ class Annotated(_Fact):
     """Whether clients are sent it; views have it all the same."""
 
 
-class ModelCallEnded(_Fact):
+class ModelCallEnded(Fact):
     model_call: str
     speaker: Speaker
     finish: str
@@ -345,7 +354,7 @@ class ModelCallEnded(_Fact):
     """The model's own words on why it stopped."""
 
 
-class ModelCalled(_Fact):
+class ModelCalled(Fact):
     """A request to a model was answered, failed, or was cancelled, as its source measured it.
 
     `ModelCallEnded` is what events say of the same; only some sources see the request.
@@ -364,7 +373,7 @@ class ModelCalled(_Fact):
     """Request and response can be looked up beside the log."""
 
 
-class MetadataGiven(_Fact):
+class MetadataGiven(Fact):
     """The app's own metadata on an event."""
 
     custom: Raw
@@ -373,12 +382,12 @@ class MetadataGiven(_Fact):
 # ------------------------------------------------------------------ what changes
 
 
-class StateChanged(_Fact):
+class StateChanged(Fact):
     delta: dict[str, Raw]
     speaker: Speaker
 
 
-class ArtifactSaved(_Fact):
+class ArtifactSaved(Fact):
     filename: str
     version: int
     speaker: Speaker
@@ -386,17 +395,17 @@ class ArtifactSaved(_Fact):
     """Which of the event's: `artifact-0` for the first that it saved."""
 
 
-class AgentTransferred(_Fact):
+class AgentTransferred(Fact):
     to: str
     reason: str
 
 
-class NodeOutput(_Fact):
+class NodeOutput(Fact):
     output: Raw
     speaker: Speaker
 
 
-class NodeBegan(_Fact):
+class NodeBegan(Fact):
     """A node began to run; the state it found is the state so far, with these differences."""
 
     node: str
@@ -412,7 +421,7 @@ class NodeBegan(_Fact):
     derived: bool
 
 
-class NodeFinished(_Fact):
+class NodeFinished(Fact):
     node: str
     status: NodeStatus
     error: str
@@ -421,7 +430,7 @@ class NodeFinished(_Fact):
     derived: bool
 
 
-class Nested(_Fact):
+class Nested(Fact):
     """Something that happened inside a tool that runs an agent: no part of the message."""
 
     node: str
@@ -429,7 +438,7 @@ class Nested(_Fact):
     fact: Fact
 
 
-class ErrorRaised(_Fact):
+class ErrorRaised(Fact):
     """A node failed; the run may survive it."""
 
     code: str
@@ -437,55 +446,12 @@ class ErrorRaised(_Fact):
     speaker: Speaker
 
 
-class Unrecognised(_Fact):
+class Unrecognised(Fact):
     """Something that this version does not know; shown, never dropped."""
 
     kind: str
     raw: Raw = NOTHING
 
 
-Fact = (
-    RunBegan
-    | MessageBegan
-    | MessageEnded
-    | TakenOver
-    | RunOver
-    | BlockBegan
-    | BlockGrew
-    | BlockEnded
-    | BlocksReplaced
-    | InputTranscribed
-    | UserSpoke
-    | CallInputGrew
-    | CallRequested
-    | CallDelegated
-    | CallAnswered
-    | CallFailed
-    | CallDenied
-    | CallAbandoned
-    | CallPending
-    | ApprovalRequested
-    | ApprovalDecided
-    | InputRequested
-    | FileShown
-    | AudioHeard
-    | CodeShown
-    | CodeResultShown
-    | Interrupted
-    | SourceCited
-    | SourcesLinked
-    | CitationsGiven
-    | Annotated
-    | ModelCallEnded
-    | ModelCalled
-    | MetadataGiven
-    | StateChanged
-    | ArtifactSaved
-    | AgentTransferred
-    | NodeOutput
-    | NodeBegan
-    | NodeFinished
-    | Nested
-    | ErrorRaised
-    | Unrecognised
-)
+FACTS: tuple[type[Fact], ...] = tuple(Fact.__subclasses__())
+"""Every kind of fact."""

@@ -21,7 +21,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.model import Fact, NodeBegan, NodeFinished, Speaker
-from adk_prism.log.entry import Agent, NodeKind, NodeStatus, Outcome
+from adk_prism.log.entry import (
+    Agent,
+    Entry,
+    NodeEnded,
+    NodeKind,
+    NodeStarted,
+    NodeStatus,
+    Outcome,
+    Record,
+)
 
 USER = "user"
 
@@ -366,3 +375,14 @@ class OpenNodes:
         ]
         self._nodes.clear()
         return ends
+
+
+def node_ends(entries: Iterable[Entry]) -> list[Record]:
+    """Return an end for each node that has none, innermost first."""
+    running: dict[str, None] = {}
+    for entry in entries:
+        if isinstance(entry.record, NodeStarted):
+            running[entry.record.node] = None
+        elif isinstance(entry.record, NodeEnded):
+            running.pop(entry.record.node, None)
+    return [NodeEnded(node=node, status="cancelled", derived=True) for node in reversed(running)]

@@ -15,34 +15,19 @@ only if nothing follows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct, structs
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.adk_event import ABORTED, BLOCK_REASONS, FINISH_REASONS, AdkEvent, read_event
-from adk_prism.facts.model import (
-    BlockBegan,
-    BlockEnded,
-    BlockGrew,
-    Fact,
-    NodeOutput,
-    RunOver,
-    Speaker,
-)
+from adk_prism.facts.adk_event import ABORTED, BLOCK_REASONS, FINISH_REASONS, AdkEvent
 from adk_prism.facts.open_calls import Calls
-from adk_prism.facts.state import is_given, read_value, repair
+from adk_prism.facts.state import is_given, read_value
 from adk_prism.log.entry import (
-    DERIVED,
-    AgentEvent,
-    Entry,
     NodeEnded,
     NodeStarted,
     Outcome,
-    RunEnded,
-    RunStarted,
 )
 
 WITHHELD = "The agent failed"
@@ -100,15 +85,6 @@ class Ending:
         depth = _depth(event.node_info.path if event.node_info else "")
         if depth <= self._depth:
             self._depth, self._outer = depth, failed
-
-    def succeed(self, path: str, finish: str) -> None:
-        """Take a non-partial event of the node at `path` that has content and no error."""
-        self._last = _NONE
-        depth = _depth(path)
-        if depth <= self._depth:
-            self._depth, self._outer = depth, _NONE
-        if finish:
-            self.finish = finish
 
     def go_on(self, event: AdkEvent) -> None:
         """Take a partial event: a speaker that continues after its own error has survived it."""
@@ -169,7 +145,7 @@ _ENDINGS = {
 """Sentences for codes of our own that say nothing to whoever reads them."""
 
 
-def ending_text(over: RunOver) -> str:
+def ending_text(over: fact.RunOver) -> str:
     """Return why a run did not finish, for people: the same in every protocol and screen."""
     if over.outcome == "incomplete":
         return INCOMPLETE
@@ -183,7 +159,7 @@ def failure_text(code: str) -> str:
     return f"{_ENDINGS.get(code, 'The run failed')} ({code or 'error'})."
 
 
-def with_reference(over: RunOver) -> str:
+def with_reference(over: fact.RunOver) -> str:
     """Return the same with the reference by which an operator finds the cause."""
     text = ending_text(over)
     if not over.correlation:
@@ -198,98 +174,13 @@ def takeover_text(in_doubt: Sequence[str]) -> str:
 
 
 # ---------------------------------------------------------------------------
-# When a run was complete: once, and never because no events came for a while.
-#
-# A run is complete at its end, which is a record in its log. A capture has no such record: there it
-# is the last event in which a model speaks, if no call is in that event and none is without its
-# answer. Only the end of the file shows that an event was the last one. A file that ends in the
-# middle of a run is never complete.
-
-EventClass = Literal["function call", "function response", "model text", "other"]
-CLASSES: tuple[EventClass, ...] = ("function call", "function response", "model text", "other")
-
-_USER = "user"
-
-
-def event_class(event: AdkEvent) -> EventClass:
-    """Return the class of an event, as clients of ADK's own stream distinguish events.
-
-    A partial event only announces calls and answers, which come again with the whole one. `finishReason` is
-    not used: ADK also puts STOP on turns that call.
-    """
-    parts = (event.content.parts if event.content is not None else None) or ()
-    if not event.partial:
-        if any(part.function_call is not None for part in parts):
-            return "function call"
-        if any(part.function_response is not None for part in parts):
-            return "function response"
-    says = any(part.text for part in parts) and event.author != _USER
-    return "model text" if says else "other"
-
-
-def classify(raw: bytes) -> EventClass:
-    """Return the class of an event in a log; an event that cannot be read is *other*."""
-    try:
-        return event_class(read_event(raw))
-    except (msgspec.MsgspecError, RecursionError):
-        sound = repair(raw)
-        return "other" if sound is raw else classify(sound)
-
-
-_ANSWERS = (fact.CallAnswered, fact.CallFailed, fact.CallDenied, fact.CallAbandoned)
-
-
-class Completion:
-    """Follows one run to its completion."""
-
-    def __init__(self) -> None:
-        self.cursor: int | None = None
-        """The entry that completed the run, once the run is over."""
-        self.last: EventClass = "other"
-        """The class of the newest event."""
-        self._captured = False
-        self._spoke: tuple[int, EventClass] = (0, "other")
-        """The last event of a model."""
-        self._unanswered: set[str] = set()
-
-    def feed(self, entry: Entry, facts: Iterable[Fact]) -> bool:
-        """Read an entry and its facts; return whether it makes the completion known."""
-        record = entry.record
-        if isinstance(record, AgentEvent):
-            self._event(entry.cursor, record.event)
-        elif isinstance(record, RunStarted):
-            self._captured = DERIVED.read(record)
-        elif isinstance(record, RunEnded):
-            return self._end(entry.cursor, record)
-        for item in facts:
-            if isinstance(item, fact.CallRequested):
-                self._unanswered.add(item.call)
-            elif isinstance(item, _ANSWERS):
-                self._unanswered.discard(item.call)
-        return False
-
-    def _event(self, cursor: int, raw: bytes) -> None:
-        self.last = classify(raw)
-        if self.last in ("function call", "model text"):
-            self._spoke = cursor, self.last
-
-    def _end(self, cursor: int, record: RunEnded) -> bool:
-        spoke, kind = self._spoke
-        if not self._captured:
-            self.cursor = cursor
-        elif record.outcome == "finished" and kind == "model text" and not self._unanswered:
-            self.cursor = spoke
-        return self.cursor is not None
-
-
-# ---------------------------------------------------------------------------
 # What a run repeats after another process has taken it over.
 #
 # google-adk 2.13, when resumed, runs agents below an unanswered call again from their input, finished
 # ones included, so their earlier texts are superseded. A workflow emits the outputs of its finished
 # nodes again; those repetitions are dropped.
 
-_READ = frozenset((BlockEnded, NodeOutput))
+_READ = frozenset((fact.BlockEnded, fact.NodeOutput))
 """The facts that matter here."""
 
 
@@ -297,7 +188,7 @@ class Retries:
     """Tracks what a later attempt may repeat."""
 
     def __init__(self) -> None:
-        self._ended: dict[str, Speaker] = {}
+        self._ended: dict[str, fact.Speaker] = {}
         """Blocks of agents that a call runs, by id."""
         self._running: dict[str, str] = {}
         """Nodes that run, and their paths."""
@@ -317,23 +208,23 @@ class Retries:
         if path and record.status == "finished":
             self._done.add(path)
 
-    def feed(self, facts: list[Fact]) -> list[Fact]:
+    def feed(self, facts: list[fact.Fact]) -> list[fact.Fact]:
         """Read the facts of an event; return them without repeated outputs."""
         if _READ.isdisjoint(map(type, facts)):
             return facts
         repeats = False
         for item in facts:
-            if type(item) is BlockEnded:
+            if type(item) is fact.BlockEnded:
                 if item.speaker.branch or "/" in item.speaker.path:
                     self._ended[item.block] = item.speaker
-            elif type(item) is NodeOutput:
+            elif type(item) is fact.NodeOutput:
                 path = item.speaker.path
                 repeats = repeats or path in self._repeatable
                 self._done.add(path)
         return [item for item in facts if not self._is_repeat(item)] if repeats else facts
 
-    def _is_repeat(self, item: Fact) -> bool:
-        if not isinstance(item, NodeOutput) or item.speaker.path not in self._repeatable:
+    def _is_repeat(self, item: fact.Fact) -> bool:
+        if not isinstance(item, fact.NodeOutput) or item.speaker.path not in self._repeatable:
             return False
         self._repeatable.discard(item.speaker.path)
         return True
@@ -363,19 +254,19 @@ class OutputText:
 
     def __init__(self) -> None:
         self._is_said = False
-        self._last: NodeOutput | None = None
+        self._last: fact.NodeOutput | None = None
 
-    def feed(self, facts: Sequence[Fact]) -> None:
+    def feed(self, facts: Sequence[fact.Fact]) -> None:
         """Read what a whole event means."""
         if self._is_said:
             return
         for item in facts:
-            if type(item) is BlockBegan and item.kind == "text":
+            if type(item) is fact.BlockBegan and item.kind == "text":
                 self._is_said = True
-            elif type(item) is NodeOutput:
+            elif type(item) is fact.NodeOutput:
                 self._last = item
 
-    def end(self) -> list[Fact]:
+    def end(self) -> list[fact.Fact]:
         """Return the text of a run that finished without saying anything; nothing if it has no output."""
         if self._is_said or self._last is None:
             return []
@@ -386,9 +277,9 @@ class OutputText:
         # The answer of the run, not of the node: that has ended.
         speaker = structs.replace(self._last.speaker, path="", branch="")
         return [
-            BlockBegan(BLOCK, "text", speaker, BLOCK, ""),
-            BlockGrew(BLOCK, "text", text),
-            BlockEnded(BLOCK, "text", speaker, ""),
+            fact.BlockBegan(BLOCK, "text", speaker, BLOCK, ""),
+            fact.BlockGrew(BLOCK, "text", text),
+            fact.BlockEnded(BLOCK, "text", speaker, ""),
         ]
 
 

@@ -13,27 +13,9 @@ from typing import Protocol, assert_never
 from msgspec import structs
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.deltas import TextDeltas
 from adk_prism.facts.event_actions import AgentText
 from adk_prism.facts.event_reader import EventReader, unread_json
-from adk_prism.facts.model import (
-    BlockBegan,
-    BlockEnded,
-    BlockGrew,
-    BlocksReplaced,
-    CallAbandoned,
-    CallDelegated,
-    Fact,
-    MessageBegan,
-    MessageEnded,
-    ModelCallEnded,
-    Nested,
-    NodeBegan,
-    NodeFinished,
-    RunBegan,
-    RunOver,
-    TakenOver,
-)
+from adk_prism.facts.model_call import TextDeltas
 from adk_prism.facts.nodes import DerivedNodes, OpenNodes
 from adk_prism.facts.open_calls import OpenCall
 from adk_prism.facts.outcome import OutputText, Retries
@@ -70,13 +52,20 @@ MakeAnnotator = Callable[[], "Annotator"]
 class Annotator(Protocol):
     """Adds facts to the facts of one run."""
 
-    def feed(self, cursor: int, facts: Sequence[Fact], text: AgentText | None) -> list[Fact]:
+    def feed(
+        self, cursor: int, facts: Sequence[fact.Fact], text: AgentText | None
+    ) -> list[fact.Fact]:
         """Return the facts to add to those of an entry. `text` is the whole text of its event."""
         ...
 
     def end(
-        self, cursor: int, facts: Sequence[Fact], cut_off: Sequence[AgentText], *, answered: bool
-    ) -> list[Fact]:
+        self,
+        cursor: int,
+        facts: Sequence[fact.Fact],
+        cut_off: Sequence[AgentText],
+        *,
+        answered: bool,
+    ) -> list[fact.Fact]:
         """Return the facts to add to those of the entry that ends the run.
 
         `cut_off` are texts that were streamed and not completed. `answered` means that the run finished
@@ -110,7 +99,7 @@ class Reader:
         self._turns: Turns | None = None
         """For a live run; any other run is one message."""
 
-    def feed(self, entry: Entry) -> list[Fact]:
+    def feed(self, entry: Entry) -> list[fact.Fact]:
         """Return what an entry means. Entries come in order, from the first."""
         record = entry.record
         if type(record) is AgentEvent:  # by far the most frequent
@@ -122,7 +111,7 @@ class Reader:
         self._deltas.interrupt()
         return self._take(entry)
 
-    def _take(self, entry: Entry) -> list[Fact]:
+    def _take(self, entry: Entry) -> list[fact.Fact]:
         """Return what an entry means that is not an event of the root."""
         record = entry.record
         match record:
@@ -134,7 +123,7 @@ class Reader:
                 return self._begin_node(record)
             case NodeEnded():
                 self._retries.end(record)
-                return self._nodes.feed([NodeFinished(**structs.asdict(record))])
+                return self._nodes.feed([fact.NodeFinished(**structs.asdict(record))])
             case ChildEvent():
                 return self._nested(entry.cursor, record)
             case RunTakenOver():
@@ -149,7 +138,7 @@ class Reader:
                 assert not isinstance(record, AgentEvent), "handled in feed"
                 assert_never(record)
 
-    def _read(self, cursor: int, event: bytes) -> list[Fact]:
+    def _read(self, cursor: int, event: bytes) -> list[fact.Fact]:
         facts = self._retries.feed(_read_event(self._events, cursor, event))
         self._output.feed(facts)
         added = self._annotate(cursor, facts, self._events.text)
@@ -159,44 +148,44 @@ class Reader:
         return facts if self._turns is None else self._in_turn(facts, self._events.sign)
 
     def _annotate(
-        self, cursor: int, facts: Sequence[Fact], text: AgentText | None = None
-    ) -> list[Fact]:
-        added: list[Fact] = []
+        self, cursor: int, facts: Sequence[fact.Fact], text: AgentText | None = None
+    ) -> list[fact.Fact]:
+        added: list[fact.Fact] = []
         for one in self._annotators:
             added += one.feed(cursor, facts, text)
         return added
 
-    def _in_turn(self, facts: list[Fact], sign: Sign = NOTHING_SAID) -> list[Fact]:
+    def _in_turn(self, facts: list[fact.Fact], sign: Sign = NOTHING_SAID) -> list[fact.Fact]:
         """Return the facts of an entry; in a live run, with the begins and ends of messages."""
         if self._turns is None:
             return facts
         told = self._turns.feed(facts, sign)
-        if told and type(told[-1]) is MessageEnded:
+        if told and type(told[-1]) is fact.MessageEnded:
             # Another agent may be in the middle of a text: what it says next is of another message.
-            cut_off: list[Fact] = []
+            cut_off: list[fact.Fact] = []
             self._events.end_blocks(cut_off)
             told[-1:-1] = cut_off
-        if any(type(item) is MessageBegan for item in told):
+        if any(type(item) is fact.MessageBegan for item in told):
             self._events.transcripts.answer()
         return told
 
-    def _question(self, record: ApprovalAsked | ApprovalGiven) -> list[Fact]:
+    def _question(self, record: ApprovalAsked | ApprovalGiven) -> list[fact.Fact]:
         questions = self._events.questions
         if isinstance(record, ApprovalAsked):
             return questions.ask(record.approval, record.call, record.hint, record.payload)
         return questions.decide(record.approval, record.approved, record.reason)
 
-    def _interrupt(self) -> list[Fact]:
-        closing: list[Fact] = []
+    def _interrupt(self) -> list[fact.Fact]:
+        closing: list[fact.Fact] = []
         self._events.close_lanes(closing)
         return self._turns.interrupt(closing) if self._turns is not None else closing
 
-    def _start(self, cursor: int, record: RunStarted) -> list[Fact]:
+    def _start(self, cursor: int, record: RunStarted) -> list[fact.Fact]:
         continues = record.continues
         self._message = continues.message if continues else record.run
         self._captured = DERIVED.read(record)
         self._nodes = DerivedNodes(record.agents)
-        began = RunBegan(
+        began = fact.RunBegan(
             record.run,
             record.origin,
             record.agents,
@@ -209,9 +198,9 @@ class Reader:
             self._turns = Turns(record.run, self._events.ending)
             self._events.transcripts.joins = True
             return [began, *self._annotate(cursor, [began])]
-        facts: list[Fact] = [
+        facts: list[fact.Fact] = [
             began,
-            MessageBegan(
+            fact.MessageBegan(
                 self._message,
                 record.run,
                 continues is not None,
@@ -224,12 +213,12 @@ class Reader:
         ]
         if continues:
             self._events.calls.resume(continues)
-            facts.extend(map(CallDelegated, continues.delegated))
+            facts.extend(map(fact.CallDelegated, continues.delegated))
             facts.extend(self._events.take_answers(continues.answers))
         return [*facts, *self._annotate(cursor, facts)]
 
-    def _end(self, cursor: int, record: RunEnded) -> list[Fact]:
-        out: list[Fact] = []
+    def _end(self, cursor: int, record: RunEnded) -> list[fact.Fact]:
+        out: list[fact.Fact] = []
         cut_off = list(self._events.cut_off_texts())
         self._events.close_lanes(out)
         calls = self._events.calls
@@ -237,13 +226,13 @@ class Reader:
             # After a live connection has ended nobody can answer.
             out.extend(self._events.questions.deny_all(OVER))
         leftover = calls.abandon(record.outcome, all_of_them=self._turns is not None)
-        out.extend(CallAbandoned(c.call, c.name, c.requested) for c in leftover)
+        out.extend(fact.CallAbandoned(c.call, c.name, c.requested) for c in leftover)
         waits = record.outcome == "waiting" or (record.outcome == "finished" and calls.answerable)
         answered = record.outcome == "finished" and not waits
         added = [
-            fact
+            item
             for annotator in self._annotators
-            for fact in annotator.end(cursor, out, cut_off, answered=answered)
+            for item in annotator.end(cursor, out, cut_off, answered=answered)
         ]
         out = [*self._nodes.feed(out), *self._nodes.end(record.outcome), *added]
         if answered and self._turns is None:
@@ -252,34 +241,34 @@ class Reader:
             out = self._turns.end(out)
         else:
             asks = waits and calls.asks
-            out.append(MessageEnded(self._message, self._events.ending.finish, waits, asks))
+            out.append(fact.MessageEnded(self._message, self._events.ending.finish, waits, asks))
         said = self._events.ending.message(record.code)
-        out.append(RunOver(record.outcome, record.code, record.correlation, said))
+        out.append(fact.RunOver(record.outcome, record.code, record.correlation, said))
         return out
 
-    def _take_over(self, record: RunTakenOver) -> list[Fact]:
+    def _take_over(self, record: RunTakenOver) -> list[fact.Fact]:
         """Another process continues the run: what stopped it before is not its end."""
-        out: list[Fact] = []
+        out: list[fact.Fact] = []
         superseded = self._retries.superseded(self._events.calls)
         self._events.restart(out)
         self._events.calls.doubt(record.in_doubt)
         self._events.ending.aborted = False
         if record.epoch:  # without one, it is where a fork begins
-            out.insert(0, TakenOver(record.epoch, superseded, list(record.in_doubt)))
+            out.insert(0, fact.TakenOver(record.epoch, superseded, list(record.in_doubt)))
         return self._in_turn(self._nodes.feed(out))
 
-    def _begin_node(self, record: NodeStarted) -> list[Fact]:
+    def _begin_node(self, record: NodeStarted) -> list[fact.Fact]:
         self._retries.begin(record)
-        inferred: list[Fact] = []
+        inferred: list[fact.Fact] = []
         if isinstance(self._nodes, DerivedNodes):
             inferred = self._nodes.end("finished")
             self._nodes = OpenNodes()
-        return [*inferred, *self._nodes.feed([NodeBegan(**structs.asdict(record))])]
+        return [*inferred, *self._nodes.feed([fact.NodeBegan(**structs.asdict(record))])]
 
-    def _nested(self, cursor: int, record: ChildEvent) -> list[Fact]:
+    def _nested(self, cursor: int, record: ChildEvent) -> list[fact.Fact]:
         reader = self._children.setdefault(record.node or record.call, EventReader())
         facts = _read_event(reader, cursor, bytes(record.event))
-        nested: list[Fact] = [Nested(record.node, record.call, fact) for fact in facts]
+        nested: list[fact.Fact] = [fact.Nested(record.node, record.call, item) for item in facts]
         return [*nested, *self._annotate(cursor, nested)]
 
     @property
@@ -302,7 +291,7 @@ class Reader:
         )
 
 
-def _read_event(reader: EventReader, cursor: int, event: bytes) -> list[Fact]:
+def _read_event(reader: EventReader, cursor: int, event: bytes) -> list[fact.Fact]:
     """Return what an event means; that it was not understood, if reading it fails.
 
     What is in a log stays there: an event that cannot be read must not make the others unreadable.
@@ -351,21 +340,21 @@ def _model_called(record: ModelCalled) -> fact.ModelCalled:
 # Streamed facts are held until their model call is stored, together with all that follow, to keep the
 # order; replaced blocks are left out.
 
-_OF_A_BLOCK = (BlockBegan, BlockGrew, BlockEnded)
+_OF_A_BLOCK = (fact.BlockBegan, fact.BlockGrew, fact.BlockEnded)
 
 
 class StoredFacts:
     """Holds the facts of one run until they are final."""
 
     def __init__(self) -> None:
-        self._held: list[Fact] = []
+        self._held: list[fact.Fact] = []
         self._open: dict[str, str] = {}
         """Blocks that may be replaced, and their model calls."""
         self._ended: set[str] = set()
         """Those of them that have ended."""
         self._gone: set[str] = set()
 
-    def feed(self, facts: Sequence[Fact]) -> list[Fact]:
+    def feed(self, facts: Sequence[fact.Fact]) -> list[fact.Fact]:
         """Read the facts of an entry; return what is sure by now."""
         for item in facts:
             self._held.append(item)
@@ -375,22 +364,22 @@ class StoredFacts:
         sure, self._held = self._held, []
         return [item for item in sure if not self._is_gone(item)]
 
-    def _take(self, item: Fact) -> None:
+    def _take(self, item: fact.Fact) -> None:
         match item:
-            case BlockBegan():
+            case fact.BlockBegan():
                 self._open[item.block] = item.model_call
-            case BlockEnded():
+            case fact.BlockEnded():
                 if item.provisional or item.replaced:
                     self._ended.add(item.block)
                 else:
                     self._open.pop(item.block, None)
-            case BlocksReplaced():
+            case fact.BlocksReplaced():
                 self._gone.update(item.blocks)
                 self._settle(item.blocks)
-            case ModelCallEnded():
+            case fact.ModelCallEnded():
                 ended = [b for b in self._ended if self._open.get(b) == item.model_call]
                 self._settle(ended)
-            case RunOver():
+            case fact.RunOver():
                 self._open.clear()
             case _:
                 pass  # says nothing of a block
@@ -400,10 +389,10 @@ class StoredFacts:
             self._open.pop(block, None)
             self._ended.discard(block)
 
-    def _is_gone(self, item: Fact) -> bool:
+    def _is_gone(self, item: fact.Fact) -> bool:
         if isinstance(item, _OF_A_BLOCK):
             return item.block in self._gone
-        return isinstance(item, BlocksReplaced)
+        return isinstance(item, fact.BlocksReplaced)
 
 
 # ---------------------------------------------------------------------------

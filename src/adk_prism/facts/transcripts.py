@@ -28,14 +28,6 @@ from msgspec import Struct
 from adk_prism.facts import model as fact
 from adk_prism.facts.adk_event import AdkEvent, Transcription
 from adk_prism.facts.event_actions import AgentText
-from adk_prism.facts.model import (
-    Fact,
-    InputTranscribed,
-    MessageBegan,
-    MessageEnded,
-    Speaker,
-    UserSpoke,
-)
 from adk_prism.facts.model_call import Lane, ModelCall, lane_of
 from adk_prism.facts.outcome import Ending
 
@@ -74,8 +66,8 @@ class _Heard:
         self._pieces.clear()
         self._is_replaced = True
 
-    def fact(self, *, final: bool) -> InputTranscribed:
-        return InputTranscribed(self.name, "".join((*self._whole, self.unfinished())), final)
+    def fact(self, *, final: bool) -> fact.InputTranscribed:
+        return fact.InputTranscribed(self.name, "".join((*self._whole, self.unfinished())), final)
 
 
 class _Voice:
@@ -87,7 +79,7 @@ class _Voice:
         self.call = call
         self.pieces = pieces
 
-    def say(self, text: str, cursor: int, out: list[Fact]) -> None:
+    def say(self, text: str, cursor: int, out: list[fact.Fact]) -> None:
         if text:
             self.pieces.append(text)
             self.call.say("transcript", text, "", (cursor, 0), out)
@@ -116,8 +108,8 @@ class Transcripts:
         cursor: int,
         said: Transcription,
         partial: bool | None,
-        speaker: Speaker,
-        out: list[Fact],
+        speaker: fact.Speaker,
+        out: list[fact.Fact],
     ) -> str:
         """Take a piece of what the agent says, or the end of it; return all of it at the end."""
         text = said.text or ""
@@ -129,7 +121,7 @@ class Transcripts:
         voice.say(text if rest is None else rest, cursor, out)
         return self.hush(speaker, out)
 
-    def _voice(self, cursor: int, speaker: Speaker) -> _Voice:
+    def _voice(self, cursor: int, speaker: fact.Speaker) -> _Voice:
         lane = lane_of(speaker)
         voice = self._speaking.get(lane)
         if voice is None or lane in self._paused:
@@ -138,7 +130,7 @@ class Transcripts:
         self._paused.discard(lane)
         return voice
 
-    def pause(self, speaker: Speaker, out: list[Fact]) -> None:
+    def pause(self, speaker: fact.Speaker, out: list[fact.Fact]) -> None:
         """End the block that a speaker's words are in; what was said stays said."""
         lane = lane_of(speaker)
         voice = self._speaking.get(lane)
@@ -146,13 +138,13 @@ class Transcripts:
             voice.call.end_block(out)
             self._paused.add(lane)
 
-    def pause_all(self, out: list[Fact]) -> None:
+    def pause_all(self, out: list[fact.Fact]) -> None:
         """End the block of every speaker's words."""
         for voice in self._speaking.values():
             voice.call.end_block(out)
         self._paused.update(self._speaking)
 
-    def hush(self, speaker: Speaker, out: list[Fact]) -> str:
+    def hush(self, speaker: fact.Speaker, out: list[fact.Fact]) -> str:
         """End what a speaker says; return all of it."""
         lane = lane_of(speaker)
         self._paused.discard(lane)
@@ -170,7 +162,9 @@ class Transcripts:
 
     # -------------------------------------------------------------- the user
 
-    def hear(self, cursor: int, said: Transcription, partial: bool | None, out: list[Fact]) -> None:
+    def hear(
+        self, cursor: int, said: Transcription, partial: bool | None, out: list[fact.Fact]
+    ) -> None:
         """Take a piece of what the user says, or the end of it."""
         text = said.text or ""
         final = _is_final(said, partial)
@@ -188,7 +182,7 @@ class Transcripts:
             heard.add(text)
         out.append(heard.fact(final=final))
 
-    def _finish_answered(self, text: str, out: list[Fact]) -> str:
+    def _finish_answered(self, text: str, out: list[fact.Fact]) -> str:
         """End the utterance that is being answered, if `text` completes it; return the rest of `text`."""
         earlier = self._answered
         rest = rest_of(text, earlier.unfinished()) if earlier is not None and text else None
@@ -205,7 +199,7 @@ class Transcripts:
             self._answered = self._heard
         self._heard = None
 
-    def complete(self, out: list[Fact]) -> None:
+    def complete(self, out: list[fact.Fact]) -> None:
         """End what the user has said: the turn is over without a mark of the end."""
         for heard in (self._answered, self._heard):
             if heard is not None and heard.is_open:
@@ -215,7 +209,7 @@ class Transcripts:
         if not self.joins:
             self._heard = None
 
-    def close(self, out: list[Fact]) -> None:
+    def close(self, out: list[fact.Fact]) -> None:
         """End what is still open when the run is over."""
         for voice in self._speaking.values():
             voice.call.end_block(out)
@@ -336,7 +330,7 @@ class Turns:
         self._ending = ending
         self._count = 0
         self._open: _Open | None = None
-        self._speaker = Speaker("", "", "")
+        self._speaker = fact.Speaker("", "", "")
         self._is_speaking = False
         """Something was said, and upstream has not ended the turn."""
         self._is_muted = False
@@ -348,11 +342,11 @@ class Turns:
         """Whether what the agent says is not heard, until upstream ends its turn."""
         return self._is_muted
 
-    def feed(self, facts: Sequence[Fact], sign: Sign = NOTHING_SAID) -> list[Fact]:
+    def feed(self, facts: Sequence[fact.Fact], sign: Sign = NOTHING_SAID) -> list[fact.Fact]:
         """Return the facts of an entry with the begins and ends of messages among them."""
         if self._is_muted:
             facts, sign = self._mute(facts, sign)
-        out: list[Fact] = []
+        out: list[fact.Fact] = []
         for item in facts:
             self._take(item, out)
         if sign.complete or sign.interrupted:
@@ -361,7 +355,7 @@ class Turns:
             self._complete(sign.idle, out)
         return out
 
-    def _mute(self, facts: Sequence[Fact], sign: Sign) -> tuple[Sequence[Fact], Sign]:
+    def _mute(self, facts: Sequence[fact.Fact], sign: Sign) -> tuple[Sequence[fact.Fact], Sign]:
         heard = [item for item in facts if not isinstance(item, _SPEECH)]
         if sign.complete or sign.interrupted:
             self._is_muted = False
@@ -370,7 +364,7 @@ class Turns:
             self._is_muted = False
         return heard, sign
 
-    def _take(self, item: Fact, out: list[Fact]) -> None:
+    def _take(self, item: fact.Fact, out: list[fact.Fact]) -> None:
         kind = type(item)
         if kind in _BEGINS:
             self._begin(out)
@@ -385,14 +379,14 @@ class Turns:
         if self._open is not None:
             _note(self._open, item)
 
-    def _begin(self, out: list[Fact]) -> None:
+    def _begin(self, out: list[fact.Fact]) -> None:
         if self._open is None:
             self._count += 1
             self._open = _Open(f"{self._run}-{self._count}")
             self._ending.finish = ""
-            out.append(MessageBegan(self._open.message, self._run, False, {}, {}, []))
+            out.append(fact.MessageBegan(self._open.message, self._run, False, {}, {}, []))
 
-    def _complete(self, idle: bool, out: list[Fact]) -> None:
+    def _complete(self, idle: bool, out: list[fact.Fact]) -> None:
         state = self._open
         if state is None:
             return
@@ -403,14 +397,14 @@ class Turns:
         else:
             self._end(out)
 
-    def _end(self, out: list[Fact]) -> None:
+    def _end(self, out: list[fact.Fact]) -> None:
         state, self._open = self._open, None
         if state is not None:
             out.extend(fact.CallAbandoned(*call, True) for call in state.at_provider.items())
             self._left |= state.at_provider.keys()
-            out.append(MessageEnded(state.message, self._ending.finish, False))
+            out.append(fact.MessageEnded(state.message, self._ending.finish, False))
 
-    def interrupt(self, closing: Sequence[Fact]) -> list[Fact]:
+    def interrupt(self, closing: Sequence[fact.Fact]) -> list[fact.Fact]:
         """The person cuts the speaker off; `closing` ends the blocks that were open."""
         out = [] if self._is_muted else list(closing)
         if self._is_speaking and not self._is_muted:
@@ -420,17 +414,17 @@ class Turns:
             self._end(out)
         return out
 
-    def end(self, closing: Sequence[Fact]) -> list[Fact]:
+    def end(self, closing: Sequence[fact.Fact]) -> list[fact.Fact]:
         """Return what ends the last message, when the run is over."""
         heard = [f for f in closing if not (self._is_muted and isinstance(f, _SPEECH))]
-        out: list[Fact] = []
+        out: list[fact.Fact] = []
         for item in heard:
             self._take(item, out)
         self._end(out)
         return out
 
 
-def _note(state: _Open, item: Fact) -> None:
+def _note(state: _Open, item: fact.Fact) -> None:
     """Note what the message's content ends with, and which calls wait."""
     match item:
         case fact.CallInputGrew():
@@ -477,17 +471,17 @@ class SpokenMessages:
         self._found: dict[str, SpokenMessage] = {}
         self._open = ""
 
-    def feed(self, item: Fact) -> None:
+    def feed(self, item: fact.Fact) -> None:
         """Add what a fact says."""
         match item:
-            case UserSpoke():
+            case fact.UserSpoke():
                 self._add(item.message, "user")
-            case InputTranscribed():
+            case fact.InputTranscribed():
                 self._add(utterance_id(self._run, item.utterance), "user")
-            case MessageBegan():
+            case fact.MessageBegan():
                 self._open = item.message
                 self._add(item.message, "assistant")
-            case MessageEnded():
+            case fact.MessageEnded():
                 self._open = ""
             case _:
                 pass  # what a message holds makes no other one

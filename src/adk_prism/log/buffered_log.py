@@ -16,42 +16,10 @@ from contextlib import AsyncExitStack
 from typing import Literal
 
 from adk_prism.errors import Gone, LogError, NotFound
-from adk_prism.log.contract import (
-    Owner,
-    Receipt,
-    Retention,
-    RunSummary,
-    SideStorage,
-    SideValue,
-    pack_text,
-    text_digest,
-    unpack_text,
-)
+from adk_prism.log import contract, group_commit, run_state
+from adk_prism.log.contract import runs_to_trim
 from adk_prism.log.entry import AgentEvent, Entry, Origin, Record, RunEnded, RunId
-from adk_prism.log.group_commit import (
-    AppendBatch,
-    AppendResult,
-    Group,
-    GroupCommit,
-    LogStore,
-    StoredRun,
-)
 from adk_prism.log.hooks import HookedLog
-from adk_prism.log.retention import runs_to_trim
-from adk_prism.log.run_state import (
-    LOG_UNAVAILABLE,
-    TAIL_BYTES,
-    BufferedRun,
-    already_trimmed,
-    failed,
-    fenced,
-    first_of,
-    is_from,
-    not_open,
-    summary_of,
-    trimmed,
-    unavailable,
-)
 
 _LOST = {
     "gone": "it was removed",
@@ -68,19 +36,19 @@ class BufferedLog(HookedLog):
 
     def __init__(
         self,
-        store: LogStore,
+        store: group_commit.LogStore,
         *,
-        tail_bytes: int = TAIL_BYTES,
+        tail_bytes: int = run_state.TAIL_BYTES,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.store = store
         self._tail_bytes = tail_bytes
         self.clock = clock
         self._status: Literal["closed", "open", "closing"] = "closed"
-        self._commits: GroupCommit | None = None
+        self._commits: group_commit.GroupCommit | None = None
         """None while the log is closed."""
         self.side = BufferedSide(self)
-        self._active: dict[RunId, BufferedRun] = {}
+        self._active: dict[RunId, run_state.BufferedRun] = {}
         """Runs that this process writes."""
 
     # ----------------------------------------------------------------------- opening and closing
@@ -90,7 +58,7 @@ class BufferedLog(HookedLog):
             raise LogError("The run log is open already.")
         found = await self.store.open()
         self._active = {each.summary.run: self._new_run(each) for each in found}
-        self._commits = GroupCommit(
+        self._commits = group_commit.GroupCommit(
             self.store, self._settle, lambda took: self._observer.written(took), self._stall
         )
         self._status = "open"
@@ -108,20 +76,16 @@ class BufferedLog(HookedLog):
         self._active = {}
         for live in waiting:
             if live.failure:
-                raise failed(live.run, live.failure)
+                raise run_state.failed(live.run, live.failure)
 
     def _wake_all(self) -> None:
         for run in self._active.values():
             run.changed.notify()
 
-    def check_usable(self) -> None:
-        """Raise `LogError` for a log that takes no appends and questions."""
-        self._usable()
-
-    def _usable(self) -> GroupCommit:
+    def usable(self) -> group_commit.GroupCommit:
         """Return what writes batches. Raise `LogError` for a log that takes no appends and questions."""
         if self._status != "open" or self._commits is None:
-            raise not_open()
+            raise run_state.not_open()
         if self._commits.dead:
             raise LogError("The run log's writer has stopped. Restart the process.")
         return self._commits
@@ -135,21 +99,21 @@ class BufferedLog(HookedLog):
         *,
         epoch: int = 0,
         times: Sequence[float] | None = None,
-    ) -> Receipt:
-        commits = self._usable()
+    ) -> contract.Receipt:
+        commits = self.usable()
         live = self._active.get(run)
         if live is not None and times is None and self._join(live, records, epoch):
-            return Receipt(live.taken)  # nearly always
+            return contract.Receipt(live.taken)  # nearly always
         is_end = len(records) == 1 and isinstance(records[0], RunEnded)
         if commits.is_full and not is_end:
             await commits.room()
-            self._usable()
+            self.usable()
             live = self._active.get(run)
         if commits.is_unavailable and not is_end:
-            raise unavailable()
+            raise run_state.unavailable()
         if live is None or epoch > live.epoch:
             live = await self._take(run, records)
-            self._usable()
+            self.usable()
         records, packed, times = self._packed(live, records, times)
         owner, before = live.epoch, live.taken_bytes
         self._admit(live, records, epoch)
@@ -159,11 +123,13 @@ class BufferedLog(HookedLog):
             self._active[run] = live
             size = live.taken_bytes
             commits.put(
-                AppendBatch(live, entries, packed, size, size - before, epoch, epoch > owner, now)
+                group_commit.AppendBatch(
+                    live, entries, packed, size, size - before, epoch, epoch > owner, now
+                )
             )
-        return Receipt(live.taken)
+        return contract.Receipt(live.taken)
 
-    def _join(self, live: BufferedRun, records: Sequence[Record], epoch: int) -> bool:
+    def _join(self, live: run_state.BufferedRun, records: Sequence[Record], epoch: int) -> bool:
         """Write one event with those before it. Return whether that can be."""
         event = records[0] if len(records) == 1 else None
         if (
@@ -174,7 +140,7 @@ class BufferedLog(HookedLog):
             return False
         return self._commits is not None and self._commits.add(live, event, self.clock())
 
-    async def _take(self, run: RunId, records: Sequence[Record]) -> BufferedRun:
+    async def _take(self, run: RunId, records: Sequence[Record]) -> run_state.BufferedRun:
         """Return a run that this process has not written yet, or not with this epoch."""
         live = self._active.get(run)
         if live is not None:
@@ -186,14 +152,14 @@ class BufferedLog(HookedLog):
         try:
             return await self.find(run)
         except NotFound:
-            summary = summary_of(first_of(run, records))
+            summary = run_state.summary_of(run_state.first_of(run, records))
         except Gone as error:
-            raise already_trimmed(run, records) from error
+            raise run_state.already_trimmed(run, records) from error
         number = await self.store.register(summary)
         # Another append may have started the run meanwhile.
-        return self._active.get(run) or self._new_run(StoredRun(number, summary))
+        return self._active.get(run) or self._new_run(group_commit.StoredRun(number, summary))
 
-    def _admit(self, live: BufferedRun, records: Sequence[Record], epoch: int) -> None:
+    def _admit(self, live: run_state.BufferedRun, records: Sequence[Record], epoch: int) -> None:
         try:
             live.admit(records, epoch)
         except LogError:
@@ -202,25 +168,27 @@ class BufferedLog(HookedLog):
                 self._active.pop(live.run, None)
             raise
 
-    def _new_run(self, found: StoredRun) -> BufferedRun:
-        return BufferedRun(found.summary, found.number, self._tail_bytes)
+    def _new_run(self, found: group_commit.StoredRun) -> run_state.BufferedRun:
+        return run_state.BufferedRun(found.summary, found.number, self._tail_bytes)
 
-    async def _flush(self, live: BufferedRun) -> None:
+    async def _flush(self, live: run_state.BufferedRun) -> None:
         """Wait until it is known what became of all that a run has taken."""
         while live.taken > live.committed and not (live.failure or live.is_left or live.removed):
-            self._usable().hurry()
+            self.usable().hurry()
             await live.changed.wait()
 
-    def _hand_over(self, live: BufferedRun) -> None:
+    def _hand_over(self, live: run_state.BufferedRun) -> None:
         """Forget a run that is written elsewhere now; its followers continue with what the store has."""
         if self._active.get(live.run) is live:
             del self._active[live.run]
         live.is_left = True
         live.changed.notify()
 
-    def _settle(self, group: Group, results: Sequence[AppendResult]) -> None:
+    def _settle(
+        self, group: group_commit.Group, results: Sequence[group_commit.AppendResult]
+    ) -> None:
         """Show what was committed, note what failed, and wake whoever waits."""
-        touched: dict[BufferedRun, None] = {}
+        touched: dict[run_state.BufferedRun, None] = {}
         for batch, result in zip(group, results, strict=True):
             live = batch.run
             touched[live] = None
@@ -241,17 +209,19 @@ class BufferedLog(HookedLog):
         if self._commits is not None and self._commits.dead:
             self._wake_all()
 
-    def _end_withdrawn(self, live: BufferedRun, epoch: int) -> None:
+    def _end_withdrawn(self, live: run_state.BufferedRun, epoch: int) -> None:
         """End a run whose start was stored after its writer had been told that it was not."""
         assert self._commits is not None, "who writes groups is open"
         self._active[live.run] = live
         live.is_left, live.taken, live.taken_bytes = False, live.committed, live.bytes
-        ended = RunEnded(outcome="failed", code=LOG_UNAVAILABLE)
+        ended = RunEnded(outcome="failed", code=run_state.LOG_UNAVAILABLE)
         records, packed, _ = self._packed(live, [ended], None)
         now = self.clock()
         entries = live.take(records, packed, now)
         size, weight = live.taken_bytes, live.taken_bytes - live.bytes
-        self._commits.put(AppendBatch(live, entries, packed, size, weight, epoch, False, now))
+        self._commits.put(
+            group_commit.AppendBatch(live, entries, packed, size, weight, epoch, False, now)
+        )
 
     def _stall(self, is_stalled: bool) -> None:
         """Tell everybody that the log is unavailable, or available again."""
@@ -259,7 +229,7 @@ class BufferedLog(HookedLog):
         if is_stalled:
             self._wake_all()
 
-    def _lose(self, live: BufferedRun, result: AppendResult) -> None:
+    def _lose(self, live: run_state.BufferedRun, result: group_commit.AppendResult) -> None:
         """Note that a run could not take what it was given."""
         if self._commits is not None:
             self._commits.discard({live})
@@ -273,7 +243,7 @@ class BufferedLog(HookedLog):
 
     async def commit(self, run: RunId) -> None:
         began = time.perf_counter()
-        commits = self._usable()
+        commits = self.usable()
         live = await self.find(run)
         wanted = live.taken
         while True:
@@ -282,7 +252,7 @@ class BufferedLog(HookedLog):
                 break
             if commits.is_unavailable:
                 live.is_withdrawn = not live.committed
-                raise unavailable()
+                raise run_state.unavailable()
             commits.hurry()
             await live.changed.wait()
         self._observer.committed(time.perf_counter() - began)
@@ -296,28 +266,28 @@ class BufferedLog(HookedLog):
             self._commits.discard({live})
             self._hand_over(live)
 
-    def _check_alive(self, live: BufferedRun) -> None:
+    def _check_alive(self, live: run_state.BufferedRun) -> None:
         """Raise what keeps a run from continuing."""
         if live.removed:
-            raise trimmed(live.run)
+            raise run_state.trimmed(live.run)
         if live.new_owner:
-            raise fenced(live.run, live.new_owner, live.epoch)
+            raise run_state.fenced(live.run, live.new_owner, live.epoch)
         if live.failure:
-            raise failed(live.run, live.failure)
+            raise run_state.failed(live.run, live.failure)
         if self._status == "open":
-            self._usable()
+            self.usable()
 
     def _check_available(self) -> None:
         """Raise `LogUnavailable` while nothing can be written."""
         if self._commits is not None and self._commits.is_unavailable:
-            raise unavailable()
+            raise run_state.unavailable()
 
     # ----------------------------------------------------------------------- reading
 
     async def read(
         self, run: RunId, after: int = 0, *, follow: bool = False
     ) -> AsyncGenerator[Sequence[Entry], None]:
-        self._usable()
+        self.usable()
         live = self._active.get(run) or await self._find(run, patient=follow)
         live.check_position(after)
         last = live.committed
@@ -353,7 +323,7 @@ class BufferedLog(HookedLog):
                     live = remote.live
 
     async def _fetch(
-        self, live: BufferedRun, after: int, last: int, follow: bool
+        self, live: run_state.BufferedRun, after: int, last: int, follow: bool
     ) -> Sequence[Entry]:
         """Return a batch from the store; none if a follower's log was closed meanwhile."""
         if self._status != "closed":
@@ -363,26 +333,26 @@ class BufferedLog(HookedLog):
                 if self._status == "open":
                     raise
         if not follow:
-            raise not_open()
+            raise run_state.not_open()
         return ()
 
-    async def find(self, run: RunId) -> BufferedRun:
+    async def find(self, run: RunId) -> run_state.BufferedRun:
         """Return a run as this process writes it, or as the store has it. Raise `NotFound` or `Gone`."""
         return self._active.get(run) or await self._find(run)
 
-    async def _find(self, run: RunId, *, patient: bool = False) -> BufferedRun:
+    async def _find(self, run: RunId, *, patient: bool = False) -> run_state.BufferedRun:
         """Return a run that this process does not write. Raise `NotFound` or `Gone`."""
-        self._usable()
+        self.usable()
         found = await self.store.find(run, patient=patient)
         live = self._active.get(run)
         if live is not None:
             return live
         if found.summary.outcome is None and not self.store.is_shared:
-            raise trimmed(run)  # It would be in memory, were it not being deleted.
+            raise run_state.trimmed(run)  # It would be in memory, were it not being deleted.
         return self._new_run(found)
 
-    async def summary(self, run: RunId) -> RunSummary:
-        self._usable()
+    async def summary(self, run: RunId) -> contract.RunSummary:
+        self.usable()
         live = await self.find(run)
         if not live.committed:
             self._check_alive(live)
@@ -390,15 +360,21 @@ class BufferedLog(HookedLog):
 
     async def list(
         self, *, app: str = "", user: str = "", session: str = "", unended: bool = False
-    ) -> Sequence[RunSummary]:
+    ) -> Sequence[contract.RunSummary]:
         wanted = Origin(app=app, user=user, session=session)
         return [live.summary() for live in await self._select(wanted, unended=unended)]
 
-    async def _select(self, wanted: Origin, *, unended: bool = False) -> Sequence[BufferedRun]:
+    async def _select(
+        self, wanted: Origin, *, unended: bool = False
+    ) -> Sequence[run_state.BufferedRun]:
         """Return the runs of an origin, in which an empty string matches any, in order of their start."""
-        self._usable()
+        self.usable()
         # Memory first: a run that ends while the store is read is then in one of them at least.
-        runs = {live.run: live for live in self._active.values() if is_from(live.origin, wanted)}
+        runs = {
+            live.run: live
+            for live in self._active.values()
+            if run_state.is_from(live.origin, wanted)
+        }
         for found in await self.store.select(wanted, unended=unended):
             runs.setdefault(found.summary.run, self._new_run(found))
         kept = (
@@ -412,8 +388,8 @@ class BufferedLog(HookedLog):
 
     # ----------------------------------------------------------------------- removing
 
-    async def trim(self, retention: Retention, now: float) -> Sequence[RunId]:
-        self._usable()
+    async def trim(self, retention: contract.Retention, now: float) -> Sequence[RunId]:
+        self.usable()
         ended, others = await self.store.sizes()
         if not self.store.is_shared:
             others = sum(live.bytes for live in self._active.values())
@@ -427,11 +403,11 @@ class BufferedLog(HookedLog):
         return removed
 
     async def probe(self) -> None:
-        self._usable()
+        self.usable()
         await self.store.probe()
 
     async def delete(self, origin: Origin) -> Sequence[RunId]:
-        commits = self._usable()
+        commits = self.usable()
         # An empty string in an origin is a name here, and no wildcard.
         runs = [live.run for live in await self._select(origin) if live.origin == origin]
         for run in runs:
@@ -453,45 +429,50 @@ class BufferedSide:
         self._log = log
 
     @property
-    def _storage(self) -> SideStorage:
+    def _storage(self) -> contract.SideStorage:
         return self._log.store.side
 
-    async def put(self, owner: Owner, space: str, key: str, value: bytes) -> SideValue:
-        clean = self._log.clean_value(SideValue(space, key, self._log.clock(), value))
+    async def put(
+        self, owner: contract.Owner, space: str, key: str, value: bytes
+    ) -> contract.SideValue:
+        clean = self._log.clean_value(contract.SideValue(space, key, self._log.clock(), value))
         if isinstance(owner, Origin):
-            self._log.check_usable()
+            self._log.usable()
         else:
-            await self._log.commit(
-                owner
-            )  # The store refuses values of a run that it does not have.
+            # The store refuses values of a run that it does not have.
+            await self._log.commit(owner)
         await self._storage.put_value(owner, clean)
         return clean
 
-    async def delete(self, owner: Owner, space: str, key: str) -> None:
-        self._log.check_usable()
+    async def delete(self, owner: contract.Owner, space: str, key: str) -> None:
+        self._log.usable()
         await self._storage.delete_values(owner, (space, key))
 
-    async def list(self, owners: Collection[Owner]) -> dict[Owner, Sequence[SideValue]]:
-        self._log.check_usable()
+    async def list(
+        self, owners: Collection[contract.Owner]
+    ) -> dict[contract.Owner, Sequence[contract.SideValue]]:
+        self._log.usable()
         return await self._storage.list_values(owners)
 
     async def owners(self, space: str) -> Sequence[Origin]:
-        self._log.check_usable()
+        self._log.usable()
         return await self._storage.list_owners(space)
 
     async def add(self, run: RunId, texts: Sequence[bytes]) -> Sequence[int]:
         await self._log.commit(run)  # The store refuses texts of a run that it does not have.
         live = await self._log.find(run)
         clean = self._log.clean_texts(texts)
-        by_digest = {text_digest(text): text for text in clean}
+        by_digest = {contract.text_digest(text): text for text in clean}
         known = await self._storage.find_texts(live.origin, list(by_digest))
-        new = {name: pack_text(text) for name, text in by_digest.items() if name not in known}
+        new = {
+            name: contract.pack_text(text) for name, text in by_digest.items() if name not in known
+        }
         if new:
             known |= await self._storage.add_texts(run, live.origin, new)
             live.taken_bytes += sum(len(new[name]) for name in new if known.get(name))
-        return [known.get(text_digest(text), 0) for text in clean]
+        return [known.get(contract.text_digest(text), 0) for text in clean]
 
     async def get(self, run: RunId, numbers: Collection[int]) -> dict[int, bytes]:
         live = await self._log.find(run)
         found = await self._storage.get_texts(live.origin, list(numbers))
-        return {number: unpack_text(stored) for number, stored in found.items()}
+        return {number: contract.unpack_text(stored) for number, stored in found.items()}

@@ -13,15 +13,18 @@ import re
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 from adk_prism.errors import UsageError
-from adk_prism.log.contract import LogReader, RunLog, ShortLivedValues, UsageCounters
+from adk_prism.log.contract import RunLog
 from adk_prism.log.leases import DEFAULT_TTL, Leases, LocalLeases
 from adk_prism.log.memory import MemoryLog
 from adk_prism.log.sqlite.file import Synchronous
-from adk_prism.log.sqlite.log_reader import SqliteLogReader
 from adk_prism.log.sqlite.store import SqliteLog
+
+if TYPE_CHECKING:
+    from adk_prism.log.redis.leases import RedisShortLivedValues, RedisUsageCounters
 
 SHARED_LOGS = frozenset(("redis", "rediss", "redis+cluster", "rediss+cluster"))
 """Kinds of logs that any number of processes can share."""
@@ -46,14 +49,6 @@ def open_log(url: str, warn: Warn = lambda _: None) -> RunLog:
     if make is None:
         raise UsageError(f"The URL of the run log has an unknown scheme; {_EXPECTED}.")
     return make(rest, warn)
-
-
-def open_log_reader(url: str) -> LogReader:
-    """Return what reads the log that a URL names, beside a server that writes it. Raise `UsageError`."""
-    log = open_log(url)
-    if isinstance(log, MemoryLog):
-        raise UsageError("A run log in memory is in its server only; pass --url with its address.")
-    return SqliteLogReader(log.path) if isinstance(log, SqliteLog) else log
 
 
 def _memory(rest: str, warn: Warn) -> RunLog:
@@ -127,22 +122,22 @@ def open_leases(url: str, ttl: float = DEFAULT_TTL) -> Leases:
     return RedisLeases(address, prefix=prefix, ttl=ttl)
 
 
-def open_short_lived_values(url: str) -> ShortLivedValues | None:
+def open_short_lived_values(url: str) -> RedisShortLivedValues | None:
     """Return the expiring store that goes with a log of this URL; None where no other process shares it."""
     if not _is_shared(url):
         return None
     address, prefix = _redis_address(url)
-    from adk_prism.log.redis.side import RedisShortLivedValues
+    from adk_prism.log.redis.leases import RedisShortLivedValues
 
     return RedisShortLivedValues(address, prefix=prefix)
 
 
-def open_usage_counters(url: str) -> UsageCounters | None:
+def open_usage_counters(url: str) -> RedisUsageCounters | None:
     """Return the counts that go with a log of this URL; None where no other process shares it."""
     if not _is_shared(url):
         return None
     address, prefix = _redis_address(url)
-    from adk_prism.log.redis.side import RedisUsageCounters
+    from adk_prism.log.redis.leases import RedisUsageCounters
 
     return RedisUsageCounters(address, prefix=prefix)
 

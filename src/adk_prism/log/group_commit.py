@@ -21,10 +21,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from adk_prism.log.contract import RunSummary, SideStorage
+from adk_prism.log.contract import EndedRun, RunSummary, SideStorage
 from adk_prism.log.entry import EVENT, AgentEvent, Entry, Origin, RunEnded, RunId
 from adk_prism.log.private_files import Notifier
-from adk_prism.log.retention import EndedRun
 from adk_prism.log.run_state import BufferedRun, Packed
 
 # ---------------------------------------------------------------------------

@@ -14,15 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from adk_prism.log.contract import (
-    TEXT,
-    VALUE,
-    LogObserver,
-    Redact,
-    SideValue,
-    StreamRedact,
-    check_value,
-)
+from adk_prism.log import contract
 from adk_prism.log.entry import EVENT, AgentEvent, Record, RunId, RunStarted, is_recorded, unpack
 from adk_prism.log.run_state import Packed, RunState, pack_all
 
@@ -270,16 +262,16 @@ def _bounded(kind: str, payload: bytes) -> bytes:
 class HookedLog:
     """Base class of run logs: holds the hooks, and applies the redaction."""
 
-    _redact: Redact | None = None
-    _streams: Callable[[], StreamRedact] | None = None
-    _observer: LogObserver = LogObserver()
+    _redact: contract.Redact | None = None
+    _streams: Callable[[], contract.StreamRedact] | None = None
+    _observer: contract.LogObserver = contract.LogObserver()
 
     def attach(
         self,
         *,
-        redact: Redact | None = None,
-        streams: Callable[[], StreamRedact] | None = None,
-        observer: LogObserver | None = None,
+        redact: contract.Redact | None = None,
+        streams: Callable[[], contract.StreamRedact] | None = None,
+        observer: contract.LogObserver | None = None,
     ) -> None:
         """Redact everything that is appended from now on, and call an observer."""
         self._redact = redact or self._redact
@@ -315,7 +307,7 @@ class HookedLog:
     def _redacted(self, kind: str, payload: bytes) -> bytes:
         return payload if self._redact is None else self._redact(kind, payload)
 
-    def _stream_of(self, live: RunState) -> StreamRedact | None:
+    def _stream_of(self, live: RunState) -> contract.StreamRedact | None:
         """Return what redacts the records of a run; None: each record is redacted by itself."""
         if live.redaction is None and self._streams is not None and not is_recorded(live.run):
             live.redaction = self._streams()
@@ -332,11 +324,13 @@ class HookedLog:
 
     def clean_texts(self, texts: Sequence[bytes]) -> list[bytes]:
         """Return texts of the side store as they may be stored."""
-        return [self._redacted(TEXT, bound_json(text)) for text in texts]
+        return [self._redacted(contract.TEXT, bound_json(text)) for text in texts]
 
-    def clean_value(self, value: SideValue) -> SideValue:
+    def clean_value(self, value: contract.SideValue) -> contract.SideValue:
         """Return a value of the side store as it may be stored. Raise `UsageError`."""
-        return check_value(structs.replace(value, value=self._redacted(VALUE, value.value)))
+        return contract.check_value(
+            structs.replace(value, value=self._redacted(contract.VALUE, value.value))
+        )
 
     @contextmanager
     def _observed(self, run: RunId, *, follow: bool) -> Iterator[None]:

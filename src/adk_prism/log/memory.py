@@ -13,40 +13,16 @@ from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from msgspec import structs
 
 from adk_prism.errors import LogError
-from adk_prism.log.contract import (
-    OWNER_VALUES,
-    SESSION_BYTES,
-    Owner,
-    Receipt,
-    Retention,
-    RunSummary,
-    SideValue,
-    by_space_and_key,
-    pack_text,
-    text_digest,
-    too_many,
-    unpack_text,
-)
+from adk_prism.log import contract, run_state
+from adk_prism.log.contract import MAX_TOMBSTONES, EndedRun, runs_to_trim
 from adk_prism.log.entry import Entry, Origin, Record, RunEnded, RunId
 from adk_prism.log.hooks import HookedLog
-from adk_prism.log.retention import MAX_TOMBSTONES, EndedRun, runs_to_trim
-from adk_prism.log.run_state import (
-    READ_BATCH,
-    RunState,
-    already_trimmed,
-    first_of,
-    is_from,
-    not_open,
-    summary_of,
-    trimmed,
-    unknown,
-)
 
-MEMORY_RETENTION = Retention(max_bytes=256 * 1024**2)
+MEMORY_RETENTION = contract.Retention(max_bytes=256 * 1024**2)
 """A quarter GiB: some hundred thousand events, and no surprise for a small machine."""
 
 
-class _Run(RunState):
+class _Run(run_state.RunState):
     """A run with all its entries."""
 
     __slots__ = ("entries",)
@@ -58,7 +34,9 @@ class MemoryLog(HookedLog):
     """Keeps runs in this process."""
 
     def __init__(
-        self, retention: Retention = MEMORY_RETENTION, clock: Callable[[], float] = time.time
+        self,
+        retention: contract.Retention = MEMORY_RETENTION,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._retention = retention
         self._by_size = structs.replace(retention, max_age=math.inf)
@@ -88,7 +66,7 @@ class MemoryLog(HookedLog):
         *,
         epoch: int = 0,
         times: Sequence[float] | None = None,
-    ) -> Receipt:
+    ) -> contract.Receipt:
         began = time.perf_counter()
         self.check_open()
         head = self._runs.get(run) or self._start(run, records)
@@ -98,7 +76,7 @@ class MemoryLog(HookedLog):
             self._make_room(records)
         entries = head.take(records, packed, self.clock(), times)
         if not entries:
-            return Receipt(head.taken)
+            return contract.Receipt(head.taken)
         # A run is there once its start has been taken; one that was refused left nothing.
         if run not in self._runs:
             self._started += 1
@@ -112,12 +90,12 @@ class MemoryLog(HookedLog):
         self._observer.stored(run, entries)
         if head.outcome is not None:
             self._observer.ended(run)
-        return Receipt(head.taken)
+        return contract.Receipt(head.taken)
 
     def _start(self, run: RunId, records: Sequence[Record]) -> _Run:
         if run in self._tombstones:
-            raise already_trimmed(run, records)
-        head = _Run(summary_of(first_of(run, records)))
+            raise run_state.already_trimmed(run, records)
+        head = _Run(run_state.summary_of(run_state.first_of(run, records)))
         head.entries = []
         self._trim(self._by_size, self.clock())
         return head
@@ -149,8 +127,8 @@ class MemoryLog(HookedLog):
         with self._observed(run, follow=follow):
             while True:
                 if head.removed:
-                    raise trimmed(run)
-                batch = head.entries[after : after + READ_BATCH]
+                    raise run_state.trimmed(run)
+                batch = head.entries[after : after + run_state.READ_BATCH]
                 if batch:
                     yield batch
                     after = batch[-1].cursor
@@ -159,19 +137,19 @@ class MemoryLog(HookedLog):
                 else:
                     await head.changed.wait()
 
-    async def summary(self, run: RunId) -> RunSummary:
+    async def summary(self, run: RunId) -> contract.RunSummary:
         self.check_open()
         return self.find(run).summary()
 
     async def list(
         self, *, app: str = "", user: str = "", session: str = "", unended: bool = False
-    ) -> Sequence[RunSummary]:
+    ) -> Sequence[contract.RunSummary]:
         self.check_open()
         wanted = Origin(app=app, user=user, session=session)
         return [
             head.summary()
             for head in self._runs.values()
-            if is_from(head.origin, wanted) and (head.outcome is None or not unended)
+            if run_state.is_from(head.origin, wanted) and (head.outcome is None or not unended)
         ]
 
     def starts(self) -> Sequence[tuple[RunId, bool]]:
@@ -179,7 +157,7 @@ class MemoryLog(HookedLog):
         self.check_open()
         return [(run, head.outcome is not None) for run, head in self._runs.items()]
 
-    async def trim(self, retention: Retention, now: float) -> Sequence[RunId]:
+    async def trim(self, retention: contract.Retention, now: float) -> Sequence[RunId]:
         self.check_open()
         return self._trim(retention, now)
 
@@ -196,16 +174,16 @@ class MemoryLog(HookedLog):
     def check_open(self) -> None:
         """Raise `LogError` for a log that is not open."""
         if not self._open:
-            raise not_open()
+            raise run_state.not_open()
 
     def find(self, run: RunId) -> _Run:
         """Return a run. Raise `NotFound` or `Gone`."""
         head = self._runs.get(run)
         if head is not None:
             return head
-        raise trimmed(run) if run in self._tombstones else unknown(run)
+        raise run_state.trimmed(run) if run in self._tombstones else run_state.unknown(run)
 
-    def _trim(self, retention: Retention, now: float) -> Sequence[RunId]:
+    def _trim(self, retention: contract.Retention, now: float) -> Sequence[RunId]:
         candidates = (
             EndedRun(run, head.ended, head.bytes, head.origin)
             for run, head in self._runs.items()
@@ -251,27 +229,33 @@ class MemorySide:
         self._log = log
         self._texts: dict[Origin, _Texts] = {}
         self._last_text = 0
-        self._values: dict[Owner, dict[tuple[str, str], SideValue]] = {}
+        self._values: dict[contract.Owner, dict[tuple[str, str], contract.SideValue]] = {}
 
-    async def put(self, owner: Owner, space: str, key: str, value: bytes) -> SideValue:
+    async def put(
+        self, owner: contract.Owner, space: str, key: str, value: bytes
+    ) -> contract.SideValue:
         self._log.check_open()
-        clean = self._log.clean_value(SideValue(space, key, self._log.clock(), value))
+        clean = self._log.clean_value(contract.SideValue(space, key, self._log.clock(), value))
         if not isinstance(owner, Origin):
             self._log.find(owner)
         stored = self._values.get(owner, {})
-        if (space, key) not in stored and len(stored) >= OWNER_VALUES:
-            raise too_many()
+        if (space, key) not in stored and len(stored) >= contract.OWNER_VALUES:
+            raise contract.too_many()
         self._values[owner] = stored | {(space, key): clean}
         return clean
 
-    async def delete(self, owner: Owner, space: str, key: str) -> None:
+    async def delete(self, owner: contract.Owner, space: str, key: str) -> None:
         self._log.check_open()
         self._values.get(owner, {}).pop((space, key), None)
 
-    async def list(self, owners: Collection[Owner]) -> dict[Owner, Sequence[SideValue]]:
+    async def list(
+        self, owners: Collection[contract.Owner]
+    ) -> dict[contract.Owner, Sequence[contract.SideValue]]:
         self._log.check_open()
         found = {owner: self._values.get(owner, {}).values() for owner in owners}
-        return {owner: by_space_and_key(values) for owner, values in found.items() if values}
+        return {
+            owner: contract.by_space_and_key(values) for owner, values in found.items() if values
+        }
 
     async def owners(self, space: str) -> Sequence[Origin]:
         self._log.check_open()
@@ -291,12 +275,12 @@ class MemorySide:
         return numbers
 
     def _add_text(self, session: _Texts, text: bytes) -> int:
-        name = text_digest(text)
+        name = contract.text_digest(text)
         known = session.numbers.get(name)
         if known is not None:
             return known
-        stored = pack_text(text)
-        if session.bytes + len(stored) > SESSION_BYTES:
+        stored = contract.pack_text(text)
+        if session.bytes + len(stored) > contract.SESSION_BYTES:
             return 0
         self._last_text += 1
         session.numbers[name] = self._last_text
@@ -307,13 +291,15 @@ class MemorySide:
     async def get(self, run: RunId, numbers: Collection[int]) -> dict[int, bytes]:
         self._log.check_open()
         stored = self._texts.get(self._log.find(run).origin, _Texts()).stored
-        return {number: unpack_text(stored[number]) for number in numbers if number in stored}
+        return {
+            number: contract.unpack_text(stored[number]) for number in numbers if number in stored
+        }
 
     def has_session(self, origin: Origin) -> bool:
         """Return whether there is anything of a session."""
         return origin in self._texts or origin in self._values
 
-    def drop(self, owner: Owner) -> None:
+    def drop(self, owner: contract.Owner) -> None:
         """Remove all of a run or a session."""
         self._values.pop(owner, None)
         if isinstance(owner, Origin):

@@ -11,27 +11,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from adk_prism.errors import (
-    BadPosition,
-    Conflict,
-    Fenced,
-    Gone,
-    LogError,
-    LogUnavailable,
-    NotFound,
-    UsageError,
-)
+from adk_prism import errors
 from adk_prism.log.contract import RunSummary, StreamRedact
-from adk_prism.log.entry import (
-    AgentEvent,
-    Entry,
-    Origin,
-    Record,
-    RunEnded,
-    RunId,
-    RunStarted,
-    pack,
-)
+from adk_prism.log.entry import AgentEvent, Entry, Origin, Record, RunEnded, RunId, RunStarted, pack
 from adk_prism.log.private_files import Notifier
 
 LOG_UNAVAILABLE = "log_unavailable"
@@ -49,24 +31,9 @@ class RunState:
 
     # Slots: `append` touches most of these for every event of a run.
     __slots__ = (
-        "_base",
-        "bytes",
-        "changed",
-        "committed",
-        "ended",
-        "epoch",
-        "failure",
-        "number",
-        "outcome",
-        "redaction",
-        "removed",
-        "run",
-        "started",
-        "taken",
-        "taken_at",
-        "taken_bytes",
-        "taken_end",
-    )
+        "_base", "bytes", "changed", "committed", "ended", "epoch", "failure", "number", "outcome",
+        "redaction", "removed", "run", "started", "taken", "taken_at", "taken_bytes", "taken_end",
+    )  # fmt: skip
 
     def __init__(self, summary: RunSummary, number: int = 0) -> None:
         """Continue from a run's summary: of a start (`summary_of`), or of a stored run."""
@@ -219,7 +186,7 @@ def first_of(run: RunId, records: Sequence[Record]) -> RunStarted:
     if not records or not isinstance(records[0], RunStarted):
         raise unknown(run)
     if records[0].run != run:
-        raise UsageError(
+        raise errors.UsageError(
             f"The first record is of run {records[0].run[:60]!r}, not of {run[:60]!r}."
         )
     return records[0]
@@ -230,7 +197,7 @@ def pack_all(records: Sequence[Record]) -> list[Packed]:
     try:
         return [pack(record) for record in records]
     except UnicodeEncodeError as error:
-        raise UsageError(
+        raise errors.UsageError(
             "A record contains a lone surrogate; text must be valid Unicode."
         ) from error
 
@@ -238,47 +205,49 @@ def pack_all(records: Sequence[Record]) -> list[Packed]:
 # --------------------------------------------------------------------------- errors
 
 
-def unknown(run: RunId) -> NotFound:
-    return NotFound(f"There is no run {run[:60]!r}.")
+def unknown(run: RunId) -> errors.NotFound:
+    return errors.NotFound(f"There is no run {run[:60]!r}.")
 
 
-def trimmed(run: RunId) -> Gone:
-    return Gone(f"Run {run[:60]!r} has been deleted from the log.")
+def trimmed(run: RunId) -> errors.Gone:
+    return errors.Gone(f"Run {run[:60]!r} has been deleted from the log.")
 
 
-def fenced(run: RunId, owner: int, epoch: int) -> Fenced:
-    return Fenced(f"Run {run[:60]!r} is owned by epoch {owner}; epoch {epoch} may not write to it.")
+def fenced(run: RunId, owner: int, epoch: int) -> errors.Fenced:
+    return errors.Fenced(
+        f"Run {run[:60]!r} is owned by epoch {owner}; epoch {epoch} may not write to it."
+    )
 
 
-def already_trimmed(run: RunId, records: Sequence[Record]) -> Gone | Conflict:
+def already_trimmed(run: RunId, records: Sequence[Record]) -> errors.Gone | errors.Conflict:
     """Return why records cannot be appended to a run that has been deleted from the log."""
     if records and isinstance(records[0], RunStarted):
         return started_twice(run)
     return trimmed(run)
 
 
-def ended(run: RunId) -> Conflict:
-    return Conflict(f"Run {run[:60]!r} has ended; no more entries can be added.")
+def ended(run: RunId) -> errors.Conflict:
+    return errors.Conflict(f"Run {run[:60]!r} has ended; no more entries can be added.")
 
 
-def started_twice(run: RunId) -> Conflict:
-    return Conflict(f"Run {run[:60]!r} already exists; a new run needs a new id.")
+def started_twice(run: RunId) -> errors.Conflict:
+    return errors.Conflict(f"Run {run[:60]!r} already exists; a new run needs a new id.")
 
 
-def bad_position(run: RunId, after: int, last: int) -> BadPosition:
-    return BadPosition(f"Cursor {after} is not in run {run[:60]!r}; expected 0 to {last}.")
+def bad_position(run: RunId, after: int, last: int) -> errors.BadPosition:
+    return errors.BadPosition(f"Cursor {after} is not in run {run[:60]!r}; expected 0 to {last}.")
 
 
-def failed(run: RunId, reason: str) -> LogError:
-    return LogError(f"Entries of run {run[:60]!r} could not be stored: {reason}.")
+def failed(run: RunId, reason: str) -> errors.LogError:
+    return errors.LogError(f"Entries of run {run[:60]!r} could not be stored: {reason}.")
 
 
-def unavailable() -> LogUnavailable:
-    return LogUnavailable("The run log cannot be written at the moment. Try again later.")
+def unavailable() -> errors.LogUnavailable:
+    return errors.LogUnavailable("The run log cannot be written at the moment. Try again later.")
 
 
-def not_open() -> LogError:
-    return LogError("The run log is not open.")
+def not_open() -> errors.LogError:
+    return errors.LogError("The run log is not open.")
 
 
 # --------------------------------------------------------------------------- recent entries

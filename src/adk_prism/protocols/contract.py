@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, Literal, Protocol, TypeVar, get_args
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct, structs
 
 from adk_prism.commands import ClientRequest
-from adk_prism.errors import UsageError
-from adk_prism.facts.model import ApprovalRequested, BlockGrew, Fact
+from adk_prism.errors import Unprocessable, UsageError
+from adk_prism.facts import model as fact
 from adk_prism.facts.run_reader import Annotator, MakeAnnotator
 from adk_prism.log.entry import Decision, Entry, Response, RunId, RunStarted
 
@@ -28,18 +28,20 @@ from adk_prism.log.entry import Decision, Entry, Response, RunId, RunStarted
 # `_call_answered` shows `CallAnswered`. Facts that are shown in another way, or not at all, are
 # listed by the projection. A fact that is neither fails the import, so none is forgotten.
 
+Json = dict[str, Any]
+
 FactMethods = Mapping[type[Any], Callable[[Any, Any, list[Any]], None]]
 """By fact: takes the projection, the fact, and the frames to add to."""
 
 
 def fact_methods(projection: type[Any], others: FactMethods) -> FactMethods:
     """Return the methods for all facts but `BlockGrew`: the most frequent one is shown by `feed` itself."""
-    facts = (kind for kind in get_args(Fact) if kind is not BlockGrew)
+    facts = (kind for kind in fact.FACTS if kind is not fact.BlockGrew)
     return {kind: others.get(kind) or getattr(projection, _method(kind)) for kind in facts}
 
 
-def _method(fact: type[Any]) -> str:
-    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", fact.__name__)
+def _method(kind: type[Any]) -> str:
+    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", kind.__name__)
 
 
 # ---------------------------------------------------------------------------
@@ -59,6 +61,21 @@ _WEB = ("http://", "https://")
 def plain_base64(data: str) -> str:
     """Return base64 as every client reads it: ADK writes it for URLs, which a browser's `atob` refuses."""
     return data.replace("-", "+").replace("_", "/")
+
+
+def file_part(url: str, media_type: str, name: str) -> Json:
+    """Return the genai part of a file that a client sent: inline from a data URL, else by reference.
+
+    Raise `Unprocessable` for a data URL that is not base64.
+    """
+    about: Json = {"displayName": name} if name else {}
+    if not url.startswith("data:"):
+        return {"fileData": {"fileUri": url, "mimeType": media_type, **about}}
+    head, comma, data = url.partition(",")
+    if not comma or not head.endswith(";base64"):
+        raise Unprocessable("The data URL of a file must be base64-encoded.")
+    declared = head.removeprefix("data:").removesuffix(";base64").partition(";")[0]
+    return {"inlineData": {"mimeType": declared or media_type, "data": data, **about}}
 
 
 class FileLinks(Struct, frozen=True):
@@ -83,6 +100,55 @@ class FileLinks(Struct, frozen=True):
 
     def _link(self, run: str, cursor: int, part: str) -> str:
         return f"{self.base}/api/runs/{run}/files/{cursor}/{part}"
+
+
+# ---------------------------------------------------------------------------
+# What several protocols read and write in the same way.
+
+
+def text_field(body: Json, key: str) -> str:
+    """Return a field of a request; empty without one. Raise `Unprocessable` for one that is not a string."""
+    value = body.get(key)
+    if value is not None and not isinstance(value, str):
+        raise Unprocessable(f"`{key}` must be a string.")
+    return value or ""
+
+
+def milliseconds(seconds: float) -> int:
+    """Return a log's time as JavaScript counts: milliseconds since 1970."""
+    return round(seconds * 1000)
+
+
+def denial_text(reason: str) -> str:
+    """Say that a person denied a call."""
+    return f"Denied: {reason}" if reason else "Denied."
+
+
+def takeover_json(item: fact.TakenOver) -> Json:
+    """Return what a client is sent of a takeover."""
+    about: Json = {"epoch": item.epoch, "superseded": item.superseded}
+    return about | ({"inDoubt": item.in_doubt} if item.in_doubt else {})
+
+
+def transfer_json(item: fact.AgentTransferred) -> Json:
+    """Return what a client is sent of a transfer."""
+    return {"to": item.to} | ({"reason": item.reason} if item.reason else {})
+
+
+def error_json(item: fact.ErrorRaised) -> Json:
+    """Return what a client is sent of an error that the run may survive."""
+    about = {"code": item.code, "author": item.speaker.author, "path": item.speaker.path}
+    return about | ({"message": item.message} if item.message else {})
+
+
+def audio_json(item: fact.AudioHeard) -> Json:
+    """Return a piece of raw sound as a client is sent it."""
+    return {
+        "content": plain_base64(item.data),
+        "sampleRate": item.sample_rate,
+        "channels": item.channels,
+        "bitDepth": item.bit_depth,
+    }
 
 
 # ---------------------------------------------------------------------------
@@ -121,7 +187,7 @@ class Scope(Struct, frozen=True, kw_only=True):
         """Identifies a part of a message; everything else here follows from it and the log."""
         return f"{self.part} left" if self.left else self.part
 
-    def asks(self, item: ApprovalRequested) -> bool:
+    def asks(self, item: fact.ApprovalRequested) -> bool:
         """Return whether an approval is still open, or was decided by a run of this message."""
         return not self.left or item.call in self.decided
 
@@ -141,8 +207,6 @@ WHOLE = Scope()
 
 Frame = TypeVar("Frame")
 Frame_co = TypeVar("Frame_co", covariant=True)
-Json = dict[str, Any]
-
 STREAM_BROKEN = "stream_broken"
 """The code of an error that ends a stream whose run may go on."""
 

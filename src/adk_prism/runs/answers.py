@@ -18,13 +18,19 @@ from msgspec import Raw, Struct, structs
 
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.redaction import answer_json
-from adk_prism.adk.request import ApprovalAnswer, CallAnswer
+from adk_prism.adk.request import CallAnswer
 from adk_prism.adk.session_store import live_events, user_responses
 from adk_prism.commands import Answer, AnswerQuestions, QuestionAnswer, Submit, ToolAnswer
 from adk_prism.errors import Conflict, Expired, NotFound, QuestionsOpen, Unprocessable
 from adk_prism.facts.adk_event import request_name
 from adk_prism.facts.outcome import UNANSWERED
-from adk_prism.facts.pending import Pending, PendingApproval, PendingCall
+from adk_prism.facts.pending import (
+    Pending,
+    PendingApproval,
+    PendingCall,
+    check_payload,
+    fit_response,
+)
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import repair, same_json
 from adk_prism.log.contract import RunLog, SideValue
@@ -52,7 +58,7 @@ class MatchedAnswers(Struct, frozen=True):
     outputs: dict[str, Raw]
 
 
-class AdkAnswer(Struct, frozen=True):
+class AdkResponse(Struct, frozen=True):
     """A function response of a message to ADK's routes."""
 
     adk_id: str
@@ -139,9 +145,6 @@ def already_decided() -> Conflict:
 def checked(asked: PendingApproval, decision: Decision) -> Decision:
     """Return a decision that has the payload it needs. Raise `Unprocessable` for one that has not."""
     if decision.approved:
-        # Imports jsonschema, a tenth of a second that a server's start need not take.
-        from adk_prism.facts.answer_schema import check_payload
-
         check_payload(asked.payload, decision.payload)
     return decision
 
@@ -158,7 +161,7 @@ def _check_input(asked: Raw, answer: ToolAnswer) -> None:
 # --------------------------------------------------------------------------- ADK's own ids
 
 
-def asks_for(pending: Pending, given: Sequence[AdkAnswer]) -> bool:
+def asks_for(pending: Pending, given: Sequence[AdkResponse]) -> bool:
     """Return whether an answer may be meant for this message."""
     known = {call.adk_id for call in pending.calls.values()}
     return any(
@@ -167,7 +170,7 @@ def asks_for(pending: Pending, given: Sequence[AdkAnswer]) -> bool:
     )
 
 
-def match_adk(pending: Pending, given: Sequence[AdkAnswer]) -> MatchedAnswers:
+def match_adk(pending: Pending, given: Sequence[AdkResponse]) -> MatchedAnswers:
     """Match answers that name ADK's own ids. Raise `Conflict` for one that nothing waits for.
 
     A confirmation is passed on unchanged, with its payload: ADK's contract has no schema for it.
@@ -197,7 +200,7 @@ def match_adk(pending: Pending, given: Sequence[AdkAnswer]) -> MatchedAnswers:
     return MatchedAnswers(decisions, outputs)
 
 
-def _check_name(given: AdkAnswer, name: str) -> None:
+def _check_name(given: AdkResponse, name: str) -> None:
     if given.name and given.name != name:
         raise Conflict(
             f"Call {given.adk_id[:80]!r} is a call of {name[:80]!r}, not of {given.name[:80]!r}."
@@ -222,8 +225,6 @@ def fit_request(pending: Pending, request: str, response: Raw) -> Raw:
     asked = pending.requests[request]
     if asked.kind != "input":
         return _object_in_text(response)
-    from adk_prism.facts.answer_schema import fit_response
-
     return fit_response(asked.request, response)
 
 
@@ -285,7 +286,7 @@ def is_complete(pending: Pending, answers: MatchedAnswers) -> bool:
 # answered.
 
 
-class AnsweredMessage(Struct, frozen=True):
+class WaitingMessage(Struct, frozen=True):
     """A message that an answer is for."""
 
     turn: Turn
@@ -301,7 +302,7 @@ class AnsweredMessage(Struct, frozen=True):
 
 async def find_answered_by_chat(
     chats: Chats, turns: Sequence[Turn], given: Answer
-) -> AnsweredMessage:
+) -> WaitingMessage:
     """Find the message that a client answers. Raise `Conflict` where there is none."""
     if given.message_id:
         named = [turn for turn in turns if turn.message == given.message_id]
@@ -314,14 +315,14 @@ async def find_answered_by_chat(
 
 async def find_answered_by_adk(
     chats: Chats, turns: Sequence[Turn], is_meant: Callable[[Pending], bool]
-) -> AnsweredMessage:
+) -> WaitingMessage:
     """Find the message whose calls are answered by ADK's ids. Raise `Conflict` where there is none."""
     return await _find(chats, turns, is_meant)
 
 
 async def _find(
     chats: Chats, turns: Sequence[Turn], is_meant: Callable[[Pending], bool]
-) -> AnsweredMessage:
+) -> WaitingMessage:
     for turn in reversed(turns):
         if not turn.first.head.live:
             asked = await asked_by(chats, turns, turn)
@@ -330,14 +331,14 @@ async def _find(
     raise Conflict("Nothing in this conversation is waiting for this answer.")
 
 
-async def asked_by(chats: Chats, turns: Sequence[Turn], turn: Turn) -> AnsweredMessage:
+async def asked_by(chats: Chats, turns: Sequence[Turn], turn: Turn) -> WaitingMessage:
     """Return what a message waits for."""
     pending = await chats.pending(turn)
     is_late = turn is not turns[-1]
     if is_late:
         pending.expire_held()
         pending.answered_elsewhere(answered_by(turns[turns.index(turn) + 1 :]))
-    return AnsweredMessage(turn, pending, is_late)
+    return WaitingMessage(turn, pending, is_late)
 
 
 # ---------------------------------------------------------------------------
@@ -430,14 +431,6 @@ def decided(pending: Pending, answers: MatchedAnswers) -> list[tuple[bool, str]]
     ]
 
 
-def approval_answers(answers: MatchedAnswers) -> list[ApprovalAnswer]:
-    """Return the decisions as ADK takes them."""
-    return [
-        ApprovalAnswer(approval=d.approval, approved=d.approved, reason=d.reason, payload=d.payload)
-        for d in answers.decisions.values()
-    ]
-
-
 def responses(pending: Pending, answers: MatchedAnswers, *, typed: bool) -> dict[str, Response]:
     """Return what the log keeps of answers whose run is a turn of its own."""
     kept = {}
@@ -464,14 +457,14 @@ SHOWN = 5
 """Ids in a refusal."""
 
 
-async def last_asked(chats: Chats, turns: Sequence[Turn]) -> AnsweredMessage | None:
+async def last_asked(chats: Chats, turns: Sequence[Turn]) -> WaitingMessage | None:
     """Return the last message if it waits for a person or for the client; None if it does not."""
     if not turns or turns[-1].first.head.live or turns[-1].last.summary.outcome != "waiting":
         return None
-    return AnsweredMessage(turns[-1], await chats.pending(turns[-1]), is_late=False)
+    return WaitingMessage(turns[-1], await chats.pending(turns[-1]), is_late=False)
 
 
-def check_none_open(asked: AnsweredMessage | None) -> None:
+def check_none_open(asked: WaitingMessage | None) -> None:
     """Raise `QuestionsOpen` if a person is asked: calls of the client's own tools ask nobody."""
     if asked is not None and (open_ids := _open(asked)):
         raise QuestionsOpen(
@@ -535,7 +528,7 @@ def expired(given: AnswerQuestions) -> Expired:
     )
 
 
-def is_left(asked: AnsweredMessage, given: AnswerQuestions) -> bool:
+def is_left(asked: WaitingMessage, given: AnswerQuestions) -> bool:
     """Tell whether a request is cancelled, which ends what asked for it. Raise `Unprocessable`."""
     requests = asked.pending.requests
     left = [a for a in given.answers if a.is_cancelled and a.question in requests]
@@ -546,7 +539,7 @@ def is_left(asked: AnsweredMessage, given: AnswerQuestions) -> bool:
     return bool(left)
 
 
-def match(asked: AnsweredMessage, given: AnswerQuestions) -> MatchedAnswers:
+def match(asked: WaitingMessage, given: AnswerQuestions) -> MatchedAnswers:
     """Match answers with what is open.
 
     Raise `Expired` for a question that is not open (any more), `QuestionsOpen` if one is missing,
@@ -571,7 +564,7 @@ def match(asked: AnsweredMessage, given: AnswerQuestions) -> MatchedAnswers:
     return MatchedAnswers(decisions, outputs | _results(asked, given.results))
 
 
-def _decided(asked: AnsweredMessage, answer: QuestionAnswer) -> Decision:
+def _decided(asked: WaitingMessage, answer: QuestionAnswer) -> Decision:
     approval = asked.pending.approvals[answer.question]
     if answer.decision is None:
         raise Unprocessable(
@@ -586,7 +579,7 @@ def _decided(asked: AnsweredMessage, answer: QuestionAnswer) -> Decision:
     return checked(approval, answer.decision)
 
 
-def match_results(asked: AnsweredMessage, given: Sequence[ToolAnswer]) -> MatchedAnswers | None:
+def match_results(asked: WaitingMessage, given: Sequence[ToolAnswer]) -> MatchedAnswers | None:
     """Match results of the client's own tools with the calls that wait for them; None if none does."""
     found = _results(asked, given)
     return MatchedAnswers({}, found) if found else None
@@ -594,7 +587,7 @@ def match_results(asked: AnsweredMessage, given: Sequence[ToolAnswer]) -> Matche
 
 async def find_unanswered(
     chats: Chats, turns: Sequence[Turn], given: Sequence[ToolAnswer]
-) -> tuple[AnsweredMessage, MatchedAnswers] | None:
+) -> tuple[WaitingMessage, MatchedAnswers] | None:
     """Find the newest message with calls of the client's own tools that these results answer.
 
     Most of them repeat what the client was shown. A message that waits for nobody is not read.
@@ -609,13 +602,13 @@ async def find_unanswered(
     return None
 
 
-def _results(asked: AnsweredMessage, given: Sequence[ToolAnswer]) -> dict[str, Raw]:
+def _results(asked: WaitingMessage, given: Sequence[ToolAnswer]) -> dict[str, Raw]:
     """Return results of the client's own tools. Those of other calls repeat an answer, or what was shown."""
     waiting = asked.pending.client_calls
     return {r.call: r.output for r in given if r.call in waiting and r.output is not None}
 
 
-def _open(asked: AnsweredMessage) -> set[str]:
+def _open(asked: WaitingMessage) -> set[str]:
     pending = asked.pending
     return {*pending.approvals, *pending.requests} - pending.held_decisions.keys()
 

@@ -22,8 +22,8 @@ from adk_prism.log.entry import BEGINNING, Position, RunId
 from adk_prism.log.private_files import Notifier
 from adk_prism.protocols.contract import Format, Payload
 from adk_prism.protocols.sse import KEEP_ALIVE, encode
+from adk_prism.runs.chats import Shown, scope_of, without_held_runs
 from adk_prism.runs.off_loop import Turns, feed_one, read_in_turns
-from adk_prism.runs.project import seen_part
 
 WINDOW = 1024 * 1024
 """Bytes kept of one live stream. A viewer further behind reads the log, so this is a question of speed
@@ -341,60 +341,59 @@ class Viewer:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
+    def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield bytes until the run is over or the viewer leaves. Raise `LogError` when the log fails."""
-        chunks = self._joined() if self._live else self._past()
-        with self._broadcaster.sending(self):
-            async with aclosing(chunks):
-                async for data in chunks:
-                    yield data
+        return self._follow() if self._live else self._past()
 
     async def _past(self) -> AsyncGenerator[bytes, None]:
         """Yield a run that is over."""
-        async with aclosing(self._own.advance(self._after.cursor)) as pieces:
-            async for _, data in pieces:
-                if data:
-                    yield data
-                if self.left:
-                    return
+        with self._broadcaster.sending(self):
+            async with aclosing(self._own.advance(self._after.cursor)) as pieces:
+                async for _, data in pieces:
+                    if data:
+                        yield data
+                    if self.left:
+                        return
 
-    async def _joined(self) -> AsyncGenerator[bytes, None]:
+    async def _follow(self) -> AsyncGenerator[bytes, None]:
         """Yield a run that goes on."""
+        in_part = self._after.part is not None
+        with self._broadcaster.sending(self), self._joined() as broadcast:
+            while not self.left:
+                if in_part or self.cursor + 1 < broadcast.first:
+                    in_part = False
+                    async for reached, data in self._own.advance(self.cursor):
+                        self.cursor = reached
+                        if data:
+                            self._quiet = False
+                            yield data
+                    continue
+                data = b""
+                if broadcast.last > self.cursor:
+                    data, self.cursor = broadcast.since(self.cursor), broadcast.last
+                elif not broadcast.over:
+                    self._waiter = broadcast.wait()
+                    await self._waiter
+                    if self._was_stirred and broadcast.last == self.cursor:
+                        self._was_stirred, data = False, KEEP_ALIVE
+                elif broadcast.error is not None:
+                    raise broadcast.error
+                else:
+                    return
+                if data:
+                    self._quiet = False
+                    yield data
+
+    @contextmanager
+    def _joined(self) -> Iterator[_Broadcast]:
+        """Watch a run that goes on, with a clock that breaks silences."""
         broadcast = self._broadcaster.join(self)
         clock = _KeepAlive(self._broadcaster.keep_alive, self._tick)
         try:
-            async with aclosing(self._follow(broadcast)) as chunks:
-                async for data in chunks:
-                    self._quiet = False
-                    yield data
+            yield broadcast
         finally:
             clock.stop()
             self._broadcaster.part(self, broadcast)
-
-    async def _follow(self, broadcast: _Broadcast) -> AsyncGenerator[bytes, None]:
-        in_part = self._after.part is not None
-        while not self.left:
-            if in_part or self.cursor + 1 < broadcast.first:
-                in_part = False
-                async for reached, data in self._own.advance(self.cursor):
-                    self.cursor = reached
-                    if data:
-                        yield data
-            elif broadcast.last > self.cursor:
-                data = broadcast.since(self.cursor)
-                self.cursor = broadcast.last
-                if data:
-                    yield data
-            elif broadcast.over:
-                if broadcast.error is not None:
-                    raise broadcast.error
-                return
-            else:
-                self._waiter = broadcast.wait()
-                await self._waiter
-                if self._was_stirred and broadcast.last == self.cursor:
-                    self._was_stirred = False
-                    yield KEEP_ALIVE
 
     def _tick(self) -> None:
         """Break a silence: the viewer wakes, finds nothing, and sends a comment."""
@@ -419,3 +418,98 @@ class _KeepAlive:
 
     def stop(self) -> None:
         self._timer.cancel()
+
+
+# ---------------------------------------------------------------------------
+# A whole message as one stream: all its runs, joined, for a client that returns to a chat.
+#
+# It has one `start`, the last run's `finish` and one terminator. Questions of earlier runs that later
+# ones answered are shown as the dialect allows.
+
+
+async def open_message(broadcaster: Broadcaster, place: Shown, format: Format) -> MessageStream:
+    """Return a view of a turn from its beginning."""
+    place = without_held_runs(place)
+    views = []
+    for index, run in enumerate(place.turn.runs):
+        part = format.of_part(scope_of(place, index))
+        views.append(await broadcaster.open(run.summary.run, part))
+    return MessageStream(views)
+
+
+class MessageStream:
+    """The views of a message's runs, one after the other."""
+
+    def __init__(self, views: list[Viewer]) -> None:
+        self._views = views
+
+    @property
+    def left(self) -> bool:
+        """Somebody ended the view before the message was over."""
+        return any(view.left for view in self._views)
+
+    def leave(self) -> None:
+        """End the view from outside."""
+        for view in self._views:
+            view.leave()
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """Yield the message's bytes."""
+        for view in self._views:
+            async with aclosing(view.chunks()) as chunks:
+                async for data in chunks:
+                    yield data
+            if view.left:
+                return
+
+
+# ---------------------------------------------------------------------------
+# A run as frames with their places, for a connection that carries each by itself.
+#
+# Server-sent events are encoded once for all viewers (`broadcast`). A socket belongs to one client,
+# so it reads the log for itself, at its own pace: nothing grows with a slow one.
+
+
+class PositionedFrame(NamedTuple):
+    """A frame at its place."""
+
+    position: Position
+    payload: Payload
+
+
+async def check_position(log: RunLog, run: RunId, after: Position) -> None:
+    """Raise `BadPosition` for one past the end of the run, `NotFound` or `Gone` for the run."""
+    summary = await log.summary(run)
+    if after.cursor > summary.cursor:
+        raise BadPosition(
+            f"Position {after} is past the end of the run, which has {summary.cursor} entries."
+        )
+
+
+async def positioned_frames(
+    log: RunLog, run: RunId, format: Format, after: Position = BEGINNING
+) -> AsyncGenerator[PositionedFrame, None]:
+    """Yield the frames of a run after a position, and what comes, until the run is over."""
+    reader = format.reader()
+    async with aclosing(read_in_turns(log, run, follow=True)) as entries:
+        async for entry in entries:
+            for part, payload in enumerate(await feed_one(entry, reader.feed), 1):
+                if not _is_seen(entry.cursor, part, after):
+                    yield PositionedFrame(Position(entry.cursor, part), payload)
+
+
+def _is_seen(cursor: int, part: int, after: Position) -> bool:
+    if cursor != after.cursor:
+        return cursor < after.cursor
+    return after.part is None or part <= after.part
+
+
+def seen_part(frames: int, after: Position) -> int:
+    """Return how many frames of the position's own entry were seen. Raise `BadPosition` if it has fewer."""
+    if after.part is None:
+        return frames
+    if after.part > frames:
+        raise BadPosition(
+            f"Position {after} is not in this stream: entry {after.cursor} has {frames} frames."
+        )
+    return after.part

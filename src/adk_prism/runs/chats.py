@@ -14,7 +14,6 @@ import msgspec
 from msgspec import Raw, Struct, structs
 
 from adk_prism.errors import Gone, NotFound
-from adk_prism.facts import model as fact
 from adk_prism.facts.adk_event import read_event
 from adk_prism.facts.pending import Pending
 from adk_prism.facts.run_reader import Reader
@@ -36,7 +35,8 @@ from adk_prism.log.entry import (
     pack,
     unpack,
 )
-from adk_prism.runs.off_loop import feed_run, read_in_turns
+from adk_prism.protocols.contract import History, Scope
+from adk_prism.runs.off_loop import call_sized, feed_run, read_in_turns
 
 # ---------------------------------------------------------------------------
 # The turns of a chat, folded from how its runs began. Pure.
@@ -440,31 +440,7 @@ def _invocation(event: bytes) -> str:
 
 
 # ---------------------------------------------------------------------------
-# What was said in a live run: its messages, and its first words.
-
-MAX_ENTRIES_READ = 256
-"""Entries that are read to find the first text."""
-
-
-async def first_user_text(chats: Chats, run: RunId) -> str:
-    """Return the first text or transcript of the user in a live run; empty if there is none."""
-    reader = Reader()
-    async with aclosing(chats.entries(run)) as entries:
-        async for entry in entries:
-            for item in reader.feed(entry):
-                if words := _words(item):
-                    return words
-            if entry.cursor > MAX_ENTRIES_READ:
-                break
-    return ""
-
-
-def _words(item: fact.Fact) -> str:
-    match item:
-        case fact.UserSpoke() | fact.InputTranscribed(final=True):
-            return item.text.strip()
-        case _:
-            return ""
+# What was said in a live run.
 
 
 async def spoken_messages(chats: Chats, run: RunId) -> list[SpokenMessage]:
@@ -474,3 +450,97 @@ async def spoken_messages(chats: Chats, run: RunId) -> list[SpokenMessage]:
         for item in reader.feed(entry):
             found.feed(item)
     return found.messages()
+
+
+# ---------------------------------------------------------------------------
+# The turns of a chat as clients are shown them, and which part of a message's replay each run is.
+
+
+class Shown(Struct, frozen=True):
+    """A turn of a chat, and whether later ones follow."""
+
+    turn: Turn
+    is_left: bool = False
+    """Later messages follow: open questions of the message have expired."""
+    is_resumed: bool = False
+    """A later message continued its invocation, as the answer to a question does."""
+    elsewhere: Mapping[str, Response] = {}
+    """What later messages answered, by the id of the request or approval."""
+
+
+def shown(turns: Sequence[Turn], *, is_left: bool = False) -> list[Shown]:
+    """Return the turns of a chat, each with what later ones mean for it.
+
+    `is_left`: it was rewound, so nobody answers what its last message asks.
+    """
+    found: list[Shown] = []
+    later: set[str] = set()
+    elsewhere: dict[str, Response] = {}
+    for turn in reversed(turns):
+        resumed = any(run.summary.invocation in later for run in turn.runs)
+        found.append(Shown(turn, is_left or bool(found), resumed, elsewhere))
+        later.add(turn.first.summary.invocation)
+        if answered := answered_by([turn]):
+            elsewhere = {**answered, **elsewhere}
+    return found[::-1]
+
+
+def running(turns: Sequence[Turn]) -> Shown | None:
+    """Find the active turn; an earlier one, if it is getting a late answer."""
+    return next((place for place in shown(turns) if place.turn.resumable), None)
+
+
+def without_held_runs(place: Shown) -> Shown:
+    """Return a turn without the runs that only held answers for a later one.
+
+    Answers that were held then were not passed on.
+    """
+    turn = place.turn
+    held = [run.head.continues is not None and run.head.continues.held for run in turn.runs]
+    passed = max(index for index, is_held in enumerate(held) if not is_held)
+    kept = [
+        run for i, run in enumerate(turn.runs) if not held[i] or (i >= passed and not place.is_left)
+    ]
+    return structs.replace(place, turn=structs.replace(turn, runs=kept))
+
+
+def scope_of(place: Shown, index: int) -> Scope:
+    """Return which part of a turn's replay its run at `index` is."""
+    turn = place.turn
+    last = len(turn.runs) - 1
+    return Scope(
+        part=f"{index + 1} of {last + 1}",
+        opens=index == 0,
+        closes=index == last,
+        replayed=last > 0,
+        decided=decided_later(turn, index),
+        answered=answered_later(turn, index),
+        left=place.is_left,
+        resumed=place.is_resumed,
+        elsewhere=place.elsewhere,
+    )
+
+
+async def build_history(
+    chats: Chats, turns: Sequence[Turn], history: History, *, is_left: bool = False
+) -> None:
+    """Give a conversation to a builder of messages, without the message that is still streaming."""
+    size = 0
+    for place in shown(turns, is_left=is_left):
+        first = place.turn.first
+        # What comes next ends the message before it, which takes long if that is large.
+        if first.head.live:
+            await call_sized(size, history.begin_live_run, first.summary.run)
+            await chats.feed(first.summary.run, history.feed)
+        else:
+            sent = place.turn.user_message, first.head, first.summary.started
+            await call_sized(size, history.user_message, *sent)
+            if not place.turn.live:
+                await _build_answer(chats, without_held_runs(place), history)
+        size = stored_bytes([place.turn])
+
+
+async def _build_answer(chats: Chats, place: Shown, history: History) -> None:
+    for index, run in enumerate(place.turn.runs):
+        history.begin_run(scope_of(place, index))
+        await chats.feed(run.summary.run, history.feed)

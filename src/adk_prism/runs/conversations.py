@@ -34,16 +34,21 @@ from adk_prism.facts.state import read_object
 from adk_prism.log.entry import (
     EXTRAS,
     NOTHING,
+    WRITTEN_BY,
     BroughtTool,
+    Continues,
     Decision,
     Origin,
+    RunEnded,
     RunId,
+    RunStarted,
     Warned,
     is_untrusted,
+    labels,
     to_raw,
 )
 from adk_prism.runs import answers as matching
-from adk_prism.runs.answers import AnsweredMessage, find_answered_by_adk, find_answered_by_chat
+from adk_prism.runs.answers import WaitingMessage, find_answered_by_adk, find_answered_by_chat
 from adk_prism.runs.branches import (
     WHOLE_HISTORY,
     SessionBranches,
@@ -55,14 +60,14 @@ from adk_prism.runs.branches import (
 from adk_prism.runs.chats import ChatHistory, Chats, Turn, first_recorded, runs_of
 from adk_prism.runs.recorder import (
     ForkPoint,
-    HeldAnswers,
-    LeftQuestions,
     PreparedSource,
+    RecordsSource,
     no_preparation,
 )
 from adk_prism.runs.runs import Runs
 from adk_prism.runs.session_locks import Policy, SessionLocks
 from adk_prism.runs.session_log import Action, AuditedAction, WriteAudit, no_audit
+from adk_prism.version import VERSION
 
 
 class Start(Struct, frozen=True, kw_only=True):
@@ -184,7 +189,7 @@ class Conversations:
         return await self._say(start, message)
 
     async def _store_results(
-        self, start: Start, turns: Sequence[Turn], asked: AnsweredMessage | None, message: Submit
+        self, start: Start, turns: Sequence[Turn], asked: WaitingMessage | None, message: Submit
     ) -> None:
         """Store the results of the client's own tools that come with a message, without asking the model."""
         answers = matching.match_results(asked, message.results) if asked is not None else None
@@ -195,7 +200,7 @@ class Conversations:
             await self._store(start, *earlier)
 
     async def _store(
-        self, start: Start, asked: AnsweredMessage, answers: matching.MatchedAnswers
+        self, start: Start, asked: WaitingMessage, answers: matching.MatchedAnswers
     ) -> None:
         pending, turn = asked.pending, asked.turn
 
@@ -277,7 +282,7 @@ class Conversations:
                 extras=message.extras,
                 typed=read_content(message.content),
                 answers=matching.call_answers(pending, answers),
-                decisions=matching.approval_answers(answers),
+                decisions=list(answers.decisions.values()),
                 answered=matching.responses(pending, answers, typed=typed),
             )
             return self._source(start, request)
@@ -351,7 +356,7 @@ class Conversations:
 
     async def _answered(
         self, turns: Sequence[Turn], given: Answer
-    ) -> tuple[AnsweredMessage, matching.MatchedAnswers]:
+    ) -> tuple[WaitingMessage, matching.MatchedAnswers]:
         """Return what is answered, and with what. Raise `Conflict`, or `Unprocessable` where nothing is."""
         if not given.earlier:
             asked = await find_answered_by_chat(self._chats, turns, given)
@@ -382,18 +387,19 @@ class Conversations:
             answers = matching.signed(matching.match(asked, given), start.by)
             return await self._go_on(start, asked, answers)
 
-    async def _leave(self, start: Start, asked: AnsweredMessage) -> RunId:
+    async def _leave(self, start: Start, asked: WaitingMessage) -> RunId:
         """End the questions of a message without an answer."""
         turn = asked.turn
 
         def make(run: RunId) -> EventSource:
-            left = LeftQuestions(run, start.origin, turn.last.summary.invocation, turn.message)
-            return PreparedSource(left, digest=start.digest, client_run=start.client_run)
+            head = _without_agent(start, run, turn, Continues(message=turn.message))
+            # Not cancelled: old AG-UI clients take that for an error, and keep the questions open.
+            return _prepared(start, RecordsSource(head, RunEnded(outcome="finished")))
 
         return await self._runs.start(start.origin, "wait", make, start.run)
 
     async def _go_on(
-        self, start: Start, asked: AnsweredMessage, answers: matching.MatchedAnswers
+        self, start: Start, asked: WaitingMessage, answers: matching.MatchedAnswers
     ) -> RunId:
         pending = asked.pending
         _check_answerable(start, asked.turn)
@@ -411,7 +417,7 @@ class Conversations:
                 invocation=asked.turn.last.summary.invocation,
                 continues=matching.continues(message, pending, whole, late=asked.is_late),
                 answers=matching.call_answers(pending, whole),
-                decisions=matching.approval_answers(whole),
+                decisions=list(whole.decisions.values()),
             )
             return self._source(start, request)
 
@@ -427,7 +433,7 @@ class Conversations:
             await self._note(AuditedAction(action=action, origin=origin, run=run, about=about))
 
     async def _hold(
-        self, start: Start, asked: AnsweredMessage, answers: matching.MatchedAnswers
+        self, start: Start, asked: WaitingMessage, answers: matching.MatchedAnswers
     ) -> RunId:
         """Keep answers until the rest of their batch is there: ADK would continue without it."""
         if any(matching.is_credential(asked.pending, name) for name in answers.outputs):
@@ -437,8 +443,8 @@ class Conversations:
         kept = matching.continues(asked.turn.message, asked.pending, answers)
 
         def make(run: RunId) -> EventSource:
-            held = HeldAnswers(run, start.origin, asked.turn.last.summary.invocation, kept)
-            return PreparedSource(held, digest=start.digest, client_run=start.client_run)
+            head = _without_agent(start, run, asked.turn, structs.replace(kept, held=True))
+            return _prepared(start, RecordsSource(head))
 
         return await self._runs.start(start.origin, "wait", make, start.run)
 
@@ -477,7 +483,7 @@ class Conversations:
                 )
 
     async def _adk_continuation(
-        self, start: Start, given: Sequence[matching.AdkAnswer]
+        self, start: Start, given: Sequence[matching.AdkResponse]
     ) -> tuple[dict[str, Any], list[tuple[bool, str]]]:
         """Return what a request continues, its own answers and those that were held before; and what
         it decides."""
@@ -494,7 +500,7 @@ class Conversations:
             "continues": matching.continues(asked.turn.message, pending, whole, late=asked.is_late),
             "fitted": {k: v for k, v in answers.outputs.items() if k in pending.requests},
             "answers": matching.call_answers(pending, held),
-            "decisions": matching.approval_answers(held),
+            "decisions": list(held.decisions.values()),
         }
         return about, matching.decided(pending, answers)
 
@@ -537,6 +543,17 @@ class Conversations:
         if before is None and not start.digest and start.forked_from is None:
             return source  # Most runs need no preparation: a step less for each of their events.
         return _prepared(start, source, before or no_preparation)
+
+
+def _without_agent(start: Start, run: RunId, turn: Turn, continues: Continues) -> RunStarted:
+    """Return the start of a run that continues a message and runs no agent."""
+    return RunStarted(
+        run=run,
+        origin=start.origin,
+        invocation=turn.last.summary.invocation,
+        continues=continues,
+        labels=labels(WRITTEN_BY(VERSION)),
+    )
 
 
 def _prepared(
@@ -585,7 +602,7 @@ def _never_arrived(history: ChatHistory, again: Regenerate) -> Submit:
     return message
 
 
-def _matched(asked: AnsweredMessage, given: Answer) -> matching.MatchedAnswers:
+def _matched(asked: WaitingMessage, given: Answer) -> matching.MatchedAnswers:
     """Match a client's answers. Raise `Conflict` for what is not waited for (any more)."""
     if asked.turn.live:
         raise Conflict("That message is still streaming; answer when it has finished.")
@@ -600,9 +617,9 @@ def _matched(asked: AnsweredMessage, given: Answer) -> matching.MatchedAnswers:
     return answers
 
 
-def _adk_answers(message: Raw) -> list[matching.AdkAnswer]:
+def _adk_answers(message: Raw) -> list[matching.AdkResponse]:
     """Return the answers in a message, by ADK's id."""
-    found: list[matching.AdkAnswer] = []
+    found: list[matching.AdkResponse] = []
     for part in _parts(message):
         response = part.get("functionResponse") or part.get("function_response")
         if not isinstance(response, dict):
@@ -610,7 +627,7 @@ def _adk_answers(message: Raw) -> list[matching.AdkAnswer]:
         adk_id, value = str(response.get("id") or ""), response.get("response")
         name = str(response.get("name") or "")
         answer = _adk_decision(adk_id, value) if name == CONFIRMATION else to_raw(value)
-        found.append(matching.AdkAnswer(adk_id, name, answer))
+        found.append(matching.AdkResponse(adk_id, name, answer))
     return found
 
 

@@ -7,7 +7,7 @@ in a thread, where Python lets the loop have its turn every few milliseconds.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from time import monotonic
 from typing import ParamSpec, TypeVar
@@ -65,7 +65,7 @@ async def read_in_turns(
 
 async def feed_one(entry: Entry, feed: Callable[[Entry], _Result]) -> _Result:
     """Return what `feed` makes of an entry: in a thread if it is large."""
-    return await call_sized(_size(entry), feed, entry)
+    return await call_sized(size_of(entry), feed, entry)
 
 
 async def call_sized(
@@ -80,24 +80,9 @@ async def call_sized(
     return await asyncio.to_thread(function, *args, **kwargs)
 
 
-def small_batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
-    """Yield entries in batches of some milliseconds of work; one that is larger comes alone."""
-    batch: list[Entry] = []
-    left = LARGE
-    for entry in entries:
-        size = _size(entry)
-        if batch and size > left:
-            yield batch
-            batch, left = [], LARGE
-        batch.append(entry)
-        left -= size
-    if batch:
-        yield batch
-
-
 def is_large(batch: Sequence[Entry]) -> bool:
     """Return whether to read some entries takes more than a few milliseconds."""
-    return sum(map(_size, batch)) >= LARGE
+    return sum(map(size_of, batch)) >= LARGE
 
 
 async def feed_run(
@@ -127,7 +112,7 @@ def _feed_all(batch: Sequence[Entry], feed: Callable[[Entry], object]) -> None:
         feed(entry)
 
 
-def _size(entry: Entry) -> int:
+def size_of(entry: Entry) -> int:
     record = entry.record
     if isinstance(record, AgentEvent | ChildEvent):
         return len(record.event)

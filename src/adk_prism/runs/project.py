@@ -15,6 +15,7 @@ from adk_prism.log.entry import BEGINNING, Entry, Position
 from adk_prism.protocols.contract import Format
 from adk_prism.protocols.registry import protocol
 from adk_prism.protocols.sse import encode
+from adk_prism.runs.broadcast import seen_part
 
 
 class AdkEventObject(Protocol):
@@ -137,14 +138,3 @@ def replay(
             yield encode(reader.prefix, last, payloads[seen:], seen + 1)
     if after.cursor > last:
         raise BadPosition(f"Position {after} is past the end of the run, which has {last} entries.")
-
-
-def seen_part(frames: int, after: Position) -> int:
-    """Return how many frames of the position's own entry were seen. Raise `BadPosition` if it has fewer."""
-    if after.part is None:
-        return frames
-    if after.part > frames:
-        raise BadPosition(
-            f"Position {after} is not in this stream: entry {after.cursor} has {frames} frames."
-        )
-    return after.part

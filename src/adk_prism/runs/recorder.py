@@ -20,41 +20,28 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iter
 from contextlib import aclosing, contextmanager
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import Struct
 from opentelemetry import trace
 from opentelemetry.trace import Span, Status, StatusCode
 
+from adk_prism import errors
 from adk_prism.adk.errors import CONTAINED, Containment, contain, message_of, ordinary
 from adk_prism.adk.model_calls import CALLS, CallRecorder, SeenCall
 from adk_prism.adk.redaction import safe_code
 from adk_prism.adk.request import Emit, EventSource
-from adk_prism.errors import (
-    Diagnostic,
-    Fenced,
-    LogError,
-    LogUnavailable,
-    PrismError,
-    Report,
-    cause_of,
-    new_correlation,
-)
 from adk_prism.facts.adk_event import MOST, unknown_fields
 from adk_prism.facts.run_reader import Reader
 from adk_prism.log.contract import Receipt, RunLog
 from adk_prism.log.entry import (
     CLIENT_RUN,
-    WRITTEN_BY,
     AgentEvent,
-    Continues,
     Entry,
     Label,
-    Origin,
     Outcome,
     Record,
     RunEnded,
     RunId,
     RunStarted,
-    labels,
     relabelled,
 )
 from adk_prism.log.leases import OWNED, Lease
@@ -171,7 +158,7 @@ class RunRecorder:
         log: RunLog,
         run: RunId,
         source: EventSource,
-        report: Report,
+        report: errors.Report,
         past: Past | None = None,
         calls: CallRecorder | None = None,
     ) -> None:
@@ -230,13 +217,13 @@ class RunRecorder:
         the run, or the log closes."""
         self._lease = lease or self._lease
         result = await self._drive()
-        if isinstance(result, LogError):
+        if isinstance(result, errors.LogError):
             self._source.cancel()
             self._fail_start(result)
-            if self._state == "before" or isinstance(result, Fenced):
+            if self._state == "before" or isinstance(result, errors.Fenced):
                 raise result
         if self._wish == "lost":
-            raise Fenced(f"Run {self._run!r} was taken over.")
+            raise errors.Fenced(f"Run {self._run!r} was taken over.")
         if self._state == "before":
             if not isinstance(result, BaseException):
                 result = RuntimeError("The source gave no record.")
@@ -255,7 +242,7 @@ class RunRecorder:
         while True:
             try:
                 await self._log.commit(self._run)
-            except LogUnavailable:
+            except errors.LogUnavailable:
                 await asyncio.sleep(STORED_AGAIN)
             else:
                 return
@@ -343,9 +330,9 @@ class RunRecorder:
     async def _store(self, records: Sequence[Record], times: list[float] | None = None) -> Receipt:
         lease = self._lease
         if self._wish == "lost":
-            raise Fenced(f"Run {self._run!r} was taken over.")
+            raise errors.Fenced(f"Run {self._run!r} was taken over.")
         if self._state in ("abandoned", "over"):
-            raise Fenced(f"Run {self._run!r} has ended.")
+            raise errors.Fenced(f"Run {self._run!r} has ended.")
         if not lease.is_sure:
             # Nothing is done, no tool called, while somebody else may own the run.
             await lease.sure()
@@ -382,9 +369,11 @@ class RunRecorder:
         if isinstance(error, asyncio.CancelledError | Abandoned):
             # A group of tasks, of which one failed, cancels whoever waits for it.
             error = self._contained.first or error
-        if isinstance(error, LogUnavailable):
+        if isinstance(error, errors.LogUnavailable):
             code = LOG_UNAVAILABLE
-        kind = error.kind if isinstance(error, PrismError) else safe_code(type(error).__name__)
+        kind = (
+            error.kind if isinstance(error, errors.PrismError) else safe_code(type(error).__name__)
+        )
         code = code or kind
         return RunEnded(outcome="failed", code=code, correlation=self._tell(code, error))
 
@@ -400,15 +389,15 @@ class RunRecorder:
     def _tell(
         self, code: str, error: BaseException | None = None, *, kind: str = "run failed"
     ) -> str:
-        correlation = self._source.correlation or new_correlation()
+        correlation = self._source.correlation or errors.new_correlation()
         self._report(
-            Diagnostic(
+            errors.Diagnostic(
                 kind=kind,
                 detail=code,
                 correlation=correlation,
                 run=self._run,
                 app=self.head.origin.app if self.head else "",
-                cause=cause_of(error) if error is not None else "",
+                cause=errors.cause_of(error) if error is not None else "",
                 message=message_of(error) if error is not None else "",
             )
         )
@@ -416,7 +405,7 @@ class RunRecorder:
 
     def _note_abandoned(self) -> None:
         self._report(
-            Diagnostic(
+            errors.Diagnostic(
                 kind="run abandoned",
                 detail="The agent's code did not stop when it was cancelled; it still runs.",
                 run=self._run,
@@ -431,7 +420,7 @@ class RunRecorder:
             self._unknown_fields |= news
             names = ", ".join(sorted(news))
             self._report(
-                Diagnostic(
+                errors.Diagnostic(
                     kind="unknown field",
                     detail=names,
                     run=self._run,
@@ -541,74 +530,19 @@ class PreparedSource:
         return self._inner.correlation
 
 
-class ContinuedSource:
-    """A source that continues a run of the past: its log begins with what happened there."""
-
-    def __init__(self, inner: EventSource, past: Sequence[Record | Entry]) -> None:
-        """`past` begins with the run's `RunStarted`, which takes the place of the source's own."""
-        self._inner = inner
-        self._past = past
-
-    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record | Entry, None]:
-        """Yield the past, then what the source yields. Raise before that what keeps it from going on."""
-        async with aclosing(self._inner.records(emit)) as records:
-            await anext(records)
-            for entry in self._past:
-                yield entry
-            async for record in records:
-                yield record
-
-    def cancel(self) -> None:
-        self._inner.cancel()
-
-    @property
-    def correlation(self) -> str:
-        return self._inner.correlation
-
-
-class LeftQuestions:
-    """A run that ends the questions of a message without an answer: the agent does not continue."""
+class RecordsSource:
+    """A run in which no agent runs: its records are known."""
 
     correlation = ""
 
-    def __init__(self, run: str, origin: Origin, invocation: str, message: str) -> None:
-        self._started = RunStarted(
-            run=run,
-            origin=origin,
-            invocation=invocation,
-            continues=Continues(message=message),
-            labels=labels(WRITTEN_BY(VERSION)),
-        )
+    def __init__(self, *records: Record) -> None:
+        self._records = records
 
     async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
-        """Yield a run that is over at once."""
+        """Yield the records; if none of them is an end, the run's outcome follows from them."""
         del emit  # nothing runs
-        yield self._started
-        # Not cancelled: old AG-UI clients take that for an error, and keep the questions open.
-        yield RunEnded(outcome="finished")
+        for record in self._records:
+            yield record
 
     def cancel(self) -> None:
-        """Nothing runs."""
-
-
-class HeldAnswers:
-    """A run that only keeps answers, until the others of their batch are there."""
-
-    correlation = ""
-
-    def __init__(self, run: str, origin: Origin, invocation: str, continues: Continues) -> None:
-        self._started = RunStarted(
-            run=run,
-            origin=origin,
-            invocation=invocation,
-            continues=structs.replace(continues, held=True),
-            labels=labels(WRITTEN_BY(VERSION)),
-        )
-
-    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
-        """Yield the record that holds the answers; the run waits on."""
-        del emit  # nothing runs
-        yield self._started
-
-    def cancel(self) -> None:
-        """Nothing runs."""
+        """Do nothing: nothing runs."""

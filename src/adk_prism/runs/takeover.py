@@ -47,6 +47,7 @@ from adk_prism.errors import (
     cause_of,
 )
 from adk_prism.facts.adk_event import read_event
+from adk_prism.facts.nodes import node_ends
 from adk_prism.facts.run_reader import Reader
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.entry import (
@@ -70,7 +71,6 @@ from adk_prism.log.private_files import Notifier, cancel_task
 from adk_prism.runs.recorder import HANDED_OVER, OWNER_LOST, Past
 from adk_prism.runs.runs import Runs
 from adk_prism.runs.session_locks import Claim
-from adk_prism.runs.truncated_run import node_ends
 
 INTERVAL = 0.8
 """Seconds between two looks for runs without an owner: with the lease before it, a takeover begins within

@@ -12,44 +12,44 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute, APIWebSocketRoute
 from google.adk.runners import Runner
 
+from adk_prism.adk import services as adk_services
 from adk_prism.adk.app_environment import load_plugins, set_default_model, set_features
 from adk_prism.adk.apps import Apps
-from adk_prism.adk.services import (
-    Services,
-    ServiceUris,
-    check_services,
-    close_services,
-    open_services,
-)
 from adk_prism.adk.tools import ToolTimeouts
 from adk_prism.errors import Diagnostic, PrismError, Report, cause_of
 from adk_prism.extension import Served, chosen
 from adk_prism.log.contract import RunLog
+from adk_prism.protocols import routes as protocols
+from adk_prism.protocols.adk import routes as adk
+from adk_prism.protocols.adk import sessions
+from adk_prism.protocols.ag_ui import routes as ag_ui
+from adk_prism.protocols.ai_sdk import routes as ai_sdk
 from adk_prism.protocols.registry import protocols as installed_protocols
-from adk_prism.server.context import Context
+from adk_prism.protocols.studio import routes as studio
+from adk_prism.runs.branches import Rewinds
+from adk_prism.server.context import Context, make_context
 from adk_prism.server.data_folder import close_data_folder, open_data_folder, secrets_of
 from adk_prism.server.host_and_origin import Guard
-from adk_prism.server.identity.caller import OpenConnections
 from adk_prism.server.identity.identity import IdentifyMiddleware
 from adk_prism.server.identity.methods import Authenticate
 from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.limits.limit_middleware import LimitEnforcer
+from adk_prism.server.limits import LimitEnforcer
 from adk_prism.server.observability.observability import Observability, open_observability
 from adk_prism.server.observability.request_tracking import TrackRequests
 from adk_prism.server.problems import RESPONSES, ProblemEdge, add_problems
 from adk_prism.server.request_bodies import AGENT_PATH, CHAT_PATH, BodyLimit, PathLimit
-from adk_prism.server.routers import add_routes
-from adk_prism.server.settings import Settings
-from adk_prism.server.settings.sources import read_settings
-from adk_prism.server.wiring import make_context
+from adk_prism.server.routes import OperatingRoutes, RunsRoutes
+from adk_prism.server.settings import Settings, read_settings
 from adk_prism.version import VERSION
+from adk_prism.voice import adk_socket, socket
 
 
 def create_app(
@@ -80,13 +80,13 @@ def build_app(
     named = agents_dir or settings.agents_dir
     # Agent code may change the working directory.
     folder = Path(named).absolute() if named else None
-    uris = ServiceUris(
+    uris = adk_services.ServiceUris(
         sessions=settings.sessions, artifacts=settings.artifacts, memory=settings.memory
     )
     data = open_data_folder(settings, observability.report)
     set_default_model(settings.default_llm_model)
     set_features(enabled=settings.enable_features, disabled=settings.disable_features)
-    services = open_services(
+    services = adk_services.open_services(
         uris,
         data_dir=data,
         agents_dir=folder,
@@ -99,12 +99,12 @@ def build_app(
     @asynccontextmanager
     async def served_apps() -> AsyncIterator[None]:
         try:
-            await check_services(services)
+            await adk_services.check_services(services)
             await asyncio.to_thread(apps.compare_environments)
             yield
         finally:
             await apps.close()
-            await close_services(services)
+            await adk_services.close_services(services)
 
     lifecycle.hold(served_apps)
     return assemble(
@@ -113,7 +113,10 @@ def build_app(
 
 
 def _apps(
-    folder: Path | None, services: Services, settings: Settings, observability: Observability
+    folder: Path | None,
+    services: adk_services.Services,
+    settings: Settings,
+    observability: Observability,
 ) -> Apps:
     """Return the apps of a folder and the remote ones; the bundled ones only where neither is named."""
     report = observability.report
@@ -135,13 +138,6 @@ def _apps(
     )
 
 
-def _opened(context: Context) -> OpenConnections:
-    """Return the open connections, which a link that is revoked here ends at once."""
-    opened = OpenConnections(context.report)
-    context.identity.links.on_revoked(lambda link: opened.end(f"link {link}"))
-    return opened
-
-
 def assemble(context: Context) -> FastAPI:
     """Return the application around a context."""
     app = FastAPI(
@@ -159,7 +155,7 @@ def assemble(context: Context) -> FastAPI:
     for fault in installed_protocols().faults:
         context.report(Diagnostic(kind="protocol left out", detail=fault))
     features = _features(context)
-    add_routes(app, context, features)
+    _add_routes(app, context, features)
     add_problems(app, context.report, context.errors)
     # The last one added is met first.
     settings = context.settings
@@ -169,13 +165,8 @@ def assemble(context: Context) -> FastAPI:
     limits = LimitEnforcer(
         context.limits.callers, context.metrics.refused, shared=context.limits.shared
     )
-    app.add_middleware(
-        IdentifyMiddleware,
-        identity=context.identity,
-        opened=_opened(context),
-        limits=limits.counting,
-    )
-    app.add_middleware(ProblemEdge, report=context.report, errors=context.errors)
+    app.add_middleware(IdentifyMiddleware, identity=context.identity, limits=limits.counting)
+    app.add_middleware(ProblemEdge, report=context.report, texts=context.errors)
     listens = context.observability.listens
     app.add_middleware(Guard, settings=settings, report=context.report, listens=listens)
     app.add_middleware(TrackRequests, calls=context.observability.calls)
@@ -201,6 +192,74 @@ def _features(context: Context) -> dict[str, Served]:
         if served.observer is not None:
             context.recording.observers.append(served.observer)
     return features
+
+
+# ---------------------------------------------------------------------------
+# The routers of a server: those of the kernel, then those of features.
+#
+# Their order counts where two routes fit one path: the first is taken.
+
+
+def _add_routes(app: FastAPI, context: Context, features: dict[str, Served]) -> None:
+    """Add every route as it is.
+
+    `include_router` reads the signature of each of them again, at the first request; for a hundred
+    routes that takes as long as making them. A feature with a route that is taken adds none of its routes,
+    which is reported.
+    """
+    owners: dict[tuple[str, str], str] = {}
+    _add(app, owners, "adk-prism itself", _routers(context, features))
+    for name, served in features.items():
+        fault = _add(app, owners, name, served.routers)
+        if fault:
+            context.report(Diagnostic(kind="feature left out", detail=fault))
+
+
+def _add(
+    app: FastAPI, owners: dict[tuple[str, str], str], owner: str, routers: Iterable[APIRouter]
+) -> str:
+    """Add the routes of one owner; return why not, if one of them is taken."""
+    routes = [route for router in routers for route in router.routes]
+    claims = {
+        (method, route.path): owner
+        for route in routes
+        if isinstance(route, APIRoute | APIWebSocketRoute)
+        for method in getattr(route, "methods", ("WS",))
+    }
+    for method, path in claims:
+        if (method, path) in owners:
+            other = owners[method, path]
+            return f"The routes of {owner!r} are left out: {method} {path} belongs to {other!r}."
+    owners |= claims
+    for route in routes:
+        if isinstance(route, APIRoute):
+            route.responses = {**RESPONSES, **route.responses}
+        app.router.routes.append(route)
+    return ""
+
+
+def _routers(context: Context, features: dict[str, Served]) -> Iterator[APIRouter]:
+    """Yield the routers of the kernel."""
+    apps, log, lifecycle, runs = context.apps, context.log, context.lifecycle, context.runs
+    chats, starter, streams, audit = context.chats, context.starter, context.streams, context.audit
+    branches = context.conversations.branches
+    rewinds = Rewinds(apps, runs, chats, branches, context.report)
+    yield adk.routes(apps, lifecycle)
+    yield sessions.SessionRoutes(
+        apps, runs.locks, log, runs.deletions, branches, rewinds, starter.client_state, audit, lifecycle
+    ).router()  # fmt: skip
+    yield adk.RunRoutes(apps, log, starter, streams).router()
+    yield ai_sdk.ChatRoutes(
+        apps, chats, runs.canceller, audit, starter, streams, context.limits.heavy
+    ).router()
+    yield socket.routes(context)
+    yield adk_socket.routes(context)
+    describe = [each.describe_run for each in features.values() if each.describe_run is not None]
+    yield RunsRoutes(context, describe).router()
+    yield studio.StudioRoutes(apps, log, starter, streams).router()
+    yield ag_ui.routes(context)
+    yield protocols.routes(starter, streams)
+    yield OperatingRoutes(context, [*features]).router()
 
 
 def _path_limits(settings: Settings, features: Mapping[str, Served]) -> list[PathLimit]:

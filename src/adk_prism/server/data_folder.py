@@ -13,9 +13,10 @@ from pathlib import Path
 from adk_prism.adk.secrets import Secrets, secret_values
 from adk_prism.adk.stream_redaction import RunRedaction
 from adk_prism.errors import Diagnostic, Report, UsageError
-from adk_prism.facts.pricing import Prices, read_prices
+from adk_prism.facts.usage import Prices, read_prices
 from adk_prism.log.private_files import below, make_folder, tighten
-from adk_prism.server.settings import DATA_DIR, Settings
+from adk_prism.server.setting_groups import DATA_DIR
+from adk_prism.server.settings import Settings
 
 _OURS = ("runs.db", "runs-links.db", "links.db", "sessions.db", "artifacts")
 """How the names of our files begin; SQLite's journals and the lock have the name of their database."""

@@ -19,23 +19,10 @@ from functools import partial
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adk_prism.errors import Diagnostic, Forbidden, PrismError, Report, ignore
+from adk_prism.options import flag_name
+from adk_prism.server import proxies
 from adk_prism.server.problems import refuse
-from adk_prism.server.proxies import (
-    DEFAULT_PORTS,
-    TrustedProxies,
-    WebOrigin,
-    is_loopback,
-    is_private_name,
-    last_value,
-    origin_of_url,
-    page_scheme,
-    parse_authority,
-    parse_origin,
-    parse_pattern,
-    written,
-)
-from adk_prism.server.settings import Settings, options
-from adk_prism.server.settings.reading import flag_name
+from adk_prism.server.settings import Settings
 
 # ---------------------------------------------------------------------------
 # The errors for an origin or host that is not allowed: for the caller, and once for the operator.
@@ -48,41 +35,24 @@ MOST_ORIGINS = 100
 """Origins that are reported, once each: any page can invent more."""
 
 
-_IS_MANY = {name: option.kind.many for name, option in options().items()}
-
-
-class Spelling:
-    """How a setting is written: as a command-line option, or in a program."""
-
-    def __init__(self, *, listens: bool) -> None:
-        """`listens`: the server was started with command-line options."""
-        self._listens = listens
-
-    def of(self, name: str, value: str = "") -> str:
-        """Return a setting, with a value if there is one."""
-        if self._listens:
-            return f"{flag_name(name)} {value}".rstrip()
-        given = repr(value) if value else "…"
-        return f"Settings({name}=({given},))" if _IS_MANY[name] else f"Settings({name}={given})"
-
-
 class Refusals:
     """Explains what is refused."""
 
-    def __init__(self, spelling: Spelling, report: Report) -> None:
-        self._spelling = spelling
+    def __init__(self, report: Report, *, listens: bool) -> None:
+        """`listens`: the server was started with command-line options, not from a program."""
+        self._listens = listens
         self._report = report
         self._reported: set[str] = set()
 
     def of_host(self, shown: str) -> Forbidden:
         """Return why a Host is refused."""
-        host, public = self._spelling.of("allow_host"), self._spelling.of("public_url")
+        host, public = self._spelled("allow_host"), self._spelled("public_url")
         return Forbidden(
             f"Host {shown} is not accepted by this server;"
             f" the operator can allow it with {host} or {public}."
         )
 
-    def of_origin(self, shown: str, origin: WebOrigin | None, scope: Scope) -> Forbidden:
+    def of_origin(self, shown: str, origin: proxies.WebOrigin | None, scope: Scope) -> Forbidden:
         """Return why an Origin is refused; report it to the operator, once."""
         why = self._why(shown, origin, scope)
         if shown not in self._reported and len(self._reported) < MOST_ORIGINS:
@@ -90,33 +60,45 @@ class Refusals:
             self._report(Diagnostic(kind="origin refused", detail=why))
         return Forbidden(why)
 
-    def _why(self, shown: str, origin: WebOrigin | None, scope: Scope) -> str:
+    def _spelled(self, name: str, value: str = "") -> str:
+        """Return how a setting is written, as a command-line option or in a program."""
+        if self._listens:
+            return f"{flag_name(name)} {value}".rstrip()
+        given = repr(value) if value else "…"
+        is_many = isinstance(getattr(Settings, name), tuple)
+        return f"Settings({name}=({given},))" if is_many else f"Settings({name}={given})"
+
+    def _why(self, shown: str, origin: proxies.WebOrigin | None, scope: Scope) -> str:
         refused = f"Origin {shown} may not call this server"
         if origin is None:
             return f"{refused}: it is not an http or https origin."
-        text = written(origin)
-        public = self._spelling.of("public_url", text)
+        text = proxies.written(origin)
+        public = self._spelled("public_url", text)
         if _is_same_origin_elsewhere(origin, scope):
-            host = ascii(last_value(scope, b"host"))[:80]
+            host = ascii(proxies.last_value(scope, b"host"))[:80]
             return (
                 f"{refused}, which was called as {host}: a proxy in front of it changes Host."
                 f" Start the server with {public}, or configure the proxy to keep Host."
             )
-        allow = self._spelling.of("allow_origin", text)
+        allow = self._spelled("allow_origin", text)
         return (
             f"{refused}; the operator can allow it with {allow}, or, if it is the server's own"
             f" address behind a proxy, with {public}."
         )
 
 
-def _is_same_origin_elsewhere(origin: WebOrigin, scope: Scope) -> bool:
+def _is_same_origin_elsewhere(origin: proxies.WebOrigin, scope: Scope) -> bool:
     """Return whether the browser, or a proxy, says that the page and the server are of one origin."""
-    if last_value(scope, b"sec-fetch-site") == "same-origin":
+    if proxies.last_value(scope, b"sec-fetch-site") == "same-origin":
         return True
-    forwarded = last_value(scope, b"x-forwarded-host")
-    schemes = (last_value(scope, b"x-forwarded-proto"), page_scheme(scope), origin.scheme)
+    forwarded = proxies.last_value(scope, b"x-forwarded-host")
+    schemes = (
+        proxies.last_value(scope, b"x-forwarded-proto"),
+        proxies.page_scheme(scope),
+        origin.scheme,
+    )
     return bool(forwarded) and any(
-        parse_origin(f"{scheme}://{forwarded}") == origin for scheme in schemes
+        proxies.parse_origin(f"{scheme}://{forwarded}") == origin for scheme in schemes
     )
 
 
@@ -152,14 +134,14 @@ class Guard:
         """`listens`: the server was started with command-line options, not from a program."""
         self._app = app
         self._dev = settings.dev
-        self._proxies = TrustedProxies(settings.trusted_proxy)
-        self._refusals = Refusals(Spelling(listens=listens), report)
-        public = origin_of_url(settings.public_url)
-        allowed = [parse_origin(text) for text in settings.allow_origin]
+        self._proxies = proxies.TrustedProxies(settings.trusted_proxy)
+        self._refusals = Refusals(report, listens=listens)
+        public = proxies.origin_of_url(settings.public_url)
+        allowed = [proxies.parse_origin(text) for text in settings.allow_origin]
         self._origins = frozenset(origin for origin in (*allowed, public) if origin)
-        patterns = [parse_pattern(text) for text in settings.allow_origin]
+        patterns = [proxies.parse_pattern(text) for text in settings.allow_origin]
         self._patterns = [pattern for pattern in patterns if pattern]
-        hosts = [parse_authority(text) for text in settings.allow_host]
+        hosts = [proxies.parse_authority(text) for text in settings.allow_host]
         self._hosts = frozenset(host.host for host in (*hosts, public) if host)
         self._hosts_listed = bool(settings.allow_host)
         self._is_open = settings.insecure and not settings.has_identity
@@ -189,10 +171,10 @@ class Guard:
         values = _values(scope["headers"], b"host")
         if not values:
             return None  # HTTP/1.0: no browser.
-        authority = parse_authority(values[0]) if len(values) == 1 else None
-        if authority and (is_loopback(authority.host) or authority.host in self._hosts):
+        authority = proxies.parse_authority(values[0]) if len(values) == 1 else None
+        if authority and (proxies.is_loopback(authority.host) or authority.host in self._hosts):
             return None
-        if authority and not is_strict and is_private_name(authority.host):
+        if authority and not is_strict and proxies.is_private_name(authority.host):
             return None
         return self._refusals.of_host(_shown(values))
 
@@ -200,7 +182,7 @@ class Guard:
         values = _values(scope["headers"], b"origin")
         if not values:
             return None
-        origin = parse_origin(values[0]) if len(values) == 1 else None
+        origin = proxies.parse_origin(values[0]) if len(values) == 1 else None
         if origin and self._is_allowed(origin, scope):
             return None
         return self._refusals.of_origin(_shown(values), origin, scope)
@@ -220,31 +202,33 @@ class Guard:
             return site in _OWN_SITES
         if not (_only(headers, b"user-agent") or b"").startswith(_BROWSER):
             return True
-        page = origin_of_url((_only(headers, b"referer") or b"").decode("latin-1"))
+        page = proxies.origin_of_url((_only(headers, b"referer") or b"").decode("latin-1"))
         return page is not None and self._is_allowed(page, scope)
 
-    def _is_allowed(self, origin: WebOrigin, scope: Scope) -> bool:
+    def _is_allowed(self, origin: proxies.WebOrigin, scope: Scope) -> bool:
         return (
             origin in self._origins
             or origin in (_own_origin(scope), self._proxies.origin(scope))
-            or any(pattern.fullmatch(written(origin)) for pattern in self._patterns)
-            or (self._dev and is_loopback(origin.host) and _over_loopback(scope))
+            or any(pattern.fullmatch(proxies.written(origin)) for pattern in self._patterns)
+            or (self._dev and proxies.is_loopback(origin.host) and _over_loopback(scope))
         )
 
 
 def _over_loopback(scope: Scope) -> bool:
     """Return whether the request came in at a loopback address."""
     server = scope.get("server")
-    return server is not None and is_loopback(str(server[0]))
+    return server is not None and proxies.is_loopback(str(server[0]))
 
 
-def _own_origin(scope: Scope) -> WebOrigin | None:
+def _own_origin(scope: Scope) -> proxies.WebOrigin | None:
     host = _only(scope["headers"], b"host")
-    scheme = page_scheme(scope)
-    authority = parse_authority(host.decode("latin-1")) if host is not None else None
-    if authority is None or scheme not in DEFAULT_PORTS:
+    scheme = proxies.page_scheme(scope)
+    authority = proxies.parse_authority(host.decode("latin-1")) if host is not None else None
+    if authority is None or scheme not in proxies.DEFAULT_PORTS:
         return None
-    return WebOrigin(scheme, authority.host, authority.port or DEFAULT_PORTS[scheme])
+    return proxies.WebOrigin(
+        scheme, authority.host, authority.port or proxies.DEFAULT_PORTS[scheme]
+    )
 
 
 # --------------------------------------------------------------------------- CORS

@@ -14,7 +14,6 @@ plain-text 500, and nothing is caught without being reported.
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from math import ceil
@@ -29,19 +28,8 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from adk_prism import errors as faults
 from adk_prism.adk.errors import message_of, place_in, report_error
-from adk_prism.errors import (
-    AppLoading,
-    Diagnostic,
-    Draining,
-    NotBuilt,
-    PrismError,
-    Report,
-    TooMany,
-    Unauthorized,
-    cause_of,
-    new_correlation,
-)
 from adk_prism.protocols.contract import Complete
 from adk_prism.server.identity.caller import SCOPE_KEY, may_operate
 from adk_prism.server.observability.request_tracking import CURRENT_REQUEST
@@ -81,10 +69,10 @@ class ErrorTexts:
 
     def __init__(self, rule: ErrorRule = "reference") -> None:
         self._rule = rule
-        self._texts: OrderedDict[str, str] = OrderedDict()
-        self._traces: OrderedDict[str, str] = OrderedDict()
+        self._texts: dict[str, str] = {}
+        self._traces: dict[str, str] = {}
 
-    def keep(self, diagnostic: Diagnostic) -> None:
+    def keep(self, diagnostic: faults.Diagnostic) -> None:
         """Keep the text of a diagnostic under its reference, if a caller may see it. The first one stays."""
         reference, text, cause = diagnostic.correlation, diagnostic.message, diagnostic.cause
         if self._rule == "reference" or not reference:
@@ -126,14 +114,12 @@ class ErrorTexts:
         return text if found is None or full is None else f"{full} {found[0]}"
 
 
-def _put(kept: OrderedDict[str, str], reference: str, text: str) -> None:
-    """Keep a text; the first one of a reference stays, and the oldest go."""
+def _put(kept: dict[str, str], reference: str, text: str) -> None:
+    """Keep a text; the first one of a reference stays, and the oldest goes."""
     kept.setdefault(reference, text)
-    while len(kept) > MOST_TEXTS:
-        kept.popitem(last=False)
+    if len(kept) > MOST_TEXTS:
+        del kept[next(iter(kept))]
 
-
-# ---------------------------------------------------------------------------
 
 # ---------------------------------------------------------------------------
 # The form in which a client gets a problem: JSON, or its text alone.
@@ -185,18 +171,14 @@ _FIELDS: dict[str, Any] = {
     "request": {"type": "string"},
     "errors": {"type": "array", "items": {"type": "object"}},
 }
-_AS_JSON: dict[str, Any] = {
-    MEDIA_TYPE: {
-        "schema": {
-            "type": "object",
-            "required": ["type", "title", "status", "detail"],
-            "properties": _FIELDS,
-        }
-    }
-}
+_REQUIRED = ["type", "title", "status", "detail"]
+_SCHEMA = {"type": "object", "required": _REQUIRED, "properties": _FIELDS}
+_AS_JSON: dict[str, Any] = {MEDIA_TYPE: {"schema": _SCHEMA}}
 _AS_TEXT: dict[str, Any] = {TEXT_TYPE: {"schema": {"type": "string"}}}
 
-RESPONSES: dict[int | str, dict[str, Any]] = {
+Responses = dict[int | str, dict[str, Any]]
+
+RESPONSES: Responses = {
     "default": {
         "description": "Anything but a success is a problem (RFC 9457)",
         "content": _AS_JSON,
@@ -204,7 +186,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 """Of every route."""
 
-TEXT_RESPONSES: dict[int | str, dict[str, Any]] = {
+TEXT_RESPONSES: Responses = {
     "default": {
         "description": "Anything but a success is a problem: its text, or JSON (RFC 9457) if accepted",
         "content": {**_AS_TEXT, **_AS_JSON},
@@ -233,7 +215,7 @@ ADK_TAG = "ADK: "
 INTERNAL = "Internal server error. The server log has details under this correlation id."
 
 
-_NO_FAULT = (NotBuilt, Draining)
+_NO_FAULT = (faults.NotBuilt, faults.Draining)
 """5xx by their meaning, and nothing for an operator to look into."""
 
 
@@ -263,9 +245,9 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 # --------------------------------------------------------------------------- from errors
 
 
-def problem_of(error: Exception, report: Report) -> Problem:
+def problem_of(error: Exception, report: faults.Report) -> Problem:
     """Return what a client gets of an error; report the rest to the operator."""
-    if isinstance(error, PrismError):
+    if isinstance(error, faults.PrismError):
         return _of_ours(error, report)
     if isinstance(error, RequestValidationError):
         return _of_mistakes(error.errors())
@@ -274,10 +256,14 @@ def problem_of(error: Exception, report: Report) -> Problem:
     return _of_unexpected(error, report)
 
 
-def _of_ours(error: PrismError, report: Report) -> Problem:
+def _of_ours(error: faults.PrismError, report: faults.Report) -> Problem:
     correlation = error.correlation
     if not correlation and error.status >= 500 and not isinstance(error, _NO_FAULT):
-        correlation = _told(error, report)
+        correlation = _report_ours(error, report)
+    return _shown(error, correlation)
+
+
+def _shown(error: faults.PrismError, correlation: str = "") -> Problem:
     return Problem(
         type=TYPE_PREFIX + error.kind,
         title=error.title,
@@ -287,16 +273,15 @@ def _of_ours(error: PrismError, report: Report) -> Problem:
     )
 
 
-def _told(error: PrismError, report: Report) -> str:
+def _report_ours(error: faults.PrismError, report: faults.Report) -> str:
     """Report an error of ours: its words say it all, unless something else caused it."""
-    correlation = new_correlation()
-    cause = error.__cause__
+    correlation, cause = faults.new_correlation(), error.__cause__
     report(
-        Diagnostic(
+        faults.Diagnostic(
             kind=error.title.lower(),
             detail=error.detail,
             correlation=correlation,
-            cause=cause_of(error) if cause is not None else "",
+            cause=faults.cause_of(error) if cause is not None else "",
             message=f"{error.detail} ({message_of(cause)})" if cause is not None else "",
         )
     )
@@ -354,11 +339,11 @@ def _of_http(error: HTTPException) -> Problem:
     )
 
 
-def _of_unexpected(error: Exception, report: Report) -> Problem:
+def _of_unexpected(error: Exception, report: faults.Report) -> Problem:
     correlation = report_error(report, "request failed", error)
     return Problem(
         type=TYPE_PREFIX + "internal-error",
-        title=PrismError.title,
+        title=faults.PrismError.title,
         status=HTTPStatus.INTERNAL_SERVER_ERROR,
         detail=INTERNAL,
         correlation=correlation,
@@ -386,17 +371,17 @@ def respond(problem: Problem, scope: Scope, headers: Mapping[str, str] | None = 
 
 def _text(problem: Problem) -> str:
     """Return all that a person needs of a problem: what it says, and where the operator finds more."""
-    said = problem.detail if isinstance(problem.detail, str) else ""
-    text, reference = said or problem.title, problem.correlation
+    detail = problem.detail if isinstance(problem.detail, str) else ""
+    text, reference = detail or problem.title, problem.correlation
     return f"{text} Reference: {reference}." if reference and reference not in text else text
 
 
-def _completed(problem: Problem, scope: Scope, errors: ErrorTexts | None) -> Problem:
+def _completed(problem: Problem, scope: Scope, texts: ErrorTexts | None) -> Problem:
     """Return a problem with what caused it, for a request that may see that."""
-    if errors is None or not problem.correlation:
+    if texts is None or not problem.correlation:
         return problem
     referred = f"Reference: {problem.correlation}."
-    full = errors.text(scope, referred)
+    full = texts.text(scope, referred)
     return problem if full == referred else structs.replace(problem, detail=full)
 
 
@@ -408,18 +393,16 @@ def headers_of(error: Exception) -> Mapping[str, str] | None:
     """Return the headers that belong to an error's answer."""
     if isinstance(error, HTTPException):
         return error.headers
-    if isinstance(error, Unauthorized):
+    if isinstance(error, faults.Unauthorized):
         return {"www-authenticate": error.challenge or CHALLENGE}
-    if isinstance(error, TooMany | AppLoading):
+    if isinstance(error, faults.TooMany | faults.AppLoading):
         return {"retry-after": str(max(1, ceil(error.retry_after)))}
     return None
 
 
-async def refuse(error: PrismError, scope: Scope, receive: Receive, send: Send) -> None:
+async def refuse(error: faults.PrismError, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer a request, or a WebSocket that was not accepted yet, with an error of the caller."""
-    problem = Problem(
-        type=TYPE_PREFIX + error.kind, title=error.title, status=error.status, detail=error.detail
-    )
+    problem = _shown(error)
     await _answer(respond(problem, scope, headers_of(error)), problem, scope, receive, send)
 
 
@@ -438,49 +421,49 @@ async def _close(problem: Problem, send: Send) -> None:
     await send({"type": "websocket.close", "code": code, "reason": problem.title})
 
 
-def add_problems(app: FastAPI, report: Report, errors: ErrorTexts | None = None) -> None:
+def add_problems(app: FastAPI, report: faults.Report, texts: ErrorTexts | None = None) -> None:
     """Let an application answer errors of its routes as problems."""
 
     async def answer(connection: HTTPConnection, error: Exception) -> Response:
         if isinstance(connection, WebSocket):
             raise error  # The edge knows whether it was accepted.
-        problem = _completed(problem_of(error, report), connection.scope, errors)
+        problem = _completed(problem_of(error, report), connection.scope, texts)
         if isinstance(error, RequestValidationError) and _is_of_adk(connection):
             problem = as_fastapi(problem, error)
         return respond(problem, connection.scope, headers_of(error))
 
-    for kind in (PrismError, RequestValidationError, HTTPException):
+    for kind in (faults.PrismError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, answer)
 
 
-Said = Literal["nothing", "accepted", "everything"]
-"""What a connection has been answered so far."""
-
-_SAID: Mapping[str, Said] = {
+_ANSWERED = {
     "http.response.start": "everything",
     "websocket.accept": "accepted",
     "websocket.http.response.start": "everything",
     "websocket.close": "everything",
 }
+"""What a connection has been answered so far, by the last message of these."""
 
 
 class ProblemEdge:
     """Answers whatever the application inside it raised."""
 
-    def __init__(self, app: ASGIApp, report: Report, errors: ErrorTexts | None = None) -> None:
+    def __init__(
+        self, app: ASGIApp, report: faults.Report, texts: ErrorTexts | None = None
+    ) -> None:
         self._app = app
         self._report = report
-        self._errors = errors
+        self._texts = texts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        said: Said = "nothing"
+        answered = "nothing"
 
         async def watch(message: Message) -> None:
-            nonlocal said
-            said = _SAID.get(message["type"], said)
+            nonlocal answered
+            answered = _ANSWERED.get(message["type"], answered)
             await send(message)
 
         try:
@@ -488,10 +471,10 @@ class ProblemEdge:
         except WebSocketDisconnect:
             return  # The client has disconnected.
         except Exception as error:
-            problem = _completed(problem_of(error, self._report), scope, self._errors)
-            if said == "nothing":
+            problem = _completed(problem_of(error, self._report), scope, self._texts)
+            if answered == "nothing":
                 response = respond(problem, scope, headers_of(error))
                 await _answer(response, problem, scope, receive, send)
-            elif said == "accepted":
+            elif answered == "accepted":
                 await _close(problem, send)
             # Else the headers are out and nothing can be said: the server cuts the connection.

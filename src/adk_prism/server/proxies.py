@@ -144,6 +144,24 @@ def _own_names() -> frozenset[str]:
     return frozenset({socket.gethostname().lower(), socket.getfqdn().lower()})
 
 
+_NETWORK_BITS = 64
+"""Bits of an IPv6 address that identify a caller: who has one address has the whole network."""
+
+
+@lru_cache(maxsize=1024)
+def counted_address(host: str) -> str:
+    """Return the address or network under which a host is counted."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if isinstance(address, ipaddress.IPv4Address):
+        return host
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.ip_network((int(address), _NETWORK_BITS), strict=False))
+
+
 # ---------------------------------------------------------------------------
 # Whether a request was made on this machine, without a proxy.
 #

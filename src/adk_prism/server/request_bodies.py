@@ -12,9 +12,10 @@ as JSON (415): forms and plain text can be sent by a web page of another origin 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
 from typing import Any, ClassVar
 
 import msgspec
@@ -25,6 +26,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adk_prism.errors import Busy, TooLarge, UsageError
+from adk_prism.runs.off_loop import call_sized
 
 DEEPEST = 100
 """Levels. Tool arguments have a dozen; pydantic stops at 255 and ADK wraps values a few deep."""
@@ -33,9 +35,6 @@ MOST_HOLDERS = 250_000
 MOST_VALUES = 1_000_000
 """Counted by their bytes, those inside of texts included. Of empty lists, eight MiB would be two hundred in
 memory and seconds of work; a session of ten thousand events has a hundred thousand."""
-
-LARGE = 256 * 1024
-"""Larger bodies are parsed in a thread: they would block the event loop for milliseconds."""
 
 _JSON_TYPE = re.compile(r"application/(?:json|[a-z0-9.-]+\+json)\s*(?:;.*)?", re.IGNORECASE)
 _LONG_INTEGER = re.compile(rb"\d{19}")
@@ -50,17 +49,24 @@ Json = Any
 def parse_body(raw: bytes) -> Json:
     """Return the JSON value of a body. Raise `UsageError` saying what is wrong with it."""
     _check_count(raw)
-    try:
+    with _explaining(raw):
         value = msgspec.json.decode(raw)
+    if _needs_check(raw):
+        _check(value)
+    return value
+
+
+@contextmanager
+def _explaining(raw: bytes) -> Iterator[None]:
+    """Raise `UsageError` that says what is wrong with bytes that cannot be decoded."""
+    try:
+        yield
     except RecursionError:
-        raise too_deep() from None
+        raise UsageError(f"The body is nested deeper than {DEEPEST} levels.") from None
     except UnicodeDecodeError:
         raise UsageError("The body must be UTF-8.") from None
     except msgspec.MsgspecError as error:
         raise UsageError(explain_invalid(raw, str(error))) from None
-    if _needs_check(raw):
-        _check(value)
-    return value
 
 
 def _check_count(raw: bytes) -> None:
@@ -106,7 +112,7 @@ def _check(value: Json) -> None:
     for _ in range(DEEPEST):
         level = [child for item in level for child in _children(item)]
     if any(isinstance(item, dict | list) or _children(item) for item in level):
-        raise too_deep()
+        raise UsageError(f"The body is nested deeper than {DEEPEST} levels.")
 
 
 def _children(item: Json) -> Iterable[Json]:
@@ -119,11 +125,6 @@ def _children(item: Json) -> Iterable[Json]:
     if type(item) is int and not _LOWEST <= item <= _HIGHEST:
         raise UsageError("An integer in the body has more than 64 bits; send it as a string.")
     return ()
-
-
-def too_deep() -> UsageError:
-    """Return the error of a body that is nested too deep."""
-    return UsageError(f"The body is nested deeper than {DEEPEST} levels.")
 
 
 # --------------------------------------------------------------------------- routes
@@ -159,10 +160,7 @@ class StrictRoute(APIRoute):
             raw = await self.read(strict)
             if raw:
                 _check_type(strict)
-                is_large = len(raw) > LARGE
-                strict.parsed = (
-                    await asyncio.to_thread(parse_body, raw) if is_large else parse_body(raw)
-                )
+                strict.parsed = await call_sized(len(raw), parse_body, raw)
             return await inner(strict)
 
         return handle
@@ -362,13 +360,12 @@ class ChatRoute(StrictRoute):
         limit = request.app.state.context.settings.body_limit
         # Not `request.body()`: the request would hold all of it until its stream ends.
         raw = b"".join([piece async for piece in request.stream()])
-        if len(raw) > LARGE:
-            digest, kept = await asyncio.to_thread(
-                _digest_and_shorten, raw, limit, self.result_roles
-            )
-        else:
-            digest, kept = _digest_and_shorten(raw, limit, self.result_roles)
-        request.digest, request.kept = digest, kept
+
+        def shorten() -> tuple[str, bytes]:
+            return sha256(raw).hexdigest(), shorten_history(raw, limit, self.result_roles)
+
+        request.digest, kept = await call_sized(len(raw), shorten)
+        request.kept = kept
         return kept
 
 
@@ -376,12 +373,6 @@ class AgentRoute(ChatRoute):
     """A route of AG-UI, whose JSON body is kept without the earlier messages of its thread."""
 
     result_roles = frozenset({b'"tool"'})
-
-
-def _digest_and_shorten(
-    raw: bytes, limit: int, result_roles: Collection[bytes]
-) -> tuple[str, bytes]:
-    return hashlib.sha256(raw).hexdigest(), shorten_history(raw, limit, result_roles)
 
 
 def shorten_history(raw: bytes, limit: int, result_roles: Collection[bytes] = ()) -> bytes:
@@ -413,18 +404,12 @@ _read_head = msgspec.json.Decoder(_Head)
 def _shortened(raw: bytes, limit: int, result_roles: Collection[bytes]) -> bytes:
     if raw.count(b",") > MOST_COMMAS:
         raise UsageError(f"The body has more than {MOST_COMMAS} values; send a shorter history.")
-    try:
+    with _explaining(raw):
         fields = _read_fields.decode(raw)
         listed = fields.get("messages", Raw())
         if not _begins_with(listed, b"["):
             return raw
         kept = _keep(_read_list.decode(listed), limit, result_roles)
-    except RecursionError:
-        raise too_deep() from None
-    except UnicodeDecodeError:
-        raise UsageError("The body must be UTF-8.") from None
-    except msgspec.MsgspecError as error:
-        raise UsageError(explain_invalid(raw, str(error))) from None
     fields["messages"] = Raw(b"[" + b",".join(kept) + b"]")
     return msgspec.json.encode(fields)
 

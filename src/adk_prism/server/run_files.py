@@ -1,9 +1,9 @@
 """A run's files, by their place in the log, never by an address that a client gives.
 
 What is in the log is served. A reference is followed where that is safe: to an artifact that an event saved,
-or that is of the run's own session or user, and to a folder of Cloud Storage that the operator named
-(`--files-from`, none by default). What a client named (in a recording that was uploaded, or as a live user)
-is followed nowhere.
+or that is of the run's own session or user, and to what a feature opens (`RunFiles.stores`), such as a folder
+of Cloud Storage that the operator named. What a client named (in a recording that was uploaded, or as a live
+user) is followed nowhere.
 """
 
 from __future__ import annotations
@@ -12,56 +12,27 @@ import asyncio
 import base64
 import binascii
 import re
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppress
+from collections.abc import Callable
+from contextlib import aclosing, suppress
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 from fastapi import Response
-from fastapi.responses import StreamingResponse
 from google.adk.artifacts.artifact_util import parse_artifact_uri
 from google.adk.errors.input_validation_error import InputValidationError
 from google.genai import types
 from msgspec import Struct, structs
-from starlette.types import Receive, Scope, Send
 
+from adk_prism import errors
 from adk_prism.adk.apps import Apps
 from adk_prism.commands import Submit
-from adk_prism.errors import (
-    Forbidden,
-    Gone,
-    NotFound,
-    SourceError,
-    TooLarge,
-    Unprocessable,
-    UsageError,
-)
 from adk_prism.facts.adk_event import AdkEvent, Blob, FileData, read_event
-from adk_prism.facts.media import UNKNOWN_TYPE
+from adk_prism.facts.event_actions import UNKNOWN_TYPE
+from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog
-from adk_prism.log.entry import (
-    AgentEvent,
-    ChildEvent,
-    Origin,
-    RunId,
-    RunStarted,
-    is_absent,
-    is_untrusted,
-    to_raw,
-)
 from adk_prism.runs.chats import Chats
-from adk_prism.server.cloud_storage import (
-    HOST,
-    AllowedLocations,
-    CloudStorage,
-    DefaultCredentials,
-    GcsLocation,
-    NoToken,
-    place_of,
-)
 from adk_prism.server.request_names import USER_SCOPE, check_artifact
-from adk_prism.server.settings import Settings
 
 # ---------------------------------------------------------------------------
 # What an entry of the log holds at one of its parts: bytes, or a reference to a file elsewhere.
@@ -97,7 +68,7 @@ class Saved(Struct, frozen=True):
 
 
 async def held_file(
-    log: RunLog, run: RunId, cursor: int, part: str
+    log: RunLog, run: records.RunId, cursor: int, part: str
 ) -> HeldBytes | Reference | Saved:
     """Return what a part holds. Raise `NotFound` where there is none, `Gone` for a trimmed entry."""
     event = await _event(log, run, cursor)
@@ -110,32 +81,32 @@ async def held_file(
     try:
         data = base64.b64decode((found.data or "").translate(_STANDARD) + "==")
     except binascii.Error:
-        raise NotFound("The file in this part cannot be decoded.") from None
+        raise errors.NotFound("The file in this part cannot be decoded.") from None
     return HeldBytes(data, media_type, name)
 
 
-async def _event(log: RunLog, run: RunId, cursor: int) -> AdkEvent:
+async def _event(log: RunLog, run: records.RunId, cursor: int) -> AdkEvent:
     """Return the event of an entry; of a run's first entry, what the user said as one."""
     last = (await log.summary(run)).cursor
     if not 1 <= cursor <= last:
-        raise NotFound(f"The run has no entry {cursor}.")
+        raise errors.NotFound(f"The run has no entry {cursor}.")
     async with aclosing(log.read(run, cursor - 1)) as batches:
         async for batch in batches:
             record = batch[0].record
-            if isinstance(record, AgentEvent):
+            if isinstance(record, records.AgentEvent):
                 return read_event(record.event)
-            if isinstance(record, ChildEvent):
+            if isinstance(record, records.ChildEvent):
                 return read_event(bytes(record.event))
-            if isinstance(record, RunStarted) and not is_absent(record.message):
+            if isinstance(record, records.RunStarted) and not records.is_absent(record.message):
                 return read_event(b'{"author":"user","content":%s}' % bytes(record.message))
             break
-    raise NotFound(f"Entry {cursor} is not an event.")
+    raise errors.NotFound(f"Entry {cursor} is not an event.")
 
 
 def _saved(event: AdkEvent, index: int) -> Saved:
     saved = list(event.actions.artifact_delta.items()) if event.actions else []
     if index >= len(saved):
-        raise NotFound("The event did not save this artifact.")
+        raise errors.NotFound("The event did not save this artifact.")
     return Saved(*saved[index])
 
 
@@ -143,7 +114,7 @@ def _find(event: AdkEvent, part: str) -> Blob | FileData:
     match = _PART.fullmatch(part)
     parts = (event.content.parts if event.content else None) or []
     if match is None or int(match[1]) >= len(parts):
-        raise NotFound("The event has no such part.")
+        raise errors.NotFound("The event has no such part.")
     outer = parts[int(match[1])]
     if match[2] is None:
         found = outer.inline_data or outer.file_data
@@ -152,30 +123,33 @@ def _find(event: AdkEvent, part: str) -> Blob | FileData:
         index = int(match[2])
         found = (inner[index].inline_data or inner[index].file_data) if index < len(inner) else None
     if found is None:
-        raise NotFound("That part is not a file.")
+        raise errors.NotFound("That part is not a file.")
     return found
 
 
 # ---------------------------------------------------------------------------
 
 
+OpenReference = Callable[[Reference, records.Origin, str], Response | None]
+"""Takes a reference, the run's origin and a `Range`; returns the response with the file, or None for one that
+it may not fetch."""
+
+
 class RunFiles:
     """Answers requests for files of runs."""
 
-    def __init__(self, log: RunLog, chats: Chats, apps: Apps, settings: Settings) -> None:
-        """Raise `UsageError` where Cloud Storage is wanted and what it needs is not installed."""
+    def __init__(self, log: RunLog, chats: Chats, apps: Apps, limit: int) -> None:
+        """`limit`: bytes of the largest file that is served from elsewhere."""
         self._log = log
         self._chats = chats
         self._apps = apps
-        self._limit = settings.files_limit
-        self._allowed = AllowedLocations(settings.files_from)
-        self._storage = _storage(settings) if self._allowed else None
+        self._limit = limit
+        self.stores: list[OpenReference] = []
+        """Open references to files elsewhere: features add theirs."""
 
-    def opened(self) -> AbstractAsyncContextManager[object]:
-        """Hold what fetching needs."""
-        return self._storage.opened() if self._storage is not None else nullcontext()
-
-    async def answer(self, run: RunId, cursor: int, part: str, wanted: str = "") -> Response:
+    async def answer(
+        self, run: records.RunId, cursor: int, part: str, wanted: str = ""
+    ) -> Response:
         """Return a part's file, or a `Range` of it if it is in Cloud Storage.
 
         Raise `NotFound` or `Gone` where there is none, `Forbidden` for a reference that is not
@@ -188,23 +162,29 @@ class RunFiles:
         found = await self._artifact(file, head)
         if isinstance(found, HeldBytes):
             return _whole(found, A_WHILE)
-        return self._elsewhere(found, head.origin, wanted)
+        opened = (open_file(found, head.origin, wanted) for open_file in self.stores)
+        response = next(filter(None, opened), None)
+        if response is None:
+            raise errors.Forbidden(_reason(found.uri))
+        return response
 
-    async def load(self, run: RunId, cursor: int, part: str) -> HeldBytes:
+    async def load(self, run: records.RunId, cursor: int, part: str) -> HeldBytes:
         """Return a part's file, if this server has its bytes. Raise as `answer` does."""
         file = await held_file(self._log, run, cursor, part)
         if isinstance(file, HeldBytes):
             return file
         found = await self._artifact(file, await self._chats.head(run))
         if isinstance(found, Reference):
-            raise Forbidden(_reason(found.uri))
+            raise errors.Forbidden(_reason(found.uri))
         return found
 
-    async def _artifact(self, file: Reference | Saved, head: RunStarted) -> HeldBytes | Reference:
+    async def _artifact(
+        self, file: Reference | Saved, head: records.RunStarted
+    ) -> HeldBytes | Reference:
         """Return the artifact that an agent saved or referred to, or the reference to something else."""
         is_users = isinstance(file, Reference) and file.is_users
-        if is_untrusted(head) or is_users:
-            raise Forbidden(
+        if records.is_untrusted(head) or is_users:
+            raise errors.Forbidden(
                 "This file was named by a client, not by an agent of this server, so it is not fetched."
             )
         if isinstance(file, Saved):
@@ -213,27 +193,12 @@ class RunFiles:
             found = await load_artifact(self._apps, head.origin, file.uri)
         else:
             return file
-        self._check_size(len(found.data))
-        return found
-
-    def _elsewhere(self, file: Reference, origin: Origin, wanted: str) -> Response:
-        place = place_of(file.uri)
-        if place is None or self._storage is None or not self._allowed.allow(place, origin):
-            raise Forbidden(_reason(file.uri))
-        return _Fetched(self._storage, place, file, wanted)
-
-    def _check_size(self, size: int) -> None:
-        if size > self._limit:
-            raise TooLarge(
-                f"The file has {size} bytes; this server serves at most {self._limit}"
+        if len(found.data) > self._limit:
+            raise errors.TooLarge(
+                f"The file has {len(found.data)} bytes; this server serves at most {self._limit}"
                 " (--files-limit)."
             )
-
-
-def _storage(settings: Settings) -> CloudStorage:
-    if settings.files_emulator:
-        return CloudStorage(NoToken(), settings.files_limit, settings.files_emulator)
-    return CloudStorage(DefaultCredentials(), settings.files_limit, HOST)
+        return found
 
 
 def _reason(uri: str) -> str:
@@ -248,41 +213,9 @@ def _reason(uri: str) -> str:
     return "The file is in a place that this server may not read."
 
 
-def _believed(stored: str, referred: str) -> str:
-    """Return a fetched file's type: the store knows better than the reference, if it knows at all."""
-    unsaid = stored.partition(";")[0].strip().lower() in ("", UNKNOWN_TYPE)
-    return plain_type(referred if unsaid else stored)
-
-
 def _whole(file: HeldBytes, max_age: int) -> Response:
     shown = Presentation(plain_type(file.media_type), file.name, max_age)
     return Response(file.data, media_type=shown.media_type, headers=shown.headers())
-
-
-class _Fetched(Response):
-    """A file handed on from its store. What the store refuses is raised before the first byte."""
-
-    def __init__(
-        self, storage: CloudStorage, place: GcsLocation, file: Reference, wanted: str
-    ) -> None:
-        super().__init__()
-        self._storage = storage
-        self._place = place
-        self._file = file
-        self._wanted = wanted
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._storage.fetch(self._place, self._wanted) as found:
-            media_type = _believed(found.media_type, self._file.media_type)
-            shown = Presentation(media_type, self._file.name or self._place.name, A_WHILE)
-            chunks: AsyncIterator[bytes] = found.chunks
-            answer = StreamingResponse(
-                chunks,
-                status_code=found.status,
-                media_type=media_type,
-                headers={**shown.headers(), **found.headers},
-            )
-            await answer(scope, receive, send)
 
 
 # ---------------------------------------------------------------------- headers
@@ -355,7 +288,7 @@ LONGEST_VERSION = 15
 _MISSING = "The run refers to an artifact that is not there."
 
 
-async def load_artifact(apps: Apps, origin: Origin, uri: str) -> HeldBytes:
+async def load_artifact(apps: Apps, origin: records.Origin, uri: str) -> HeldBytes:
     """Return an artifact that a run refers to. Raise `NotFound` or `Forbidden`."""
     wanted = parse_artifact_uri(uri) if len(uri.rpartition("/")[2]) <= LONGEST_VERSION else None
     if (
@@ -364,15 +297,15 @@ async def load_artifact(apps: Apps, origin: Origin, uri: str) -> HeldBytes:
         or wanted.session_id not in (None, origin.session)
         or (wanted.session_id is None) != wanted.filename.startswith(USER_SCOPE)
     ):
-        raise NotFound(_MISSING)
+        raise errors.NotFound(_MISSING)
     return await load_saved(apps, origin, Saved(wanted.filename, wanted.version))
 
 
-async def load_saved(apps: Apps, origin: Origin, saved: Saved) -> HeldBytes:
+async def load_saved(apps: Apps, origin: records.Origin, saved: Saved) -> HeldBytes:
     """Return a version of an artifact of a session or its user. Raise `NotFound` or `Forbidden`."""
     service = apps.artifact_service(origin.app)
     if service is None:
-        raise NotFound(_MISSING)
+        raise errors.NotFound(_MISSING)
     try:
         check_artifact(saved.name)
         async with asyncio.timeout(PATIENCE):
@@ -383,12 +316,14 @@ async def load_saved(apps: Apps, origin: Origin, saved: Saved) -> HeldBytes:
                 filename=saved.name,
                 version=saved.version,
             )
-    except (InputValidationError, UsageError):
-        raise NotFound(_MISSING) from None
+    except (InputValidationError, errors.UsageError):
+        raise errors.NotFound(_MISSING) from None
     except TimeoutError:
-        raise SourceError("The artifact service did not answer in time; try again later.") from None
+        raise errors.SourceError(
+            "The artifact service did not answer in time; try again later."
+        ) from None
     if part is None:
-        raise NotFound(_MISSING)
+        raise errors.NotFound(_MISSING)
     return _as_file(part, saved.name)
 
 
@@ -396,10 +331,10 @@ def _as_file(part: types.Part, name: str) -> HeldBytes:
     if part.inline_data is not None:
         return HeldBytes(part.inline_data.data or b"", part.inline_data.mime_type or "", name)
     if part.file_data is not None:
-        raise Forbidden("The artifact refers to another file, which is not fetched.")
+        raise errors.Forbidden("The artifact refers to another file, which is not fetched.")
     if part.text is not None:
         return HeldBytes(part.text.encode(errors="replace"), "text/plain", name)
-    raise NotFound(_MISSING)
+    raise errors.NotFound(_MISSING)
 
 
 # ---------------------------------------------------------------------------
@@ -428,7 +363,7 @@ class ResentFiles:
         self._limit = limit
         """Bytes of all files of one message."""
 
-    async def fetched(self, message: Submit, origin: Origin, base: str) -> Submit:
+    async def fetched(self, message: Submit, origin: records.Origin, base: str) -> Submit:
         """Return a message whose links to own files are the files. Raise `Unprocessable` or `TooLarge`.
 
         `base` is the address of this server, as the client sees it.
@@ -444,24 +379,24 @@ class ResentFiles:
                 room -= len(found.data)
                 part = _inline(part["fileData"], found)
             if room < 0:
-                raise TooLarge(
+                raise errors.TooLarge(
                     "The files that the message links to are larger than --body-limit together."
                 )
             parts.append(part)
-        return structs.replace(message, content=to_raw({**content, "parts": parts}))
+        return structs.replace(message, content=records.to_raw({**content, "parts": parts}))
 
-    async def _own_file(self, origin: Origin, part: Json, base: str) -> HeldBytes | None:
+    async def _own_file(self, origin: records.Origin, part: Json, base: str) -> HeldBytes | None:
         uri: str = part.get("fileData", {}).get("fileUri", "")
         link = _LINK.fullmatch(uri.partition("?")[0].partition("#")[0])
         if link is None:
             return None
-        run = RunId(link["run"])
-        with suppress(NotFound, Gone, Forbidden):
+        run = records.RunId(link["run"])
+        with suppress(errors.NotFound, errors.Gone, errors.Forbidden):
             owner = (await self._log.summary(run)).origin.user
             if owner == origin.user:
                 return await self._files.load(run, int(link["cursor"]), link["part"])
         if uri.startswith((f"{base}/", "/")):
-            raise Unprocessable(
+            raise errors.Unprocessable(
                 "The message links to a file that does not exist on this server, or that you may not"
                 " read; send the file itself."
             )

@@ -6,8 +6,7 @@ which state, tools and files may the request bring, was the same request sent be
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -15,27 +14,21 @@ from typing import Any
 from uuid import uuid4
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Raw, Struct, structs
 
+from adk_prism import commands
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.client_tools import read_tools
-from adk_prism.commands import (
-    ChangeState,
-    ClientRequest,
-    Command,
-    Regenerate,
-    RunAgent,
-    Submit,
-    ids_of,
-)
-from adk_prism.errors import NotFound, Unprocessable, UsageError
+from adk_prism.adk.redaction import state_json
+from adk_prism.adk.sessions import SHARED
+from adk_prism.errors import Forbidden, NotFound, Unprocessable, UsageError
+from adk_prism.facts.state import same_json
 from adk_prism.log.contract import RunLog
-from adk_prism.log.entry import BroughtTool, Origin, RunId, RunStarted, Warned
+from adk_prism.log.entry import BroughtTool, Origin, RunId, RunStarted, Warned, to_raw
 from adk_prism.protocols.contract import ProtocolSpec
 from adk_prism.runs.conversations import Conversations, Start
 from adk_prism.runs.recorder import REQUEST_DIGEST
 from adk_prism.runs.session_locks import Policy, SessionLocks
-from adk_prism.server.client_state import ClientState
 from adk_prism.server.identity.caller import Caller, acting_user, spoken_user
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.observability.request_tracking import called_by
@@ -75,9 +68,9 @@ class Idempotency:
             return await begin(None, "")
         if len(key) > LONGEST_KEY or not key.isprintable():
             raise UsageError(f"Idempotency-Key must have 1 to {LONGEST_KEY} printable characters.")
-        named = hashlib.sha256(f"{scope}\0{key}".encode()).hexdigest()
+        named = sha256(f"{scope}\0{key}".encode()).hexdigest()
         run = RunId(f"run-{named[:32]}")
-        digest = digest or hashlib.sha256(body).hexdigest()
+        digest = digest or sha256(body).hexdigest()
         async with self._keys.held(Origin(app="", user="", session=run)):
             known = await self._digest(run)
             if known is None:
@@ -131,6 +124,100 @@ class LeftRuns:
 
 
 # ---------------------------------------------------------------------------
+# Which state a client may write: what its app declares, else its session's own keys.
+#
+# An app that declares keys (`adk_prism.client_state`) lets clients write these and no others. For any
+# other app the scopes decide: ADK shares `app:` keys among all users and `user:` keys among a user's
+# sessions, so a client that writes them reaches into conversations that are not its own; `temp:` keys live
+# inside a run, `_adk` ones are ADK's own. The setting `client_state` exempts prefixes from both.
+
+_RESERVED = (*SHARED, "_adk")
+SHOWN = 5
+"""Keys or tools that a warning names."""
+
+
+class ClientState:
+    """Which state keys the clients of each app may write."""
+
+    def __init__(self, apps: Apps, allowed: tuple[str, ...]) -> None:
+        """`allowed` are prefixes of reserved keys that clients may write all the same."""
+        self._apps = apps
+        self._allowed = allowed
+
+    def refused_keys(self, app: str, keys: Iterable[str]) -> Sequence[str]:
+        """Return the keys that a client of a loaded app may not write."""
+        rest = [key for key in keys if not key.startswith(self._allowed)]
+        declared = self._apps.client_keys(app)
+        if declared is None:
+            return [key for key in rest if key.startswith(_RESERVED)]
+        return [key for key in rest if key not in declared]
+
+    async def check(self, app: str, delta: Mapping[str, Any]) -> None:
+        """Raise `Forbidden` if a client's state has a key that it may not write.
+
+        What the app declares is known once it is loaded, so a state that is not empty loads it.
+        """
+        if not delta:
+            return
+        await self._apps.open(app)
+        if refused := self.refused_keys(app, delta):
+            declared = self._apps.client_keys(app)
+            why = (
+                "the prefixes app:, user:, temp: and _adk are reserved. Use another key, or have it allowed."
+                if declared is None
+                else f"the app {app!r} lets clients write {', '.join(sorted(declared)) or 'none'}."
+            )
+            raise Forbidden(f"A client may not write the state key {refused[0][:60]!r}: {why}")
+
+    async def changes(
+        self, origin: Origin, copy: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], list[Warned]]:
+        """Return what a client changed in its copy of the state, and a warning about what it may not write.
+
+        A client sends the whole copy with every request, and most of it is what it was sent: a key whose
+        value is as clients see it did not change. One that is not there was not taken away, since pages
+        keep only what they use.
+        """
+        if not copy:
+            return {}, []
+        shown = state_json(await self._current(origin))
+        changed = {
+            key: value
+            for key, value in copy.items()
+            if key not in shown or not _is_same(shown[key], to_raw(value))
+        }
+        refused = set(self.refused_keys(origin.app, changed))
+        kept = {key: value for key, value in changed.items() if key not in refused}
+        return kept, [_state_ignored(refused)] if refused else []
+
+    async def _current(self, origin: Origin) -> Mapping[str, Any]:
+        try:
+            return await self._apps.sessions(origin.app).state(origin)
+        except NotFound:  # the session is made with its first message
+            return {}
+
+    def declared(self, app: str, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what of some state the app declares for clients."""
+        declared = self._apps.client_keys(app) or ()
+        return {key: value for key, value in state.items() if key in declared}
+
+
+def _is_same(shown: Raw, value: Raw) -> bool:
+    try:
+        return same_json(shown, value)
+    except (msgspec.MsgspecError, OverflowError, RecursionError):
+        return True  # what cannot be compared a client cannot have changed
+
+
+def _state_ignored(keys: Iterable[str]) -> Warned:
+    shown = _shown(sorted(keys))
+    return Warned(
+        code="state-ignored",
+        text=f"The state of the request was not written for {shown}: clients may not write these keys.",
+    )
+
+
+# ---------------------------------------------------------------------------
 
 
 class Sent(Struct, frozen=True, kw_only=True):
@@ -168,7 +255,7 @@ class RunStarter:
             raise NotFound("Session not found.")
 
     async def start(
-        self, spec: ProtocolSpec[Any], app: str, asked: ClientRequest, sent: Sent
+        self, spec: ProtocolSpec[Any], app: str, asked: commands.ClientRequest, sent: Sent
     ) -> RunId:
         """Start a run, or return the one that the same key and body started.
 
@@ -180,7 +267,7 @@ class RunStarter:
             return await self._start(spec, app, asked, sent)
 
     async def _start(
-        self, spec: ProtocolSpec[Any], app: str, asked: ClientRequest, sent: Sent
+        self, spec: ProtocolSpec[Any], app: str, asked: commands.ClientRequest, sent: Sent
     ) -> RunId:
         origin = self._origin(spec, app, asked, sent.caller)
         await self.client_state.check(app, asked.state_delta)
@@ -213,24 +300,26 @@ class RunStarter:
             key, digest = _of_run(asked)
         return await self.idempotency.once(key, scope, sent.body, begin, digest=digest)
 
-    def _policy(self, asked: ClientRequest, origin: Origin) -> Policy:
+    def _policy(self, asked: commands.ClientRequest, origin: Origin) -> Policy:
         """Return what becomes of the session's active run, if there is one."""
         was_left = self.left.take(origin)
         if not _is_adk(asked):
             return self.settings.chat_busy
         return "interrupt" if was_left else self.settings.adk_busy
 
-    async def _with_files(self, command: Command, origin: Origin, base: str) -> Command:
+    async def _with_files(
+        self, command: commands.Command, origin: Origin, base: str
+    ) -> commands.Command:
         """Return a command whose message has the files that it links to."""
-        if isinstance(command, Submit):
+        if isinstance(command, commands.Submit):
             return await self.files.fetched(command, origin, base)
-        if isinstance(command, Regenerate) and command.message is not None:
+        if isinstance(command, commands.Regenerate) and command.message is not None:
             message = await self.files.fetched(command.message, origin, base)
             return structs.replace(command, message=message)
         return command
 
     def _origin(
-        self, spec: ProtocolSpec[Any], app: str, asked: ClientRequest, caller: Caller
+        self, spec: ProtocolSpec[Any], app: str, asked: commands.ClientRequest, caller: Caller
     ) -> Origin:
         user = check_user(asked.user)
         # ADK's requests always name their user; others may leave it out.
@@ -240,27 +329,23 @@ class RunStarter:
         return Origin(app=app, user=acting, session=session)
 
 
-def _of_run(asked: ClientRequest) -> tuple[str, str]:
+def _of_run(asked: commands.ClientRequest) -> tuple[str, str]:
     """Return the key and digest of a request under its client's own run id.
 
     Not of the body: a client that asks again sends what it has got in the meantime.
     """
     command = asked.command
-    about = msgspec.json.encode([asked.run, type(command).__name__, *ids_of(command)])
+    about = msgspec.json.encode([asked.run, type(command).__name__, *commands.ids_of(command)])
     return sha256(about).hexdigest(), sha256(msgspec.json.encode(command)).hexdigest()
 
 
-def _is_adk(asked: ClientRequest) -> bool:
+def _is_adk(asked: commands.ClientRequest) -> bool:
     """Return whether a request has the meaning that ADK's own routes give it."""
-    return isinstance(asked.command, RunAgent | ChangeState)
-
-
-_SHOWN_TOOLS = 5
-"""Names of tools in a warning."""
+    return isinstance(asked.command, commands.RunAgent | commands.ChangeState)
 
 
 def _tools_of_request(
-    apps: Apps, app: str, asked: ClientRequest
+    apps: Apps, app: str, asked: commands.ClientRequest
 ) -> tuple[list[BroughtTool], list[Warned]]:
     """Return the tools that a request brings, and warnings about what of it is ignored.
 
@@ -283,10 +368,16 @@ _SYSTEM_IGNORED = Warned(
 
 
 def _tools_ignored(tools: Any) -> Warned:
-    names = [str(name)[:40] for name in tools] if isinstance(tools, Mapping) else []
-    shown = ", ".join(names[:_SHOWN_TOOLS]) + (", …" if len(names) > _SHOWN_TOOLS else "")
+    shown = _shown([*tools]) if isinstance(tools, Mapping) else ""
     return Warned(
         code="tools-ignored",
         text=f"The request's tools were ignored ({shown or 'not an object'}): this app takes none from "
         'clients. It does with the plugin client_tools("request").',
+    )
+
+
+def _shown(names: Sequence[Any]) -> str:
+    """Return the first names of a list, for a warning."""
+    return ", ".join(str(name)[:40] for name in names[:SHOWN]) + (
+        ", …" if len(names) > SHOWN else ""
     )

@@ -16,7 +16,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from adk_prism.errors import Unprocessable, UsageError
 from adk_prism.log.private_files import Notifier
-from adk_prism.server.limits.caller_limits import TokenBucket
+from adk_prism.server.limits import TokenBucket
 
 # ---------------------------------------------------------------------------
 # JSON frames of a socket: how they are declared, read and refused.

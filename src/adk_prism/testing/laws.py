@@ -9,7 +9,8 @@
     for broken in check_laws(entries):
         print(broken)
 
-What *balanced* and *terminated* mean is each protocol's own: the `grammar` of its spec. Time and memory are
+What *balanced* and *terminated* mean is each protocol's own: the `grammar` of its spec, or for our own
+protocols a module of `testing.grammars`. Time and memory are
 in proportion to the run. Where a law speaks of every position, every frame is compared, and some positions,
 spread evenly, are really read again: all of a short run, as many as `EFFORT` allows of a long one.
 """
@@ -23,10 +24,11 @@ from typing import Literal, TypeVar
 from msgspec import Struct
 
 from adk_prism.log.entry import Entry, Position
-from adk_prism.protocols.contract import Fault, Format, Payload
+from adk_prism.protocols.contract import Fault, Format, Grammar, Payload
 from adk_prism.protocols.registry import formats
 from adk_prism.protocols.sse import encode
 from adk_prism.runs.project import replay
+from adk_prism.testing.grammars import adk, ag_ui, ai_sdk, studio
 
 Law = Literal["deterministic", "resumable", "prefix-stable", "balanced", "terminated"]
 
@@ -123,13 +125,13 @@ def prefix_stable(entries: Sequence[Entry], format: Format) -> Iterator[Fault]:
 
 def balanced(entries: Sequence[Entry], format: Format) -> Iterator[Fault]:
     """Yield what the protocol's own grammar does not allow."""
-    grammar = format.spec.grammar
+    grammar = _grammar(format)
     return grammar.balanced(entries, list(_read(entries, format))) if grammar else iter(())
 
 
 def terminated(entries: Sequence[Entry], format: Format) -> Iterator[Fault]:
     """Yield an end that is missing, early, repeated, or not the last thing said."""
-    grammar = format.spec.grammar
+    grammar = _grammar(format)
     return grammar.terminated(entries, list(_read(entries, format))) if grammar else iter(())
 
 
@@ -143,6 +145,17 @@ LAWS: dict[Law, Check] = {
 
 
 # --------------------------------------------------------------------------- pieces
+
+_GRAMMARS: dict[str, Grammar] = {
+    "adk": adk,
+    "ag-ui": ag_ui,
+    "ai-sdk": ai_sdk,
+    "studio": studio,
+}
+
+
+def _grammar(format: Format) -> Grammar | None:
+    return format.spec.grammar or _GRAMMARS.get(format.spec.name)
 
 
 def _read(entries: Sequence[Entry], format: Format) -> Iterator[list[Payload]]:

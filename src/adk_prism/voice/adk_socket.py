@@ -24,25 +24,25 @@ import msgspec
 from fastapi import APIRouter, Query, WebSocket
 from google.adk.agents.live_request_queue import LiveRequest
 from google.genai import types
-from msgspec import Raw, Struct, structs
+from msgspec import Raw, structs
 from pydantic import ValidationError
 
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.sessions import Sessions
 from adk_prism.adk.tools import REASON
 from adk_prism.errors import PrismError, TooLarge, Unprocessable
-from adk_prism.facts.adk_event import CONFIRMATION
+from adk_prism.facts.adk_event import CONFIRMATION, FunctionCall, Part, read_event
 from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog
 from adk_prism.protocols.adk import SPEC
 from adk_prism.protocols.contract import FrameReader
 from adk_prism.runs.session_log import WriteAudit
-from adk_prism.server.client_state import ClientState
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import acting_user, caller_of
 from adk_prism.server.observability.request_tracking import called_by
 from adk_prism.server.request_bodies import check_frame
 from adk_prism.server.request_names import check_app, check_session, check_user
+from adk_prism.server.run_starter import ClientState
 from adk_prism.server.websocket import TOO_MANY_MESSAGES, Closing, encode
 from adk_prism.voice.conversation import PcmChunk
 from adk_prism.voice.live_runs import LiveRun, LiveRuns
@@ -106,34 +106,6 @@ def check_blob(data: bytes, media_type: str) -> tuple[bytes, str]:
 # --------------------------------------------------------------------------- to the client
 
 
-class _Blob(Struct, rename="camel"):
-    mime_type: str = ""
-
-
-class _Call(Struct):
-    id: str = ""
-    name: str = ""
-    args: Raw = Raw(b"{}")
-
-
-class _Part(Struct, rename="camel"):
-    inline_data: _Blob | None = None
-    function_call: _Call | None = None
-
-
-class _Content(Struct):
-    parts: list[_Part] | None = None
-
-
-class _Event(Struct, rename="camel"):
-    author: str = ""
-    content: _Content | None = None
-    input_transcription: Raw = records.NOTHING
-
-
-_decode = msgspec.json.Decoder(_Event).decode
-
-
 class AdkEvents:
     """Decides which events of a live run its client is sent, and makes those that the log does not have."""
 
@@ -141,17 +113,18 @@ class AdkEvents:
         self._invocation = invocation
         self._author = author
         """The agent of the last event."""
-        self._calls: dict[str, _Call] = {}
+        self._calls: dict[str, FunctionCall] = {}
         """Calls of the last events, by id: an approval is asked right after its call."""
 
     def is_sent(self, event: bytes) -> bool:
         """Return whether the client is sent an event of the log."""
-        read = _decode(event)
+        read = read_event(event)
         if read.author == "user":
-            return read.content is None and not records.is_absent(read.input_transcription)
+            return read.content is None and read.input_transcription is not None
         self._author = read.author or self._author
         parts = (read.content.parts if read.content is not None else None) or []
-        self._calls.update((p.function_call.id, p.function_call) for p in parts if p.function_call)
+        made = (part.function_call for part in parts if part.function_call is not None)
+        self._calls |= {call.id or "": call for call in made}
         while len(self._calls) > MAX_CALLS:
             del self._calls[next(iter(self._calls))]
         return not parts or not all(map(_is_audio, parts))
@@ -164,9 +137,10 @@ class AdkEvents:
 
     def question(self, asked: records.ApprovalAsked) -> str:
         """Return the request for an approval, as ADK makes it in other runs."""
-        call = self._calls.get(asked.call, _Call(id=asked.call, name=asked.name))
+        call = self._calls.get(asked.call, FunctionCall(id=asked.call, name=asked.name))
+        given = {} if records.is_absent(call.args) else call.args
         args = {
-            "originalFunctionCall": {"id": call.id, "name": call.name, "args": call.args},
+            "originalFunctionCall": {"id": call.id, "name": call.name, "args": given},
             "toolConfirmation": {"hint": asked.hint, "confirmed": False},
         }
         question = {"functionCall": {"id": asked.approval, "name": CONFIRMATION, "args": args}}
@@ -193,8 +167,9 @@ MAX_CALLS = 256
 """Calls that are remembered: more than a model makes at once."""
 
 
-def _is_audio(part: _Part) -> bool:
-    return part.inline_data is not None and part.inline_data.mime_type.startswith("audio/pcm")
+def _is_audio(part: Part) -> bool:
+    blob = part.inline_data
+    return blob is not None and (blob.mime_type or "").startswith("audio/pcm")
 
 
 # ---------------------------------------------------------------------------

@@ -44,7 +44,7 @@ EVENT_BYTES = 48_000
 _encode = json.Encoder().encode
 
 NOTE = "adkPrism"
-"""Key of a part's metadata that says how much audio it represents (`facts.media`)."""
+"""Key of a part's metadata that says how much audio it represents (`facts.event_actions`)."""
 
 
 class PcmChunk(Struct, frozen=True, gc=False):

@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
-from functools import lru_cache
 from typing import Any, Generic, Literal, TypeVar
 
 from google.adk.agents.base_agent import BaseAgent
@@ -202,17 +201,6 @@ class ClientToolResult(Struct, frozen=True):
     error: str = ""
 
 
-class ApprovalPrompt(Struct, frozen=True):
-    """What a tool says about the approval that it asks for."""
-
-    hint: str = ""
-    payload: Raw = NOTHING
-    """A sample of the payload that it expects."""
-
-
-_NO_PROMPT = ApprovalPrompt()
-
-
 def approval_id(call: str, number: int = 1) -> str:
     """Return the id of a call's approval; a tool may ask for more than one."""
     return f"approval-{call}" if number == 1 else f"approval-{call}~{number}"
@@ -278,9 +266,12 @@ class PendingQuestions:
     # ------------------------------------------------------------------ asking
 
     async def ask(
-        self, call: str, name: str, prompt: ApprovalPrompt = _NO_PROMPT
+        self, call: str, name: str, hint: str = "", payload: Raw = NOTHING
     ) -> ApprovalDecision:
-        """Ask a person to approve a call, and wait for the decision."""
+        """Ask a person to approve a call, and wait for the decision.
+
+        `hint` and `payload`, a sample of what it expects, are what a tool says that asks by itself.
+        """
         await self.logged(call).wait()
         client_id = self._client_id(call)
         number = self._asked.pop(client_id, 0) + 1
@@ -290,10 +281,8 @@ class PendingQuestions:
         approval = approval_id(client_id, number)
         if self._is_closed:
             return _denied(_SESSION_ENDED)
-        self._payloads[approval] = prompt.payload
-        asked = ApprovalAsked(
-            approval=approval, call=call, name=name, hint=prompt.hint, payload=prompt.payload
-        )
+        self._payloads[approval] = payload
+        asked = ApprovalAsked(approval=approval, call=call, name=name, hint=hint, payload=payload)
         await self._write(asked)
         decision = await self._approvals.wait(approval, self._options.approval_timeout)
         del self._payloads[approval]
@@ -324,7 +313,7 @@ class PendingQuestions:
         payload that does not fit, which leaves the question open."""
         if decision.approved:
             # Imports jsonschema, a tenth of a second that a server's start need not take.
-            from adk_prism.facts.answer_schema import check_payload
+            from adk_prism.facts.pending import check_payload
 
             check_payload(self._payloads.get(approval, NOTHING), decision.payload)
         self._approvals.answer(approval, decision)
@@ -333,7 +322,7 @@ class PendingQuestions:
         """Take a client's result; the first one counts. Raise `Conflict`, `NotFound`, or `Unprocessable` for
         an answer that does not fit its question, which stays open."""
         if call in self._inputs and not result.error:
-            from adk_prism.facts.answer_schema import fit_response
+            from adk_prism.facts.pending import fit_response
 
             result = ClientToolResult(fit_response(self._inputs[call], result.value))
         self._results.answer(call, result)
@@ -376,9 +365,6 @@ class PendingQuestions:
 MAX_WAITING = 250
 """Requests: five seconds of audio in chunks of 20 ms."""
 
-_MAX_MEDIA_TYPES = 16
-"""Media types of which a Blob is cached: a client sends one or two."""
-
 
 class RequestQueue(LiveRequestQueue):
     """The queue of one live run."""
@@ -389,7 +375,7 @@ class RequestQueue(LiveRequestQueue):
         self.calls = LiveCallWatcher()
         """Notes what is sent."""
         self._is_cancelled = is_cancelled
-        self._waiting: asyncio.Queue[LiveRequest | types.Blob] = asyncio.Queue()
+        self._waiting: asyncio.Queue[LiveRequest] = asyncio.Queue()
         self._is_closed = False
 
     @property
@@ -438,31 +424,14 @@ class RequestQueue(LiveRequestQueue):
         """Put a chunk of audio, or an image; return whether there was room."""
         if self._waiting.qsize() >= MAX_WAITING:
             return False
-        # Copying a validated Blob costs a third of making one.
-        self._waiting.put_nowait(_blob(media_type).model_copy(update={"data": pcm}))
+        self.send_realtime(types.Blob(data=pcm, mime_type=media_type))
         return True
 
     async def get(self) -> LiveRequest:
         """Give the next request to ADK's sender."""
-        waiting = await self._waiting.get()
-        request = LiveRequest(blob=waiting) if isinstance(waiting, types.Blob) else waiting
+        request = await self._waiting.get()
         self.calls.send(request)
         return request
-
-
-@lru_cache(_MAX_MEDIA_TYPES)
-def _blob(media_type: str) -> types.Blob:
-    return types.Blob(data=b"", mime_type=media_type)
-
-
-class _Changed:
-    __slots__ = ("calls", "original", "tool")
-
-    def __init__(self, tool: BaseTool) -> None:
-        self.tool = tool
-        """Referenced so that its id, which is the key, stays its own."""
-        self.original = tool.behavior
-        self.calls = 0
 
 
 class NonBlockingTools:
@@ -476,45 +445,28 @@ class NonBlockingTools:
     """
 
     def __init__(self) -> None:
-        self._changed: dict[int, _Changed] = {}
+        self._calls: dict[tuple[str, str], BaseTool] = {}
+        """By invocation and call."""
+        self._original: dict[int, types.Behavior | None] = {}
+        """What tools declare themselves; by identity, which stays theirs while a call refers to them."""
 
-    def add(self, tool: BaseTool) -> None:
-        """Make a tool non-blocking for one call."""
-        self._changed.setdefault(id(tool), _Changed(tool)).calls += 1
+    def add(self, invocation: str, call: str, tool: BaseTool) -> None:
+        """Make a tool non-blocking for a call."""
+        self._original.setdefault(id(tool), tool.behavior)
+        self._calls.setdefault((invocation, call), tool)
         tool.behavior = types.Behavior.NON_BLOCKING
 
-    def remove(self, tool: BaseTool) -> None:
-        """End this for one call; after the last one the tool is as before."""
-        changed = self._changed[id(tool)]
-        changed.calls -= 1
-        if not changed.calls:
-            tool.behavior = changed.original
-            del self._changed[id(tool)]
+    def remove(self, invocation: str, call: str) -> None:
+        """Restore the tool, now that the call runs, unless other calls wait. Unknown calls are ignored."""
+        tool = self._calls.pop((invocation, call), None)
+        if tool is not None and not any(each is tool for each in self._calls.values()):
+            tool.behavior = self._original.pop(id(tool))
 
-
-class NonBlockingCalls:
-    """The calls of one run for which a tool is non-blocking."""
-
-    def __init__(self, tools: NonBlockingTools) -> None:
-        self._tools = tools
-        self._calls: dict[str, BaseTool] = {}
-
-    def add(self, call: str, tool: BaseTool) -> None:
-        """Make a tool non-blocking for a call."""
-        if call not in self._calls:
-            self._calls[call] = tool
-            self._tools.add(tool)
-
-    def remove(self, call: str) -> None:
-        """Restore the tool, now that the call runs. Other calls are ignored."""
-        tool = self._calls.pop(call, None)
-        if tool is not None:
-            self._tools.remove(tool)
-
-    def close(self) -> None:
+    def close(self, invocation: str) -> None:
         """Restore the tools of calls that never ran."""
-        for call in list(self._calls):
-            self.remove(call)
+        for owner, call in list(self._calls):
+            if owner == invocation:
+                self.remove(owner, call)
 
 
 class LiveRunContext:
@@ -526,7 +478,7 @@ class LiveRunContext:
         self.invocation = invocation
         self.questions = PendingQuestions(options, write)
         self.request_queue = RequestQueue(self.questions.is_cancelled)
-        self.nonblocking_calls = NonBlockingCalls(tools)
+        self._tools = tools
         self._agents: dict[str, InvocationContext] = {}
         """The InvocationContext of each agent that has run, the current one last."""
 
@@ -550,7 +502,7 @@ class LiveRunContext:
 
     def expect_answer(self, call: str, tool: BaseTool, *, gated: bool) -> None:
         """Prepare for a call that waits for an approval, for the client, or for both."""
-        self.nonblocking_calls.add(call, tool)
+        self._tools.add(self.invocation, call, tool)
         if gated:
             self.questions.expect_approval(call)
         if tool.is_long_running:
@@ -559,7 +511,7 @@ class LiveRunContext:
     def close(self) -> None:
         """End all waiting, and release what ADK gave."""
         self.questions.close()
-        self.nonblocking_calls.close()
+        self._tools.close(self.invocation)
         self._agents.clear()
 
 

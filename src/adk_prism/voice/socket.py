@@ -35,7 +35,7 @@ from adk_prism.log.entry import BEGINNING, NOTHING, Origin, Position, parse_posi
 from adk_prism.protocols.ai_sdk import SPEC
 from adk_prism.protocols.ai_sdk.requests import read_request
 from adk_prism.protocols.contract import Format
-from adk_prism.runs.message_stream import check_position, positioned_frames
+from adk_prism.runs.broadcast import check_position, positioned_frames
 from adk_prism.runs.session_log import Action, AuditedAction, WriteAudit
 from adk_prism.server.context import Context
 from adk_prism.server.identity.identity import QueryUser

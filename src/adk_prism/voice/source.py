@@ -131,7 +131,7 @@ class LivePlugin(BasePlugin):
         if run is None or not call:
             return None
         CANCEL_CALLS.set(None)
-        run.nonblocking_calls.remove(call)
+        self.nonblocking_tools.remove(run.invocation, call)
         if run.questions.is_cancelled(call):
             return {"error": run_context.CANCELLED}
         if await self._is_gated(tool, tool_args, tool_context):
@@ -175,9 +175,7 @@ class LivePlugin(BasePlugin):
                 if asked.payload is None
                 else log_entry.to_raw(storable(asked.payload))
             )
-            decision = await questions.ask(
-                call, tool.name, run_context.ApprovalPrompt(asked.hint, payload)
-            )
+            decision = await questions.ask(call, tool.name, asked.hint, payload)
             context.tool_confirmation = _confirmation(decision)
             try:
                 result = await tool.run_async(args=args, tool_context=context)

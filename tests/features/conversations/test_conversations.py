@@ -14,12 +14,12 @@ from tests.patience import PATIENCE
 from tests.server.staged import APP, SESSION, Stage, agent, staging
 
 from adk_prism.errors import Diagnostic, Gone
+from adk_prism.features.conversations.deletion import DeletedSessions
 from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import Origin, RunId
 from adk_prism.log.memory import MemoryLog
 from adk_prism.log.sqlite.store import SqliteLog
 from adk_prism.runs.session_log import UNDO, Deletions
-from adk_prism.server.housekeeping import DeletedSessions
 from adk_prism.testing.runlog_steps import EVERYTHING, LATER
 
 CHAT = f"/api/chat/{APP}/{SESSION}"

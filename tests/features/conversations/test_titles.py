@@ -9,7 +9,7 @@ import pytest
 from tests.adk.scripted import Scripted
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
 
-from adk_prism.server.responses import LONGEST, attachment, safe_name
+from adk_prism.features.captures.routes import LONGEST, attachment, safe_name
 
 Json = dict[str, Any]
 

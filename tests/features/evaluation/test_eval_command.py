@@ -15,8 +15,8 @@ from tests.recordings.library import HERE
 
 import adk_prism.apps
 from adk_prism.cli import main
+from adk_prism.features.captures.stored_runs import open_log_reader
 from adk_prism.log.entry import RunId
-from adk_prism.log.from_url import open_log_reader
 
 TOUR = Path(adk_prism.apps.__path__[0]) / "tour"
 SCENARIOS = ("text", "tool", "transfer", "agent_tool", "workflow", "reasoning", "state", "sources")

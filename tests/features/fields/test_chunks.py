@@ -8,7 +8,7 @@ from tests.features.fields.stream import Json
 
 from adk_prism.features.fields.dispositions import CHUNKS, FINISH_REASONS, ChunkDisposition, Emitted
 from adk_prism.features.fields.report import Release, read_releases
-from adk_prism.protocols.ai_sdk.data_parts import METADATA_KEYS
+from adk_prism.features.types.data_parts import METADATA_KEYS
 
 RELEASES = {release.sdk: release for release in read_releases()}
 

@@ -13,7 +13,7 @@ from website.protocol_tables import refresh
 
 from adk_prism.commands import Answer, Regenerate, Submit
 from adk_prism.features.fields.dispositions import CHUNKS
-from adk_prism.protocols.ai_sdk.data_parts import SENT, TAKEN
+from adk_prism.features.types.data_parts import SENT, TAKEN
 from adk_prism.protocols.ai_sdk.requests import read_request
 
 ROOT = Path(__file__).parent.parent.parent.parent

@@ -31,12 +31,11 @@ from tests.loopback_gemini import Json, Reply, chunk, serve_gemini
 from tests.recordings.shapes import agent
 
 from adk_prism import cached_prefix
-from adk_prism.adk.request import ApprovalAnswer
 from adk_prism.adk.sessions import Sessions
 from adk_prism.features.long_sessions import prefix, session_cache
 from adk_prism.features.long_sessions.session_cache import SessionCache
 from adk_prism.features.model_calls.watching import LONGEST_TEXT
-from adk_prism.log.entry import ModelCalled, NodeEnded, pack
+from adk_prism.log.entry import Decision, ModelCalled, NodeEnded, pack
 from adk_prism.log.memory import MemoryLog
 from adk_prism.models import Pause, Say, Turn
 
@@ -237,7 +236,7 @@ async def _approved(root: LlmAgent) -> tuple[list[Json], list[Json]]:
         first = await talk.send()
         parts = [part for event in await talk.events() for part in event["content"]["parts"]]
         calls = [part["functionCall"] for part in parts if "functionCall" in part]
-        decision = ApprovalAnswer(approval=calls[-1]["id"], approved=True)
+        decision = Decision(approval=calls[-1]["id"], approved=True)
         return first, await talk.send(None, decisions=[decision])
 
 

@@ -14,7 +14,7 @@ from msgspec import Raw
 from tests.features.page.making import Log
 from tests.recordings.library import load
 
-from adk_prism.facts.pricing import Prices
+from adk_prism.facts.usage import Prices
 from adk_prism.features.page.film import encode, fold
 from adk_prism.log.entry import Entry
 

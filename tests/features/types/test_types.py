@@ -13,8 +13,8 @@ import pytest
 from tests.features.fields.runs import all_chunks, metadata
 
 from adk_prism.cli import main
+from adk_prism.features.types.data_parts import SENT, TAKEN
 from adk_prism.features.types.typescript import declarations
-from adk_prism.protocols.ai_sdk.data_parts import SENT, TAKEN
 
 if TYPE_CHECKING:
     from tests.conftest import Node

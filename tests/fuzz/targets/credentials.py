@@ -14,9 +14,9 @@ from starlette.requests import HTTPConnection
 from tests.fuzz.target import Target, as_text, split
 
 from adk_prism.errors import NoIdentity, Unauthorized, UsageError
+from adk_prism.features.share.links import ShareLinks
 from adk_prism.server.identity.caller import Principal
-from adk_prism.server.identity.methods import TokenFile, bearer
-from adk_prism.server.identity.share_links import ShareLinks, Tickets
+from adk_prism.server.identity.methods import Tickets, TokenFile, bearer
 from adk_prism.server.identity.web_token import Rules, WebTokens
 
 

@@ -10,7 +10,7 @@ from tests.fuzz.target import Target, as_json, split
 from tests.fuzz.targets.requests import WORDS
 
 from adk_prism.errors import UsageError
-from adk_prism.protocols.ai_sdk import routes as chat_frames
+from adk_prism.features.chat_socket import connection as chat_frames
 from adk_prism.protocols.ai_sdk.requests import read_request
 from adk_prism.voice import socket as live_frames
 

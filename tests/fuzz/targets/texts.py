@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from tests.fuzz.target import Target, as_text, split
 
 from adk_prism.errors import UsageError
+from adk_prism.features.cloud_files.settings import AllowedLocations, place_of
 from adk_prism.log.entry import parse_position, run_of_position
-from adk_prism.server.cloud_storage import AllowedLocations, place_of
-from adk_prism.server.identity.share_links import place_of_url
+from adk_prism.server.identity.methods import place_of_url
 from adk_prism.server.proxies import origin_of_url, parse_authority, parse_network, parse_origin
 from adk_prism.server.request_names import check_app, check_artifact, check_session, check_user
 from adk_prism.server.run_files import Presentation, plain_type

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pytest
 from tests.recordings.library import load
 
-from adk_prism.protocols.ag_ui import grammar
 from adk_prism.protocols.contract import Payload
 from adk_prism.protocols.registry import protocol
+from adk_prism.testing.grammars import ag_ui as grammar
 
 Frames = list[list[Payload]]
 

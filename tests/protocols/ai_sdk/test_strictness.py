@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from tests.conformance.judge import Judge
@@ -12,9 +12,8 @@ from tests.laws.events import Json, call, entries, event, text
 from tests.protocols.chunks import chunks, of_kind
 
 from adk_prism.cli import readable
-from adk_prism.facts.model import BlockGrew, Fact
-from adk_prism.protocols.ai_sdk.live_projection import LiveAiSdkProjection
-from adk_prism.protocols.ai_sdk.projection import AiSdkProjection
+from adk_prism.facts.model import FACTS, BlockGrew
+from adk_prism.protocols.ai_sdk.projection import AiSdkProjection, LiveAiSdkProjection
 from adk_prism.protocols.registry import protocol
 from adk_prism.protocols.sse import SseDecoder
 from adk_prism.runs.project import replay
@@ -106,6 +105,6 @@ def test_a_separator_never_ends_a_line() -> None:
 def test_every_fact_has_its_row() -> None:
     """In the projection, where the most frequent one is handled before the table, and in the words
     that a terminal shows."""
-    facts = set(get_args(Fact))
+    facts = set(FACTS)
     assert facts - {BlockGrew} == set(AiSdkProjection.SHOW) == set(LiveAiSdkProjection.SHOW)
     assert facts == {*readable._SHOW, *readable._LINES, *readable.NOT_SHOWN}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
@@ -15,7 +14,13 @@ EVENTS = PAGE.partition("## Events")[2].partition("## Graph")[0]
 ROWS = dict(re.findall(r"^\| `([a-z_]+)`[^|]*\| ((?:[^|\\]|\\\|)+) \|$", EVENTS, re.MULTILINE))
 """The table of events: their names, and what is said of their data."""
 TRACES = EVENTS.partition("**Traces**")[2]
-FRAMES = get_args(studio.Frame)
+FRAMES = (
+    *studio.Trace.__subclasses__(),
+    *studio.Message.__subclasses__(),
+    studio.Session,
+    studio.Chunk,
+    studio.End,
+)
 PLAIN = (studio.Session, studio.Chunk, studio.End)
 
 

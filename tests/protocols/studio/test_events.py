@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from tests.protocols.studio.logs import (
@@ -18,7 +18,7 @@ from tests.protocols.studio.logs import (
     told,
 )
 
-from adk_prism.facts.model import BlockGrew, Fact
+from adk_prism.facts.model import FACTS, BlockGrew
 from adk_prism.log.entry import Agent, Continues, Decision, Record
 from adk_prism.protocols.registry import protocol
 from adk_prism.protocols.studio.projection import _SHOW, _SHOW_NESTED
@@ -48,8 +48,8 @@ def confirmation(gated: Json, **about: Any) -> Json:
 
 def test_every_fact_has_its_row() -> None:
     """A fact that is added to the union has to be given a place, or none, on purpose."""
-    assert set(_SHOW) == set(get_args(Fact)) - {BlockGrew}, "that one is shown before it is asked"
-    assert set(_SHOW_NESTED) < set(get_args(Fact))
+    assert set(_SHOW) == set(FACTS) - {BlockGrew}, "that one is shown before it is asked"
+    assert set(_SHOW_NESTED) < set(FACTS)
 
 
 def test_a_chunk_is_a_delta_as_raw_text() -> None:

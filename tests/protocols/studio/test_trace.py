@@ -20,7 +20,7 @@ from tests.protocols.studio.logs import (
 )
 
 from adk_prism.log.entry import Agent, AgentEvent, Outcome, Record, to_raw
-from adk_prism.protocols.studio.snapshots import Snapshots
+from adk_prism.protocols.studio.trace import Snapshots
 
 
 def traces(*records: Record | tuple[float, Record]) -> list[Json]:

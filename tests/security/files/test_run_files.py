@@ -30,14 +30,10 @@ from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
 from tests.voice.served import Served, served
 
 from adk_prism.errors import UsageError
+from adk_prism.features.cloud_files import storage as cloud_storage
+from adk_prism.features.cloud_files.settings import AllowedLocations, GcsLocation
+from adk_prism.features.cloud_files.storage import CloudStorage, DefaultCredentials
 from adk_prism.log.entry import AgentEvent, Origin, RunEnded, RunId, RunStarted
-from adk_prism.server import cloud_storage
-from adk_prism.server.cloud_storage import (
-    AllowedLocations,
-    CloudStorage,
-    DefaultCredentials,
-    GcsLocation,
-)
 from adk_prism.server.settings import Settings
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40

@@ -107,7 +107,7 @@ async def test_the_run_that_is_on_is_followed_to_its_end() -> None:
 async def test_a_thread_that_fits_no_event_comes_run_by_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(thread_past, "fits", lambda size: size < 100)
+    monkeypatch.setattr(thread_past.ag_ui, "fits", lambda size: size < 100)
     async with staging(agent(Scripted.saying("A.", "B."))) as stage:
         thread = Thread(stage)
         await thread.run(user("one"))

@@ -17,20 +17,21 @@ from tests.adk.scripted import Scripted
 from tests.server.staged import APP, agent, staging
 
 from adk_prism.errors import NoIdentity, TooMany, Unauthorized, UsageError
+from adk_prism.features.share.links import ShareLinks, file_of
 from adk_prism.log.entry import RunId
 from adk_prism.server.identity import Principal
-from adk_prism.server.identity.methods import LOOK_EVERY, Callback, ProxyHeader, TokenFile, load
-from adk_prism.server.identity.share_links import (
+from adk_prism.server.identity.methods import (
+    LOOK_EVERY,
     MOST_OF_A_USER,
-    ShareLinks,
+    Callback,
+    ProxyHeader,
     Tickets,
-    file_of,
+    TokenFile,
+    load,
     place_of,
     place_of_url,
 )
-from adk_prism.server.identity.share_links import (
-    TICKET_LIFETIME as LIFETIME,
-)
+from adk_prism.server.identity.methods import TICKET_LIFETIME as LIFETIME
 from adk_prism.server.proxies import PEER_KEY, TrustedProxies
 from adk_prism.server.settings import Settings
 

@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adk_prism.errors import TooMany
-from adk_prism.server.limits.caller_limits import (
-    BURST,
-    NONE,
-    USUAL,
-    CallerLimits,
-    TokenBucket,
-    UsageByCaller,
-)
+from adk_prism.server.limits import BURST, NONE, USUAL, CallerLimits, TokenBucket, UsageByCaller
 from adk_prism.server.settings import Settings
 
 

@@ -24,8 +24,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from adk_prism.log.entry import RunId
-from adk_prism.server.limits.caller_limits import BURST, NONE
-from adk_prism.server.limits.limit_middleware import LimitEnforcer
+from adk_prism.server.limits import BURST, NONE, LimitEnforcer
 
 JSON = {"accept": "application/json"}
 

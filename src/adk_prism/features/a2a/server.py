@@ -29,10 +29,11 @@ from starlette.types import Message, Receive, Scope, Send
 
 from adk_prism import errors
 from adk_prism.commands import ClientRequest, RunAgent
+from adk_prism.features.a2a import A2aSettings
 from adk_prism.log.entry import Origin, RunId
 from adk_prism.protocols.adk import SPEC
 from adk_prism.protocols.sse import JsonStreamEscaper
-from adk_prism.runs.message_stream import positioned_frames
+from adk_prism.runs.broadcast import positioned_frames
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import DEFAULT_USER, Anyone, Caller, spoken_user
 from adk_prism.server.identity.identity import CallerOf
@@ -226,7 +227,7 @@ class _A2aRoutes:
 
     async def _card(self, name: str) -> bytes:
         """Return an app's card as it is written. Raise `NotFound`."""
-        if not self._context.settings.a2a:
+        if not self._context.settings.of(A2aSettings).a2a:
             raise errors.NotFound("A2A is off; start the server with --a2a.")
         self._context.apps.check(name)
         found = self._context.apps.find(name)

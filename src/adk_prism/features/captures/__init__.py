@@ -12,21 +12,19 @@ if TYPE_CHECKING:
 
 
 def _serve(context: Context) -> Served:
-    from adk_prism.features.captures import uploads as recordings
-    from adk_prism.features.captures.download import DownloadRoutes
-    from adk_prism.features.captures.uploads import Uploads
+    from adk_prism.features.captures import routes
     from adk_prism.features.conversations.listing import ConversationTitles
     from adk_prism.features.model_calls import model_calls
 
     log, chats, recording = context.log, context.chats, context.recording
-    uploads = Uploads(recording.log, recording.leases, recording.calls)
+    uploads = routes.Uploads(recording.log, recording.leases, recording.calls)
     titles = ConversationTitles(log, chats)
     return Served(
         routers=[
-            DownloadRoutes(log, chats, model_calls(context), titles).router(),
-            recordings.routes(uploads, context.lifecycle, log),
+            routes.DownloadRoutes(log, chats, model_calls(context), titles).router(),
+            routes.routes(uploads, context.lifecycle, log),
         ],
-        upload_paths=[recordings.PATH],
+        upload_paths=[routes.PATH],
     )
 
 

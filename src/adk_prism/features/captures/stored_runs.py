@@ -14,15 +14,18 @@ from pathlib import Path
 from adk_prism.adk.recording_file import read_run
 from adk_prism.cli import ACCESS_TOKEN, PRICES_FILE
 from adk_prism.errors import SourceError, UsageError
-from adk_prism.facts.pricing import Prices
 from adk_prism.facts.run_reader import CaptureEnding
+from adk_prism.facts.usage import Prices
 from adk_prism.features.captures.client import Client, Unreachable, connect, find_token, shown_url
+from adk_prism.features.captures.sqlite_reader import SqliteLogReader
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.log.contract import LogReader
 from adk_prism.log.entry import Entry, RunId
-from adk_prism.log.from_url import open_log_reader
+from adk_prism.log.from_url import open_log
+from adk_prism.log.memory import MemoryLog
+from adk_prism.log.sqlite.store import SqliteLog
 from adk_prism.server.data_folder import prices_of
-from adk_prism.server.settings.sources import read_settings
+from adk_prism.server.settings import read_settings
 
 # ---------------------------------------------------------------------- where the runs are
 #
@@ -68,6 +71,14 @@ async def opened(args: argparse.Namespace) -> AsyncIterator[Client | LogReader]:
         yield log
     finally:
         await log.close()
+
+
+def open_log_reader(url: str) -> LogReader:
+    """Return what reads the log that a URL names, beside a server that writes it. Raise `UsageError`."""
+    log = open_log(url)
+    if isinstance(log, MemoryLog):
+        raise UsageError("A run log in memory is in its server only; pass --url with its address.")
+    return SqliteLogReader(log.path) if isinstance(log, SqliteLog) else log
 
 
 def _own_log() -> str:

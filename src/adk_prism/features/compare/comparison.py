@@ -20,8 +20,8 @@ from typing import Any, Literal, get_args
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from adk_prism.facts.pricing import total_cost
 from adk_prism.facts.state import read_value
+from adk_prism.facts.usage import total_cost
 from adk_prism.features.model_calls.calls import ModelRequest
 from adk_prism.features.page.outline import Outline, Step
 

@@ -8,6 +8,7 @@ import msgspec
 from fastapi import APIRouter, Request, Response
 
 from adk_prism.errors import TooLarge
+from adk_prism.features.captures.routes import compressed
 from adk_prism.features.compare.comparison import compare
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.features.page.outline import Requests, outline
@@ -16,8 +17,7 @@ from adk_prism.log.entry import Entry, RunId
 from adk_prism.runs.chats import Chats
 from adk_prism.server.identity.caller import Caller, may_operate
 from adk_prism.server.identity.identity import CallerOf, TwoRuns
-from adk_prism.server.limits.limit_middleware import HeavyWork
-from adk_prism.server.responses import compressed
+from adk_prism.server.limits import HeavyWork
 
 LARGEST_RUN = 64 * 1024**2
 """Bytes of a run that is compared here: as many as can be uploaded."""

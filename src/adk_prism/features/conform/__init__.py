@@ -1,4 +1,4 @@
-"""Whether a server, ours or another, speaks a protocol: judged from outside, over HTTP."""
+"""Whether a server, ours or another, speaks a protocol, judged over HTTP; whether recordings keep laws."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from adk_prism.extension import Command, Extension
 
 EXTENSION = Extension(
     name="conform",
-    summary="check whether a server speaks a protocol",
+    summary="check whether a server speaks a protocol, and recordings keep the laws",
     requires=("captures", "fields"),
     commands=(
         Command(
             "conform",
             "check whether a server speaks a protocol: ai-sdk, ag-ui, adk or studio",
             "adk_prism.features.conform.command",
+        ),
+        Command(
+            "laws",
+            "check that recordings give correct streams in every protocol (the five laws)",
+            "adk_prism.features.conform.laws",
         ),
     ),
 )

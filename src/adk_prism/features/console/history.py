@@ -16,7 +16,6 @@ from msgspec import Raw, Struct
 from adk_prism.cli.readable import FACT_LINES, short_raw
 from adk_prism.cli.terminal import Row, Style, clean, one_line
 from adk_prism.facts import model as fact
-from adk_prism.facts.adk_event import MADE_UP_HINT
 from adk_prism.facts.outcome import BROKEN, takeover_text, with_reference
 from adk_prism.facts.pending import Pending
 from adk_prism.facts.run_reader import Reader
@@ -165,7 +164,7 @@ class Transcript:
                 _SHOW[kind](self, item)
             elif kind in _STEPS:
                 state, result = _STEPS[kind]
-                self._step(item.call, item.name, state, result(item))  # type: ignore[union-attr]  # a call
+                self._step(item.call, item.name, state, result(item))  # type: ignore[attr-defined]  # a call
             elif kind in _NOTES:
                 note, text = _NOTES[kind]
                 self.note(note, text(item))
@@ -225,7 +224,7 @@ class Transcript:
         found.version += 1
 
     def _approval_requested(self, item: fact.ApprovalRequested) -> None:
-        hint = "" if item.hint.startswith(MADE_UP_HINT) else item.hint
+        hint = item.hint
         self._step(item.call, item.call, "awaiting approval", hint)
 
     def _input_requested(self, item: fact.InputRequested) -> None:

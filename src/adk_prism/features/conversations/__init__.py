@@ -11,8 +11,15 @@ if TYPE_CHECKING:
 
 
 def _serve(context: Context) -> Served:
+    from adk_prism.features.conversations.deletion import REMOVAL, DeletedSessions
     from adk_prism.features.conversations.listing import ListRoutes, routes
+    from adk_prism.server.housekeeping import housekeeping
 
+    recording, runs, report = context.recording, context.runs, context.report
+    job = DeletedSessions(context.apps, runs.locks, recording.log, runs.deletions, report)
+    context.lifecycle.hold(
+        lambda: housekeeping([job], recording.leases, report, REMOVAL, "deleted conversations")
+    )
     return Served(routers=[ListRoutes(context).router(), routes(context)])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Annotated, Any
 
 import msgspec
@@ -14,11 +15,13 @@ from pydantic import BaseModel, Field, StrictBool
 
 from adk_prism.adk.request import REPEATS
 from adk_prism.errors import Gone, NotFound, SourceError, UsageError
+from adk_prism.facts import model as fact
+from adk_prism.facts.run_reader import Reader
 from adk_prism.features.forks.forks import ForkLink, read_links
 from adk_prism.log.contract import RunLog, RunSummary, SideValue
 from adk_prism.log.entry import UPLOADED, Origin, RunId, RunStarted
 from adk_prism.protocols.ai_sdk.requests import user_message
-from adk_prism.runs.chats import EVALUATION_SESSIONS, Chats, first_user_text
+from adk_prism.runs.chats import EVALUATION_SESSIONS, Chats
 from adk_prism.runs.recorder import FORKED_FROM
 from adk_prism.runs.session_log import AuditedAction
 from adk_prism.server.context import Context
@@ -328,3 +331,28 @@ class ListRoutes:
 
 def _searched(conversation: dict[str, Any]) -> str:
     return f"{conversation['title']} {conversation['said']}".casefold()
+
+
+MAX_ENTRIES_READ = 256
+"""Entries that are read to find the first text."""
+
+
+async def first_user_text(chats: Chats, run: RunId) -> str:
+    """Return the first text or transcript of the user in a live run; empty if there is none."""
+    reader = Reader()
+    async with aclosing(chats.entries(run)) as entries:
+        async for entry in entries:
+            for item in reader.feed(entry):
+                if words := _words(item):
+                    return words
+            if entry.cursor > MAX_ENTRIES_READ:
+                break
+    return ""
+
+
+def _words(item: fact.Fact) -> str:
+    match item:
+        case fact.UserSpoke() | fact.InputTranscribed(final=True):
+            return item.text.strip()
+        case _:
+            return ""

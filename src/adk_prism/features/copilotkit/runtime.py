@@ -27,18 +27,17 @@ from adk_prism.protocols.ag_ui.history import ThreadMessages
 from adk_prism.protocols.ag_ui.requests import user_message
 from adk_prism.protocols.ag_ui.routes import AgentRuns, Asked, capabilities
 from adk_prism.protocols.contract import FileLinks, Format, FrameReader
-from adk_prism.runs.chats import Chats, runs_of, stored_bytes
-from adk_prism.runs.message_stream import build_history
+from adk_prism.runs.chats import Chats, build_history, runs_of, stored_bytes
 from adk_prism.runs.off_loop import call_sized
 from adk_prism.runs.runs import CancelResult
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Caller, caller_of, listed_user
 from adk_prism.server.identity.identity import CallerOf
-from adk_prism.server.limits.limit_middleware import HeavyWork
+from adk_prism.server.limits import HeavyWork
 from adk_prism.server.problems import COPILOTKIT_PATH, TEXT_RESPONSES
 from adk_prism.server.request_bodies import AgentRoute, StrictRoute
 from adk_prism.server.request_names import SessionId, check_app, check_session
-from adk_prism.server.responses import json_list
+from adk_prism.server.run_streams import json_list
 from adk_prism.version import VERSION
 
 # ---------------------------------------------------------------------------

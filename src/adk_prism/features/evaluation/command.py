@@ -5,19 +5,21 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import msgspec
 
 from adk_prism.cli import FAILURE, USAGE, fail
 from adk_prism.cli.run import DiagnosticPrinter
-from adk_prism.cli.terminal import Row, printable, progress, write_json, write_junit, write_rows
+from adk_prism.cli.terminal import Row, printable, progress, write_json, write_rows, write_suite
 from adk_prism.errors import PrismError, SourceError, UsageError
 from adk_prism.features.captures.client import Client
 from adk_prism.features.captures.stored_runs import add_arguments, opened
-from adk_prism.server.settings.sources import read_settings
+from adk_prism.server.settings import read_settings
 
 AGAIN = 1.0
 """Seconds after which a server is asked again how an evaluation goes."""
@@ -180,3 +182,38 @@ def _metric(metric: dict[str, Any]) -> str:
     threshold = "" if metric["threshold"] is None else f" (at least {metric['threshold']:g})"
     reason = f": {printable(metric['reason'])}" if metric.get("reason") else ""
     return f"{metric['name']:<30}{score}{threshold} {metric['verdict']}{reason}"
+
+
+# ---------------------------------------------------------------------------
+# Results as a JUnit file, which CI servers show as tests.
+
+_UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML cannot hold."""
+
+
+def write_junit(path: Path, found: dict[str, Any]) -> None:
+    """Write the cases as tests. Raise `UsageError` if the file cannot be written."""
+    missed = [case for case in found["cases"] if case["verdict"] != "passed"]
+    counts = {"tests": str(len(found["cases"])), "failures": str(len(missed))}
+    suite = ElementTree.Element("testsuite", {"name": found["evalSetId"], **counts})
+    for case in found["cases"]:
+        names = {"classname": found["evalSetId"], "name": _plain(case["id"])}
+        test = ElementTree.SubElement(suite, "testcase", names)
+        if case in missed:
+            message = _plain(_why(case))
+            failure = ElementTree.SubElement(test, "failure", {"message": message})
+            failure.text = "\n".join(f"run {run}" for run in case["runs"])
+    write_suite(path, suite)
+
+
+def _why(case: dict[str, Any]) -> str:
+    scores = [
+        f"{each['name']} {each['score']} < {each['threshold']}"
+        for each in case["metrics"]
+        if each["verdict"] == "failed"
+    ]
+    return "; ".join(filter(None, [case.get("error"), *scores])) or str(case["verdict"])
+
+
+def _plain(text: str) -> str:
+    return _UNWRITABLE.sub("�", text)

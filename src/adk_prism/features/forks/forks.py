@@ -15,8 +15,8 @@ resumed or started again: without a message there is nothing left to do. What it
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from contextlib import aclosing, suppress
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
@@ -29,6 +29,7 @@ from pydantic.alias_generators import to_camel
 from adk_prism.adk.redaction import serialise, state_json
 from adk_prism.adk.request import (
     REPEATS,
+    Emit,
     EventSource,
     RunRequest,
     Variant,
@@ -41,6 +42,7 @@ from adk_prism.errors import Conflict, Unprocessable, UsageError
 from adk_prism.facts.state import read_object, read_stored
 from adk_prism.features.forks import past as cutting
 from adk_prism.features.forks.history import ForkHistories, ForkHistory, ForkTarget, as_copy
+from adk_prism.features.forks.truncated_run import HowToContinue
 from adk_prism.log.contract import RunLog, SideValue
 from adk_prism.log.entry import (
     DERIVED,
@@ -58,10 +60,9 @@ from adk_prism.log.entry import (
 )
 from adk_prism.protocols.adk.routes import Key
 from adk_prism.runs.conversations import Start
-from adk_prism.runs.recorder import REQUEST_DIGEST, ContinuedSource, ForkPoint, PreparedSource
+from adk_prism.runs.recorder import REQUEST_DIGEST, ForkPoint, PreparedSource
 from adk_prism.runs.runs import new_run
 from adk_prism.runs.session_log import AuditedAction
-from adk_prism.runs.truncated_run import HowToContinue
 from adk_prism.server.context import Context
 from adk_prism.server.identity.identity import Run
 from adk_prism.server.request_bodies import StrictRoute
@@ -421,6 +422,31 @@ def _value(raw: Raw | None) -> Any:
 def _text(message: Raw) -> str:
     parts = read_object(message).get("parts") or []
     return "".join(part.get("text") or "" for part in parts)
+
+
+class ContinuedSource:
+    """A source that continues a run of the past: its log begins with what happened there."""
+
+    def __init__(self, inner: EventSource, past: Sequence[Record | Entry]) -> None:
+        """`past` begins with the run's `RunStarted`, which takes the place of the source's own."""
+        self._inner = inner
+        self._past = past
+
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record | Entry, None]:
+        """Yield the past, then what the source yields. Raise before that what keeps it from going on."""
+        async with aclosing(self._inner.records(emit)) as records:
+            await anext(records)
+            for entry in self._past:
+                yield entry
+            async for record in records:
+                yield record
+
+    def cancel(self) -> None:
+        self._inner.cancel()
+
+    @property
+    def correlation(self) -> str:
+        return self._inner.correlation
 
 
 # ---------------------------------------------------------------------- routes

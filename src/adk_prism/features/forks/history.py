@@ -16,12 +16,12 @@ from adk_prism.adk.sessions import SHARED
 from adk_prism.errors import UsageError
 from adk_prism.facts.adk_event import read_event
 from adk_prism.features.forks.past import Chapter, Past
+from adk_prism.features.forks.truncated_run import TruncatedRun, close_truncated, truncate_run
 from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.runs.chats import ChatRun, Chats, fold_turns
 from adk_prism.runs.recorder import FORKED_FROM, REQUEST_DIGEST, ForkPoint
 from adk_prism.runs.runs import new_run
-from adk_prism.runs.truncated_run import TruncatedRun, close_truncated, truncate_run
 
 StateRule = Callable[[str, Iterable[str]], Collection[str]]
 """App and state keys → those of them that a client may not write."""

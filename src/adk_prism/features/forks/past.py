@@ -28,10 +28,10 @@ from msgspec import Raw, Struct
 
 from adk_prism.adk.internals.log_lines import mark_restored
 from adk_prism.adk.request import (
-    ApprovalAnswer,
     CallAnswer,
     answer_events,
     answers_of,
+    decision_response,
     read_content,
     responses_of,
 )
@@ -40,7 +40,7 @@ from adk_prism.adk.sessions import EARLIER, SHARED, copied, recorded_state, stat
 from adk_prism.errors import Unprocessable
 from adk_prism.facts.adk_event import INPUT
 from adk_prism.facts.state import read_stored
-from adk_prism.log.entry import RESPONSES, Origin, RunStarted
+from adk_prism.log.entry import RESPONSES, Decision, Origin, RunStarted
 
 _SHARED = "user:"
 """How the names of artifacts begin that all sessions of a user share."""
@@ -281,9 +281,10 @@ def _said(chapter: Chapter, before: Sequence[Event]) -> list[Event]:
 
 
 def _answering_events(
-    answers: tuple[list[CallAnswer], list[ApprovalAnswer]], before: Sequence[Event]
+    answers: tuple[list[CallAnswer], list[Decision]], before: Sequence[Event]
 ) -> list[Event]:
-    given = [answer.function_response() for group in answers for answer in group]
+    results, decisions = answers
+    given = [each.function_response() for each in results] + [*map(decision_response, decisions)]
     return answer_events(before, [r for r in given if _is_known(r, before)])
 
 

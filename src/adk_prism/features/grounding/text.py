@@ -12,7 +12,7 @@ from typing import Any
 
 from adk_prism.cli.terminal import Row, Style, counted, one_line, short_json, wrapped
 from adk_prism.errors import Conflict, UsageError
-from adk_prism.grounding import PREFIX
+from adk_prism.features.grounding.shapes import PREFIX
 
 CHANGED, SAME = "Δ ", "  "
 SHOWN_RECEIPTS = 3

@@ -8,9 +8,8 @@ from typing import Any
 
 from msgspec import Raw, Struct, json, structs
 
-from adk_prism.facts.event_actions import ModelUse, UseFold, measured, token_usage
-from adk_prism.facts.pricing import Prices, run_usage
 from adk_prism.facts.run_reader import Reader
+from adk_prism.facts.usage import ModelUse, Prices, UseFold, measured, run_usage, token_usage
 from adk_prism.log.contract import LogReader, RunSummary
 from adk_prism.log.entry import CallPieces, Entry, ModelCalled, RunId, is_absent
 from adk_prism.runs.off_loop import feed_run, read_in_turns

@@ -7,7 +7,7 @@ the same agent are put into the log, and the list of contents refers to the list
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.runners import Runner
@@ -32,7 +32,7 @@ from adk_prism.features.model_calls.watching import (
 )
 from adk_prism.log.contract import Receipt, RunLog
 from adk_prism.log.entry import CallPieces, Entry, ModelCalled, Origin, Record, RunId
-from adk_prism.runs.off_loop import Turns, small_batches
+from adk_prism.runs.off_loop import LARGE, Turns, size_of
 
 MOST_AGENTS = 128
 """Agents of sessions whose last request is remembered. For any other the next list is stored whole."""
@@ -164,3 +164,18 @@ async def _foreign(
     if calls is None or calls.detail != "full":
         return call.record
     return await calls.store(run, origin, call)
+
+
+def small_batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
+    """Yield entries in batches of some milliseconds of work; one that is larger comes alone."""
+    batch: list[Entry] = []
+    left = LARGE
+    for entry in entries:
+        size = size_of(entry)
+        if batch and size > left:
+            yield batch
+            batch, left = [], LARGE
+        batch.append(entry)
+        left -= size
+    if batch:
+        yield batch

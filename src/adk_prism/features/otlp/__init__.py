@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from adk_prism.extension import Command, Extension, Served
+from adk_prism.options import URL, FeatureSettings
 
 if TYPE_CHECKING:
     from adk_prism.server.context import Context
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtlpSettings(FeatureSettings):
+    """Where runs are sent as traces."""
+
+    title: ClassVar[str] = "Logging"
+    otlp: str = URL.option(
+        "send every run that has ended as a trace to this OpenTelemetry collector, over HTTP"
+    )
 
 
 def _serve(context: Context) -> Served:
     from adk_prism.features.otlp.export import TraceExport
     from adk_prism.features.otlp.spans import TraceRoutes
 
-    settings = context.settings
+    collector = context.settings.of(OtlpSettings).otlp
     routers = [TraceRoutes(context).router()]
-    if not settings.otlp:
+    if not collector:
         return Served(routers=routers)
-    export = TraceExport(context.recording.log, settings.otlp, context.report)
+    export = TraceExport(context.recording.log, collector, context.report)
     context.lifecycle.hold(export.exporting)
     return Served(routers=routers, observer=export)
 
@@ -35,4 +47,5 @@ EXTENSION = Extension(
         ),
     ),
     serve=_serve,
+    settings=lambda: OtlpSettings,
 )

@@ -22,7 +22,6 @@ from msgspec import Raw, Struct
 
 from adk_prism.errors import Gone, NotFound
 from adk_prism.facts.adk_event import REQUESTS, AdkEvent, read_event
-from adk_prism.facts.event_actions import token_usage
 from adk_prism.facts.model import (
     CallAnswered,
     CallFailed,
@@ -37,6 +36,7 @@ from adk_prism.facts.model import (
 )
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_object, read_value
+from adk_prism.facts.usage import token_usage
 from adk_prism.features.model_calls import model_calls
 from adk_prism.features.model_calls.calls import ANSWER_BYTES
 from adk_prism.log import entry as records

@@ -13,9 +13,10 @@ import msgspec
 from msgspec import Struct
 
 from adk_prism.errors import BadPosition, UsageError
-from adk_prism.facts.pricing import Prices
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_value
+from adk_prism.facts.usage import Prices
+from adk_prism.features.grounding.shapes import PREFIX, key, read
 from adk_prism.features.page.conversation import ConversationFilm
 from adk_prism.features.page.graph import FailureFilm, graph_at, node_runs_at
 from adk_prism.features.page.panels import GroundingFilm, ProofFilm
@@ -30,7 +31,6 @@ from adk_prism.features.page.state import (
 )
 from adk_prism.features.page.timeline import TimelineFilm
 from adk_prism.features.proof.annotator import ProofAnnotator
-from adk_prism.grounding import PREFIX, key, read
 from adk_prism.log.entry import DERIVED, UPLOADED, Agent, Entry, RunEnded, RunStarted
 
 

@@ -19,8 +19,9 @@ from msgspec import Raw
 from adk_prism.errors import BadPosition
 from adk_prism.extension import installed
 from adk_prism.facts.model import Fact, Nested
-from adk_prism.facts.pricing import Prices
 from adk_prism.facts.run_reader import Reader
+from adk_prism.facts.usage import Prices
+from adk_prism.features.captures.routes import compressed
 from adk_prism.features.page.film import VERSION, Film, encode
 from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import Entry, RunId, pack, parse_position
@@ -31,7 +32,6 @@ from adk_prism.server.context import Context
 from adk_prism.server.data_folder import prices_of
 from adk_prism.server.identity.caller import caller_of
 from adk_prism.server.identity.identity import Cursor, Run
-from adk_prism.server.responses import compressed
 
 # ---------------------------------------------------------------------- entry detail
 #

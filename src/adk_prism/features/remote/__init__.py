@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from adk_prism.adk.served_app import AppElsewhere
     from adk_prism.errors import Report
+    from adk_prism.options import FeatureSettings
     from adk_prism.server.settings import Settings
-    from adk_prism.server.settings.groups import FeatureSettings
 
 
 def _apps(settings: Settings, report: Report) -> Sequence[AppElsewhere]:

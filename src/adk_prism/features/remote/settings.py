@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Struct
 
 from adk_prism.errors import Conflict, NotFound, PrismError
+from adk_prism.options import SIZE, SPAN, FeatureSettings, several
 from adk_prism.server.proxies import origin_of_url
-from adk_prism.server.settings.groups import FeatureSettings
-from adk_prism.server.settings.reading import SIZE, SPAN, Option, several
 
 # ---------------------------------------------------------------------- options
 #
@@ -172,56 +171,36 @@ class RemoteSettings(FeatureSettings):
 
     title: ClassVar[str] = "Remote apps"
 
-    remote: Annotated[
-        tuple[str, ...],
-        Option(
-            several("NAME=URL", "remote apps such as support=https://agents.example", _read_remote),
-            "serve an app of another ADK server under this name; repeatable. Local apps are served only if"
-            " AGENTS_DIR is given",
-        ),
-    ] = ()
-    remote_app: Annotated[
-        tuple[str, ...],
-        Option(
-            several("NAME=APP", "names such as support=help_desk", _read_named),
-            "name of the app on its own server, if it differs; repeatable",
-        ),
-    ] = ()
-    remote_header: Annotated[
-        tuple[str, ...],
-        Option(
-            several("NAME=HEADER", "headers such as 'support=X-Api-Key: 123'", _read_header),
-            "header to send with every request to a remote app; never logged; repeatable",
-        ),
-    ] = ()
-    remote_token_command: Annotated[
-        tuple[str, ...],
-        Option(
-            several("NAME=COMMAND", "commands such as 'support=cat token.txt'", _read_named),
-            "command that prints a bearer token for a remote app; run again when the token is refused;"
-            " repeatable",
-        ),
-    ] = ()
-    remote_dialect: Annotated[
-        tuple[str, ...],
-        Option(
-            several(
-                "NAME=DIALECT",
-                f"dialects such as support=python; known: {', '.join((AUTO, *DIALECTS))}",
-                _read_dialect,
-            ),
-            "kind of ADK server that a remote app is on, if it cannot be detected; repeatable",
-        ),
-    ] = ()
-    remote_idle: Annotated[
-        float, Option(SPAN, "how long a run of a remote app may send no event")
-    ] = DEFAULT_IDLE
-    remote_total: Annotated[float, Option(SPAN, "how long a run of a remote app may take")] = (
-        DEFAULT_TOTAL
+    remote: tuple[str, ...] = several(
+        "NAME=URL", "remote apps such as support=https://agents.example", _read_remote
+    ).option(
+        "serve an app of another ADK server under this name; repeatable. Local apps are served only if"
+        " AGENTS_DIR is given"
     )
-    remote_event_limit: Annotated[
-        int, Option(SIZE, "largest event that is accepted from a remote app")
-    ] = DEFAULT_EVENT_BYTES
+    remote_app: tuple[str, ...] = several(
+        "NAME=APP", "names such as support=help_desk", _read_named
+    ).option("name of the app on its own server, if it differs; repeatable")
+    remote_header: tuple[str, ...] = several(
+        "NAME=HEADER", "headers such as 'support=X-Api-Key: 123'", _read_header
+    ).option("header to send with every request to a remote app; never logged; repeatable")
+    remote_token_command: tuple[str, ...] = several(
+        "NAME=COMMAND", "commands such as 'support=cat token.txt'", _read_named
+    ).option(
+        "command that prints a bearer token for a remote app; run again when the token is refused;"
+        " repeatable"
+    )
+    remote_dialect: tuple[str, ...] = several(
+        "NAME=DIALECT",
+        f"dialects such as support=python; known: {', '.join((AUTO, *DIALECTS))}",
+        _read_dialect,
+    ).option("kind of ADK server that a remote app is on, if it cannot be detected; repeatable")
+    remote_idle: float = SPAN.option(
+        "how long a run of a remote app may send no event", DEFAULT_IDLE
+    )
+    remote_total: float = SPAN.option("how long a run of a remote app may take", DEFAULT_TOTAL)
+    remote_event_limit: int = SIZE.option(
+        "largest event that is accepted from a remote app", DEFAULT_EVENT_BYTES
+    )
 
     @property
     def remotes(self) -> list[Remote]:

@@ -21,7 +21,7 @@ from msgspec import Struct, structs
 from adk_prism.cli import AGENTS_DIR, FAILURE, RUN_OR_FILE, USAGE, fail, note
 from adk_prism.cli.terminal import printable, progress, write_json, write_text
 from adk_prism.errors import NotFound, PrismError, UsageError, ignore
-from adk_prism.facts.pricing import Prices
+from adk_prism.facts.usage import Prices
 from adk_prism.features.captures.client import Client, connect, find_token
 from adk_prism.features.captures.stored_runs import (
     add_arguments,
@@ -80,7 +80,7 @@ class Gathered(Struct, frozen=True):
 @contextmanager
 def own_place(args: argparse.Namespace, gathered: Gathered, say: Say) -> Iterator[str]:
     """Serve the app of runs, with copies of them; yield the URL. Raise `PrismError`."""
-    from adk_prism.cli.own_server import serving
+    from adk_prism.features.captures.own_server import serving
 
     folder = args.out or tempfile.mkdtemp(prefix="adk-prism-rerun-")
     settings = Settings(data_dir=str(Path(folder).absolute()))

@@ -29,10 +29,11 @@ from adk_prism.facts.state import read_value
 from adk_prism.features.forks.forks import ForkRequest, Forks
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.features.rerun.changed_app import Changes, Tools, changed_runner
-from adk_prism.features.rerun.recorded_calls import RecordedCalls, canonical
 from adk_prism.features.rerun.recorded_tools import (
+    RecordedCalls,
     RecordedMemory,
     RecordedTools,
+    canonical,
     recorded_memory,
     stored_artifacts,
 )

@@ -12,7 +12,7 @@ from typing import Any
 from adk_prism.cli import note
 from adk_prism.cli.terminal import Row, Style, printable, progress, write_json, write_rows
 from adk_prism.errors import UsageError
-from adk_prism.facts.pricing import Prices, total_cost
+from adk_prism.facts.usage import Prices, total_cost
 from adk_prism.features.captures import stored_runs
 from adk_prism.features.captures.client import Client
 from adk_prism.features.search.digest import RunQuery

@@ -15,14 +15,14 @@ from typing import Annotated, Any, get_args
 from fastapi import APIRouter, Query, Request, Response
 
 from adk_prism.errors import UsageError
-from adk_prism.facts.pricing import KINDS, Prices, sum_of, total_cost
+from adk_prism.facts.usage import KINDS, Prices, sum_of, total_cost
 from adk_prism.features.search import digest as digests
 from adk_prism.features.search.index import RunIndex, uses_of
 from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import Outcome
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.identity import LARGEST_NUMBER, CallerOf
-from adk_prism.server.routes.runs import shown_run
+from adk_prism.server.routes import shown_run
 
 SEARCH_FIELDS: dict[str, str] = {
     "text": "words in what the user, the agents and the tools said; quotes keep words together",

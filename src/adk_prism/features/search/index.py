@@ -20,16 +20,16 @@ from msgspec import Raw, Struct, structs
 
 from adk_prism.errors import Diagnostic, Gone, LogError, NotFound, Report, cause_of
 from adk_prism.facts import model as fact
-from adk_prism.facts.event_actions import ModelUse, UseFold
 from adk_prism.facts.model import Fact
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_object
+from adk_prism.facts.usage import ModelUse, UseFold
+from adk_prism.features.captures.sqlite_reader import SqliteLogReader
 from adk_prism.features.search import digest as digests
 from adk_prism.features.search.sqlite import SqliteSearch, SqliteSearchReader
 from adk_prism.log.contract import LogReader, RunLog, SideValue
 from adk_prism.log.entry import Agent, AgentEvent, Entry, RunId
 from adk_prism.log.private_files import Notifier, cancel_task
-from adk_prism.log.sqlite.log_reader import SqliteLogReader
 from adk_prism.log.sqlite.store import SqliteLog
 from adk_prism.runs.off_loop import feed_run, is_large
 from adk_prism.runs.session_log import Deletions

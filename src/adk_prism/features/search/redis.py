@@ -52,7 +52,7 @@ class RedisSearch:
 
     async def index(self, run: RunId, digest: digests.RunDigest) -> None:
         """Store a digest; the oldest ones beyond the limit go."""
-        self._log.check_usable()
+        self._log.usable()
         keys, index = self._keys, self._keys.digests
         with log_errors("A run could not be indexed"):
             number = await self._store.call(
@@ -72,7 +72,7 @@ class RedisSearch:
 
     async def unindexed(self, limit: int) -> Sequence[RunId]:
         """Return runs among the newest that have ended and have no digest of this version."""
-        self._log.check_usable()
+        self._log.usable()
         with log_errors("The run log cannot be read"):
             newest = [run for run, _ in await self._newest(self._keys.runs)]
             unended = {run for run, _ in await self._newest(self._keys.unended)}
@@ -93,7 +93,7 @@ class RedisSearch:
         self, query: digests.RunQuery, *, limit: int, before: int | None = None
     ) -> digests.SearchPage:
         """Return the newest runs that fit."""
-        self._log.check_usable()
+        self._log.usable()
         with log_errors("The run log cannot be read"):
             names = await self._refresh()
             runs = int(await self._redis.zcard(self._keys.runs))

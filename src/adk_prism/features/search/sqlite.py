@@ -11,11 +11,11 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 
 from adk_prism.errors import LogError
+from adk_prism.features.captures.sqlite_reader import SqliteLogReader
 from adk_prism.features.search import digest as digests
 from adk_prism.log.entry import RunId
-from adk_prism.log.sqlite.log_reader import SqliteLogReader
 from adk_prism.log.sqlite.queries import RUN_COLUMNS, stored_run
-from adk_prism.log.sqlite.side import SqliteAccess
+from adk_prism.log.sqlite.store import SqliteStore
 
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS digests (
@@ -54,23 +54,25 @@ _OF_A_DIGEST = (("digests", "run"), ("digest_names", "run"), ("digest_text", "ro
 class SqliteSearch:
     """Is a `SearchIndex`."""
 
-    def __init__(self, access: SqliteAccess) -> None:
+    def __init__(self, access: SqliteStore) -> None:
         self._access = access
         self._is_ready = False
 
     async def index(self, run: RunId, digest: digests.RunDigest) -> None:
         await self._prepare()
-        await self._access.change("A run could not be indexed", put_digest, run, digest)
+        await self._access.change(
+            "A run could not be indexed", lambda it: put_digest(it, run, digest)
+        )
 
     async def unindexed(self, limit: int) -> Sequence[RunId]:
         await self._prepare()
-        return await self._access.ask(unindexed, limit)
+        return await self._access.ask(lambda it: unindexed(it, limit))
 
     async def search(
         self, query: digests.RunQuery, *, limit: int, before: int | None = None
     ) -> digests.SearchPage:
         await self._prepare()
-        return await self._access.ask(search, query, limit, before)
+        return await self._access.ask(lambda it: search(it, query, limit, before))
 
     async def _prepare(self) -> None:
         if not self._is_ready:
@@ -89,7 +91,7 @@ class SqliteSearchReader:
     ) -> digests.SearchPage:
         if not await self._reader.ask(_is_prepared):
             raise LogError("The run log has no index yet. Start adk-prism serve with it once.")
-        return await self._reader.ask(search, query, limit, before)
+        return await self._reader.ask(lambda it: search(it, query, limit, before))
 
 
 # --------------------------------------------------------------------------- SQL

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 def _serve(context: Context) -> Served:
     from adk_prism.features.conversations.listing import ConversationTitles
     from adk_prism.features.model_calls import model_calls
-    from adk_prism.features.share import routes as share_links
-    from adk_prism.features.share.routes import ShareRoutes
+    from adk_prism.features.share.links import open_links
+    from adk_prism.features.share.routes import LinkRoutes, ShareRoutes
 
     log, chats = context.log, context.chats
     shared = ShareRoutes(
@@ -25,19 +25,21 @@ def _serve(context: Context) -> Served:
         ConversationTitles(log, chats),
         context.limits.heavy,
     )
-    links = share_links.LinkRoutes(context.identity.links, log, context.audit, context.settings)
-    return Served(routers=[shared.router(), links.router()])
+    links = open_links(context.settings, context.recording.log)
+    links.on_revoked(lambda link: context.identity.opened.end(f"link {link}"))
+    context.identity.links = links
+    context.lifecycle.hold(links.closing)
+    of_links = LinkRoutes(links, log, context.audit, context.settings)
+    return Served(routers=[shared.router(), of_links.router()])
 
 
 EXTENSION = Extension(
     name="share",
     summary="share a run as one HTML file or by a link",
-    requires=("conversations", "model_calls", "page"),
+    requires=("captures", "conversations", "model_calls", "page"),
     commands=(
         Command(
-            "share",
-            "write a recording as one HTML file",
-            "adk_prism.features.share.command",
+            "share", "write a recording as one HTML file", "adk_prism.features.share.page_file"
         ),
     ),
     serve=_serve,

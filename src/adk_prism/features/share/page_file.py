@@ -8,10 +8,13 @@ in it.
 
 from __future__ import annotations
 
+import argparse
 import base64
 import hashlib
 import html
+import os
 import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -19,8 +22,11 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct, structs
 
-from adk_prism.errors import NotBuilt
-from adk_prism.facts.media import UNKNOWN_TYPE
+from adk_prism.adk.recording_file import read_run
+from adk_prism.cli import RECORDING_FILE
+from adk_prism.cli.terminal import counted, progress
+from adk_prism.errors import NotBuilt, SourceError
+from adk_prism.facts.event_actions import UNKNOWN_TYPE
 from adk_prism.facts.model import (
     BlockEnded,
     BlockGrew,
@@ -32,7 +38,7 @@ from adk_prism.facts.model import (
     FileShown,
     Nested,
 )
-from adk_prism.facts.run_reader import Reader
+from adk_prism.facts.run_reader import CaptureEnding, Reader
 from adk_prism.features.model_calls.calls import calls_in_file, without_calls
 from adk_prism.features.page.film import Film, encode
 from adk_prism.features.page.film_cache import EntryDetailReader, emptied
@@ -250,3 +256,51 @@ class ReplacedEntries:
                 self.cursors.update((cursor, *self._streamed.pop(within + item.call, ())))
             case _:
                 pass  # nothing that can be replaced
+
+
+# ---------------------------------------------------------------------------
+# `adk-prism share`: writes a recording as one HTML file.
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("file", metavar="FILE", help=RECORDING_FILE)
+    parser.add_argument(
+        "-o", "--output", metavar="HTML", required=True, help="file to write; - writes to stdout"
+    )
+    parser.add_argument(
+        "--model-calls",
+        action="store_true",
+        help="include what was sent to models, if the recording has it",
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Write the file. Raise `SourceError` if it cannot be read or written, `NotBuilt` without the page."""
+    page = read_page()
+    source = sys.stdin.buffer if args.file == "-" else args.file
+    with progress(f"Reading {args.file}…"):
+        entries = list(read_run(source, end=CaptureEnding()))
+        text = shared_file(entries, page, with_calls=args.model_calls)
+    if args.output == "-":
+        sys.stdout.write(text)
+        return 0
+    path = Path(args.output)
+    _write(path, text)
+    size = f"{path.stat().st_size / 1e6:.1f} MB"
+    print(
+        f"Wrote {path}: {size}, 1 run with {counted(len(entries), 'event')}. Open it in any"
+        " browser."
+    )
+    return 0
+
+
+def _write(path: Path, text: str) -> None:
+    """Write the whole file or nothing."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise SourceError(f"{path} cannot be written: {error.strerror or error}.") from None

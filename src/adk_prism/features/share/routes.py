@@ -13,9 +13,11 @@ from pydantic import BaseModel, Field
 
 from adk_prism.adk.apps import Apps
 from adk_prism.errors import Forbidden, NotFound, PrismError
+from adk_prism.features.captures.routes import attachment, compressed
 from adk_prism.features.conversations.listing import ConversationTitles
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.features.model_calls.routes import WithCalls, check_may_see_calls
+from adk_prism.features.share.links import LIFETIME, LONGEST, ShareLink, ShareLinks
 from adk_prism.features.share.page_file import read_page, shared_file
 from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import DERIVED, UPLOADED, RunId
@@ -23,11 +25,9 @@ from adk_prism.runs.chats import Chats
 from adk_prism.runs.session_log import Action, AuditedAction
 from adk_prism.server.identity.caller import Guest, Principal, caller_of
 from adk_prism.server.identity.identity import Run
-from adk_prism.server.identity.share_links import LIFETIME, LONGEST, ShareLink, ShareLinks
-from adk_prism.server.limits.limit_middleware import HeavyWork
+from adk_prism.server.limits import HeavyWork
 from adk_prism.server.observability.observability import AuditLog
 from adk_prism.server.request_bodies import StrictRoute
-from adk_prism.server.responses import attachment, compressed
 from adk_prism.server.run_streams import base_url
 from adk_prism.server.settings import Settings
 

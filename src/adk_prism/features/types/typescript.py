@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from adk_prism.protocols.ai_sdk.data_parts import METADATA_KEYS, SENT, TAKEN
+from adk_prism.features.types.data_parts import METADATA_KEYS, SENT, TAKEN
 
 _HEAD = """\
 // Types of what adk-prism sends besides text and tools. Written by `adk-prism types`.

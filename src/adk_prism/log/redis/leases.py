@@ -1,4 +1,4 @@
-"""Leases in Redis, for any number of processes that share a run log there.
+"""What processes that share a run log in Redis share besides: leases, values that expire, usage counters.
 
 A lease is a key that expires; Redis measures the time, so the clocks of the machines do not matter. A thread
 of the process renews all of its leases, also while the event loop is blocked.
@@ -14,29 +14,20 @@ import math
 import threading
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, TypeVar, cast
 
 import msgspec
 
 from adk_prism.errors import Conflict, LogError
-from adk_prism.log.contract import RunLog, RunSummary
+from adk_prism.log.contract import SECONDS, LimitCheck, Member, RunLog, RunSummary, UsageLimits
 from adk_prism.log.entry import RunId
 from adk_prism.log.leases import DEFAULT_TTL, Hear, Lease, Word
 from adk_prism.log.private_files import Notifier, cancel_task
-from adk_prism.log.redis.connection import (
-    CLAIM,
-    DEFAULT_PREFIX,
-    RELEASE,
-    RENEW,
-    STORE_ERRORS,
-    Keys,
-    Script,
-    asking,
-    asking_in_thread,
-    listening,
-)
+from adk_prism.log.redis import connection
 from adk_prism.log.redis.writer import describe, insist, log_errors
 
 _LOOKED = 200
@@ -56,12 +47,15 @@ class RedisLeases:
 
     is_shared = True
 
-    def __init__(self, url: str, *, prefix: str = DEFAULT_PREFIX, ttl: float = DEFAULT_TTL) -> None:
-        self._redis, self._ear = asking(url, answer=ttl), listening(url)
-        self._keys = Keys(prefix)
+    def __init__(
+        self, url: str, *, prefix: str = connection.DEFAULT_PREFIX, ttl: float = DEFAULT_TTL
+    ) -> None:
+        self._redis, self._ear = connection.asking(url, answer=ttl), connection.listening(url)
+        self._keys = connection.Keys(prefix)
         self._ttl = ttl
         self._process = uuid.uuid4().hex
-        self._claim, self._release = Script(CLAIM), Script(RELEASE)
+        self._claim = connection.Script(connection.CLAIM)
+        self._release = connection.Script(connection.RELEASE)
         self._leases: dict[str, Lease] = {}
         """By token."""
         self._waiting: dict[str, Notifier] = {}
@@ -83,7 +77,7 @@ class RedisLeases:
                 await script.ready(self._redis)
             self._channel = channel = self._ear.pubsub()
             await channel.subscribe(self._keys.words, self._keys.serving)
-        except STORE_ERRORS as error:
+        except connection.STORE_ERRORS as error:
             await self._disconnect()
             raise LogError(f"Leases cannot be renewed: {describe(error)}.") from error
         self._renewal = self._new_renewal()
@@ -104,13 +98,13 @@ class RedisLeases:
 
     async def _disconnect(self) -> None:
         for redis in (self._redis, self._ear):
-            with suppress(*STORE_ERRORS):
+            with suppress(*connection.STORE_ERRORS):
                 await redis.aclose()
 
     async def has_others(self) -> bool:
         # Every process that accepts new work subscribes to a channel. Redis drops a subscriber with its
         # connection, so the count is right without a clock.
-        with suppress(*STORE_ERRORS, TimeoutError):
+        with suppress(*connection.STORE_ERRORS, TimeoutError):
             async with asyncio.timeout(_COUNTED):
                 await self._channel.unsubscribe(self._keys.serving)
                 await self._confirmed.wait()
@@ -188,7 +182,7 @@ class RedisLeases:
     async def _give_back(self, lease: Lease) -> None:
         word = msgspec.json.encode([_FREE, lease.name])
         arguments = [lease.token, self._keys.words, word]
-        with suppress(*STORE_ERRORS):  # Then it expires.
+        with suppress(*connection.STORE_ERRORS):  # Then it expires.
             await self._release.call(self._redis, (self._key(lease),), arguments)
 
     def _new(self, name: str, *, is_of_a_run: bool = False) -> Lease:
@@ -266,7 +260,7 @@ class RedisLeases:
         self._hears.setdefault(word, []).append(hear)
 
     async def say(self, word: Word, name: str) -> None:
-        with suppress(*STORE_ERRORS):
+        with suppress(*connection.STORE_ERRORS):
             await self._redis.publish(self._keys.words, msgspec.json.encode([word, name]))
 
     async def freed(self, name: str, seconds: float) -> None:
@@ -281,7 +275,7 @@ class RedisLeases:
         while True:
             try:
                 message = await channel.get_message(timeout=None)
-            except STORE_ERRORS:
+            except connection.STORE_ERRORS:
                 await asyncio.sleep(RETRY)
                 continue
             if message is not None and message["type"] == "unsubscribe":
@@ -342,7 +336,7 @@ class Renewal:
         arguments: Arguments,
         apply: Apply,
     ) -> None:
-        self._redis = asking_in_thread(url, answer=ttl)
+        self._redis = connection.asking_in_thread(url, answer=ttl)
         self._ttl = ttl
         self._held = held
         self._arguments = arguments
@@ -366,14 +360,14 @@ class Renewal:
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join(self._ttl)
-        with suppress(*STORE_ERRORS):
+        with suppress(*connection.STORE_ERRORS):
             self._redis.close()
 
     def _run(self) -> None:
         while not self._stopped.is_set():
             try:
                 self.renew()
-            except STORE_ERRORS:
+            except connection.STORE_ERRORS:
                 self._digest = ""  # A Redis that was restarted has forgotten the script.
                 self._stopped.wait(RETRY)
             else:
@@ -393,7 +387,7 @@ class Renewal:
 
     def _keep(self, leases: Sequence[Lease]) -> list[Any]:
         if not self._digest:
-            self._digest = str(self._redis.script_load(RENEW))
+            self._digest = str(self._redis.script_load(connection.RENEW))
         with self._redis.pipeline(transaction=False) as pipeline:
             for lease in leases:
                 keys, arguments = self._arguments(lease)
@@ -401,3 +395,158 @@ class Renewal:
                 queue: Any = pipeline.execute_command
                 queue("EVALSHA", self._digest, len(keys), *keys, *arguments)
             return list(pipeline.execute())
+
+
+# --------------------------------------------------------------------------- short lived values
+
+# An expiring store in Redis: keys with a time to live, taken with GETDEL (Redis 6.2).
+
+
+class RedisShortLivedValues:
+    """Small values by name, with a time to live, which processes share."""
+
+    def __init__(self, url: str, *, prefix: str = connection.DEFAULT_PREFIX) -> None:
+        self._redis = connection.asking(url)
+        self._keys = connection.Keys(prefix)
+
+    async def open(self) -> None:
+        """Do nothing: the first operation connects."""
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self._redis.aclose()
+
+    async def put(self, name: str, value: bytes, seconds: float) -> None:
+        """Store a value."""
+        with log_errors("Shared data cannot be written to Redis"):
+            await self._redis.set(self._keys.expiring(name), value, px=int(seconds * 1000))
+
+    async def take(self, name: str) -> bytes | None:
+        """Remove a value and return it."""
+        with log_errors("Shared data cannot be read from Redis"):
+            found = await self._redis.getdel(self._keys.expiring(name))
+        return cast("bytes | None", found)  # what is not decoded is bytes
+
+
+# --------------------------------------------------------------------------- usage counters
+
+# Counters of open connections, rates and bytes for each caller. Each operation is one script, so that two
+# callers at once are counted one after the other. Redis measures the time. Counts that are not renewed
+# expire: those of a dead process after `SECONDS`.
+#
+# The keys of one caller share a hash tag. All of them expire.
+
+_COUNT_SECONDS = 1.0
+"""Seconds for an answer: a request waits for it."""
+
+_BUCKET = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local function level(key, rate, size)
+  local was = redis.call('HMGET', key, 'level', 'time')
+  if not was[1] then return size end
+  return math.min(size, tonumber(was[1]) + (now - tonumber(was[2])) / 1000 * rate)
+end
+local function note(key, rate, size, left)
+  redis.call('HSET', key, 'level', tostring(left), 'time', now)
+  redis.call('PEXPIRE', key, math.ceil((size - left) / rate * 1000) + 1000)
+end
+"""
+
+ENTER = (
+    _BUCKET
+    + """
+-- KEYS open, rate, bytes; ARGV member, milliseconds, most open, rate, burst, bytes
+local most, rate, burst, bytes = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+if most > 0 then
+  redis.call('ZREMRANGEBYSCORE', KEYS[1], 0, now)
+  if not redis.call('ZSCORE', KEYS[1], ARGV[1]) and redis.call('ZCARD', KEYS[1]) >= most then
+    return {'open', 0}
+  end
+end
+if bytes > 0 then
+  local left = level(KEYS[3], bytes, bytes)
+  if left < 0 then return {'bytes', math.ceil(-left / bytes * 1000)} end
+end
+if rate > 0 then
+  local left = level(KEYS[2], rate, burst)
+  if left < 1 then return {'rate', math.ceil((1 - left) / rate * 1000)} end
+  note(KEYS[2], rate, burst, left - 1)
+end
+if most > 0 then
+  redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+end
+return {'', 0}
+"""
+)
+
+RENEW_USE = (
+    _BUCKET
+    + """
+-- KEYS open; ARGV milliseconds, then members
+for at = 2, #ARGV do redis.call('ZADD', KEYS[1], now + ARGV[1], ARGV[at]) end
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return 1
+"""
+)
+
+USE = (
+    _BUCKET
+    + """
+-- KEYS bytes; ARGV amount, rate
+local rate = tonumber(ARGV[2])
+local left = level(KEYS[1], rate, rate) - tonumber(ARGV[1])
+note(KEYS[1], rate, rate, left)
+return math.max(0, math.ceil(-left / rate * 1000))
+"""
+)
+
+
+class RedisUsageCounters:
+    """Counters that processes share. Every method raises `LogError` if Redis is not reachable."""
+
+    def __init__(self, url: str, *, prefix: str = connection.DEFAULT_PREFIX) -> None:
+        self._redis = connection.asking(url, answer=_COUNT_SECONDS)
+        self._key = connection.Keys(prefix).count
+        self._enter, self._renew, self._use = map(connection.Script, (ENTER, RENEW_USE, USE))
+
+    async def open(self) -> None:
+        """Do nothing: the first operation connects."""
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self._redis.aclose()
+
+    async def enter(self, wanted: Member, allowed: UsageLimits) -> LimitCheck:
+        """Count something that opens, if it is within the limits."""
+        keys = tuple(self._key(wanted.name, part) for part in (wanted.kind, "rate", "bytes"))
+        bounds = [allowed.open, allowed.rate, allowed.burst, allowed.bytes]
+        arguments = [wanted.member, int(SECONDS * 1000), *bounds]
+        answer: Any = await _asked(self._enter.call(self._redis, keys, arguments))
+        return LimitCheck(answer[0].decode(), int(answer[1]) / 1000)
+
+    async def renew(self, members: Iterable[Member]) -> None:
+        """Keep things counted as open."""
+        keyed = sorted((self._key(each.name, each.kind), each.member) for each in members)
+        for key, group in groupby(keyed, key=itemgetter(0)):
+            arguments = [int(SECONDS * 1000), *(member for _, member in group)]
+            await _asked(self._renew.call(self._redis, (key,), arguments))
+
+    async def leave(self, member: Member) -> None:
+        """Stop counting something as open."""
+        await _asked(self._redis.zrem(self._key(member.name, member.kind), member.member))
+
+    async def use(self, used: Sequence[tuple[str, int, float]]) -> Sequence[float]:
+        """Count bytes."""
+        waits: list[float] = []
+        for name, amount, rate in used:
+            keys = (self._key(name, "bytes"),)
+            answer: Any = await _asked(self._use.call(self._redis, keys, [amount, rate]))
+            waits.append(int(answer) / 1000)
+        return waits
+
+
+async def _asked(question: Awaitable[_Answer]) -> _Answer:
+    with log_errors("Shared limits cannot be counted"):
+        return await question

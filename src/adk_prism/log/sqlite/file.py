@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Concatenate, Literal, ParamSpec, TypeVar
+from typing import Literal, TypeVar
 
 from adk_prism.errors import LogError
 from adk_prism.log.entry import Entry, RunEnded, RunId, RunStarted
@@ -29,7 +29,7 @@ from adk_prism.log.private_files import (
     make_folder,
 )
 from adk_prism.log.run_state import BufferedRun
-from adk_prism.log.sqlite import queries, side
+from adk_prism.log.sqlite import queries
 
 Synchronous = Literal["normal", "full"]
 
@@ -391,7 +391,8 @@ LOOK = 500
 """Milliseconds for which SQLite waits for a locked file before it is looked whether the log closes."""
 
 Answer = TypeVar("Answer")
-Given = ParamSpec("Given")
+Query = Callable[[sqlite3.Connection], Answer]
+"""SQL on a connection, which returns what was read or changed."""
 
 _REFUSED = (
     OverflowError,
@@ -429,7 +430,7 @@ class SqliteWriter:
     def attempt(self, group: Group) -> bool:
         """Write a group if that works at once; otherwise leave everything as it was."""
         try:
-            self._transact(lambda: _insert(self._connection, group))
+            self._transact(lambda connection: _insert(connection, group))
         except STORE_ERRORS:
             return False  # `write` tries again, waits for a lock, and reports the error.
         return True
@@ -446,26 +447,15 @@ class SqliteWriter:
     def remove(self, run: RunId) -> None:
         """Remove a run; raise one of `STORE_ERRORS`."""
         with self._patient(PATIENCE):
-            self._transact(lambda: self._remove(run))
+            self._transact(lambda connection: queries.remove_run(connection, run))
             with suppress(*STORE_ERRORS):  # The pages are reused anyway.
                 # A script runs to its end; `execute` would free one page.
                 self._connection.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")
 
-    def _remove(self, run: RunId) -> None:
-        origin = queries.origin_of(self._connection, run)
-        queries.remove_runs(self._connection, [run])
-        if origin is not None:
-            side.drop_owners(self._connection, run, origin)
-
-    def change(
-        self,
-        make: Callable[Concatenate[sqlite3.Connection, Given], Answer],
-        *args: Given.args,
-        **kwargs: Given.kwargs,
-    ) -> Answer:
+    def change(self, make: Query[Answer]) -> Answer:
         """Make a change in a transaction of its own; raise one of `STORE_ERRORS`."""
         with self._patient(PATIENCE):
-            return self._transact(lambda: make(self._connection, *args, **kwargs))
+            return self._transact(make)
 
     def close(self) -> None:
         """Close the connection."""
@@ -484,18 +474,18 @@ class SqliteWriter:
 
     def _try(self, group: Group) -> AppendResult:
         try:
-            self._transact(lambda: _insert(self._connection, group))
+            self._transact(lambda connection: _insert(connection, group))
         except STORE_ERRORS as error:
             answer = "failed" if isinstance(error, _REFUSED) else UNAVAILABLE
             return AppendResult(answer, reason_of(error))
         return OK
 
-    def _transact(self, change: Callable[[], Answer]) -> Answer:
+    def _transact(self, change: Query[Answer]) -> Answer:
         """Make a change completely or not at all; raise what kept it from being made."""
         self._file.check()
         self._begin()
         try:
-            answer = change()
+            answer = change(self._connection)
             self._connection.execute("COMMIT")
             return answer
         finally:
@@ -574,17 +564,12 @@ class SqliteReader:
         self._connection = connection
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="adk-prism run log reader")
 
-    async def ask(
-        self,
-        question: Callable[Concatenate[sqlite3.Connection, Given], Answer],
-        *args: Given.args,
-        **kwargs: Given.kwargs,
-    ) -> Answer:
+    async def ask(self, question: Query[Answer]) -> Answer:
         """Return the question's answer. Raise `LogError` if the store cannot give it."""
 
         def run() -> Answer:
             self._file.check()
-            return question(self._connection, *args, **kwargs)
+            return question(self._connection)
 
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, run)

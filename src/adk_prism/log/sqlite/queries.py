@@ -8,13 +8,16 @@ and a busy event loop gives it back late.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from msgspec.structs import asdict, astuple
 
 from adk_prism.errors import LogError, SourceError
-from adk_prism.log.contract import RunSummary
-from adk_prism.log.entry import Entry, Origin, Outcome, RunEnded, RunId, RunStarted, unpack
+from adk_prism.log import contract
+from adk_prism.log.contract import MAX_TOMBSTONES, EndedRun
+from adk_prism.log.entry import Entry, Origin, RunEnded, RunId, RunStarted, unpack
 from adk_prism.log.group_commit import StoredRun
-from adk_prism.log.retention import MAX_TOMBSTONES, EndedRun
 from adk_prism.log.run_state import READ_BATCH, summary_of, trimmed, unknown
 
 Row = tuple[int, int, float, str, bytes]
@@ -34,22 +37,11 @@ def insert_run(
     connection: sqlite3.Connection, number: int, start: RunStarted, now: float, epoch: int
 ) -> None:
     """Add a run. Its cursor, size and end are written when it ends."""
-    run = summary_of(start)
-    origin = run.origin
+    run, names = summary_of(start), astuple(start.origin)
     connection.execute(
         "INSERT INTO runs (number, run, app, user, session, invocation, message, started, epoch)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            number,
-            run.run,
-            origin.app,
-            origin.user,
-            origin.session,
-            run.invocation,
-            run.message,
-            now,
-            epoch,
-        ),
+        (number, run.run, *names, run.invocation, run.message, now, epoch),
     )
 
 
@@ -96,18 +88,18 @@ def _update_fenced(
         raise sqlite3.IntegrityError("the run has another owner")
 
 
-_TABLES_OF_RUNS = (("entries", "run"), ("runs", "number"))
+def remove_run(connection: sqlite3.Connection, run: RunId) -> None:
+    """Remove a run with its entries and values, and remember its name.
 
-
-def remove_runs(connection: sqlite3.Connection, runs: Sequence[RunId]) -> None:
-    """Remove runs with their entries, and remember their names."""
-    for run in runs:
-        for number in connection.execute(
-            "SELECT number FROM runs WHERE run = ?", (run,)
-        ).fetchall():
-            for table, key in _TABLES_OF_RUNS:
-                connection.execute(f"DELETE FROM {table} WHERE {key} = ?", number)
-        connection.execute("INSERT OR IGNORE INTO tombstones (run) VALUES (?)", (run,))
+    If it was its session's last, all that is stored of the session goes too.
+    """
+    found = connection.execute("SELECT number, app, user, session FROM runs WHERE run = ?", (run,))
+    for number, *names in found.fetchall():
+        connection.execute("DELETE FROM entries WHERE run = ?", (number,))
+        connection.execute("DELETE FROM runs WHERE number = ?", (number,))
+        app, user, session = names
+        _drop_owners(connection, run, Origin(app=app, user=user, session=session))
+    connection.execute("INSERT OR IGNORE INTO tombstones (run) VALUES (?)", (run,))
     connection.execute(
         "DELETE FROM tombstones WHERE number <= (SELECT max(number) FROM tombstones) - ?",
         (MAX_TOMBSTONES,),
@@ -115,13 +107,6 @@ def remove_runs(connection: sqlite3.Connection, runs: Sequence[RunId]) -> None:
 
 
 # --------------------------------------------------------------------------- reading
-
-
-def origin_of(connection: sqlite3.Connection, run: RunId) -> Origin | None:
-    """Return where a run belongs, None if it is not stored."""
-    found = connection.execute("SELECT app, user, session FROM runs WHERE run = ?", (run,))
-    names = found.fetchone()
-    return Origin(app=names[0], user=names[1], session=names[2]) if names else None
 
 
 RUN_COLUMNS = (
@@ -152,24 +137,18 @@ def unended_runs(connection: sqlite3.Connection) -> list[StoredRun]:
 
 def ended_runs(connection: sqlite3.Connection, wanted: Origin) -> list[StoredRun]:
     """Return the ended runs of an origin, in which an empty string matches any."""
-    return _runs_of(connection, wanted, ["ended IS NOT NULL"])
+    return _runs_of(connection, wanted, "ended IS NOT NULL")
 
 
 def runs_of(connection: sqlite3.Connection, wanted: Origin) -> list[StoredRun]:
     """Return the runs of an origin, ended or not; an empty string matches any."""
-    return _runs_of(connection, wanted, ["1"])
+    return _runs_of(connection, wanted, "1")
 
 
-def _runs_of(
-    connection: sqlite3.Connection, wanted: Origin, where: Sequence[str]
-) -> list[StoredRun]:
-    given = {"app": wanted.app, "user": wanted.user, "session": wanted.session}
-    named = [f"{column} = ?" for column, value in given.items() if value]
-    return _select_runs(
-        connection,
-        " AND ".join([*where, *named]),
-        [value for value in given.values() if value],
-    )
+def _runs_of(connection: sqlite3.Connection, wanted: Origin, where: str) -> list[StoredRun]:
+    given = {column: value for column, value in asdict(wanted).items() if value}
+    conditions = [where, *(f"{column} = ?" for column in given)]
+    return _select_runs(connection, " AND ".join(conditions), [*given.values()])
 
 
 def trim_candidates(connection: sqlite3.Connection) -> list[EndedRun]:
@@ -198,30 +177,13 @@ def _select_runs(
     return [stored_run(row) for row in rows]
 
 
-RunRow = tuple[
-    int, str, str, str, str, str, str, float, float | None, Outcome | None, int, int, int
-]
-
-
-def stored_run(row: RunRow) -> StoredRun:
+def stored_run(row: Sequence[Any]) -> StoredRun:
     """Read a row of `RUN_COLUMNS`."""
-    number, run, app, user, session, invocation, message, started, ended, outcome, *rest = row
-    epoch, cursor, size = rest
-    return StoredRun(
-        number,
-        RunSummary(
-            run=RunId(run),
-            origin=Origin(app=app, user=user, session=session),
-            invocation=invocation,
-            started=started,
-            ended=ended,
-            outcome=outcome,
-            cursor=cursor,
-            bytes=size,
-            message=message,
-            epoch=epoch,
-        ),
-    )
+    number, run, app, user, session, *rest = row
+    names = ("invocation", "message", "started", "ended", "outcome", "epoch", "cursor", "bytes")
+    origin = Origin(app=app, user=user, session=session)
+    fields = dict(zip(names, rest, strict=True))
+    return StoredRun(number, contract.RunSummary(run=RunId(run), origin=origin, **fields))
 
 
 def highest_number(connection: sqlite3.Connection) -> int:
@@ -253,3 +215,163 @@ def read_entries(connection: sqlite3.Connection, number: int, after: int, last: 
     finally:
         rows.close()
     return entries
+
+
+# ---------------------------------------------------------------------------
+# The side store: values in one table, texts once per session in another. Numbers of texts come from one
+# sequence for all sessions and are never used again.
+
+_ROW = "owner = ? AND space = ? AND key = ?"
+
+
+def put_value(
+    connection: sqlite3.Connection, owner: contract.Owner, value: contract.SideValue
+) -> Literal["ok", "gone", "full"]:
+    """Store a value; *gone*: its run is not there, *full*: the owner has too many."""
+    is_session = isinstance(owner, Origin)
+    if not (is_session or connection.execute(_HAS_RUN, (owner,)).fetchone()):
+        return "gone"
+    row = (contract.owner_name(owner), value.space, value.key)
+    if not connection.execute(f"SELECT 1 FROM side_values WHERE {_ROW}", row).fetchone():
+        count = connection.execute("SELECT count(*) FROM side_values WHERE owner = ?", row[:1])
+        if count.fetchone()[0] >= contract.OWNER_VALUES:
+            return "full"
+    connection.execute(
+        "INSERT OR REPLACE INTO side_values VALUES (?, ?, ?, ?, ?, ?)",
+        (*row, value.time, value.value, is_session),
+    )
+    return "ok"
+
+
+_HAS_RUN = "SELECT 1 FROM runs WHERE run = ?"
+
+
+def delete_values(
+    connection: sqlite3.Connection, owner: contract.Owner, value: tuple[str, str] | None
+) -> None:
+    """Remove a value, or all of an owner."""
+    name = contract.owner_name(owner)
+    if value is None:
+        connection.execute("DELETE FROM side_values WHERE owner = ?", (name,))
+    else:
+        connection.execute(f"DELETE FROM side_values WHERE {_ROW}", (name, *value))
+
+
+def _drop_owners(connection: sqlite3.Connection, run: RunId, origin: Origin) -> None:
+    """Remove the values of a run that was removed, and all of its session if that has no runs."""
+    delete_values(connection, run, None)
+    has_runs = "SELECT 1 FROM runs WHERE app = ? AND user = ? AND session = ?"
+    names = astuple(origin)
+    if not connection.execute(has_runs, names).fetchone():
+        delete_values(connection, origin, None)
+        _drop_texts(connection, origin)
+
+
+def list_values(
+    connection: sqlite3.Connection, owners: Collection[contract.Owner]
+) -> dict[contract.Owner, Sequence[contract.SideValue]]:
+    """Return the values of those owners that have any, by space and key."""
+    found: dict[contract.Owner, Sequence[contract.SideValue]] = {}
+    for owner in owners:
+        rows = connection.execute(
+            "SELECT space, key, time, value FROM side_values WHERE owner = ? ORDER BY space, key",
+            (contract.owner_name(owner),),
+        )
+        values = [contract.SideValue(*row) for row in rows]
+        if values:
+            found[owner] = values
+    return found
+
+
+def list_owners(connection: sqlite3.Connection, space: str) -> list[Origin]:
+    """Return the sessions that have a value in a space."""
+    rows = connection.execute(
+        "SELECT DISTINCT owner FROM side_values WHERE space = ? AND is_of_session", (space,)
+    )
+    return [contract.session_named(name) for (name,) in rows]
+
+
+# --------------------------------------------------------------------------- texts
+
+_AT_ONCE = 500
+"""Values in one statement: old builds of SQLite allow 999."""
+
+
+def find_texts(
+    connection: sqlite3.Connection, origin: Origin, digests: Sequence[bytes]
+) -> dict[bytes, int]:
+    """Return the numbers of those texts that a session has."""
+    return dict(_select(connection, "digest, number", "digest", origin, digests))
+
+
+def get_texts(
+    connection: sqlite3.Connection, origin: Origin, numbers: Sequence[int]
+) -> dict[int, bytes]:
+    """Return texts of a session by number."""
+    return dict(_select(connection, "number, payload", "number", origin, numbers))
+
+
+def _select(
+    connection: sqlite3.Connection,
+    columns: str,
+    by: str,
+    origin: Origin,
+    values: Sequence[bytes] | Sequence[int],
+) -> Iterator[tuple[Any, Any]]:
+    session = _session(connection, origin)
+    for start in range(0, len(values) if session else 0, _AT_ONCE):
+        some = values[start : start + _AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        # `+session`: numbers are found by themselves, not by going through the session's index.
+        column = "session" if by == "digest" else "+session"
+        yield from connection.execute(
+            f"SELECT {columns} FROM pieces WHERE {column} = ? AND {by} IN ({marks})",
+            (session, *some),
+        )
+
+
+def add_texts(
+    connection: sqlite3.Connection, run: RunId, origin: Origin, new: Mapping[bytes, bytes]
+) -> dict[bytes, int] | None:
+    """Add texts to a session; return their numbers, without those beyond its limit.
+
+    None: the run is gone.
+    """
+    if not connection.execute(_HAS_RUN, (run,)).fetchone():
+        return None
+    names = astuple(origin)
+    connection.execute(
+        "INSERT OR IGNORE INTO piece_sessions (app, user, session) VALUES (?, ?, ?)", names
+    )
+    session = _session(connection, origin)
+    (size,) = connection.execute(
+        "SELECT bytes FROM piece_sessions WHERE number = ?", (session,)
+    ).fetchone()
+    numbers = find_texts(connection, origin, list(new))
+    for digest, payload in new.items():
+        if digest not in numbers and size + len(payload) <= contract.SESSION_BYTES:
+            row = connection.execute(
+                "INSERT INTO pieces (session, digest, payload) VALUES (?, ?, ?)",
+                (session, digest, payload),
+            )
+            assert row.lastrowid is not None, "an insert has a row"
+            numbers[digest] = row.lastrowid
+            size += len(payload)
+    connection.execute("UPDATE piece_sessions SET bytes = ? WHERE number = ?", (size, session))
+    return numbers
+
+
+def _drop_texts(connection: sqlite3.Connection, origin: Origin) -> None:
+    session = _session(connection, origin)
+    if session:
+        connection.execute("DELETE FROM pieces WHERE session = ?", (session,))
+        connection.execute("DELETE FROM piece_sessions WHERE number = ?", (session,))
+
+
+def _session(connection: sqlite3.Connection, origin: Origin) -> int:
+    """Return the number of a session, 0 if it has no texts."""
+    found = connection.execute(
+        "SELECT number FROM piece_sessions WHERE app = ? AND user = ? AND session = ?",
+        astuple(origin),
+    ).fetchone()
+    return int(found[0]) if found else 0

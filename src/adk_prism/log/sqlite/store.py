@@ -16,38 +16,22 @@ import asyncio
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, ExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Concatenate
 
 from msgspec import Struct
 
 from adk_prism.errors import LogError
 from adk_prism.log.buffered_log import BufferedLog
-from adk_prism.log.contract import RunSummary
+from adk_prism.log.contract import EndedRun, Owner, RunSummary, SideValue, too_many
 from adk_prism.log.entry import Entry, Origin, RunId
 from adk_prism.log.group_commit import OK, AppendResult, FollowedRun, Group, StoredRun
-from adk_prism.log.retention import EndedRun
 from adk_prism.log.run_state import TAIL_BYTES, BufferedRun, not_open, trimmed
+from adk_prism.log.sqlite import file as database
 from adk_prism.log.sqlite import queries
-from adk_prism.log.sqlite.file import (
-    MIGRATIONS,
-    STORE_ERRORS,
-    UNAVAILABLE,
-    DatabaseFile,
-    FileLock,
-    SqliteReader,
-    SqliteWriter,
-    Synchronous,
-    damage_of,
-    lost_in_journal,
-    prepare,
-    reason_of,
-)
-from adk_prism.log.sqlite.side import Answer, Given, SqliteSide
 
 QUICK_BYTES = 256 * 1024
 """A group up to this size is written in the event loop: less than a millisecond."""
@@ -78,8 +62,8 @@ probes: a disk can refuse entries and still take the page of a probe."""
 class _Opened(Struct, frozen=True):
     """What opening the file gave."""
 
-    file: DatabaseFile
-    lock: FileLock
+    file: database.DatabaseFile
+    lock: database.FileLock
     writing: sqlite3.Connection
     reading: sqlite3.Connection
     checkpointing: sqlite3.Connection
@@ -92,11 +76,13 @@ class SqliteStore:
 
     is_shared = False
 
-    def __init__(self, path: Path, synchronous: Synchronous, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self, path: Path, synchronous: database.Synchronous, warn: Callable[[str], None]
+    ) -> None:
         self.path = path
         self.side = SqliteSide(self)
         self._warn = warn
-        self.synchronous: Synchronous = synchronous
+        self.synchronous: database.Synchronous = synchronous
         self._opened: _Opened | None = None
         self._number = 0
         """Of the run that started last."""
@@ -112,12 +98,12 @@ class SqliteStore:
     async def open(self) -> Sequence[StoredRun]:
         try:
             opened = await asyncio.to_thread(_open, self.path, self.synchronous, self._warn)
-        except STORE_ERRORS as error:
-            raise LogError(f"The run log cannot be opened: {reason_of(error)}.") from error
+        except database.STORE_ERRORS as error:
+            raise LogError(f"The run log cannot be opened: {database.reason_of(error)}.") from error
         self._opened = opened
         self._number = opened.number
-        self._reader = SqliteReader(opened.file, opened.reading)
-        self._writer = SqliteWriter(opened.file, opened.writing)
+        self._reader = database.SqliteReader(opened.file, opened.reading)
+        self._writer = database.SqliteWriter(opened.file, opened.writing)
         self._thread, self._checkpoints = (
             ThreadPoolExecutor(1, thread_name_prefix=f"adk-prism run log {name}")
             for name in ("writer", "checkpoints")
@@ -159,23 +145,25 @@ class SqliteStore:
         return [OK] * len(group)
 
     async def write(self, group: Group) -> Sequence[AppendResult]:
-        results = [AppendResult(UNAVAILABLE)] * len(group)
+        results = [AppendResult(database.UNAVAILABLE)] * len(group)
         wait = RETRY[0]
         while True:
-            left = [at for at, result in enumerate(results) if result.answer == UNAVAILABLE]
+            left = [
+                at for at, result in enumerate(results) if result.answer == database.UNAVAILABLE
+            ]
             batches = [group[at] for at in left]
             answers = await self._in_thread(partial(self._writer.write, batches))
             for at, answer in zip(left, answers, strict=True):
                 results[at] = answer
             if not all(answer is OK for answer in answers):
                 self._failed_at = time.monotonic()
-            if not any(result.answer == UNAVAILABLE for result in results):
+            if not any(result.answer == database.UNAVAILABLE for result in results):
                 break
             await asyncio.sleep(wait)
             wait = min(2 * wait, RETRY[1])
             for at, result in enumerate(results):
                 run = group[at].run
-                if result.answer == UNAVAILABLE and (
+                if result.answer == database.UNAVAILABLE and (
                     run.is_left or run.removed or self._gives_up()
                 ):
                     results[at] = AppendResult("failed", result.detail)
@@ -190,35 +178,24 @@ class SqliteStore:
         del origin, only_ended  # An ended run stays ended, and no other process writes.
         try:
             await self._in_thread(lambda: self._writer.remove(run))
-        except STORE_ERRORS as error:
-            raise LogError(f"A run could not be removed: {reason_of(error)}.") from error
+        except database.STORE_ERRORS as error:
+            raise LogError(f"A run could not be removed: {database.reason_of(error)}.") from error
         self._grow_journal(CHECKPOINT_BYTES)  # A removal may change any number of pages.
         return True
 
-    async def ask(
-        self,
-        question: Callable[Concatenate[sqlite3.Connection, Given], Answer],
-        *args: Given.args,
-        **kwargs: Given.kwargs,
-    ) -> Answer:
+    async def ask(self, question: database.Query[database.Answer]) -> database.Answer:
         """Read something, in the reading thread. Raise `LogError`."""
         if self._opened is None:
             raise not_open()
-        return await self._reader.ask(question, *args, **kwargs)
+        return await self._reader.ask(question)
 
-    async def change(
-        self,
-        what: str,
-        make: Callable[Concatenate[sqlite3.Connection, Given], Answer],
-        *args: Given.args,
-        **kwargs: Given.kwargs,
-    ) -> Answer:
+    async def change(self, what: str, make: database.Query[database.Answer]) -> database.Answer:
         """Make a change in a transaction, in the writing thread. Raise `LogError` that begins with `what`."""
         try:
-            answer = await self._in_thread(lambda: self._writer.change(make, *args, **kwargs))
-        except STORE_ERRORS as error:
+            answer = await self._in_thread(lambda: self._writer.change(make))
+        except database.STORE_ERRORS as error:
             self._failed_at = time.monotonic()
-            raise LogError(f"{what}: {reason_of(error)}.") from error
+            raise LogError(f"{what}: {database.reason_of(error)}.") from error
         self._grow_journal(_CHANGE_BYTES)
         return answer
 
@@ -229,10 +206,12 @@ class SqliteStore:
             raise LogError("The disk of the run log is full.")
         try:
             await self._in_thread(lambda: self._writer.change(queries.touch))
-        except STORE_ERRORS as error:
-            raise LogError(f"The run log cannot be written: {reason_of(error)}.") from error
+        except database.STORE_ERRORS as error:
+            raise LogError(
+                f"The run log cannot be written: {database.reason_of(error)}."
+            ) from error
 
-    async def _in_thread(self, work: Callable[[], Answer]) -> Answer:
+    async def _in_thread(self, work: Callable[[], database.Answer]) -> database.Answer:
         """Do something with the writing connection. It is done even if the caller is cancelled."""
         if self._opened is None:
             raise not_open()
@@ -241,7 +220,7 @@ class SqliteStore:
         doing.add_done_callback(self._done)
         return await asyncio.shield(doing)
 
-    def _done(self, doing: asyncio.Future[Answer]) -> None:
+    def _done(self, doing: asyncio.Future[database.Answer]) -> None:
         self._busy -= 1
         if not doing.cancelled():
             doing.exception()  # Retrieved here, because the caller may have been cancelled.
@@ -258,19 +237,20 @@ class SqliteStore:
 
     async def find(self, run: RunId, *, patient: bool = False) -> StoredRun:
         del patient  # a file does not come back by waiting
-        return await self._reader.ask(queries.find_run, run)
+        return await self._reader.ask(lambda it: queries.find_run(it, run))
 
     async def entries(
         self, live: BufferedRun, after: int, last: int, *, patient: bool = False
     ) -> Sequence[Entry]:
         del patient
-        entries = await self._reader.ask(queries.read_entries, live.number, after, last)
+        number = live.number
+        entries = await self._reader.ask(lambda it: queries.read_entries(it, number, after, last))
         if not entries:
             raise trimmed(live.run)
         return entries
 
     async def select(self, wanted: Origin, *, unended: bool) -> Sequence[StoredRun]:
-        return [] if unended else await self._reader.ask(queries.ended_runs, wanted)
+        return [] if unended else await self._reader.ask(lambda it: queries.ended_runs(it, wanted))
 
     async def sizes(self) -> tuple[Sequence[EndedRun], int]:
         return await self._reader.ask(queries.trim_candidates), 0
@@ -286,35 +266,35 @@ def _journal_bytes(group: Group) -> int:
 
 def _checkpoint(connection: sqlite3.Connection) -> None:
     # A disk that is full fails the next commit too, which can say so.
-    with suppress(*STORE_ERRORS):
+    with suppress(*database.STORE_ERRORS):
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
 
 def _warn_of_damage(path: Path, warn: Callable[[str], None]) -> None:
     """Say what of a file cannot be read, before SQLite meets it."""
-    if lost := lost_in_journal(path):
+    if lost := database.lost_in_journal(path):
         warn(
             f"The journal of the run log {path} is damaged: up to {lost} pages that were written last are"
             " lost, and the newest entries of runs with them. Such runs end as failed."
         )
-    if damage := damage_of(path):
+    if damage := database.damage_of(path):
         warn(
             f"The run log {path} is damaged ({damage}): some runs cannot be read. Stop it, keep a copy,"
             f" and write what can be read into a new file: sqlite3 {path} .recover | sqlite3 NEW."
         )
 
 
-def _open(path: Path, synchronous: Synchronous, warn: Callable[[str], None]) -> _Opened:
+def _open(path: Path, synchronous: database.Synchronous, warn: Callable[[str], None]) -> _Opened:
     """Open the file for this process alone, and read what is in it; `warn` of damage."""
-    file = DatabaseFile(path, synchronous)
+    file = database.DatabaseFile(path, synchronous)
     file.create()
     with ExitStack() as undo:
-        lock = FileLock(f"{path}.lock")
+        lock = database.FileLock(f"{path}.lock")
         undo.callback(lock.release)
         _warn_of_damage(path, warn)
         writing = file.connect()
         undo.callback(writing.close)
-        prepare(writing, copy=Path(f"{path}.before-{len(MIGRATIONS)}"))
+        database.prepare(writing, copy=Path(f"{path}.before-{len(database.MIGRATIONS)}"))
         connections = [file.connect() for _ in range(2)]
         opened = _Opened(
             file=file,
@@ -327,6 +307,49 @@ def _open(path: Path, synchronous: Synchronous, warn: Callable[[str], None]) -> 
         )
         undo.pop_all()
     return opened
+
+
+class SqliteSide:
+    """What is stored beside the runs: is a `SideStorage`."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+
+    async def put_value(self, owner: Owner, value: SideValue) -> None:
+        answer = await self._store.change(
+            "A note could not be stored", lambda it: queries.put_value(it, owner, value)
+        )
+        if answer == "full":
+            raise too_many()
+        if answer == "gone" and not isinstance(owner, Origin):
+            raise trimmed(owner)
+
+    async def delete_values(self, owner: Owner, value: tuple[str, str] | None = None) -> None:
+        await self._store.change(
+            "A note could not be removed", lambda it: queries.delete_values(it, owner, value)
+        )
+
+    async def list_values(self, owners: Collection[Owner]) -> dict[Owner, Sequence[SideValue]]:
+        return await self._store.ask(lambda it: queries.list_values(it, owners))
+
+    async def list_owners(self, space: str) -> Sequence[Origin]:
+        return await self._store.ask(lambda it: queries.list_owners(it, space))
+
+    async def find_texts(self, origin: Origin, digests: Sequence[bytes]) -> dict[bytes, int]:
+        return await self._store.ask(lambda it: queries.find_texts(it, origin, digests))
+
+    async def add_texts(
+        self, run: RunId, origin: Origin, new: Mapping[bytes, bytes]
+    ) -> dict[bytes, int]:
+        numbers = await self._store.change(
+            "Pieces could not be stored", lambda it: queries.add_texts(it, run, origin, new)
+        )
+        if numbers is None:
+            raise trimmed(run)
+        return numbers
+
+    async def get_texts(self, origin: Origin, numbers: Sequence[int]) -> dict[int, bytes]:
+        return await self._store.ask(lambda it: queries.get_texts(it, origin, numbers))
 
 
 class SqliteLog(BufferedLog):
@@ -343,7 +366,7 @@ class SqliteLog(BufferedLog):
         self,
         path: str | Path,
         *,
-        synchronous: Synchronous = "normal",
+        synchronous: database.Synchronous = "normal",
         tail_bytes: int = TAIL_BYTES,
         clock: Callable[[], float] = time.time,
         warn: Callable[[str], None] = lambda _: None,

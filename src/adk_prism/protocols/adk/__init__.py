@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 
 from adk_prism.log.entry import Entry
-from adk_prism.protocols.adk import projection as grammar
 from adk_prism.protocols.adk.projection import (
     AdkFrame,
     AdkProjection,
@@ -37,5 +36,4 @@ SPEC = ProtocolSpec(
     failure=_failure,
     completed=completed_event,
     read_request=read_request,
-    grammar=grammar,
 )

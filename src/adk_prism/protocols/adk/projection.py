@@ -8,7 +8,6 @@ stream of ADK's: nor is it here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
 
 import msgspec
@@ -18,7 +17,6 @@ from adk_prism.commands import ChangeState, ClientRequest, Command, RunAgent
 from adk_prism.errors import Unprocessable
 from adk_prism.facts.adk_event import APPENDED, read_event
 from adk_prism.facts.outcome import failure_text
-from adk_prism.facts.state import read_object
 from adk_prism.log.entry import (
     NOTHING,
     AgentEvent,
@@ -35,7 +33,7 @@ from adk_prism.log.entry import (
     SpeakerInterrupted,
     to_raw,
 )
-from adk_prism.protocols.contract import Complete, Fault, Payload
+from adk_prism.protocols.contract import Complete
 
 # ---------------------------------------------------------------------------
 # The frames of ADK's own protocol: its events, as it serialised them.
@@ -159,45 +157,6 @@ class AdkProjection:
         except msgspec.MsgspecError:
             return False
         return last.error_code is not None and last.error_code == code
-
-
-# ---------------------------------------------------------------------------
-# What holds in every stream of ADK's own protocol: for `laws`.
-#
-# Nothing is lost, doubled, reordered or changed; the last word of a failed run is an error event.
-
-
-def balanced(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> Iterator[Fault]:
-    """Yield where the frames are not the agent's events, each once, as they are."""
-    for entry, payloads in zip(entries, frames, strict=True):
-        record = entry.record
-        if isinstance(record, AgentEvent):
-            if [payload.data for payload in payloads] != [record.event]:
-                yield str(entry.cursor), "an event is not given once, as it is"
-        elif payloads and not isinstance(record, RunEnded):
-            yield str(entry.cursor), f"{type(record).__name__} gives a frame, and is not an event"
-
-
-def terminated(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> Iterator[Fault]:
-    """Yield an end that does not report a failure, or reports one that did not happen."""
-    ended = entries[-1].record if entries else None
-    if not isinstance(ended, RunEnded):
-        return
-    last_frames = frames[-1]
-    if ended.outcome != "failed":
-        if last_frames:
-            yield str(entries[-1].cursor), f"a run that is {ended.outcome} ends with a frame"
-        return
-    said = (payloads[-1] for payloads in reversed(frames) if payloads)
-    last = next((event for payload in said if (event := _word(payload))), {})
-    if not last.get("errorCode") or len(last_frames) > 1:
-        yield str(entries[-1].cursor), "a failed run does not end with one error event"
-
-
-def _word(payload: Payload) -> dict[str, Any]:
-    """Return an event that says something; state, checkpoints and the unreadable say nothing."""
-    event = read_object(payload.data)
-    return event if event.get("errorCode") or event.get("content") else {}
 
 
 # ---------------------------------------------------------------------------

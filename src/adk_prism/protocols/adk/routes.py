@@ -37,7 +37,7 @@ from adk_prism.log.entry import RunId
 from adk_prism.protocols.adk import SPEC
 from adk_prism.protocols.adk.projection import read_request
 from adk_prism.protocols.adk.sessions import AppInfo, AppList, Health, Version
-from adk_prism.runs.message_stream import positioned_frames
+from adk_prism.runs.broadcast import positioned_frames
 from adk_prism.server.identity.caller import caller_of
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.request_bodies import StrictRoute

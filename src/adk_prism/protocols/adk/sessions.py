@@ -22,7 +22,6 @@ from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.adk.sessions.session import Session
 from google.adk.utils.agent_info import AgentInfo
-from google.genai import types
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -45,12 +44,12 @@ from adk_prism.runs.branches import Rewinds, SessionBranches
 from adk_prism.runs.chats import EVALUATION_SESSIONS
 from adk_prism.runs.session_locks import SessionLocks
 from adk_prism.runs.session_log import AuditedAction, Deletions
-from adk_prism.server.client_state import ClientState
 from adk_prism.server.identity.identity import PathOrigin, PathUser
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.observability.observability import AuditLog
 from adk_prism.server.request_bodies import StrictRoute
-from adk_prism.server.request_names import AppName, ArtifactName, SessionId
+from adk_prism.server.request_names import AppName, SessionId
+from adk_prism.server.run_starter import ClientState
 from adk_prism.server.run_streams import RUN_HEADER
 
 # ---------------------------------------------------------------------------
@@ -63,7 +62,7 @@ _MOST_EVENTS = 10_000
 """Events a new session may be given: a very long conversation, and still one quick request."""
 
 
-def _read_upstream(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+def read_upstream(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
     """Read a type of genai or ADK, whose own validators fail on input that they do not expect."""
     try:
         return read(value)
@@ -71,18 +70,19 @@ def _read_upstream(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
         raise ValueError("Input cannot be read") from error
 
 
-_Event = Annotated[Event, WrapValidator(_read_upstream)]
-_Part = Annotated[types.Part, WrapValidator(_read_upstream)]
+_Event = Annotated[Event, WrapValidator(read_upstream)]
 
 # ADK's clients send an empty id for "draw one".
 _DrawnIfEmpty = Annotated[SessionId | None, BeforeValidator(lambda value: value or None)]
 
 
-class _Model(BaseModel):
+class CamelModel(BaseModel):
+    """Reads either spelling of a field, and writes camelCase."""
+
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
 
-class CreateSession(_Model):
+class CreateSession(CamelModel):
     """A new session; all of it may be left out."""
 
     session_id: _DrawnIfEmpty = Field(default=None, description="Without: one is drawn.")
@@ -93,30 +93,16 @@ class CreateSession(_Model):
     )
 
 
-class UpdateSession(_Model):
+class UpdateSession(CamelModel):
     """A change of a session's state, without a run."""
 
     state_delta: dict[str, Any]
 
 
-class RewindSession(_Model):
+class RewindSession(CamelModel):
     """What to rewind: an invocation, and all after it."""
 
     invocation_id: Annotated[str, Field(min_length=1, max_length=256)]
-
-
-class SaveArtifact(_Model):
-    """A new version of an artifact."""
-
-    filename: ArtifactName
-    artifact: _Part
-    custom_metadata: dict[str, Any] | None = None
-
-
-class UpdateMemory(_Model):
-    """A session to remember."""
-
-    session_id: SessionId
 
 
 class Health(BaseModel):
@@ -131,7 +117,7 @@ class Readiness(Health):
     detail: str | None = None
 
 
-class AppInfo(_Model):
+class AppInfo(CamelModel):
     """What an app is."""
 
     name: str
@@ -142,7 +128,7 @@ class AppInfo(_Model):
     agents: dict[str, AgentInfo] | None = None
 
 
-class AppList(_Model):
+class AppList(CamelModel):
     """What every app is."""
 
     apps: list[AppInfo]

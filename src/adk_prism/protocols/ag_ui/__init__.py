@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 
 from adk_prism.log.entry import Entry, RunStarted
-from adk_prism.protocols.ag_ui import grammar
 from adk_prism.protocols.ag_ui.frames import DIALECTS, Frame, RunError
 from adk_prism.protocols.ag_ui.notices import completed
 from adk_prism.protocols.ag_ui.projection import AgUiProjection
@@ -38,6 +37,5 @@ SPEC = ProtocolSpec(
     completed=completed,
     dialects=tuple(DIALECTS),
     read_request=read_request,
-    grammar=grammar,
     resumes_by="run position",
 )

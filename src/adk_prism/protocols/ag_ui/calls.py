@@ -14,21 +14,7 @@ from msgspec import UNSET
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.state import read_value
-from adk_prism.protocols.ag_ui.frames import (
-    ActivitySnapshot,
-    Frame,
-    Json,
-    ReasoningEncryptedValue,
-    ToolCallArgs,
-    ToolCallEnd,
-    ToolCallResult,
-    ToolCallStart,
-    bounded,
-    fits,
-    pieces,
-    text_of,
-    too_large,
-)
+from adk_prism.protocols.ag_ui import frames
 from adk_prism.protocols.ag_ui.notices import spoken_by
 from adk_prism.protocols.ag_ui.owners import Tag
 
@@ -196,41 +182,43 @@ class Calls:
 
     # -------------------------------------------------------------- begin, grow, end
 
-    def grow(self, item: fact.CallInputGrew, tag: Tag, within: str, out: list[Frame]) -> None:
+    def grow(
+        self, item: fact.CallInputGrew, tag: Tag, within: str, out: list[frames.Frame]
+    ) -> None:
         """Send a piece of the arguments that a model is still writing."""
         call = self._calls.get((within, item.call)) or self._begin(item, tag, within, {}, out)
         self._send(call, item.json_fragment, out)
 
     def request(
-        self, item: fact.CallRequested, tag: Tag, within: str, seen: bool, out: list[Frame]
+        self, item: fact.CallRequested, tag: Tag, within: str, seen: bool, out: list[frames.Frame]
     ) -> None:
         """Send a whole call, or the rest of one. `seen`: the run has the call, not its answer alone."""
         self._by_adk_id[item.adk_id] = item.call
         call = self._calls.get((within, item.call))
         if call is not None and call.state != "streaming":
             return
-        about: Json = {"providerExecuted": True} if item.provider_executed else {}
+        about: frames.Json = {"providerExecuted": True} if item.provider_executed else {}
         about |= {"longRunning": True} if item.long_running else {}
         if call is None:
             call = self._begin(item, tag, within, about, out)
             about = {}
         if not seen:
             self._complete(call, out)
-        elif not self._send_rest(call, text_of(item.input), out):
-            about["input"] = bounded(item.input)
+        elif not self._send_rest(call, frames.text_of(item.input), out):
+            about["input"] = frames.bounded(item.input)
         call.state = "made"
         call.pieces.clear()
         # What an end says replaces what the start did, so it is said whole or not at all.
         told = spoken_by(item.speaker, **about) if about else UNSET
-        out.append(ToolCallEnd(call.id, subagent_run_id=call.tag, metadata=told))
+        out.append(frames.ToolCallEnd(call.id, subagent_run_id=call.tag, metadata=told))
         if item.signature:
             out.append(
-                ReasoningEncryptedValue(
+                frames.ReasoningEncryptedValue(
                     "tool-call", call.id, item.signature, subagent_run_id=call.tag
                 )
             )
 
-    def _send_rest(self, call: _Call, text: str, out: list[Frame]) -> bool:
+    def _send_rest(self, call: _Call, text: str, out: list[frames.Frame]) -> bool:
         """Send what is missing of the arguments; return whether they are what the call was made with."""
         sent = "".join(call.pieces)
         if text.startswith(sent):
@@ -244,24 +232,27 @@ class Calls:
         item: fact.CallInputGrew | fact.CallRequested,
         tag: Tag,
         within: str,
-        about: Json,
-        out: list[Frame],
+        about: frames.Json,
+        out: list[frames.Frame],
     ) -> _Call:
         call = self._calls[within, item.call] = _Call(item.name, self.id_of(item.call, within), tag)
         parent = "-".join(filter(None, (self._run, within, item.model_call)))
         told = spoken_by(item.speaker, **about)
-        out.append(ToolCallStart(call.id, item.name, parent, subagent_run_id=tag, metadata=told))
+        out.append(
+            frames.ToolCallStart(call.id, item.name, parent, subagent_run_id=tag, metadata=told)
+        )
         return call
 
-    def _complete(self, call: _Call, out: list[Frame]) -> None:
+    def _complete(self, call: _Call, out: list[frames.Frame]) -> None:
         """End arguments that break off: clients parse them."""
         self._send(call, ending("".join(call.pieces)), out)
 
-    def _send(self, call: _Call, text: str, out: list[Frame]) -> None:
+    def _send(self, call: _Call, text: str, out: list[frames.Frame]) -> None:
         if text:
             call.pieces.append(text)
             out.extend(
-                ToolCallArgs(call.id, piece, subagent_run_id=call.tag) for piece in pieces(text)
+                frames.ToolCallArgs(call.id, piece, subagent_run_id=call.tag)
+                for piece in frames.pieces(text)
             )
 
     # -------------------------------------------------------------- answers
@@ -276,7 +267,7 @@ class Calls:
         error: str = "",
         within: str = "",
         known: bool = False,
-        out: list[Frame],
+        out: list[frames.Frame],
     ) -> None:
         """Send a result. `known`: the client sent it itself, and needs no telling."""
         made = self._calls.get((within, call))
@@ -286,7 +277,7 @@ class Calls:
         if made.state == "streaming":
             self._complete(made, out)
             made.pieces.clear()
-            out.append(ToolCallEnd(made.id, subagent_run_id=made.tag))
+            out.append(frames.ToolCallEnd(made.id, subagent_run_id=made.tag))
         is_repeated = made.state == "answered"
         made.state = "answered"
         if known:
@@ -294,11 +285,11 @@ class Calls:
         if made.awaits and status == "ok":
             status = "interim"
         if not is_repeated:
-            about: Json = {} if status == "ok" else {"status": status}
+            about: frames.Json = {} if status == "ok" else {"status": status}
             about |= {"error": error} if error else {}
-            content = output if fits(len(output)) else too_large(len(output))
+            content = output if frames.fits(len(output)) else frames.too_large(len(output))
             out.append(
-                ToolCallResult(
+                frames.ToolCallResult(
                     "-".join(filter(None, (self._run, "result", within, call))),
                     made.id,
                     content,
@@ -310,24 +301,26 @@ class Calls:
         if is_repeated or status == "interim":
             self._go_on(call, made, output if is_repeated else "", within, out)
 
-    def _go_on(self, call: str, made: _Call, output: str, within: str, out: list[Frame]) -> None:
+    def _go_on(
+        self, call: str, made: _Call, output: str, within: str, out: list[frames.Frame]
+    ) -> None:
         """Tell that a call's tool is still at work."""
-        told: Json = {"toolCallId": made.id, "toolName": made.name, "status": "running"}
+        told: frames.Json = {"toolCallId": made.id, "toolName": made.name, "status": "running"}
         if output:
-            told["output"] = output if fits(len(output)) else too_large(len(output))
+            told["output"] = output if frames.fits(len(output)) else frames.too_large(len(output))
         name = "-".join(filter(None, (self._run, "running", within, call)))
-        out.append(ActivitySnapshot(name, LONG_RUNNING, told, subagent_run_id=made.tag))
+        out.append(frames.ActivitySnapshot(name, LONG_RUNNING, told, subagent_run_id=made.tag))
 
     # -------------------------------------------------------------- the end
 
-    def close(self, out: list[Frame]) -> None:
+    def close(self, out: list[frames.Frame]) -> None:
         """End the calls whose arguments never ended."""
         for call in self._calls.values():
             if call.state == "streaming":
                 call.state = "made"
                 self._complete(call, out)
                 call.pieces.clear()
-                out.append(ToolCallEnd(call.id, subagent_run_id=call.tag))
+                out.append(frames.ToolCallEnd(call.id, subagent_run_id=call.tag))
 
     def pending(self, asked: set[str]) -> list[str]:
         """Return the ids of calls that wait for the client; `asked` wait for a person."""

@@ -15,7 +15,7 @@ from typing import Any, Literal, dataclass_transform
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from adk_prism.errors import UsageError
-from adk_prism.facts.state import repair
+from adk_prism.facts.state import repair, sound
 
 Json = dict[str, Any]
 
@@ -25,13 +25,15 @@ class _Frame(Struct, tag_field="type", rename="camel", omit_defaults=True, gc=Fa
     """Base of all frames."""
 
 
-class _Timed(_Frame, kw_only=True):
+class TimedFrame(_Frame, kw_only=True):
+    """Base of all frames but one."""
+
     timestamp: int | UnsetType = UNSET
     """Milliseconds since 1970; 1.0 takes integers only."""
     metadata: Json | UnsetType = UNSET
 
 
-class _Owned(_Timed, kw_only=True):
+class _Owned(TimedFrame, kw_only=True):
     subagent_run_id: str | UnsetType = UNSET
     """The sub-agent that this belongs to; absent for the run's own agent. The pieces of a text have it, too:
     clients that show sub-agents apart sort each event by it."""
@@ -40,7 +42,7 @@ class _Owned(_Timed, kw_only=True):
 # ------------------------------------------------------------------ runs and steps
 
 
-class RunStarted(_Timed, tag="RUN_STARTED"):
+class RunStarted(TimedFrame, tag="RUN_STARTED"):
     thread_id: str
     run_id: str
     protocol_version: str | UnsetType = UNSET
@@ -48,14 +50,14 @@ class RunStarted(_Timed, tag="RUN_STARTED"):
     input: Json | UnsetType = UNSET
 
 
-class RunFinished(_Timed, tag="RUN_FINISHED"):
+class RunFinished(TimedFrame, tag="RUN_FINISHED"):
     thread_id: str
     run_id: str
     outcome: Json | UnsetType = UNSET
     usage: list[Json] | UnsetType = UNSET
 
 
-class RunError(_Timed, tag="RUN_ERROR"):
+class RunError(TimedFrame, tag="RUN_ERROR"):
     message: str
     code: str | UnsetType = UNSET
     usage: list[Json] | UnsetType = UNSET
@@ -171,7 +173,7 @@ class StateDelta(_Owned, tag="STATE_DELTA"):
     delta: list[Json]
 
 
-class MessagesSnapshot(_Timed, tag="MESSAGES_SNAPSHOT"):
+class MessagesSnapshot(TimedFrame, tag="MESSAGES_SNAPSHOT"):
     messages: list[Json]
 
 
@@ -193,35 +195,7 @@ class Custom(_Owned, tag="CUSTOM"):
     value: Any
 
 
-Frame = (
-    RunStarted
-    | RunFinished
-    | RunError
-    | StepStarted
-    | StepFinished
-    | SubagentStarted
-    | SubagentFinished
-    | SubagentError
-    | TextMessageStart
-    | TextMessageContent
-    | TextMessageEnd
-    | ReasoningStart
-    | ReasoningMessageStart
-    | ReasoningMessageContent
-    | ReasoningMessageEnd
-    | ReasoningEnd
-    | ReasoningEncryptedValue
-    | ToolCallStart
-    | ToolCallArgs
-    | ToolCallEnd
-    | ToolCallResult
-    | StateSnapshot
-    | StateDelta
-    | MessagesSnapshot
-    | ActivitySnapshot
-    | RawEvent
-    | Custom
-)
+Frame = TimedFrame | TextMessageContent
 
 # ---------------------------------------------------------------------------
 # What differs between versions of AG-UI, all of it.
@@ -294,11 +268,7 @@ _NULL = Raw(b"null")
 
 def safe(raw: Raw) -> Raw:
     """Return a value as JSON that strict readers take; null where there is none."""
-    before = bytes(raw)
-    if not before:
-        return _NULL
-    after = repair(before, parsed=True)
-    return raw if after is before else Raw(after)
+    return sound(raw) if bytes(raw) else _NULL
 
 
 def bounded(raw: Raw) -> Raw | str:

@@ -12,36 +12,13 @@ from msgspec import UNSET, Raw, Struct, json, structs
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.event_actions import sources_in
-from adk_prism.facts.model import (
-    ModelCallEnded,
-    NodeBegan,
-    NodeFinished,
-    RunBegan,
-    RunOver,
-    Speaker,
-    StateChanged,
-)
 from adk_prism.facts.outcome import BROKEN, with_reference
+from adk_prism.facts.pending import payload_schema, plain_schema, response_schema
 from adk_prism.facts.state import is_given, read_object, read_value, repair
-from adk_prism.protocols.ag_ui.frames import (
-    ActivitySnapshot,
-    Custom,
-    Dialect,
-    Frame,
-    Json,
-    RunError,
-    RunFinished,
-    StateDelta,
-    StateSnapshot,
-    SubagentError,
-    ToolCallResult,
-    bounded,
-    fits,
-    safe,
-    too_large,
-)
+from adk_prism.protocols import contract
+from adk_prism.protocols.ag_ui import frames
 from adk_prism.protocols.ag_ui.owners import Tag
-from adk_prism.protocols.contract import Complete, plain_base64
+from adk_prism.protocols.contract import Complete
 
 REPLACED = "adk.replaced"
 FILE = "adk.file"
@@ -51,87 +28,68 @@ APPROVAL = "adk.approval"
 ERROR = "adk.error"
 
 
-def activity(name: str, kind: str, content: Any, tag: Tag = UNSET) -> ActivitySnapshot:
+def activity(name: str, kind: str, content: Any, tag: Tag = UNSET) -> frames.ActivitySnapshot:
     """Return an activity; one of the same name replaces it."""
     size = len(json.encode(content))
-    told = content if fits(size) else {"size": size}
-    return ActivitySnapshot(name, kind, told, subagent_run_id=tag)
+    told = content if frames.fits(size) else {"size": size}
+    return frames.ActivitySnapshot(name, kind, told, subagent_run_id=tag)
 
 
 def upstream(event: bytes) -> Any:
     """Return ADK's own event; as text, where a file holds something that is no JSON."""
-    if not fits(len(event)):
-        return too_large(len(event))
+    if not frames.fits(len(event)):
+        return frames.too_large(len(event))
     value = read_value(event)
     return event.decode(errors="replace") if value is None else value
 
 
-def _model_call(item: fact.ModelCallEnded) -> Json:
-    told: Json = {"author": item.speaker.author, "path": item.speaker.path}
+def _model_call(item: fact.ModelCallEnded) -> frames.Json:
+    told: frames.Json = {"author": item.speaker.author, "path": item.speaker.path}
     told |= {"model": item.model, "finishReason": item.finish, "finishMessage": item.message}
     told = {key: value for key, value in told.items() if value}
     if item.avg_logprobs is not None:
         told["avgLogprobs"] = item.avg_logprobs
     for key, raw in (("usage", item.usage), ("cache", item.cache), ("logprobs", item.logprobs)):
         if is_given(raw):
-            told[key] = bounded(raw)
+            told[key] = frames.bounded(raw)
     return told
 
 
-def _audio(item: fact.AudioHeard) -> Json:
-    return {
-        "content": plain_base64(item.data) if fits(len(item.data)) else "",
-        "sampleRate": item.sample_rate,
-        "channels": item.channels,
-        "bitDepth": item.bit_depth,
-    }
-
-
-def _takeover(item: fact.TakenOver) -> Json:
-    told: Json = {"epoch": item.epoch, "superseded": item.superseded}
-    return told | ({"inDoubt": item.in_doubt} if item.in_doubt else {})
-
-
-def _transfer(item: fact.AgentTransferred) -> Json:
-    return {"to": item.to} | ({"reason": item.reason} if item.reason else {})
-
-
-def _error(item: fact.ErrorRaised) -> Json:
-    told = {"code": item.code, "author": item.speaker.author, "path": item.speaker.path}
-    return told | ({"message": item.message} if item.message else {})
-
-
-def _output(item: fact.NodeOutput) -> Json:
+def _output(item: fact.NodeOutput) -> frames.Json:
     speaker = item.speaker
-    return {"author": speaker.author, "path": speaker.path, "output": bounded(item.output)}
+    return {"author": speaker.author, "path": speaker.path, "output": frames.bounded(item.output)}
+
+
+def _audio(item: fact.AudioHeard) -> frames.Json:
+    return contract.audio_json(item) | ({} if frames.fits(len(item.data)) else {"content": ""})
 
 
 _CUSTOM: Mapping[type[Any], tuple[str, Callable[[Any], Any]]] = {
     fact.ModelCallEnded: ("adk.model_call", _model_call),
-    fact.MetadataGiven: ("adk.metadata", lambda item: bounded(item.custom)),
+    fact.MetadataGiven: ("adk.metadata", lambda item: frames.bounded(item.custom)),
     fact.AudioHeard: ("adk.audio", _audio),
-    fact.TakenOver: ("prism.takeover", _takeover),
-    fact.AgentTransferred: ("adk.transfer", _transfer),
-    fact.ErrorRaised: (ERROR, _error),
+    fact.TakenOver: ("prism.takeover", contract.takeover_json),
+    fact.AgentTransferred: ("adk.transfer", contract.transfer_json),
+    fact.ErrorRaised: (ERROR, contract.error_json),
     fact.NodeOutput: ("adk.output", _output),
     fact.Interrupted: ("adk.interrupted", lambda item: {"author": item.speaker.author}),
     fact.Unrecognised: (
         "adk.unrecognised",
-        lambda item: {"kind": item.kind, "raw": bounded(item.raw)},
+        lambda item: {"kind": item.kind, "raw": frames.bounded(item.raw)},
     ),
 }
 """Facts that become a custom event: its name, and its value."""
 
 
-def custom(item: fact.Fact, tag: Tag = UNSET) -> Custom:
+def custom(item: fact.Fact, tag: Tag = UNSET) -> frames.Custom:
     """Return the custom event that tells a fact."""
     name, value = _CUSTOM[type(item)]
-    return Custom(name, value(item), subagent_run_id=tag)
+    return frames.Custom(name, value(item), subagent_run_id=tag)
 
 
 def annotation_content(item: fact.Annotated) -> Any:
     """Return what an annotator says of the run."""
-    return safe(Raw(json.encode(item.value)))
+    return frames.safe(Raw(json.encode(item.value)))
 
 
 # ---------------------------------------------------------------------------
@@ -146,9 +104,9 @@ class Sources:
     def __init__(self) -> None:
         self._ids: dict[str, str] = {}
 
-    def read(self, facts: Sequence[fact.Fact]) -> Json:
+    def read(self, facts: Sequence[fact.Fact]) -> frames.Json:
         """Return what the facts of an entry say of sources; nothing if they say nothing."""
-        told: Json = {}
+        told: frames.Json = {}
         if _OF_SOURCES.isdisjoint(map(type, facts)):
             return told
         for item in facts:
@@ -157,7 +115,7 @@ class Sources:
                     self._ids.setdefault(item.uri or item.title, item.source)
                 case fact.SourcesLinked():
                     told["sources"] = self._listed(item)
-                    told["grounding"] = bounded(item.grounding)
+                    told["grounding"] = frames.bounded(item.grounding)
                 case fact.CitationsGiven():
                     given = read_object(item.citations).get("citations")
                     told["citations"] = given if isinstance(given, list) else []
@@ -165,8 +123,8 @@ class Sources:
                     pass  # says nothing of sources
         return told
 
-    def _listed(self, item: fact.SourcesLinked) -> list[Json]:
-        found: dict[str, Json] = {}
+    def _listed(self, item: fact.SourcesLinked) -> list[frames.Json]:
+        found: dict[str, frames.Json] = {}
         for source in sources_in(item.grounding):
             found[source.key] = {
                 "id": self._ids.get(source.key, ""),
@@ -204,7 +162,7 @@ class Usage:
     def __init__(self) -> None:
         self._models: dict[str, dict[str, int]] = {}
 
-    def add(self, item: ModelCallEnded) -> None:
+    def add(self, item: fact.ModelCallEnded) -> None:
         """Add a model call's counts."""
         given = read_object(item.usage)
         if not given:
@@ -214,7 +172,7 @@ class Usage:
             if part in given and (count := _count(given[part])) is not None:
                 sums[name] = sums.get(name, 0) + count
 
-    def told(self) -> list[Json]:
+    def told(self) -> list[frames.Json]:
         """Return an entry for each model that counted anything."""
         return [
             ({"model": model} if model else {}) | dict(sums)
@@ -236,14 +194,9 @@ def _count(value: Any) -> int | None:
 # Who says something, as metadata of what is said.
 
 
-def spoken_by(speaker: Speaker, **more: Any) -> Json:
+def spoken_by(speaker: fact.Speaker, **more: Any) -> frames.Json:
     """Return the metadata of a message or call: its author, and where in the agent tree that is."""
-    adk: Json = {"author": speaker.author}
-    if speaker.path:
-        adk["path"] = speaker.path
-    if speaker.branch:
-        adk["branch"] = speaker.branch
-    return {"adk": adk | more}
+    return {"adk": speaker.described() | more}
 
 
 # ---------------------------------------------------------------------------
@@ -258,24 +211,26 @@ class Ending(Struct, frozen=True):
 
     thread: str
     run: str
-    interrupts: list[Json]
+    interrupts: list[frames.Json]
     pending: list[str]
     """Calls that wait for the client."""
-    usage: list[Json]
+    usage: list[frames.Json]
 
 
-def ending(over: RunOver, how: Ending, speaks: Dialect) -> RunFinished | RunError:
+def ending(
+    over: fact.RunOver, how: Ending, speaks: frames.Dialect
+) -> frames.RunFinished | frames.RunError:
     """Return the last event of a run."""
     usage = how.usage or UNSET
     if over.outcome in BROKEN:
         code = over.outcome if over.outcome == "incomplete" else over.code or "error"
-        return RunError(with_reference(over), code, usage)
+        return frames.RunError(with_reference(over), code, usage)
     if over.outcome == "cancelled" and not speaks.cancelled:
-        return RunError("The run was stopped.", STOPPED, usage)
-    return RunFinished(how.thread, how.run, _outcome(over, how, speaks), usage)
+        return frames.RunError("The run was stopped.", STOPPED, usage)
+    return frames.RunFinished(how.thread, how.run, _outcome(over, how, speaks), usage)
 
 
-def _outcome(over: RunOver, how: Ending, speaks: Dialect) -> Json:
+def _outcome(over: fact.RunOver, how: Ending, speaks: frames.Dialect) -> frames.Json:
     if over.outcome == "cancelled":
         return {"type": "cancelled"}
     if how.interrupts:
@@ -301,36 +256,38 @@ class SharedState:
     def __init__(self) -> None:
         self._keys: set[str] = set()
 
-    def begin(self, item: RunBegan) -> list[Frame]:
+    def begin(self, item: fact.RunBegan) -> list[frames.Frame]:
         """Return the state that the run begins with: what does not fit one frame follows as patches."""
         self._keys = {_key(key) for key in item.state}
         whole, rest, size = {}, [], 0
         for key, value in item.state.items():
             told = _value(value)
             size += len(bytes(told))
-            if fits(size):
+            if frames.fits(size):
                 whole[_key(key)] = told
             else:
                 rest.append(_add(key, told))
         # One patch each: every value fits a frame, several may not.
         return [
-            StateSnapshot(Raw(json.encode(whole))),
-            *(StateDelta([operation]) for operation in rest),
+            frames.StateSnapshot(Raw(json.encode(whole))),
+            *(frames.StateDelta([operation]) for operation in rest),
         ]
 
-    def change(self, item: StateChanged | NodeBegan | NodeFinished) -> list[Frame]:
+    def change(
+        self, item: fact.StateChanged | fact.NodeBegan | fact.NodeFinished
+    ) -> list[frames.Frame]:
         """Return the patches for a change; none where nothing changes."""
-        if isinstance(item, StateChanged):
+        if isinstance(item, fact.StateChanged):
             return self._patches(item.delta)
         return self._patches(item.state, item.gone) if item.state or item.gone else []
 
-    def _patches(self, values: Mapping[str, Raw], gone: Iterable[str] = ()) -> list[Frame]:
-        patches: list[list[Json]] = [[]]
+    def _patches(self, values: Mapping[str, Raw], gone: Iterable[str] = ()) -> list[frames.Frame]:
+        patches: list[list[frames.Json]] = [[]]
         size = 0
         for key, value in values.items():
             told = _value(value)
             size += len(bytes(told))
-            if not fits(size):
+            if not frames.fits(size):
                 patches.append([])
                 size = len(bytes(told))
             patches[-1].append(_add(key, told))
@@ -339,15 +296,15 @@ class SharedState:
             if _key(key) in self._keys:
                 self._keys.discard(_key(key))
                 patches[-1].append({"op": "remove", "path": _pointer(key)})
-        return [StateDelta(patch) for patch in patches if patch]
+        return [frames.StateDelta(patch) for patch in patches if patch]
 
 
 def _value(value: Raw) -> Raw:
     sound = repair(bytes(value) or b"null", parsed=True)
-    return Raw(sound) if fits(len(sound)) else Raw(json.encode(too_large(len(sound))))
+    return Raw(sound) if frames.fits(len(sound)) else Raw(json.encode(frames.too_large(len(sound))))
 
 
-def _add(key: str, value: Raw) -> Json:
+def _add(key: str, value: Raw) -> frames.Json:
     return {"op": "add", "path": _pointer(key), "value": value}
 
 
@@ -363,17 +320,17 @@ def _pointer(key: str) -> str:
 # Where AG-UI's events hold the text of an error: a server completes it for who may see it.
 
 
-def completed(frame: Frame, complete: Complete) -> Frame:
+def completed(frame: frames.Frame, complete: Complete) -> frames.Frame:
     """Return a frame with its error text completed; itself, where it tells no error."""
     found = _COMPLETED.get(type(frame))
     return frame if found is None else found(frame, complete)
 
 
-def _message(frame: RunError | SubagentError, complete: Complete) -> Frame:
+def _message(frame: frames.RunError | frames.SubagentError, complete: Complete) -> frames.Frame:
     return structs.replace(frame, message=complete(frame.message))
 
 
-def _result(frame: ToolCallResult, complete: Complete) -> Frame:
+def _result(frame: frames.ToolCallResult, complete: Complete) -> frames.Frame:
     about = frame.metadata.get("adk", {}) if isinstance(frame.metadata, dict) else {}
     if "error" not in about:
         return frame
@@ -381,7 +338,7 @@ def _result(frame: ToolCallResult, complete: Complete) -> Frame:
     return structs.replace(frame, metadata={"adk": told})
 
 
-def _custom(frame: Custom, complete: Complete) -> Frame:
+def _custom(frame: frames.Custom, complete: Complete) -> frames.Frame:
     if frame.name != ERROR or "message" not in frame.value:
         return frame
     # The code is beside it, and is not said twice.
@@ -389,9 +346,124 @@ def _custom(frame: Custom, complete: Complete) -> Frame:
     return structs.replace(frame, value={**frame.value, "message": full})
 
 
-_COMPLETED: dict[type[Any], Callable[[Any, Complete], Frame]] = {
-    RunError: _message,
-    SubagentError: _message,
-    ToolCallResult: _result,
-    Custom: _custom,
+_COMPLETED: dict[type[Any], Callable[[Any, Complete], frames.Frame]] = {
+    frames.RunError: _message,
+    frames.SubagentError: _message,
+    frames.ToolCallResult: _result,
+    frames.Custom: _custom,
 }
+
+
+# ---------------------------------------------------------------------------
+# What a run asks a person: the interrupts with which it ends.
+#
+# An interrupt's id is the id of ADK's request call, by which an answer finds it in the log. An approval
+# is about a call that the client knows: it gets that call's id, and ADK's own request stays hidden.
+
+CALL_APPROVAL = "tool_call"
+INPUT = "input_required"
+CREDENTIAL = "adk:credential"
+"""Reasons of interrupts; the last one is no word of the protocol, and so has a namespace."""
+
+_MESSAGES = {
+    CALL_APPROVAL: "{} waits for your approval.",
+    INPUT: "An answer is needed.",
+    CREDENTIAL: "A sign-in is needed.",
+}
+
+
+class _Asked(Struct, frozen=True):
+    """An open question."""
+
+    call: str
+    """The call that waits for the answer, as facts name it; empty if none does."""
+    interrupt: frames.Json
+    tag: Tag
+
+
+class Questions:
+    """The open questions of one run."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, _Asked] = {}
+        """By interrupt id, in the order in which they were asked."""
+
+    def ask_approval(
+        self, item: fact.ApprovalRequested, tool: str, tool_call: str, tag: Tag
+    ) -> frames.Json:
+        """Note a request for an approval; return its interrupt."""
+        about: frames.Json = {"toolName": tool} if tool else {}
+        if bytes(item.payload):
+            about["payload"] = frames.bounded(item.payload)
+        interrupt = _interrupt(
+            item.approval,
+            CALL_APPROVAL,
+            item.hint or _MESSAGES[CALL_APPROVAL].format(tool or "A call"),
+            toolCallId=tool_call,
+            responseSchema=_decision_schema(item.payload),
+            metadata={"adk": about} if about else None,
+        )
+        return self._add(item.approval, item.call, interrupt, tag)
+
+    def ask_input(self, item: fact.InputRequested, tool_call: str, tag: Tag) -> frames.Json:
+        """Note a request for input, or for a sign-in; return its interrupt."""
+        request = read_object(item.request)
+        asked = request.get("message")
+        reason = INPUT if item.kind == "input" else CREDENTIAL
+        interrupt = _interrupt(
+            item.call,
+            reason,
+            asked if isinstance(asked, str) and asked else _MESSAGES[reason],
+            toolCallId=tool_call or None,
+            responseSchema=plain_schema(response_schema(item.request)) or None,
+            metadata={"adk": {"request": frames.bounded(item.request)}} if request else None,
+        )
+        return self._add(item.call, item.for_call, interrupt, tag)
+
+    def _add(self, name: str, call: str, interrupt: frames.Json, tag: Tag) -> frames.Json:
+        if tag is not UNSET:
+            interrupt["subagentRunId"] = tag
+        self._open[name] = _Asked(call, interrupt, tag)
+        return interrupt
+
+    def decide(self, name: str) -> None:
+        """Note an answer that is in the run itself."""
+        self._open.pop(name, None)
+
+    def settle(self, call: str) -> None:
+        """Note that a call has its result: nothing is asked about it any more."""
+        for name in [name for name, asked in self._open.items() if asked.call == call]:
+            del self._open[name]
+
+    @property
+    def owners(self) -> dict[str, Tag]:
+        """Whose the open questions are, by interrupt id."""
+        return {name: asked.tag for name, asked in self._open.items()}
+
+    @property
+    def calls(self) -> set[str]:
+        """The calls that wait for a person, as facts name them."""
+        return {asked.call for asked in self._open.values() if asked.call}
+
+    def interrupts(self) -> list[frames.Json]:
+        """Return the open questions."""
+        return [asked.interrupt for asked in self._open.values()]
+
+
+def _interrupt(name: str, reason: str, message: str, **more: Any) -> frames.Json:
+    given = {key: value for key, value in more.items() if value is not None}
+    return {"id": name, "reason": reason, "message": message, **given}
+
+
+def _decision_schema(payload: Raw) -> frames.Json:
+    """Return what an approval is answered with: a decision, and what the tool wants with it.
+
+    Arguments cannot be edited: ADK runs the call as the model made it.
+    """
+    fields: frames.Json = {"approved": {"type": "boolean"}, "reason": {"type": "string"}}
+    schema: frames.Json = {"type": "object", "properties": fields, "required": ["approved"]}
+    if wanted := payload_schema(payload):
+        fields["payload"] = wanted
+        schema["if"] = {"properties": {"approved": {"const": True}}}
+        schema["then"] = {"required": ["payload"]}
+    return schema

@@ -22,34 +22,26 @@ from adk_prism.facts.outcome import UNANSWERED
 from adk_prism.facts.run_reader import Reader
 from adk_prism.log import entry as log
 from adk_prism.log.entry import AgentEvent, Entry
-from adk_prism.protocols.ag_ui import notices
+from adk_prism.protocols.ag_ui import frames, notices
 from adk_prism.protocols.ag_ui.calls import Calls
-from adk_prism.protocols.ag_ui.frames import (
-    PIECE,
-    Custom,
-    Frame,
-    Json,
-    RawEvent,
-    ReasoningEncryptedValue,
-    ReasoningEnd,
-    ReasoningMessageContent,
-    ReasoningMessageEnd,
-    ReasoningMessageStart,
-    ReasoningStart,
-    RunStarted,
-    TextMessageContent,
-    TextMessageEnd,
-    TextMessageStart,
-    dialect,
-    fits,
-    pieces,
-    text_of,
+from adk_prism.protocols.ag_ui.notices import (
+    Ending,
+    Questions,
+    SharedState,
+    Sources,
+    Usage,
+    ending,
+    spoken_by,
 )
-from adk_prism.protocols.ag_ui.notices import Ending, SharedState, Sources, Usage, ending, spoken_by
 from adk_prism.protocols.ag_ui.owners import Owners, Tag, Utterances, user_text
-from adk_prism.protocols.ag_ui.questions import Questions
 from adk_prism.protocols.ag_ui.requests import parent_run, run_id, run_input
-from adk_prism.protocols.contract import FactMethods, Options, fact_methods
+from adk_prism.protocols.contract import (
+    FactMethods,
+    Options,
+    denial_text,
+    fact_methods,
+    milliseconds,
+)
 
 CODE = "code_execution"
 SOURCE = "google-adk"
@@ -73,7 +65,7 @@ class AgUiProjection:
     SHOW: ClassVar[FactMethods]
 
     def __init__(self, options: Options, head: log.RunStarted) -> None:
-        self._dialect = dialect(options.dialect)
+        self._dialect = frames.dialect(options.dialect)
         self._files = options.files
         self._scope = options.scope
         self._raw = options.raw
@@ -94,7 +86,7 @@ class AgUiProjection:
         """The tool inside which all this happens, while a nested fact is shown."""
         self._unseen: set[str] = set()
         """Calls of this entry that nobody saw made: only their answers are in the run."""
-        self._rests_on: Json = {}
+        self._rests_on: frames.Json = {}
         """What the text of this entry rests on."""
         self._codes = 0
         self._running: dict[tuple[str, fact.Speaker], str] = {}
@@ -105,18 +97,18 @@ class AgUiProjection:
         self._awaits = False
         """The message that ended last waits for somebody."""
 
-    def feed(self, entry: Entry) -> list[Frame]:
+    def feed(self, entry: Entry) -> list[frames.Frame]:
         """Return the frames that an entry causes."""
         self._cursor = entry.cursor
         facts = self._reader.feed(entry)
-        now = round(entry.time * 1000) or UNSET  # a capture may have no time
+        now = milliseconds(entry.time) or UNSET  # a capture may have no time
         if len(facts) == 1 and type(item := facts[0]) is BlockGrew and not self._raw:
-            if item.kind == "text" and len(item.text) <= PIECE:  # most entries are this
+            if item.kind == "text" and len(item.text) <= frames.PIECE:  # most entries are this
                 name = f"{self._run}-{item.block}"
-                return [TextMessageContent(name, item.text, now, self._tag_of(name))]
+                return [frames.TextMessageContent(name, item.text, now, self._tag_of(name))]
         elif facts:
             self._look_ahead(facts)
-        out: list[Frame] = []
+        out: list[frames.Frame] = []
         for item in facts:
             if type(item) is BlockGrew:  # most facts are this one
                 self._block_grew(item, out)
@@ -124,7 +116,7 @@ class AgUiProjection:
                 self.SHOW[type(item)](self, item, out)
         if self._raw and type(entry.record) is AgentEvent:
             # Last, so that positions are the same without it.
-            out.append(RawEvent(notices.upstream(entry.record.event), SOURCE))
+            out.append(frames.RawEvent(notices.upstream(entry.record.event), SOURCE))
         for frame in out:
             frame.timestamp = now
         return out
@@ -151,9 +143,9 @@ class AgUiProjection:
 
     # -------------------------------------------------------------- runs and messages
 
-    def _run_began(self, item: fact.RunBegan, out: list[Frame]) -> None:
+    def _run_began(self, item: fact.RunBegan, out: list[frames.Frame]) -> None:
         out.append(
-            RunStarted(
+            frames.RunStarted(
                 item.origin.session,
                 run_id(self._head),
                 self._dialect.protocol_version or UNSET,
@@ -163,20 +155,20 @@ class AgUiProjection:
         )
         out.extend(self._state.begin(item))
 
-    def _message_began(self, item: fact.MessageBegan, out: list[Frame]) -> None:
+    def _message_began(self, item: fact.MessageBegan, out: list[frames.Frame]) -> None:
         out.extend(self._heard.answer())
         self._calls.resume(item.open_calls)
         if item.rewound:
-            out.append(Custom("prism.rewound", {"messageIds": item.rewound}))
+            out.append(frames.Custom("prism.rewound", {"messageIds": item.rewound}))
         out.extend(
-            Custom("prism.warning", {"code": warned.code, "message": warned.text})
+            frames.Custom("prism.warning", {"code": warned.code, "message": warned.text})
             for warned in item.warnings
         )
 
-    def _message_ended(self, item: fact.MessageEnded, out: list[Frame]) -> None:
+    def _message_ended(self, item: fact.MessageEnded, out: list[frames.Frame]) -> None:
         self._awaits = item.awaiting
 
-    def _run_over(self, item: fact.RunOver, out: list[Frame]) -> None:
+    def _run_over(self, item: fact.RunOver, out: list[frames.Frame]) -> None:
         self._calls.close(out)
         for _, call in sorted(self._running.items(), key=lambda each: each[1]):
             self._calls.answer(call, CODE, UNANSWERED, "abandoned", out=out)
@@ -192,33 +184,43 @@ class AgUiProjection:
 
     # -------------------------------------------------------------- what is said
 
-    def _block_began(self, item: fact.BlockBegan, out: list[Frame]) -> None:
+    def _block_began(self, item: fact.BlockBegan, out: list[frames.Frame]) -> None:
         out.extend(self._heard.answer())
         name, tag, told = self._id(item.block), self._tag(item.speaker), spoken_by(item.speaker)
         if item.kind == "reasoning":
             self._open[name] = _OpenMessage("reasoning", tag)
-            out.append(ReasoningStart(name, subagent_run_id=tag))
-            out.append(ReasoningMessageStart(name, "reasoning", subagent_run_id=tag, metadata=told))
+            out.append(frames.ReasoningStart(name, subagent_run_id=tag))
+            out.append(
+                frames.ReasoningMessageStart(name, "reasoning", subagent_run_id=tag, metadata=told)
+            )
         else:
             self._open[name] = _OpenMessage("text", tag)
             author = item.speaker.author
             out.append(
-                TextMessageStart(name, "assistant", author, subagent_run_id=tag, metadata=told)
+                frames.TextMessageStart(
+                    name, "assistant", author, subagent_run_id=tag, metadata=told
+                )
             )
         self._sign(name, item.signature, tag, out)
 
-    def _block_grew(self, item: BlockGrew, out: list[Frame]) -> None:
-        grown = ReasoningMessageContent if item.kind == "reasoning" else TextMessageContent
+    def _block_grew(self, item: BlockGrew, out: list[frames.Frame]) -> None:
+        grown = (
+            frames.ReasoningMessageContent
+            if item.kind == "reasoning"
+            else frames.TextMessageContent
+        )
         name = f"{self._run}-{item.block}" if not self._within else self._id(item.block)
         tag = self._tag_of(name)
-        if len(item.text) <= PIECE:
+        if len(item.text) <= frames.PIECE:
             out.append(grown(name, item.text, subagent_run_id=tag))
         else:
-            out.extend(grown(name, piece, subagent_run_id=tag) for piece in pieces(item.text))
+            out.extend(
+                grown(name, piece, subagent_run_id=tag) for piece in frames.pieces(item.text)
+            )
 
-    def _block_ended(self, item: fact.BlockEnded, out: list[Frame]) -> None:
+    def _block_ended(self, item: fact.BlockEnded, out: list[frames.Frame]) -> None:
         name = self._id(item.block)
-        told: Json = {"prism": {"trimmed": item.trimmed}} if item.trimmed else {}
+        told: frames.Json = {"prism": {"trimmed": item.trimmed}} if item.trimmed else {}
         if self._rests_on and item.kind != "reasoning":
             told |= {key: value for key, value in self._rests_on.items() if key != "grounding"}
         opened = self._open.get(name)
@@ -226,21 +228,23 @@ class AgUiProjection:
         tag = opened.tag if opened is not None else self._tag(item.speaker)
         self._sign(name, item.signature, tag, out)
 
-    def _end_message(self, name: str, about: Json, out: list[Frame]) -> None:
+    def _end_message(self, name: str, about: frames.Json, out: list[frames.Frame]) -> None:
         message, told = self._open.pop(name, None), about or UNSET
         if message is None:
             return
         if message.kind == "reasoning":
-            out.append(ReasoningMessageEnd(name, subagent_run_id=message.tag, metadata=told))
-            out.append(ReasoningEnd(name, subagent_run_id=message.tag))
+            out.append(frames.ReasoningMessageEnd(name, subagent_run_id=message.tag, metadata=told))
+            out.append(frames.ReasoningEnd(name, subagent_run_id=message.tag))
         else:
-            out.append(TextMessageEnd(name, subagent_run_id=message.tag, metadata=told))
+            out.append(frames.TextMessageEnd(name, subagent_run_id=message.tag, metadata=told))
 
-    def _sign(self, name: str, signature: str, tag: Tag, out: list[Frame]) -> None:
+    def _sign(self, name: str, signature: str, tag: Tag, out: list[frames.Frame]) -> None:
         if signature:
-            out.append(ReasoningEncryptedValue("message", name, signature, subagent_run_id=tag))
+            out.append(
+                frames.ReasoningEncryptedValue("message", name, signature, subagent_run_id=tag)
+            )
 
-    def _blocks_replaced(self, item: fact.BlocksReplaced, out: list[Frame]) -> None:
+    def _blocks_replaced(self, item: fact.BlocksReplaced, out: list[frames.Frame]) -> None:
         for block in item.blocks:
             name = self._id(block)
             tag = self._tag_of(name)
@@ -248,50 +252,50 @@ class AgUiProjection:
             kind = {"kind": block.partition("-")[0]}
             out.append(notices.activity(name, notices.REPLACED, kind, tag))
 
-    def _user_spoke(self, item: fact.UserSpoke, out: list[Frame]) -> None:
+    def _user_spoke(self, item: fact.UserSpoke, out: list[frames.Frame]) -> None:
         name = item.message
         if not name or name in self._user_messages:
             name = self._id("user", str(self._cursor))
         self._user_messages.add(name)
         out.extend(user_text(name, item.text))
 
-    def _input_transcribed(self, item: fact.InputTranscribed, out: list[Frame]) -> None:
+    def _input_transcribed(self, item: fact.InputTranscribed, out: list[frames.Frame]) -> None:
         out.extend(self._heard.hear(item))
 
     # -------------------------------------------------------------- calls
 
-    def _call_input_grew(self, item: fact.CallInputGrew, out: list[Frame]) -> None:
+    def _call_input_grew(self, item: fact.CallInputGrew, out: list[frames.Frame]) -> None:
         self._calls.grow(item, self._tag(item.speaker), self._within, out)
 
-    def _call_requested(self, item: fact.CallRequested, out: list[Frame]) -> None:
+    def _call_requested(self, item: fact.CallRequested, out: list[frames.Frame]) -> None:
         # A provider gives its own calls and their answers in one event.
         seen = item.provider_executed or item.call not in self._unseen
         self._calls.request(item, self._tag(item.speaker), self._within, seen, out)
 
-    def _call_delegated(self, item: fact.CallDelegated, out: list[Frame]) -> None:
+    def _call_delegated(self, item: fact.CallDelegated, out: list[frames.Frame]) -> None:
         self._calls.delegate(item.call)
 
-    def _call_pending(self, item: fact.CallPending, out: list[Frame]) -> None:
+    def _call_pending(self, item: fact.CallPending, out: list[frames.Frame]) -> None:
         self._calls.expect(item.call)
 
-    def _call_answered(self, item: fact.CallAnswered, out: list[Frame]) -> None:
-        self._answer(item, text_of(item.output) or "null", "ok", out)
+    def _call_answered(self, item: fact.CallAnswered, out: list[frames.Frame]) -> None:
+        self._answer(item, frames.text_of(item.output) or "null", "ok", out)
 
-    def _call_failed(self, item: fact.CallFailed, out: list[Frame]) -> None:
-        self._answer(item, text_of(item.output) or item.error, "error", out, item.error)
+    def _call_failed(self, item: fact.CallFailed, out: list[frames.Frame]) -> None:
+        self._answer(item, frames.text_of(item.output) or item.error, "error", out, item.error)
 
-    def _call_denied(self, item: fact.CallDenied, out: list[Frame]) -> None:
-        text = f"Denied: {item.reason}" if item.reason else "Denied."
+    def _call_denied(self, item: fact.CallDenied, out: list[frames.Frame]) -> None:
+        text = denial_text(item.reason)
         self._answer(item, text, "denied", out, text)
 
-    def _call_abandoned(self, item: fact.CallAbandoned, out: list[Frame]) -> None:
+    def _call_abandoned(self, item: fact.CallAbandoned, out: list[frames.Frame]) -> None:
         if item.withdrawn:
             self._answer(item, WITHDRAWN, "withdrawn", out, WITHDRAWN)
         else:
             self._answer(item, UNANSWERED, "abandoned", out, UNANSWERED)
 
     def _answer(
-        self, item: Any, output: str, status: Any, out: list[Frame], error: str = ""
+        self, item: Any, output: str, status: Any, out: list[frames.Frame], error: str = ""
     ) -> None:
         if not self._within:
             self._questions.settle(item.call)
@@ -308,11 +312,11 @@ class AgUiProjection:
             out=out,
         )
 
-    def _code_shown(self, item: fact.CodeShown, out: list[Frame]) -> None:
+    def _code_shown(self, item: fact.CodeShown, out: list[frames.Frame]) -> None:
         self._run_code(item, item.code, out)
 
     def _run_code(
-        self, item: fact.CodeShown | fact.CodeResultShown, code: Raw, out: list[Frame]
+        self, item: fact.CodeShown | fact.CodeResultShown, code: Raw, out: list[frames.Frame]
     ) -> None:
         self._codes += 1
         name = self._running[self._within, item.speaker] = f"code:{self._codes}"
@@ -321,15 +325,17 @@ class AgUiProjection:
         )
         self._calls.request(call, self._tag(item.speaker), self._within, True, out)
 
-    def _code_result_shown(self, item: fact.CodeResultShown, out: list[Frame]) -> None:
+    def _code_result_shown(self, item: fact.CodeResultShown, out: list[frames.Frame]) -> None:
         if (self._within, item.speaker) not in self._running:
             self._run_code(item, _NOTHING, out)  # it was not shown what ran
         call = self._running.pop((self._within, item.speaker))
-        self._calls.answer(call, CODE, text_of(item.result), "ok", within=self._within, out=out)
+        self._calls.answer(
+            call, CODE, frames.text_of(item.result), "ok", within=self._within, out=out
+        )
 
     # -------------------------------------------------------------- what a person is asked
 
-    def _approval_requested(self, item: fact.ApprovalRequested, out: list[Frame]) -> None:
+    def _approval_requested(self, item: fact.ApprovalRequested, out: list[frames.Frame]) -> None:
         calls = self._calls
         interrupt = self._questions.ask_approval(
             item, calls.name_of(item.call), calls.id_of(item.call), calls.tag_of(item.call)
@@ -337,7 +343,7 @@ class AgUiProjection:
         if self._head.live:  # it is answered in the run itself
             self._tell_approval(item.approval, {"state": "requested", "interrupt": interrupt}, out)
 
-    def _approval_decided(self, item: fact.ApprovalDecided, out: list[Frame]) -> None:
+    def _approval_decided(self, item: fact.ApprovalDecided, out: list[frames.Frame]) -> None:
         self._questions.decide(item.approval)
         if self._head.live:
             state = "approved" if item.approved else "denied"
@@ -346,22 +352,22 @@ class AgUiProjection:
                 item.approval, told | ({"reason": item.reason} if item.reason else {}), out
             )
 
-    def _tell_approval(self, approval: str, told: Json, out: list[Frame]) -> None:
+    def _tell_approval(self, approval: str, told: frames.Json, out: list[frames.Frame]) -> None:
         out.append(notices.activity(self._id("approval", approval), notices.APPROVAL, told))
 
-    def _input_requested(self, item: fact.InputRequested, out: list[Frame]) -> None:
+    def _input_requested(self, item: fact.InputRequested, out: list[frames.Frame]) -> None:
         tool_call = self._calls.id_of(item.for_call) if item.for_call else ""
         self._questions.ask_input(item, tool_call, self._tag(item.speaker))
 
     # -------------------------------------------------------------- what is shown
 
-    def _file_shown(self, item: fact.FileShown, out: list[Frame]) -> None:
+    def _file_shown(self, item: fact.FileShown, out: list[frames.Frame]) -> None:
         url = self._files.url(
             self._run, self._cursor, item.part, item.media_type, item.data, item.uri
         )
-        told: Json = {"mediaType": item.media_type, **spoken_by(item.speaker)["adk"]}
+        told: frames.Json = {"mediaType": item.media_type, **spoken_by(item.speaker)["adk"]}
         told |= {"filename": item.name} if item.name else {}
-        if not fits(len(url)):
+        if not frames.fits(len(url)):
             told["size"] = len(item.data) * 3 // 4  # too large for an event, and there is no server
         elif url:
             told["url"] = url
@@ -370,54 +376,54 @@ class AgUiProjection:
         name = self._id("file", f"{self._cursor}.{item.part}")
         out.append(notices.activity(name, notices.FILE, told, self._tag(item.speaker)))
 
-    def _artifact_saved(self, item: fact.ArtifactSaved, out: list[Frame]) -> None:
+    def _artifact_saved(self, item: fact.ArtifactSaved, out: list[frames.Frame]) -> None:
         url = self._files.artifact(self._run, self._cursor, item.part)
-        told: Json = {"filename": item.filename, "version": item.version}
+        told: frames.Json = {"filename": item.filename, "version": item.version}
         told |= {"url": url} if url else {}
         name = self._id("artifact", f"{self._cursor}.{item.part}")
         out.append(notices.activity(name, notices.ARTIFACT, told, self._tag(item.speaker)))
 
-    def _sources_linked(self, item: fact.SourcesLinked, out: list[Frame]) -> None:
+    def _sources_linked(self, item: fact.SourcesLinked, out: list[frames.Frame]) -> None:
         self._tell_sources(out)
 
-    def _citations_given(self, item: fact.CitationsGiven, out: list[Frame]) -> None:
+    def _citations_given(self, item: fact.CitationsGiven, out: list[frames.Frame]) -> None:
         if "sources" not in self._rests_on:  # else they are shown together
             self._tell_sources(out)
 
-    def _tell_sources(self, out: list[Frame]) -> None:
+    def _tell_sources(self, out: list[frames.Frame]) -> None:
         name = self._id("sources", str(self._cursor))
         out.append(notices.activity(name, notices.SOURCES, self._rests_on))
 
-    def _nothing(self, item: fact.Fact, out: list[Frame]) -> None:
+    def _nothing(self, item: fact.Fact, out: list[frames.Frame]) -> None:
         """A source, which is shown with the grounding that it is read from."""
 
-    def _annotated(self, item: fact.Annotated, out: list[Frame]) -> None:
+    def _annotated(self, item: fact.Annotated, out: list[frames.Frame]) -> None:
         if item.shown:
             content = notices.annotation_content(item)
             out.append(notices.activity(self._id(item.id), f"adk.{item.name}", content))
 
-    def _audio_heard(self, item: fact.AudioHeard, out: list[Frame]) -> None:
+    def _audio_heard(self, item: fact.AudioHeard, out: list[frames.Frame]) -> None:
         if item.data:  # else the log did not keep it
             out.append(notices.custom(item, self._tag(item.speaker)))
 
-    def _model_call_ended(self, item: fact.ModelCallEnded, out: list[Frame]) -> None:
+    def _model_call_ended(self, item: fact.ModelCallEnded, out: list[frames.Frame]) -> None:
         self._usage.add(item)
         out.append(notices.custom(item, self._tag(item.speaker)))
 
-    def _spoken_notice(self, item: Any, out: list[Frame]) -> None:
+    def _spoken_notice(self, item: Any, out: list[frames.Frame]) -> None:
         out.append(notices.custom(item, self._tag(item.speaker)))
 
-    def _error_raised(self, item: fact.ErrorRaised, out: list[Frame]) -> None:
+    def _error_raised(self, item: fact.ErrorRaised, out: list[frames.Frame]) -> None:
         if not self._within:
             self._owners.fail(item)
         self._spoken_notice(item, out)
 
-    def _notice(self, item: fact.Fact, out: list[Frame]) -> None:
+    def _notice(self, item: fact.Fact, out: list[frames.Frame]) -> None:
         out.append(notices.custom(item))
 
     # -------------------------------------------------------------- nodes and state
 
-    def _node_began(self, item: fact.NodeBegan, out: list[Frame]) -> None:
+    def _node_began(self, item: fact.NodeBegan, out: list[frames.Frame]) -> None:
         if item.kind == "tool":
             self._calls.claim(item.call, self._owners.around(item))
         if item.call:
@@ -427,20 +433,20 @@ class AgUiProjection:
             out.append(frame)
         out.extend(self._state.change(item))
 
-    def _node_finished(self, item: fact.NodeFinished, out: list[Frame]) -> None:
+    def _node_finished(self, item: fact.NodeFinished, out: list[frames.Frame]) -> None:
         out.extend(self._state.change(item))
         frame = self._owners.end(item, self._questions.owners)
         if frame is not None:
             out.append(frame)
 
-    def _node_output(self, item: fact.NodeOutput, out: list[Frame]) -> None:
+    def _node_output(self, item: fact.NodeOutput, out: list[frames.Frame]) -> None:
         if not self._owners.give(item):
             self._spoken_notice(item, out)
 
-    def _state_changed(self, item: fact.StateChanged, out: list[Frame]) -> None:
+    def _state_changed(self, item: fact.StateChanged, out: list[frames.Frame]) -> None:
         out.extend(self._state.change(item))
 
-    def _nested(self, item: fact.Nested, out: list[Frame]) -> None:
+    def _nested(self, item: fact.Nested, out: list[frames.Frame]) -> None:
         """Show what happens inside a tool; its state and its questions are not the run's."""
         if isinstance(item.fact, _OUTSIDE):
             return

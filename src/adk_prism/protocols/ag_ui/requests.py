@@ -32,12 +32,19 @@ from adk_prism.commands import (
     ToolAnswer,
 )
 from adk_prism.errors import Unprocessable
-from adk_prism.facts.media import UNKNOWN_TYPE
+from adk_prism.facts.event_actions import UNKNOWN_TYPE
 from adk_prism.facts.state import read_object
 from adk_prism.log.entry import CLIENT_RUN, EXTRAS, NOTHING, Decision, RunStarted, to_raw
 from adk_prism.protocols.ag_ui.calls import call_of
 from adk_prism.protocols.ag_ui.frames import fits, too_large
-from adk_prism.protocols.contract import INLINE_LIMIT, FileLinks, plain_base64
+from adk_prism.protocols.contract import (
+    INLINE_LIMIT,
+    FileLinks,
+    Json,
+    file_part,
+    plain_base64,
+    text_field,
+)
 
 # ---------------------------------------------------------------------------
 # The content of a user's AG-UI message as genai parts.
@@ -85,47 +92,37 @@ def _media(part: Json) -> Json:
             "A media part must have a `source`: {type: data, url or file; value; mimeType}."
         )
     media_type = _text_part(source, "mimeType") or UNKNOWN_TYPE
-    return read(_text_part(source, "value"), media_type, _named(part))
+    return read(_text_part(source, "value"), media_type, _name(part))
 
 
 def _binary(part: Json) -> Json:
     media_type = _text_part(part, "mimeType") or UNKNOWN_TYPE
     if data := _text_part(part, "data"):
-        return _inline(data, media_type, _named(part))
+        return _inline(data, media_type, _name(part))
     if url := _text_part(part, "url"):
-        return _link(url, media_type, _named(part))
+        return file_part(url, media_type, _name(part))
     raise Unprocessable("A binary part must have `data` or `url`; an `id` alone names no file.")
 
 
-def _inline(data: str, media_type: str, named: Json) -> Json:
+def _inline(data: str, media_type: str, name: str) -> Json:
     if data.startswith("data:"):
-        return _link(data, media_type, named)
-    return {"inlineData": {"mimeType": media_type, "data": data, **named}}
+        return file_part(data, media_type, name)
+    about = {"displayName": name} if name else {}
+    return {"inlineData": {"mimeType": media_type, "data": data, **about}}
 
 
-def _link(url: str, media_type: str, named: Json) -> Json:
-    if not url.startswith("data:"):
-        return {"fileData": {"fileUri": url, "mimeType": media_type, **named}}
-    head, comma, data = url.partition(",")
-    if not comma or not head.endswith(";base64"):
-        raise Unprocessable("The data URL of a media part must be base64-encoded.")
-    told = head.removeprefix("data:").removesuffix(";base64").partition(";")[0]
-    return {"inlineData": {"mimeType": told or media_type, "data": data, **named}}
-
-
-_SOURCES: dict[str, Callable[[str, str, Json], Json]] = {
+_SOURCES: dict[str, Callable[[str, str, str], Json]] = {
     "data": _inline,
-    "url": _link,
-    "file": _link,
+    "url": file_part,
+    "file": file_part,
 }
 
 
-def _named(part: Json) -> Json:
+def _name(part: Json) -> str:
     """Return the name of a part's file: a field of old parts, metadata of new ones."""
     metadata = part.get("metadata")
     told = _text_part(metadata, "filename") if isinstance(metadata, dict) else ""
-    name = told or _text_part(part, "filename")
-    return {"displayName": name} if name else {}
+    return told or _text_part(part, "filename")
 
 
 def _text_part(holder: Json, key: str) -> str:
@@ -136,8 +133,6 @@ def _text_part(holder: Json, key: str) -> str:
 
 
 # ---------------------------------------------------------------------------
-
-Json = dict[str, Any]
 
 LARGEST_EXTRAS = 64 * 1024
 """Bytes of what a message carries for its client's own use; it is in the log and in every history."""
@@ -160,7 +155,7 @@ def read_request(body: Any) -> ClientRequest:
     return ClientRequest(
         session=_required(body, "threadId"),
         run=_required(body, "runId"),
-        user=_text(props, "userId") or DEFAULT_USER,
+        user=text_field(props, "userId") or DEFAULT_USER,
         command=_read_command(body, tail),
         state=_state(body),
         declared_state={PROPS_KEY: props} if props else {},
@@ -194,13 +189,6 @@ def _required(body: Json, key: str) -> str:
     if not isinstance(found, str) or not found:
         raise Unprocessable(f"`{key}` must be a non-empty string.")
     return found
-
-
-def _text(body: Json, key: str) -> str:
-    found = body.get(key)
-    if found is not None and not isinstance(found, str):
-        raise Unprocessable(f"`{key}` must be a string.")
-    return found or ""
 
 
 def _object(body: Json, key: str) -> Json:
@@ -270,7 +258,7 @@ def _tail_of(messages: list[Json], props: Json) -> _Tail:
         user=user,
         results=results,
         earlier=[_result(m) for m in said if m["role"] == "tool" and _is_whole(m)],
-        before=_before(tuple(_text(m, "id") for m in turns if m["role"] == "user"), props),
+        before=_before(tuple(text_field(m, "id") for m in turns if m["role"] == "user"), props),
         instructions=_instructions(messages, user) if user is not None else [],
     )
 
@@ -285,7 +273,7 @@ def _before(ids: tuple[str, ...], props: Json) -> Before:
     """Return what the client shows; `parentId` of its properties names a user's message, or none."""
     if "parentId" not in props:
         return Before(ids=ids)
-    parent = _text(props, "parentId")
+    parent = text_field(props, "parentId")
     return Before(ids=(parent,), named=True) if parent else Before(whole=True)
 
 
@@ -305,7 +293,7 @@ def _submit(tail: _Tail) -> Submit:
     if not parts:
         raise Unprocessable("The message has neither text nor files.")
     return Submit(
-        message_id=_text(tail.user, "id"),
+        message_id=text_field(tail.user, "id"),
         content=to_raw({"role": "user", "parts": parts}),
         text="".join(part.get("text", "") for part in parts),
         before=tail.before,
@@ -330,7 +318,7 @@ def _extras(tail: _Tail) -> dict[str, Raw]:
 
 
 def _result(message: Json) -> ToolAnswer:
-    call, error = _required(message, "toolCallId"), _text(message, "error")
+    call, error = _required(message, "toolCallId"), text_field(message, "error")
     output = to_raw({"error": error}) if error else _output(message.get("content"))
     return ToolAnswer(call=call_of(call), output=output)
 

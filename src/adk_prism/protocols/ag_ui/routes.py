@@ -16,38 +16,28 @@ from fastapi import APIRouter, Body, Header, Query, Request, Response
 from msgspec import UNSET, Raw, Struct, structs
 from starlette.exceptions import HTTPException
 
+from adk_prism import errors
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.redaction import state_json
 from adk_prism.commands import DEFAULT_USER
-from adk_prism.errors import (
-    Conflict,
-    Expired,
-    NotFound,
-    QuestionsOpen,
-    StaleConversation,
-    Unprocessable,
-    UsageError,
-)
 from adk_prism.log.entry import CLIENT_RUN, Origin, RunId
 from adk_prism.protocols.adk.routes import Key
 from adk_prism.protocols.ag_ui import SPEC
-from adk_prism.protocols.ag_ui.frames import (
-    DEFAULT,
-    Frame,
-    MessagesSnapshot,
-    RunError,
-    RunFinished,
-    RunStarted,
-    StateSnapshot,
-    dialect,
-    fits,
-)
+from adk_prism.protocols.ag_ui import frames as ag_ui
 from adk_prism.protocols.ag_ui.history import ThreadMessages
 from adk_prism.protocols.ag_ui.requests import read_request, run_id
 from adk_prism.protocols.contract import Format, Payload
 from adk_prism.runs.broadcast import Broadcaster, Viewer
-from adk_prism.runs.chats import ChatRun, Chats, Turn, stored_bytes
-from adk_prism.runs.message_stream import Shown, build_history, shown, without_held_runs
+from adk_prism.runs.chats import (
+    ChatRun,
+    Chats,
+    Shown,
+    Turn,
+    build_history,
+    shown,
+    stored_bytes,
+    without_held_runs,
+)
 from adk_prism.runs.off_loop import call_sized
 from adk_prism.runs.runs import CancelResult
 from adk_prism.runs.session_log import AuditedAction
@@ -57,9 +47,8 @@ from adk_prism.server.identity.identity import QueryUser, seen_position
 from adk_prism.server.problems import AG_UI_PATH, TEXT_RESPONSES, TYPE_HEADER
 from adk_prism.server.request_bodies import AgentRoute, StrictRequest, StrictRoute
 from adk_prism.server.request_names import AppName, SessionId, check_session, check_user
-from adk_prism.server.responses import json_list
 from adk_prism.server.run_starter import Sent
-from adk_prism.server.run_streams import HEADERS
+from adk_prism.server.run_streams import HEADERS, json_list
 from adk_prism.version import VERSION
 
 # ---------------------------------------------------------------------------
@@ -85,17 +74,17 @@ async def thread_past(
     places = [without_held_runs(place) for place in shown(turns)]
     if not places:
         return Past()
-    version = dialect(format.options.dialect).protocol_version
-    begin = RunStarted(origin.session, f"{origin.session}-connect", version or UNSET)
+    version = ag_ui.dialect(format.options.dialect).protocol_version
+    begin = ag_ui.RunStarted(origin.session, f"{origin.session}-connect", version or UNSET)
     on = [place for place in places if place.turn.resumable]
     history = ThreadMessages(format.options, format.complete)
     await build_history(chats, turns, history)
     messages, size = await call_sized(stored_bytes(turns), _written, history)
     state = await _state(apps, origin)
-    if not fits(size) or not fits(len(bytes(state))):
-        return Past(_as_run(begin, MessagesSnapshot([])), _runs(places))
+    if not ag_ui.fits(size) or not ag_ui.fits(len(bytes(state))):
+        return Past(_as_run(begin, ag_ui.MessagesSnapshot([])), _runs(places))
     over = [run for place in places for run in place.turn.runs if run.summary.outcome is not None]
-    snapshots: list[Frame] = [StateSnapshot(state), MessagesSnapshot(messages)]
+    snapshots: list[ag_ui.Frame] = [ag_ui.StateSnapshot(state), ag_ui.MessagesSnapshot(messages)]
     if on or not over:
         return Past(_as_run(begin, *snapshots), _runs(on))
     begin = structs.replace(begin, run_id=run_id(over[-1].head))
@@ -118,14 +107,14 @@ def _runs(places: Sequence[Shown]) -> list[RunId]:
 async def _state(apps: Apps, origin: Origin) -> Raw:
     try:
         state = await apps.sessions(origin.app).state(origin)
-    except NotFound:  # the log has runs of a session that is gone
+    except errors.NotFound:  # the log has runs of a session that is gone
         state = {}
     return Raw(msgspec.json.encode(state_json(state)))
 
 
-def _as_run(begin: RunStarted, *frames: Frame) -> list[Payload]:
+def _as_run(begin: ag_ui.RunStarted, *frames: ag_ui.Frame) -> list[Payload]:
     """Return frames as a run of their own."""
-    end = RunFinished(begin.thread_id, begin.run_id, {"type": "success"})
+    end = ag_ui.RunFinished(begin.thread_id, begin.run_id, {"type": "success"})
     return [SPEC.payload(frame) for frame in (begin, *frames, end)]
 
 
@@ -244,7 +233,7 @@ class AgentRuns:
         """Stream a thread: its past runs, and the one that is on until it is over."""
         format, thread = self._format(asked), asked.body.get("threadId")
         if not isinstance(thread, str):
-            raise Unprocessable("`threadId` must be a non-empty string.")
+            raise errors.Unprocessable("`threadId` must be a non-empty string.")
         self._context.apps.check(asked.app)
         origin = Origin(app=asked.app, user=_user_of(asked), session=check_session(thread))
         turns = await self._context.chats.turns(origin)
@@ -287,19 +276,19 @@ def _user_of(asked: Asked) -> str:
     return spoken_user(caller_of(asked.request), check_user(given))
 
 
-_REFUSED = (Conflict, Unprocessable)
+_REFUSED = (errors.Conflict, errors.Unprocessable)
 """What becomes a RUN_ERROR."""
 
-_CODES: dict[type[UsageError], str] = {
-    QuestionsOpen: "INTERRUPT_OPEN",
-    Expired: "INTERRUPT_EXPIRED",
-    StaleConversation: "STALE_CONVERSATION",
-    Conflict: "CONFLICT",
-    Unprocessable: "INVALID_INPUT",
+_CODES: dict[type[errors.UsageError], str] = {
+    errors.QuestionsOpen: "INTERRUPT_OPEN",
+    errors.Expired: "INTERRUPT_EXPIRED",
+    errors.StaleConversation: "STALE_CONVERSATION",
+    errors.Conflict: "CONFLICT",
+    errors.Unprocessable: "INVALID_INPUT",
 }
 
 
-def _refusal(error: UsageError) -> Response:
+def _refusal(error: errors.UsageError) -> Response:
     """Return the stream of one RUN_ERROR that refuses a request which the conversation does not allow.
 
     Clients show the message of a RUN_ERROR, and of an HTTP error they show the raw body. So what a person
@@ -308,7 +297,7 @@ def _refusal(error: UsageError) -> Response:
     app) stays an HTTP problem.
     """
     code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
-    data = SPEC.payload(RunError(error.detail, code)).data
+    data = SPEC.payload(ag_ui.RunError(error.detail, code)).data
     return Response(b"data: " + data + b"\n\n", headers={**HEADERS, TYPE_HEADER: error.kind})
 
 
@@ -316,7 +305,7 @@ _PROTOBUF = "application/vnd.ag-ui.event+proto"
 _SSE = "text/event-stream"
 
 _VERSION = re.compile(r"(\d{1,4})(?:\.\d{1,4}){0,2}(?:[-+].{0,40})?")
-_BY_MAJOR = {"0": DEFAULT, "1": "1.0"}
+_BY_MAJOR = {"0": ag_ui.DEFAULT, "1": "1.0"}
 
 
 def _dialect_of(body: dict[str, Any], asked: str) -> str:
@@ -325,11 +314,11 @@ def _dialect_of(body: dict[str, Any], asked: str) -> str:
         return asked
     version = body.get("protocolVersion")
     if version is None:
-        return DEFAULT  # clients before 1.0 do not say
+        return ag_ui.DEFAULT  # clients before 1.0 do not say
     match = _VERSION.fullmatch(version) if isinstance(version, str) else None
     found = _BY_MAJOR.get(match[1]) if match is not None else None
     if found is None:
-        raise Unprocessable(
+        raise errors.Unprocessable(
             f"`protocolVersion` {str(version)[:40]!r} is not spoken here; expected 1.0, or none for clients "
             "before 1.0. `?dialect=` overrides it."
         )

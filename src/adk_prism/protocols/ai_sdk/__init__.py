@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 
 from adk_prism.log.entry import Entry, RunStarted
-from adk_prism.protocols.ai_sdk import grammar
 from adk_prism.protocols.ai_sdk.frames import (
     DIALECTS,
     Done,
@@ -17,8 +16,7 @@ from adk_prism.protocols.ai_sdk.frames import (
     StartStep,
     completed,
 )
-from adk_prism.protocols.ai_sdk.live_projection import LiveAiSdkProjection
-from adk_prism.protocols.ai_sdk.projection import AiSdkProjection
+from adk_prism.protocols.ai_sdk.projection import AiSdkProjection, LiveAiSdkProjection
 from adk_prism.protocols.ai_sdk.requests import read_request
 from adk_prism.protocols.contract import Options, Payload, ProtocolSpec
 
@@ -55,7 +53,6 @@ SPEC = ProtocolSpec(
     completed=completed,
     dialects=tuple(DIALECTS),
     read_request=read_request,
-    grammar=grammar,
     resumes_by="message",
     headers={"x-vercel-ai-ui-message-stream": "v1"},
 )

@@ -19,85 +19,87 @@ ProviderMetadata = dict[str, dict[str, Any]]
 
 
 @dataclass_transform(frozen_default=True)
-class _Frame(Struct, tag_field="type", rename="camel", omit_defaults=True, frozen=True, gc=False):
-    """Base of all frames."""
+class TypedFrame(
+    Struct, tag_field="type", rename="camel", omit_defaults=True, frozen=True, gc=False
+):
+    """Base of the frames that the AI SDK defines."""
 
 
-class Start(_Frame, tag="start"):
+class Start(TypedFrame, tag="start"):
     message_id: str
     message_metadata: dict[str, Any] | UnsetType = UNSET
 
 
-class StartStep(_Frame, tag="start-step"):
+class StartStep(TypedFrame, tag="start-step"):
     pass
 
 
-class FinishStep(_Frame, tag="finish-step"):
+class FinishStep(TypedFrame, tag="finish-step"):
     pass
 
 
-class ResetStep(_Frame, tag="reset-step"):
+class ResetStep(TypedFrame, tag="reset-step"):
     """Takes back every part of the step that is open."""
 
 
-class MessageMetadata(_Frame, tag="message-metadata"):
+class MessageMetadata(TypedFrame, tag="message-metadata"):
     message_metadata: dict[str, Any]
 
 
-class Finish(_Frame, tag="finish"):
+class Finish(TypedFrame, tag="finish"):
     finish_reason: str | UnsetType
     message_metadata: dict[str, Any]
 
 
-class Abort(_Frame, tag="abort"):
+class Abort(TypedFrame, tag="abort"):
     pass
 
 
-class Error(_Frame, tag="error"):
+class Error(TypedFrame, tag="error"):
     error_text: str
 
 
-class TextStart(_Frame, tag="text-start"):
+class TextStart(TypedFrame, tag="text-start"):
     id: str
     provider_metadata: ProviderMetadata | UnsetType = UNSET
 
 
-class TextDelta(_Frame, tag="text-delta"):
+class TextDelta(TypedFrame, tag="text-delta"):
     id: str
     delta: str
 
 
-class TextEnd(_Frame, tag="text-end"):
+class TextEnd(TypedFrame, tag="text-end"):
     id: str
     provider_metadata: ProviderMetadata | UnsetType = UNSET
 
 
-class ReasoningStart(_Frame, tag="reasoning-start"):
+class ReasoningStart(TypedFrame, tag="reasoning-start"):
     id: str
     provider_metadata: ProviderMetadata | UnsetType = UNSET
 
 
-class ReasoningDelta(_Frame, tag="reasoning-delta"):
+class ReasoningDelta(TypedFrame, tag="reasoning-delta"):
     id: str
     delta: str
 
 
-class ReasoningEnd(_Frame, tag="reasoning-end"):
+class ReasoningEnd(TypedFrame, tag="reasoning-end"):
     id: str
     provider_metadata: ProviderMetadata | UnsetType = UNSET
 
 
-class ToolInputStart(_Frame, tag="tool-input-start"):
+class ToolInputStart(TypedFrame, tag="tool-input-start"):
     tool_call_id: str
     tool_name: str
 
 
-class ToolInputDelta(_Frame, tag="tool-input-delta"):
+class ToolInputDelta(TypedFrame, tag="tool-input-delta"):
     tool_call_id: str
     input_text_delta: str
 
 
-class ToolInputAvailable(_Frame, tag="tool-input-available"):
+class ToolInputAvailable(TypedFrame, tag="tool-input-available"):
     tool_call_id: str
     tool_name: str
     input: Raw
@@ -105,48 +107,48 @@ class ToolInputAvailable(_Frame, tag="tool-input-available"):
     provider_metadata: ProviderMetadata | UnsetType = UNSET
 
 
-class ToolApprovalRequest(_Frame, tag="tool-approval-request"):
+class ToolApprovalRequest(TypedFrame, tag="tool-approval-request"):
     approval_id: str
     tool_call_id: str
     reason: str | UnsetType = UNSET
 
 
-class ToolApprovalResponse(_Frame, tag="tool-approval-response"):
+class ToolApprovalResponse(TypedFrame, tag="tool-approval-response"):
     approval_id: str
     approved: bool
     reason: str | UnsetType = UNSET
 
 
-class ToolOutputAvailable(_Frame, tag="tool-output-available"):
+class ToolOutputAvailable(TypedFrame, tag="tool-output-available"):
     tool_call_id: str
     output: Raw
     provider_executed: bool | UnsetType = UNSET
 
 
-class ToolOutputError(_Frame, tag="tool-output-error"):
+class ToolOutputError(TypedFrame, tag="tool-output-error"):
     tool_call_id: str
     error_text: str
     provider_executed: bool | UnsetType = UNSET
 
 
-class ToolOutputDenied(_Frame, tag="tool-output-denied"):
+class ToolOutputDenied(TypedFrame, tag="tool-output-denied"):
     tool_call_id: str
 
 
-class SourceUrl(_Frame, tag="source-url"):
+class SourceUrl(TypedFrame, tag="source-url"):
     source_id: str
     url: str
     title: str | UnsetType = UNSET
 
 
-class SourceDocument(_Frame, tag="source-document"):
+class SourceDocument(TypedFrame, tag="source-document"):
     source_id: str
     media_type: str
     title: str
     filename: str | UnsetType = UNSET
 
 
-class File(_Frame, tag="file"):
+class File(TypedFrame, tag="file"):
     url: str
     media_type: str
     provider_metadata: ProviderMetadata | UnsetType = UNSET
@@ -165,35 +167,7 @@ class Done(Struct, frozen=True, gc=False):
     """The terminator, which is not JSON."""
 
 
-Frame = (
-    Start
-    | StartStep
-    | FinishStep
-    | ResetStep
-    | MessageMetadata
-    | Finish
-    | Abort
-    | Error
-    | TextStart
-    | TextDelta
-    | TextEnd
-    | ReasoningStart
-    | ReasoningDelta
-    | ReasoningEnd
-    | ToolInputStart
-    | ToolInputDelta
-    | ToolInputAvailable
-    | ToolApprovalRequest
-    | ToolApprovalResponse
-    | ToolOutputAvailable
-    | ToolOutputError
-    | ToolOutputDenied
-    | SourceUrl
-    | SourceDocument
-    | File
-    | Data
-    | Done
-)
+Frame = TypedFrame | Data | Done
 
 # ---------------------------------------------------------------------------
 # Where the AI SDK's frames hold the text of an error: a server completes it for who may see it.

@@ -23,8 +23,7 @@ from adk_prism.protocols.ai_sdk.frames import (
     completed,
     kept,
 )
-from adk_prism.protocols.ai_sdk.live_projection import LiveAiSdkProjection
-from adk_prism.protocols.ai_sdk.projection import AiSdkProjection
+from adk_prism.protocols.ai_sdk.projection import AiSdkProjection, LiveAiSdkProjection
 from adk_prism.protocols.ai_sdk.requests import user_message, user_messages
 from adk_prism.protocols.contract import Complete, Options, Scope
 
@@ -240,7 +239,7 @@ class UiMessages:
         self._options = options
         self._complete = complete
         self._found: list[Json] = []
-        self._run: _Answer | _LiveRun | None = None
+        self._run: _AssistantRun | _LiveRun | None = None
 
     def user_message(self, message_id: str, head: RunStarted, time: float) -> None:
         """Add what the user sent to begin a turn."""
@@ -249,10 +248,12 @@ class UiMessages:
 
     def begin_run(self, scope: Scope) -> None:
         """Begin a run of the assistant's answer; one that does not open a message continues the last."""
-        frames = self._run.frames if isinstance(self._run, _Answer) and not scope.opens else []
+        frames = (
+            self._run.frames if isinstance(self._run, _AssistantRun) and not scope.opens else []
+        )
         if scope.opens:
             self._finish_run()
-        self._run = _Answer(
+        self._run = _AssistantRun(
             AiSdkProjection(structs.replace(self._options, scope=scope), self._dialect), frames
         )
 
@@ -272,7 +273,7 @@ class UiMessages:
         return self._found
 
     def _finish_run(self) -> None:
-        if isinstance(self._run, _Answer):
+        if isinstance(self._run, _AssistantRun):
             frames = self._run.frames
             if self._complete is not None:
                 frames = [completed(frame, self._complete) for frame in frames]
@@ -283,7 +284,7 @@ class UiMessages:
         self._run = None
 
 
-class _Answer:
+class _AssistantRun:
     """A run of an assistant's message."""
 
     def __init__(self, projection: AiSdkProjection, frames: list[Frame]) -> None:

@@ -4,66 +4,33 @@ Owns only the AI SDK's ideas: message id, steps, data parts, finish reasons. A r
 goes on with one: then it opens with the answers to the calls that were left open, before its first step,
 as the SDK's own server does. `Scope` says which part of a whole message's replay a run is.
 
-Live runs hold many messages: `live_projection`.
+Live runs hold many messages: `LiveAiSdkProjection`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-from msgspec import UNSET, Raw, UnsetType, json
+from msgspec import UNSET, Raw, UnsetType, json, structs
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.adk_event import MADE_UP_HINT
-from adk_prism.facts.answer_schema import payload_schema
 from adk_prism.facts.model import BlockGrew
 from adk_prism.facts.outcome import BROKEN, UNANSWERED, with_reference
+from adk_prism.facts.pending import payload_schema
 from adk_prism.facts.run_reader import Reader
-from adk_prism.facts.state import repair
-from adk_prism.log.entry import Entry, is_absent
-from adk_prism.protocols.ai_sdk.frames import (
-    DEFAULT,
-    Abort,
-    Data,
-    Dialect,
-    Done,
-    Error,
-    File,
-    Finish,
-    Frame,
-    MessageMetadata,
-    ProviderMetadata,
-    ReasoningDelta,
-    ReasoningEnd,
-    ReasoningStart,
-    SourceDocument,
-    SourceUrl,
-    Start,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ToolApprovalRequest,
-    ToolApprovalResponse,
-    ToolInputAvailable,
-    ToolInputDelta,
-    ToolInputStart,
-    ToolOutputAvailable,
-    ToolOutputDenied,
-    ToolOutputError,
-    dialect,
-    finish_reason,
-)
-from adk_prism.protocols.ai_sdk.metadata import Metadata
-from adk_prism.protocols.ai_sdk.requests import milliseconds
-from adk_prism.protocols.ai_sdk.steps import StepParts, Steps
-from adk_prism.protocols.contract import FactMethods, Options, fact_methods, plain_base64
+from adk_prism.facts.state import repair, sound
+from adk_prism.log.entry import Entry, RunEnded, is_absent
+from adk_prism.protocols import contract
+from adk_prism.protocols.ai_sdk import frames
+from adk_prism.protocols.ai_sdk.message_state import Metadata, StepParts, Steps
+from adk_prism.protocols.contract import FactMethods, Options, fact_methods
 
 _NULL = Raw(b"null")
 _EMPTY_OBJECT = Raw(b"{}")
 EXPIRED = "Expired: the conversation went on before this was answered."
 WITHDRAWN = "The model did not make this call."
-REPLACED: ProviderMetadata = {"prism": {"replaced": True}}
+REPLACED: frames.ProviderMetadata = {"prism": {"replaced": True}}
 """Marks a part that ADK did not store: what it stored is told besides."""
 
 
@@ -72,10 +39,12 @@ class AiSdkProjection:
 
     SHOW: ClassVar[FactMethods]
 
-    def __init__(self, options: Options | None = None, speaks: Dialect | None = None) -> None:
+    def __init__(
+        self, options: Options | None = None, speaks: frames.Dialect | None = None
+    ) -> None:
         """`speaks` is a dialect other than that of the options."""
         options = options or Options()
-        self._dialect = speaks or dialect(options.dialect or DEFAULT)
+        self._dialect = speaks or frames.dialect(options.dialect or frames.DEFAULT)
         self._files = options.files
         self._scope = options.scope
         self._reader = Reader(options.make_annotators())
@@ -98,17 +67,17 @@ class AiSdkProjection:
         self._parts = StepParts()
         self._kept = 0
         """Frames of this entry that `_parts` has taken."""
-        self._spoken: dict[str, ProviderMetadata] = {}
+        self._spoken: dict[str, frames.ProviderMetadata] = {}
         """Blocks that are open, and what their start said of them."""
 
-    def feed(self, entry: Entry) -> list[Frame]:
+    def feed(self, entry: Entry) -> list[frames.Frame]:
         """Return the frames that an entry causes."""
         self._cursor, self._kept = entry.cursor, 0
         self._time = entry.time
-        out: list[Frame] = []
+        out: list[frames.Frame] = []
         for item in self._reader.feed(entry):
             if type(item) is BlockGrew:  # most facts are this one
-                delta = ReasoningDelta if item.kind == "reasoning" else TextDelta
+                delta = frames.ReasoningDelta if item.kind == "reasoning" else frames.TextDelta
                 out.append(delta(item.block, item.text))
             else:
                 self._show(item, out)
@@ -116,22 +85,24 @@ class AiSdkProjection:
             self._parts.feed(out[self._kept :] if self._kept else out)
         return out
 
-    def _show(self, item: fact.Fact, out: list[Frame]) -> None:
+    def _show(self, item: fact.Fact, out: list[frames.Frame]) -> None:
         self.SHOW[type(item)](self, item, out)
 
     # -------------------------------------------------------------- runs and messages
 
-    def _run_began(self, item: fact.RunBegan, out: list[Frame]) -> None:
+    def _run_began(self, item: fact.RunBegan, out: list[frames.Frame]) -> None:
         self._run = item.run
         self._captured = item.captured
 
-    def _message_began(self, item: fact.MessageBegan, out: list[Frame]) -> None:
+    def _message_began(self, item: fact.MessageBegan, out: list[frames.Frame]) -> None:
         self._continued = item.continued
         if self._scope.opens:
             told = {"runId": item.run, **self._created(item)}
-            out.append(Start(item.message, told | ({"derived": True} if self._captured else {})))
+            out.append(
+                frames.Start(item.message, told | ({"derived": True} if self._captured else {}))
+            )
         else:
-            out.append(MessageMetadata({"runId": item.run}))
+            out.append(frames.MessageMetadata({"runId": item.run}))
         if item.rewound:
             out.append(data_part("rewound", {"messageIds": item.rewound}))
         out.extend(data_part("warning", {"code": w.code, "message": w.text}) for w in item.warnings)
@@ -140,27 +111,30 @@ class AiSdkProjection:
                 self._decide_beside(given.approval, call, given.approved, given.reason, out)
         elif self._scope.replayed and self._dialect.approval_responses:
             out.extend(
-                ToolApprovalResponse(given.approval, given.approved, given.reason or UNSET)
+                frames.ToolApprovalResponse(given.approval, given.approved, given.reason or UNSET)
                 for given in item.decisions.values()
             )
 
     def _created(self, item: fact.MessageBegan) -> dict[str, Any]:
         """Return when a message began; whoever goes on with one knows it."""
-        return {} if item.continued or self._time <= 0 else {"createdAt": milliseconds(self._time)}
+        return (
+            {}
+            if item.continued or self._time <= 0
+            else {"createdAt": contract.milliseconds(self._time)}
+        )
 
-    def _message_ended(self, item: fact.MessageEnded, out: list[Frame]) -> None:
+    def _message_ended(self, item: fact.MessageEnded, out: list[frames.Frame]) -> None:
         self._ended = item
 
-    def _finish(self, reason: str) -> Finish:
+    def _finish(self, reason: str) -> frames.Finish:
         told: str | UnsetType = reason if self._dialect.finish_reasons else UNSET
-        return Finish(told, self._metadata.collected())
+        return frames.Finish(told, self._metadata.collected())
 
-    def _taken_over(self, item: fact.TakenOver, out: list[Frame]) -> None:
-        told: dict[str, Any] = {"epoch": item.epoch, "superseded": item.superseded}
-        told |= {"inDoubt": item.in_doubt} if item.in_doubt else {}
+    def _taken_over(self, item: fact.TakenOver, out: list[frames.Frame]) -> None:
+        told = contract.takeover_json(item)
         out.append(data_part("prism-takeover", told, part=f"takeover-{item.epoch}"))
 
-    def _run_over(self, item: fact.RunOver, out: list[Frame]) -> None:
+    def _run_over(self, item: fact.RunOver, out: list[frames.Frame]) -> None:
         ended = self._ended
         assert ended is not None, "the reader ends the message before the run"
         asks = ended.asks and self._scope.closes
@@ -168,9 +142,9 @@ class AiSdkProjection:
         if item.outcome == "finished" or (self._scope.resumed and self._scope.closes):
             # An agent that asks back (ADK's task mode, or a request for input): its call is answered
             # in a later message. A request for input that is open leaves it without an output.
-            out.extend(ToolOutputAvailable(call, _NULL) for call in self._delegated)
+            out.extend(frames.ToolOutputAvailable(call, _NULL) for call in self._delegated)
         elif self._scope.left and self._scope.closes:
-            out.extend(ToolOutputError(call, EXPIRED) for call in self._delegated)
+            out.extend(frames.ToolOutputError(call, EXPIRED) for call in self._delegated)
         for question in self._questions.values():
             self._ask(question, out)
         self._steps.close(out, seal=not waits, first=not self._continued)
@@ -179,30 +153,30 @@ class AiSdkProjection:
             self._metadata.failed(why)
             # An error is not kept in the message, and what is loaded later would seem whole. A stock
             # client takes notice of the sealing step only with metadata.
-            out.append(MessageMetadata(self._metadata.collected()))
-            out.append(Error(why))
+            out.append(frames.MessageMetadata(self._metadata.collected()))
+            out.append(frames.Error(why))
         elif item.outcome == "cancelled":
-            out.append(MessageMetadata(self._metadata.collected()))
-            out.append(Abort())
+            out.append(frames.MessageMetadata(self._metadata.collected()))
+            out.append(frames.Abort())
         elif self._scope.closes:
-            out.append(self._finish(finish_reason(ended.finish, awaiting=ended.awaiting)))
+            out.append(self._finish(frames.finish_reason(ended.finish, awaiting=ended.awaiting)))
         else:
-            out.append(MessageMetadata(self._metadata.collected()))
+            out.append(frames.MessageMetadata(self._metadata.collected()))
         if self._scope.closes:
-            out.append(Done())
+            out.append(frames.Done())
 
     # -------------------------------------------------------------- blocks
 
-    def _block_began(self, item: fact.BlockBegan, out: list[Frame]) -> None:
+    def _block_began(self, item: fact.BlockBegan, out: list[frames.Frame]) -> None:
         self._steps.output(item.model_call, out)
         self._steps.block_began()
-        start = ReasoningStart if item.kind == "reasoning" else TextStart
+        start = frames.ReasoningStart if item.kind == "reasoning" else frames.TextStart
         about = self._spoken[item.block] = _spoken_by(item.speaker, item.signature)
         out.append(start(item.block, about))
 
-    def _block_ended(self, item: fact.BlockEnded, out: list[Frame]) -> None:
+    def _block_ended(self, item: fact.BlockEnded, out: list[frames.Frame]) -> None:
         self._steps.block_ended()
-        end = ReasoningEnd if item.kind == "reasoning" else TextEnd
+        end = frames.ReasoningEnd if item.kind == "reasoning" else frames.TextEnd
         about = self._spoken.pop(item.block, None) or _spoken_by(item.speaker, "")
         prism: dict[str, Any] = {"trimmed": item.trimmed} if item.trimmed else {}
         if item.replaced:
@@ -211,14 +185,14 @@ class AiSdkProjection:
             # A part of a message has no id: by this one `data-prism-replaced` can name it later.
             prism["block"] = item.block
         # What an end carries replaces what the start did, so it is said whole or not at all.
-        signed: ProviderMetadata = (
+        signed: frames.ProviderMetadata = (
             {"google": {"thoughtSignature": item.signature}} if item.signature else {}
         )
-        told: ProviderMetadata = signed | ({"prism": prism} if prism else {})
+        told: frames.ProviderMetadata = signed | ({"prism": prism} if prism else {})
         out.append(end(item.block, about | told if told else UNSET))
 
-    def _blocks_replaced(self, item: fact.BlocksReplaced, out: list[Frame]) -> None:
-        back: list[Frame] = []
+    def _blocks_replaced(self, item: fact.BlocksReplaced, out: list[frames.Frame]) -> None:
+        back: list[frames.Frame] = []
         if self._dialect.resets:
             self._parts.feed(out[self._kept :])
             self._kept = len(out)
@@ -228,31 +202,31 @@ class AiSdkProjection:
 
     # -------------------------------------------------------------- calls
 
-    def _call_input_grew(self, item: fact.CallInputGrew, out: list[Frame]) -> None:
+    def _call_input_grew(self, item: fact.CallInputGrew, out: list[frames.Frame]) -> None:
         self._steps.output(item.model_call, out)
         if item.call not in self._streamed:
             self._steps.call_began(item.call)
             self._streamed.add(item.call)
-            out.append(ToolInputStart(item.call, item.name))
+            out.append(frames.ToolInputStart(item.call, item.name))
         if item.json_fragment:
-            out.append(ToolInputDelta(item.call, item.json_fragment))
+            out.append(frames.ToolInputDelta(item.call, item.json_fragment))
 
-    def _call_requested(self, item: fact.CallRequested, out: list[Frame]) -> None:
+    def _call_requested(self, item: fact.CallRequested, out: list[frames.Frame]) -> None:
         self._steps.output(item.model_call, out)
         self._made.add(item.call)
         if not (item.provider_executed and self._dialect.provider_calls_apart):
             self._steps.call_began(item.call)
         out.append(
-            ToolInputAvailable(
+            frames.ToolInputAvailable(
                 item.call,
                 item.name,
-                _safe(item.input),
+                sound(item.input),
                 item.provider_executed or UNSET,
                 _spoken_by(item.speaker, item.signature),
             )
         )
 
-    def _call_delegated(self, item: fact.CallDelegated, out: list[Frame]) -> None:
+    def _call_delegated(self, item: fact.CallDelegated, out: list[frames.Frame]) -> None:
         self._steps.call_settled(item.call)
         self._delegated[item.call] = None
 
@@ -271,27 +245,27 @@ class AiSdkProjection:
             return call in self._scope.answered
         return self._cursor == 1
 
-    def _call_answered(self, item: fact.CallAnswered, out: list[Frame]) -> None:
+    def _call_answered(self, item: fact.CallAnswered, out: list[frames.Frame]) -> None:
         self._settle(item.call)
         if self._is_known(item.call):
             return
-        output = _NULL if is_absent(item.output) else _safe(item.output)
-        out.append(ToolOutputAvailable(item.call, output, item.provider_executed or UNSET))
+        output = _NULL if is_absent(item.output) else sound(item.output)
+        out.append(frames.ToolOutputAvailable(item.call, output, item.provider_executed or UNSET))
 
-    def _call_failed(self, item: fact.CallFailed, out: list[Frame]) -> None:
+    def _call_failed(self, item: fact.CallFailed, out: list[frames.Frame]) -> None:
         self._settle(item.call)
         if self._is_known(item.call):
             return
-        out.append(ToolOutputError(item.call, item.error, item.provider_executed or UNSET))
+        out.append(frames.ToolOutputError(item.call, item.error, item.provider_executed or UNSET))
 
-    def _call_denied(self, item: fact.CallDenied, out: list[Frame]) -> None:
+    def _call_denied(self, item: fact.CallDenied, out: list[frames.Frame]) -> None:
         self._settle(item.call)
         if not self._dialect.approvals or (
             self._is_replayed() and not self._dialect.approval_responses
         ):
-            out.append(ToolOutputError(item.call, denial_text(item.reason)))
+            out.append(frames.ToolOutputError(item.call, contract.denial_text(item.reason)))
         else:
-            out.append(ToolOutputDenied(item.call))
+            out.append(frames.ToolOutputDenied(item.call))
 
     def _is_replayed(self) -> bool:
         """Return whether the client was not shown the question that is answered."""
@@ -301,24 +275,24 @@ class AiSdkProjection:
         """Return whether approvals are data parts."""
         return not self._dialect.approvals
 
-    def _call_abandoned(self, item: fact.CallAbandoned, out: list[Frame]) -> None:
+    def _call_abandoned(self, item: fact.CallAbandoned, out: list[frames.Frame]) -> None:
         self._settle(item.call)
         if item.input_known:
-            out.append(ToolOutputError(item.call, UNANSWERED))
+            out.append(frames.ToolOutputError(item.call, UNANSWERED))
             return
         # Not for the client to run: it hands every call that is made to its own tools, but for a provider's.
         marked = REPLACED if item.withdrawn else UNSET
-        out.append(ToolInputAvailable(item.call, item.name, _EMPTY_OBJECT, True, marked))
+        out.append(frames.ToolInputAvailable(item.call, item.name, _EMPTY_OBJECT, True, marked))
         why = WITHDRAWN if item.withdrawn else UNANSWERED
-        out.append(ToolOutputError(item.call, why, True))
+        out.append(frames.ToolOutputError(item.call, why, True))
 
-    def _call_pending(self, item: fact.CallPending, out: list[Frame]) -> None:
+    def _call_pending(self, item: fact.CallPending, out: list[frames.Frame]) -> None:
         told = {"toolCallId": item.call, "toolName": item.name}
         if item.call in self._scope.answered:
             told["status"] = "answered"
         out.append(data_part("long-running", told))
 
-    def _approval_requested(self, item: fact.ApprovalRequested, out: list[Frame]) -> None:
+    def _approval_requested(self, item: fact.ApprovalRequested, out: list[frames.Frame]) -> None:
         if not self._scope.asks(item):
             self._close_question(item, out)
         elif self._dialect.approval_responses:
@@ -330,20 +304,22 @@ class AiSdkProjection:
         elif item.call not in self._scope.decided:
             self._ask(item, out)
 
-    def _approval_decided(self, item: fact.ApprovalDecided, out: list[Frame]) -> None:
+    def _approval_decided(self, item: fact.ApprovalDecided, out: list[frames.Frame]) -> None:
         if self._dialect.approval_responses:
             reason = item.reason or UNSET
-            out.append(ToolApprovalResponse(item.approval, item.approved, reason))
+            out.append(frames.ToolApprovalResponse(item.approval, item.approved, reason))
         elif self._asks_beside():
             self._decide_beside(item.approval, item.call, item.approved, item.reason, out)
         else:
             self._questions.pop(item.call, None)
 
-    def _ask_beside(self, item: fact.ApprovalRequested, out: list[Frame], status: str = "") -> None:
+    def _ask_beside(
+        self, item: fact.ApprovalRequested, out: list[frames.Frame], status: str = ""
+    ) -> None:
         """Ask by a data part: a v6 client cannot hold a question and its answer in one stream, and a
         v5 client knows no approvals."""
         asked = {"approvalId": item.approval, "toolCallId": item.call, "state": "requested"}
-        hint = _own_hint(item)
+        hint = item.hint
         out.append(
             data_part(
                 "approval-request", asked | ({"reason": hint} if hint else {}), part=item.approval
@@ -352,7 +328,7 @@ class AiSdkProjection:
         self._describe(item, out, status)
 
     def _decide_beside(
-        self, approval: str, call: str, approved: bool, reason: str, out: list[Frame]
+        self, approval: str, call: str, approved: bool, reason: str, out: list[frames.Frame]
     ) -> None:
         """Say in the same data part how it was decided."""
         state = "approved" if approved else "denied"
@@ -360,27 +336,29 @@ class AiSdkProjection:
         told |= {"reason": reason} if reason else {}
         out.append(data_part("approval-request", told, part=approval))
 
-    def _ask(self, item: fact.ApprovalRequested, out: list[Frame], status: str = "") -> None:
-        hint = _own_hint(item)
+    def _ask(self, item: fact.ApprovalRequested, out: list[frames.Frame], status: str = "") -> None:
+        hint = item.hint
         reason: str | UnsetType = hint if hint and self._dialect.approval_reasons else UNSET
-        out.append(ToolApprovalRequest(item.approval, item.call, reason))
+        out.append(frames.ToolApprovalRequest(item.approval, item.call, reason))
         self._describe(item, out, status)
 
-    def _describe(self, item: fact.ApprovalRequested, out: list[Frame], status: str = "") -> None:
+    def _describe(
+        self, item: fact.ApprovalRequested, out: list[frames.Frame], status: str = ""
+    ) -> None:
         """Say what an approval is about, and what is to be given with it."""
-        hint = _own_hint(item)
+        hint = item.hint
         if hint or bytes(item.payload) or status:
             told: dict[str, Any] = {"approvalId": item.approval, "toolCallId": item.call}
             if hint:
                 told["hint"] = hint
             if bytes(item.payload):
-                told["payload"] = _safe(item.payload)
-                told["schema"] = _safe(Raw(json.encode(payload_schema(item.payload))))
+                told["payload"] = sound(item.payload)
+                told["schema"] = sound(Raw(json.encode(payload_schema(item.payload))))
             if status:
                 told["status"] = status
             out.append(data_part("approval", told, part=item.approval))
 
-    def _close_question(self, item: fact.ApprovalRequested, out: list[Frame]) -> None:
+    def _close_question(self, item: fact.ApprovalRequested, out: list[frames.Frame]) -> None:
         """Show a question that the conversation has left behind: answered by a later message, or expired.
 
         A client that cannot be told of decisions is told the end alone.
@@ -391,23 +369,27 @@ class AiSdkProjection:
         approved, reason = (decision.approved, decision.reason) if decision else (False, EXPIRED)
         if self._dialect.approval_responses:
             self._ask(item, out, status)
-            out.append(ToolApprovalResponse(item.approval, approved, reason or UNSET))
+            out.append(frames.ToolApprovalResponse(item.approval, approved, reason or UNSET))
         elif not self._dialect.approvals:
             self._ask_beside(item, out, status)
             self._decide_beside(item.approval, item.call, approved, reason, out)
         if approved:  # the later message has the result
-            out.append(ToolOutputAvailable(item.call, _NULL))
+            out.append(frames.ToolOutputAvailable(item.call, _NULL))
         elif self._dialect.approval_responses:
-            out.append(ToolOutputDenied(item.call))
+            out.append(frames.ToolOutputDenied(item.call))
         else:
-            out.append(ToolOutputError(item.call, denial_text(reason) if decision else EXPIRED))
+            out.append(
+                frames.ToolOutputError(
+                    item.call, contract.denial_text(reason) if decision else EXPIRED
+                )
+            )
         self._settle(item.call)
 
-    def _input_requested(self, item: fact.InputRequested, out: list[Frame]) -> None:
+    def _input_requested(self, item: fact.InputRequested, out: list[frames.Frame]) -> None:
         told: dict[str, Any] = {"id": item.call}
         if item.for_call:
             told["toolCallId"] = item.for_call
-        told["request"] = _safe(item.request) if bytes(item.request) else _EMPTY_OBJECT
+        told["request"] = sound(item.request) if bytes(item.request) else _EMPTY_OBJECT
         status = self._scope.status(item.call)
         if status:
             told["status"] = status
@@ -416,108 +398,99 @@ class AiSdkProjection:
             # Its call is answered in a later message, or never.
             self._settle(item.for_call)
             is_answered = status == "answered"
-            ended = ToolOutputAvailable(item.for_call, _NULL)
-            out.append(ended if is_answered else ToolOutputError(item.for_call, EXPIRED))
+            ended = frames.ToolOutputAvailable(item.for_call, _NULL)
+            out.append(ended if is_answered else frames.ToolOutputError(item.for_call, EXPIRED))
 
     # -------------------------------------------------------------- what is shown
 
-    def _file_shown(self, item: fact.FileShown, out: list[Frame]) -> None:
+    def _file_shown(self, item: fact.FileShown, out: list[frames.Frame]) -> None:
         self._steps.output(item.model_call, out)
         url = self._files.url(
             self._run, self._cursor, item.part, item.media_type, item.data, item.uri
         )
         if url:
             about = _spoken_by(item.speaker, "", filename=item.name)
-            out.append(File(url, item.media_type, about))
+            out.append(frames.File(url, item.media_type, about))
         else:
             named = {"filename": item.name} if item.name else {}
             told = {"uri": item.uri, "mediaType": item.media_type} | named
             out.append(data_part("file-reference", told))
 
-    def _audio_heard(self, item: fact.AudioHeard, out: list[Frame]) -> None:
+    def _audio_heard(self, item: fact.AudioHeard, out: list[frames.Frame]) -> None:
         self._metadata.audio(item)
         if not item.data:
             return  # the log did not keep it
-        sound = {
-            "content": plain_base64(item.data),
-            "sampleRate": item.sample_rate,
-            "channels": item.channels,
-            "bitDepth": item.bit_depth,
-        }
         # Transient: kept in the message it would come back with every later request.
-        out.append(Data("data-pcm", sound, transient=True))
+        out.append(frames.Data("data-pcm", contract.audio_json(item), transient=True))
 
-    def _code_shown(self, item: fact.CodeShown, out: list[Frame]) -> None:
+    def _code_shown(self, item: fact.CodeShown, out: list[frames.Frame]) -> None:
         self._steps.output(item.model_call, out)
-        out.append(data_part("executable-code", _safe(item.code)))
+        out.append(data_part("executable-code", sound(item.code)))
 
-    def _code_result_shown(self, item: fact.CodeResultShown, out: list[Frame]) -> None:
+    def _code_result_shown(self, item: fact.CodeResultShown, out: list[frames.Frame]) -> None:
         self._steps.output(item.model_call, out)
-        out.append(data_part("code-execution-result", _safe(item.result)))
+        out.append(data_part("code-execution-result", sound(item.result)))
 
-    def _input_transcribed(self, item: fact.InputTranscribed, out: list[Frame]) -> None:
+    def _input_transcribed(self, item: fact.InputTranscribed, out: list[frames.Frame]) -> None:
         told = {"text": item.text, "final": item.final}
         out.append(data_part("input-transcription", told, part=item.utterance))
 
-    def _interrupted(self, item: fact.Interrupted, out: list[Frame]) -> None:
+    def _interrupted(self, item: fact.Interrupted, out: list[frames.Frame]) -> None:
         out.append(data_part("interrupted", {"author": item.speaker.author}))
 
     # -------------------------------------------------------------- what it rests on
 
-    def _source_cited(self, item: fact.SourceCited, out: list[Frame]) -> None:
+    def _source_cited(self, item: fact.SourceCited, out: list[frames.Frame]) -> None:
         self._steps.beside(out)
         if item.document:
             filename = item.uri.rpartition("/")[2] or UNSET
             out.append(
-                SourceDocument(item.source, "application/octet-stream", item.title, filename)
+                frames.SourceDocument(item.source, "application/octet-stream", item.title, filename)
             )
         else:
-            out.append(SourceUrl(item.source, item.uri, item.title or UNSET))
+            out.append(frames.SourceUrl(item.source, item.uri, item.title or UNSET))
 
-    def _sources_linked(self, item: fact.SourcesLinked, out: list[Frame]) -> None:
+    def _sources_linked(self, item: fact.SourcesLinked, out: list[frames.Frame]) -> None:
         self._metadata.grounding(item)
 
-    def _citations_given(self, item: fact.CitationsGiven, out: list[Frame]) -> None:
+    def _citations_given(self, item: fact.CitationsGiven, out: list[frames.Frame]) -> None:
         self._metadata.citations(item)
 
-    def _annotated(self, item: fact.Annotated, out: list[Frame]) -> None:
+    def _annotated(self, item: fact.Annotated, out: list[frames.Frame]) -> None:
         if item.shown:
-            out.append(data_part(item.name, _safe(Raw(json.encode(item.value))), part=item.id))
+            out.append(data_part(item.name, sound(Raw(json.encode(item.value))), part=item.id))
 
-    def _metadata_given(self, item: fact.MetadataGiven, out: list[Frame]) -> None:
+    def _metadata_given(self, item: fact.MetadataGiven, out: list[frames.Frame]) -> None:
         self._metadata.custom(item)
 
-    def _model_call_ended(self, item: fact.ModelCallEnded, out: list[Frame]) -> None:
+    def _model_call_ended(self, item: fact.ModelCallEnded, out: list[frames.Frame]) -> None:
         self._metadata.model_call(item)
 
     # -------------------------------------------------------------- what changes
 
-    def _state_changed(self, item: fact.StateChanged, out: list[Frame]) -> None:
+    def _state_changed(self, item: fact.StateChanged, out: list[frames.Frame]) -> None:
         out.append(data_part("state", _safe_object(item.delta)))
 
-    def _artifact_saved(self, item: fact.ArtifactSaved, out: list[Frame]) -> None:
+    def _artifact_saved(self, item: fact.ArtifactSaved, out: list[frames.Frame]) -> None:
         url = self._files.artifact(self._run, self._cursor, item.part)
         told = {"filename": item.filename, "version": item.version}
         out.append(data_part("artifact", told | ({"url": url} if url else {})))
 
-    def _agent_transferred(self, item: fact.AgentTransferred, out: list[Frame]) -> None:
-        told = {"to": item.to} | ({"reason": item.reason} if item.reason else {})
-        out.append(data_part("transfer", told))
+    def _agent_transferred(self, item: fact.AgentTransferred, out: list[frames.Frame]) -> None:
+        out.append(data_part("transfer", contract.transfer_json(item)))
 
-    def _node_output(self, item: fact.NodeOutput, out: list[Frame]) -> None:
+    def _node_output(self, item: fact.NodeOutput, out: list[frames.Frame]) -> None:
         speaker = item.speaker
-        told = {"author": speaker.author, "path": speaker.path, "output": _safe(item.output)}
+        told = {"author": speaker.author, "path": speaker.path, "output": sound(item.output)}
         out.append(data_part("output", told))
 
-    def _error_raised(self, item: fact.ErrorRaised, out: list[Frame]) -> None:
-        speaker = item.speaker
-        told = {"code": item.code, "author": speaker.author, "path": speaker.path}
-        out.append(data_part("error", told | ({"message": item.message} if item.message else {})))
+    def _error_raised(self, item: fact.ErrorRaised, out: list[frames.Frame]) -> None:
+        out.append(data_part("error", contract.error_json(item)))
 
-    def _unrecognised(self, item: fact.Unrecognised, out: list[Frame]) -> None:
-        out.append(data_part("unrecognised", {"kind": item.kind, "raw": _safe(item.raw)}))
+    def _unrecognised(self, item: fact.Unrecognised, out: list[frames.Frame]) -> None:
+        out.append(data_part("unrecognised", {"kind": item.kind, "raw": sound(item.raw)}))
 
-    def _nothing(self, item: fact.Fact, out: list[Frame]) -> None:
+    def _nothing(self, item: fact.Fact, out: list[frames.Frame]) -> None:
         """The user's own words, which no frame can put into an assistant's message, and the bounds of
         nodes, which are for views."""
 
@@ -525,35 +498,15 @@ class AiSdkProjection:
 # --------------------------------------------------------------------------- pieces
 
 
-def _own_hint(item: fact.ApprovalRequested) -> str:
-    """Return the tool's own hint; ADK makes one up where a tool gives none."""
-    return "" if item.hint.startswith(MADE_UP_HINT) else item.hint
+def data_part(name: str, data: Any, part: str = "") -> frames.Data:
+    return frames.Data(f"data-{name}", data, part or UNSET)
 
 
-def denial_text(reason: str) -> str:
-    """Say that a person denied a call."""
-    return f"Denied: {reason}" if reason else "Denied."
-
-
-def data_part(name: str, data: Any, part: str = "") -> Data:
-    return Data(f"data-{name}", data, part or UNSET)
-
-
-def _spoken_by(speaker: fact.Speaker, signature: str, filename: str = "") -> ProviderMetadata:
-    adk: dict[str, Any] = {"author": speaker.author}
-    if speaker.path:
-        adk["path"] = speaker.path
-    if speaker.branch:
-        adk["branch"] = speaker.branch
-    if filename:
-        adk["filename"] = filename
+def _spoken_by(
+    speaker: fact.Speaker, signature: str, filename: str = ""
+) -> frames.ProviderMetadata:
+    adk = speaker.described() | ({"filename": filename} if filename else {})
     return {"adk": adk, "google": {"thoughtSignature": signature}} if signature else {"adk": adk}
-
-
-def _safe(raw: Raw) -> Raw:
-    before = bytes(raw)
-    after = repair(before, parsed=True)
-    return raw if after is before else Raw(after)
 
 
 def _safe_object(values: Mapping[str, Raw]) -> Raw:
@@ -571,3 +524,84 @@ _SHOWS_NOTHING = (
 
 OTHERS: FactMethods = dict.fromkeys(_SHOWS_NOTHING, AiSdkProjection._nothing)
 AiSdkProjection.SHOW = fact_methods(AiSdkProjection, OTHERS)
+
+
+# ---------------------------------------------------------------------------
+# A live run: a message for each turn, all of them in one stream.
+#
+# `start` to `finish`, again and again, the terminator last. Between messages there are only transient
+# parts. What the user says is always transient, since it is not part of the assistant's message.
+
+
+class LiveAiSdkProjection(AiSdkProjection):
+    """One live run as UI messages."""
+
+    def __init__(
+        self, options: Options | None = None, speaks: frames.Dialect | None = None
+    ) -> None:
+        super().__init__(options, speaks)
+        self._state: Literal["between messages", "in a message"] = "between messages"
+        self._message = ""
+        """The last message that began."""
+        self._is_end = False
+        """The entry is the run's end."""
+
+    def feed(self, entry: Entry) -> list[frames.Frame]:
+        """Return the frames that an entry causes."""
+        self._is_end = type(entry.record) is RunEnded
+        return super().feed(entry)
+
+    def _show(self, item: fact.Fact, out: list[frames.Frame]) -> None:
+        before = len(out)
+        super()._show(item, out)
+        if self._state == "between messages" or type(item) is fact.InputTranscribed:
+            out[before:] = [_transient(frame) for frame in out[before:]]
+
+    def _message_began(self, item: fact.MessageBegan, out: list[frames.Frame]) -> None:
+        self._state, self._message = "in a message", item.message
+        self._steps, self._metadata = Steps(), Metadata()
+        super()._message_began(item, out)
+
+    def _message_ended(self, item: fact.MessageEnded, out: list[frames.Frame]) -> None:
+        if self._is_end:
+            super()._message_ended(item, out)
+            return
+        self._steps.close(out, seal=True, first=True)
+        out.append(self._finish(frames.finish_reason(item.finish, awaiting=False)))
+        self._state = "between messages"
+
+    def _run_over(self, item: fact.RunOver, out: list[frames.Frame]) -> None:
+        if self._ended is not None:
+            super()._run_over(item, out)
+            return
+        if item.outcome in BROKEN:
+            out.append(frames.Error(with_reference(item)))
+        out.append(frames.Done())
+
+    def _is_replayed(self) -> bool:
+        return True
+
+    def _asks_beside(self) -> bool:
+        # A v6 client cannot hold a question and its answer in one stream.
+        return True
+
+    def _interrupted(self, item: fact.Interrupted, out: list[frames.Frame]) -> None:
+        if self._state == "in a message":
+            self._metadata.interrupted()
+        super()._interrupted(item, out)
+
+    def _model_call_ended(self, item: fact.ModelCallEnded, out: list[frames.Frame]) -> None:
+        if self._state == "in a message":
+            super()._model_call_ended(item, out)
+            return
+        late = Metadata()
+        late.model_call(item)
+        usage = {"messageId": self._message, "usage": late.collected()["usage"]}
+        out.append(data_part("usage", usage))
+
+
+LiveAiSdkProjection.SHOW = fact_methods(LiveAiSdkProjection, OTHERS)
+
+
+def _transient(frame: frames.Frame) -> frames.Frame:
+    return structs.replace(frame, transient=True) if isinstance(frame, frames.Data) else frame

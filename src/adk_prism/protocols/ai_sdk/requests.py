@@ -23,7 +23,7 @@ from adk_prism.commands import (
     ToolAnswer,
 )
 from adk_prism.errors import Unprocessable
-from adk_prism.facts.media import UNKNOWN_TYPE
+from adk_prism.facts.event_actions import UNKNOWN_TYPE
 from adk_prism.facts.state import read_object, read_value
 from adk_prism.log.entry import (
     EXTRAS,
@@ -35,9 +35,7 @@ from adk_prism.log.entry import (
     is_absent,
     to_raw,
 )
-from adk_prism.protocols.contract import FileLinks
-
-Json = dict[str, Any]
+from adk_prism.protocols.contract import FileLinks, Json, file_part, milliseconds, text_field
 
 LARGEST_EXTRAS = 64 * 1024
 """Bytes of what a message carries for its client's own use; it is in the log and in every history."""
@@ -67,7 +65,7 @@ def read_request(body: Any) -> ClientRequest:
 
 def _read_command(body: Json) -> Command:
     trigger = body.get("trigger", "submit-message")
-    message_id = _text(body, "messageId")
+    message_id = text_field(body, "messageId")
     messages = _messages(body)
     if trigger == "regenerate-message":
         named = message_id or _named_by(messages)
@@ -150,7 +148,7 @@ def _last_of_user(body: Json, messages: list[Any]) -> Submit | None:
 def _before(body: Json, earlier: list[Any]) -> Before:
     """Return what the client shows before its message: its list, and `parentId`, which names a branch."""
     ids = tuple(_known_id(message) for message in _spoken(earlier))
-    parent, history = _text(body, "parentId"), body.get("history")
+    parent, history = text_field(body, "parentId"), body.get("history")
     if history not in (None, "client"):
         raise Unprocessable('`history` must be "client" (the list is the whole history) or absent.')
     if "parentId" in body and body["parentId"] is None:
@@ -163,13 +161,6 @@ def _before(body: Json, earlier: list[Any]) -> Before:
 def _known_id(message: Json) -> str:
     found = message.get("id")
     return found if isinstance(found, str) else ""
-
-
-def _text(body: Json, key: str) -> str:
-    found = body.get(key)
-    if found is not None and not isinstance(found, str):
-        raise Unprocessable(f"`{key}` must be a string.")
-    return found or ""
 
 
 def _message_id(message: Json) -> str:
@@ -258,14 +249,7 @@ def _file(part: Json) -> Json:
         raise Unprocessable("A file part must have a `url`.")
     media_type = media_type if isinstance(media_type, str) and media_type else UNKNOWN_TYPE
     filename = part.get("filename")
-    named: Json = {"displayName": filename} if isinstance(filename, str) and filename else {}
-    if not url.startswith("data:"):
-        return {"fileData": {"fileUri": url, "mimeType": media_type, **named}}
-    head, comma, data = url.partition(",")
-    if not comma or not head.endswith(";base64"):
-        raise Unprocessable("The data URL of a file must be base64-encoded.")
-    declared = head.removeprefix("data:").removesuffix(";base64").partition(";")[0]
-    return {"inlineData": {"mimeType": declared or media_type, "data": data, **named}}
+    return file_part(url, media_type, filename if isinstance(filename, str) else "")
 
 
 # --------------------------------------------------------------------------- answers
@@ -355,11 +339,6 @@ def _decision(approval: Any, key: str) -> Decision:
 
 FIRST = 1
 """Cursor of the record in which a run has what the user said."""
-
-
-def milliseconds(time: float) -> int:
-    """Return a log's time as `metadata.createdAt` has it: since 1970, as JavaScript counts."""
-    return round(time * 1000)
 
 
 def user_messages(message_id: str, head: RunStarted, time: float, files: FileLinks) -> list[Json]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from adk_prism.log.entry import Entry
 from adk_prism.protocols.contract import STREAM_BROKEN, Options, Payload, ProtocolSpec
-from adk_prism.protocols.studio import grammar
 from adk_prism.protocols.studio.frames import Error, completed, payload
 from adk_prism.protocols.studio.projection import StudioProjection
 from adk_prism.protocols.studio.requests import read_request
@@ -27,6 +26,5 @@ SPEC = ProtocolSpec(
     failure=_failure,
     completed=completed,
     read_request=read_request,
-    grammar=grammar,
     resumes_by="run position",
 )

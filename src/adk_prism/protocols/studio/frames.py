@@ -37,13 +37,13 @@ class Overlay(Struct, omit_defaults=True, frozen=True, gc=False):
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-class _Trace(Struct, tag_field="type", omit_defaults=True, frozen=True, kw_only=True, gc=False):
+class Trace(Struct, tag_field="type", omit_defaults=True, frozen=True, kw_only=True, gc=False):
     """Base of the `trace` frames. `timestamp`: milliseconds since 1970, as in an `interrupt`."""
 
     event: ClassVar[str] = "trace"
 
 
-class NodeStart(_Trace, tag="node_start"):
+class NodeStart(Trace, tag="node_start"):
     """A node begins: agents and workflow steps, never tools."""
 
     node: str
@@ -66,7 +66,7 @@ class NodeStart(_Trace, tag="node_start"):
     """Inferred, not seen."""
 
 
-class NodeEnd(_Trace, tag="node_end"):
+class NodeEnd(Trace, tag="node_end"):
     """A node ends."""
 
     node: str
@@ -89,7 +89,7 @@ class NodeEnd(_Trace, tag="node_end"):
     derived: bool | UnsetType = UNSET
 
 
-class State(_Trace, tag="state"):
+class State(Trace, tag="state"):
     """The state changed while a node runs, or outside of all nodes."""
 
     state_snapshot: StateSnapshot
@@ -98,7 +98,7 @@ class State(_Trace, tag="state"):
     changed: list[str]
 
 
-class Done(_Trace, tag="done"):
+class Done(Trace, tag="done"):
     """The run is over, and did not fail."""
 
     total_steps: int
@@ -110,18 +110,20 @@ class Done(_Trace, tag="done"):
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-class _Message(Struct, omit_defaults=True, frozen=True, kw_only=True, gc=False):
+class Message(Struct, omit_defaults=True, frozen=True, kw_only=True, gc=False):
     """Base of the other frames that are JSON."""
 
+    event: ClassVar[str]
 
-class Thinking(_Message):
+
+class Thinking(Message):
     event: ClassVar[str] = "thinking"
 
     content: str
     node: str | UnsetType = UNSET
 
 
-class ToolCall(_Message):
+class ToolCall(Message):
     event: ClassVar[str] = "tool_call"
 
     name: str
@@ -132,7 +134,7 @@ class ToolCall(_Message):
     """The call whose tool runs the agent that makes this call."""
 
 
-class ToolResult(_Message):
+class ToolResult(Message):
     event: ClassVar[str] = "tool_result"
 
     name: str
@@ -143,7 +145,7 @@ class ToolResult(_Message):
     within: str | UnsetType = UNSET
 
 
-class Log(_Message):
+class Log(Message):
     event: ClassVar[str] = "log"
 
     message: str
@@ -156,7 +158,7 @@ class Log(_Message):
     """The same of thoughts."""
 
 
-class Interrupt(_Message):
+class Interrupt(Message):
     """A person is asked; the run ends, and continues when the answer comes."""
 
     event: ClassVar[str] = "interrupt"
@@ -171,7 +173,7 @@ class Interrupt(_Message):
     timestamp: int
 
 
-class Resume(_Message):
+class Resume(Message):
     """The node that asked has its answer and continues."""
 
     event: ClassVar[str] = "resume"
@@ -180,7 +182,7 @@ class Resume(_Message):
     timestamp: int
 
 
-class Error(_Message):
+class Error(Message):
     """The run failed. Nothing follows."""
 
     event: ClassVar[str] = "error"
@@ -212,29 +214,9 @@ class End(Struct, frozen=True, gc=False):
     text: str = ""
 
 
-Frame = (
-    Session
-    | Chunk
-    | Thinking
-    | NodeStart
-    | NodeEnd
-    | State
-    | Done
-    | ToolCall
-    | ToolResult
-    | Log
-    | Interrupt
-    | Resume
-    | End
-    | Error
-)
+Frame = Trace | Message | Session | Chunk | End
 
 _encode = msgspec.json.Encoder().encode
-
-
-def milliseconds(seconds: float) -> int:
-    """Return a time of the log as the protocol has it."""
-    return round(seconds * 1000)
 
 
 def payload(frame: Frame) -> Payload:

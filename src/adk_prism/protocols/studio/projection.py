@@ -30,33 +30,21 @@ from adk_prism.facts.outcome import BROKEN, UNANSWERED, ending_text
 from adk_prism.facts.run_reader import Reader
 from adk_prism.log.entry import NOTHING, Agent, Entry
 from adk_prism.protocols.contract import FactMethods, fact_methods
-from adk_prism.protocols.studio.frames import (
-    Chunk,
-    Done,
-    End,
-    Error,
-    Frame,
-    Level,
-    Log,
-    Resume,
-    Session,
-    State,
-    StateSnapshot,
-    Thinking,
-    ToolCall,
-    ToolResult,
-)
-from adk_prism.protocols.studio.nodes import Asked, Nodes, Voices, status_of
+from adk_prism.protocols.studio import frames
 from adk_prism.protocols.studio.requests import Moment, ask_approval, ask_input, safe
-from adk_prism.protocols.studio.snapshots import (
+from adk_prism.protocols.studio.trace import (
     NOTHING_YET,
-    Answers,
+    Asked,
+    Nodes,
+    Replies,
     Snapshots,
+    Voices,
     asked_with,
     between,
     cut,
     lay,
     said_as_query,
+    status_of,
 )
 
 CODE = "code_execution"
@@ -102,7 +90,7 @@ class StudioProjection:
         """Nodes of tools: what an agent says inside one comes with its nested facts."""
         self._announced: set[tuple[str, str]] = set()
         """Where "Calling …" was said before the first output of that call."""
-        self._answers = Answers(self._nodes.scopes.find)
+        self._answers = Replies(self._nodes.scopes.find)
         self._asked: dict[str, Asked] = {}
         """What open calls ask, by their ids: of the agents that they run."""
         self._within = ""
@@ -110,50 +98,50 @@ class StudioProjection:
         self._tool = ""
         """The node of that call."""
 
-    def feed(self, entry: Entry) -> list[Frame]:
+    def feed(self, entry: Entry) -> list[frames.Frame]:
         """Return the frames that an entry causes."""
         now = self._now
         self._now = Moment(now.run, now.session, entry.cursor, entry.time)
-        out: list[Frame] = []
+        out: list[frames.Frame] = []
         for item in self._reader.feed(entry):
             if type(item) is fact.BlockGrew:  # most facts are this one
                 if item.kind == "reasoning":
                     node = self._thinking.get(item.block, UNSET)
                     self._thoughts.setdefault(item.block, []).append(item.text)
-                    out.append(Thinking(content=item.text, node=node))
+                    out.append(frames.Thinking(content=item.text, node=node))
                 else:
                     self._answers.grow(item.block, item.text)
                     if text := self._voices.say(item.block, item.text):
-                        out.append(Chunk(text))
+                        out.append(frames.Chunk(text))
             else:
                 _SHOW[type(item)](self, item, out)
         return out
 
     # -------------------------------------------------------------- the run
 
-    def _run_began(self, item: fact.RunBegan, out: list[Frame]) -> None:
+    def _run_began(self, item: fact.RunBegan, out: list[frames.Frame]) -> None:
         now = self._now
         self._now = Moment(item.run, item.origin.session, now.cursor, now.time)
         self._agents = {agent.name: agent for agent in reversed(item.agents)}
         self._began = self._snapshots.change(item.state)
         self._nodes.scopes.run.query = said_as_query(item.query)
-        out.append(Session(item.origin.session))
+        out.append(frames.Session(item.origin.session))
 
-    def _message_began(self, item: fact.MessageBegan, out: list[Frame]) -> None:
+    def _message_began(self, item: fact.MessageBegan, out: list[frames.Frame]) -> None:
         at = self._now.milliseconds
-        out.extend(Resume(node_id=node, timestamp=at) for node in item.resumes)
+        out.extend(frames.Resume(node_id=node, timestamp=at) for node in item.resumes)
 
-    def _run_over(self, item: fact.RunOver, out: list[Frame]) -> None:
+    def _run_over(self, item: fact.RunOver, out: list[frames.Frame]) -> None:
         if item.outcome in BROKEN:
             code = item.outcome if item.outcome == "incomplete" else item.code or "error"
             correlation = item.correlation or UNSET
-            out.append(Error(message=ending_text(item), code=code, correlation=correlation))
+            out.append(frames.Error(message=ending_text(item), code=code, correlation=correlation))
             return
         run = self._nodes.scopes.run
         left = lay(self._snapshots.take(), run.query, run.answer.text)
         snapshot, overlay = between(lay(self._began, run.query), left)
         out.append(
-            Done(
+            frames.Done(
                 total_steps=self._nodes.steps,
                 state_snapshot=snapshot,
                 state_keys=left.keys,
@@ -162,15 +150,15 @@ class StudioProjection:
                 status=status_of(item.outcome),
             )
         )
-        out.append(End())
+        out.append(frames.End())
 
-    def _user_spoke(self, item: fact.UserSpoke, out: list[Frame]) -> None:
+    def _user_spoke(self, item: fact.UserSpoke, out: list[frames.Frame]) -> None:
         """Note what the agents that begin from here on are asked."""
         self._nodes.scopes.run.query = said_as_query(item.text)
 
     # -------------------------------------------------------------- nodes and state
 
-    def _node_began(self, item: fact.NodeBegan, out: list[Frame]) -> None:
+    def _node_began(self, item: fact.NodeBegan, out: list[frames.Frame]) -> None:
         found = self._snapshots.change(item.state, item.gone)
         asked = self._asked.get(item.call) or Asked(item.call, NOTHING)
         frame = self._nodes.begin(item, self._now.time, found, asked)
@@ -181,20 +169,20 @@ class StudioProjection:
         elif item.kind == "agent" and item.parent not in self._tools:
             self._announce(fact.Speaker(item.name, item.path, item.branch), out)
 
-    def _node_finished(self, item: fact.NodeFinished, out: list[Frame]) -> None:
+    def _node_finished(self, item: fact.NodeFinished, out: list[frames.Frame]) -> None:
         left = self._snapshots.change(item.state, item.gone)
         frame = self._nodes.end(item, self._now.time, left)
         if frame is not None:
             out.append(frame)
 
-    def _node_output(self, item: fact.NodeOutput, out: list[Frame]) -> None:
+    def _node_output(self, item: fact.NodeOutput, out: list[frames.Frame]) -> None:
         self._nodes.give(item.speaker, cut(item.output))
 
-    def _state_changed(self, item: fact.StateChanged, out: list[Frame]) -> None:
+    def _state_changed(self, item: fact.StateChanged, out: list[frames.Frame]) -> None:
         now = self._snapshots.change(item.delta)
         out.append(
-            State(
-                state_snapshot=StateSnapshot(NOTHING_YET.state, now.state),
+            frames.State(
+                state_snapshot=frames.StateSnapshot(NOTHING_YET.state, now.state),
                 state_keys=now.keys,
                 timestamp=self._now.milliseconds,
                 changed=list(item.delta),
@@ -203,7 +191,7 @@ class StudioProjection:
 
     # -------------------------------------------------------------- models
 
-    def _block_began(self, item: fact.BlockBegan, out: list[Frame]) -> None:
+    def _block_began(self, item: fact.BlockBegan, out: list[frames.Frame]) -> None:
         self._call_model(item.speaker, item.model_call, out)
         if item.kind == "reasoning":
             self._thinking[item.block] = item.speaker.node
@@ -213,32 +201,32 @@ class StudioProjection:
     def _begin_answer(self, item: fact.BlockBegan) -> None:
         self._answers.begin(self._id(item.block), item.speaker, self._tool, item.model_call)
 
-    def _block_ended(self, item: fact.BlockEnded, out: list[Frame]) -> None:
+    def _block_ended(self, item: fact.BlockEnded, out: list[frames.Frame]) -> None:
         if item.kind == "reasoning":
             self._thinking.pop(item.block, None)
         else:
             self._answers.end(item.block, item.trimmed)
-            out.extend(map(Chunk, self._voices.end(item.block)))
+            out.extend(map(frames.Chunk, self._voices.end(item.block)))
 
-    def _blocks_replaced(self, item: fact.BlocksReplaced, out: list[Frame]) -> None:
+    def _blocks_replaced(self, item: fact.BlocksReplaced, out: list[frames.Frame]) -> None:
         self._answers.drop(item.blocks)
         thought = [self._thoughts.pop(block, None) for block in item.blocks]
         if self._voices.drop(item.blocks) or any(thought):
             out.append(
-                Log(
+                frames.Log(
                     message="What was said is replaced by what follows.",
                     text=self._voices.text,
                     thinking="".join(map("".join, self._thoughts.values())),
                 )
             )
 
-    def _model_call_ended(self, item: fact.ModelCallEnded, out: list[Frame]) -> None:
+    def _model_call_ended(self, item: fact.ModelCallEnded, out: list[frames.Frame]) -> None:
         self._call_model(item.speaker, item.model_call, out)
 
-    def _call_input_grew(self, item: fact.CallInputGrew, out: list[Frame]) -> None:
+    def _call_input_grew(self, item: fact.CallInputGrew, out: list[frames.Frame]) -> None:
         self._call_model(item.speaker, item.model_call, out)
 
-    def _call_model(self, speaker: fact.Speaker, model_call: str, out: list[Frame]) -> None:
+    def _call_model(self, speaker: fact.Speaker, model_call: str, out: list[frames.Frame]) -> None:
         """Tell once that a model is called."""
         if self._calling.get(speaker) == model_call:
             return
@@ -248,12 +236,12 @@ class StudioProjection:
         else:
             self._tell_calling(speaker, out)
 
-    def _announce(self, speaker: fact.Speaker, out: list[Frame]) -> None:
+    def _announce(self, speaker: fact.Speaker, out: list[frames.Frame]) -> None:
         """Tell that a model is about to be called; its first output does not say so again."""
         if _place(speaker) not in self._announced and self._tell_calling(speaker, out):
             self._announced.add(_place(speaker))
 
-    def _tell_calling(self, speaker: fact.Speaker, out: list[Frame]) -> bool:
+    def _tell_calling(self, speaker: fact.Speaker, out: list[frames.Frame]) -> bool:
         agent = self._agents.get(speaker.node) or self._agents.get(speaker.author)
         if agent is None or not agent.model:
             return False
@@ -264,22 +252,22 @@ class StudioProjection:
         self,
         message: str,
         speaker: fact.Speaker | None,
-        out: list[Frame],
-        level: Level | None = None,
+        out: list[frames.Frame],
+        level: frames.Level | None = None,
     ) -> None:
         node = speaker.node if speaker is not None else UNSET
         within = self._within or UNSET
-        out.append(Log(message=message, node=node, level=level or UNSET, within=within))
+        out.append(frames.Log(message=message, node=node, level=level or UNSET, within=within))
 
     # -------------------------------------------------------------- calls
 
-    def _call_requested(self, item: fact.CallRequested, out: list[Frame]) -> None:
+    def _call_requested(self, item: fact.CallRequested, out: list[frames.Frame]) -> None:
         self._call_model(item.speaker, item.model_call, out)
         call = self._id(item.call)
         self._calls[call] = item
         self._asked[item.call] = self._asked[item.adk_id] = Asked(call, asked_with(item.input))
         out.append(
-            ToolCall(
+            frames.ToolCall(
                 name=item.name,
                 args=safe(item.input),
                 id=call,
@@ -288,15 +276,17 @@ class StudioProjection:
             )
         )
 
-    def _result(self, item: Any, result: Raw, out: list[Frame], **about: Any) -> None:
+    def _result(self, item: Any, result: Raw, out: list[frames.Frame], **about: Any) -> None:
         call, within = self._id(item.call), self._within or UNSET
         if known := self._calls.pop(call, None):
             self._asked.pop(known.call, None)
             self._asked.pop(known.adk_id, None)
         if call in self._unmade:  # answered all the same
             self._unmade.discard(call)
-            out.append(ToolCall(name=item.name, args=_EMPTY_OBJECT, id=call, within=within))
-        out.append(ToolResult(name=item.name, result=result, id=call, within=within, **about))
+            out.append(frames.ToolCall(name=item.name, args=_EMPTY_OBJECT, id=call, within=within))
+        out.append(
+            frames.ToolResult(name=item.name, result=result, id=call, within=within, **about)
+        )
         goes_on = item.name not in _ENDS_TURN and about.get("status") != "abandoned"
         if known is not None and goes_on and not self._is_waiting(known.speaker):
             self._announce(known.speaker, out)
@@ -308,86 +298,86 @@ class StudioProjection:
         """Return a call's id: models that count their calls begin again inside a tool."""
         return f"{self._within}/{call}" if self._within else call
 
-    def _call_answered(self, item: fact.CallAnswered, out: list[Frame]) -> None:
+    def _call_answered(self, item: fact.CallAnswered, out: list[frames.Frame]) -> None:
         self._result(item, safe(_bare(item.output)), out)
 
-    def _call_failed(self, item: fact.CallFailed, out: list[Frame]) -> None:
+    def _call_failed(self, item: fact.CallFailed, out: list[frames.Frame]) -> None:
         self._result(item, safe(item.output), out, status="error", error=item.error)
 
-    def _call_denied(self, item: fact.CallDenied, out: list[Frame]) -> None:
+    def _call_denied(self, item: fact.CallDenied, out: list[frames.Frame]) -> None:
         self._result(item, _NULL, out, status="denied", error=item.reason or UNSET)
 
-    def _call_abandoned(self, item: fact.CallAbandoned, out: list[Frame]) -> None:
+    def _call_abandoned(self, item: fact.CallAbandoned, out: list[frames.Frame]) -> None:
         if item.input_known:
             self._result(item, _NULL, out, status="abandoned", error=UNANSWERED)
         else:
             self._unmade.add(self._id(item.call))
 
-    def _call_pending(self, item: fact.CallPending, out: list[Frame]) -> None:
+    def _call_pending(self, item: fact.CallPending, out: list[frames.Frame]) -> None:
         self._log(f"{item.name} may take long: its result comes when it is there.", None, out)
 
-    def _approval_requested(self, item: fact.ApprovalRequested, out: list[Frame]) -> None:
+    def _approval_requested(self, item: fact.ApprovalRequested, out: list[frames.Frame]) -> None:
         call = self._calls.get(item.call)
         node = call.speaker.node if call is not None else self._root
         out.append(ask_approval(item, call, node, self._now))
 
-    def _input_requested(self, item: fact.InputRequested, out: list[Frame]) -> None:
+    def _input_requested(self, item: fact.InputRequested, out: list[frames.Frame]) -> None:
         out.append(ask_input(item, self._now))
 
     @property
     def _root(self) -> str:
         return next(reversed(self._agents), "")
 
-    def _code_shown(self, item: fact.CodeShown, out: list[Frame]) -> None:
+    def _code_shown(self, item: fact.CodeShown, out: list[frames.Frame]) -> None:
         self._call_model(item.speaker, item.model_call, out)
         self._run_code(item.speaker, safe(item.code), out)
 
-    def _run_code(self, speaker: fact.Speaker, code: Raw, out: list[Frame]) -> None:
+    def _run_code(self, speaker: fact.Speaker, code: Raw, out: list[frames.Frame]) -> None:
         self._codes += 1
         call = self._running[speaker] = f"code-{self._codes}"
-        out.append(ToolCall(name=CODE, args=code, id=call, node=speaker.node))
+        out.append(frames.ToolCall(name=CODE, args=code, id=call, node=speaker.node))
 
-    def _code_result_shown(self, item: fact.CodeResultShown, out: list[Frame]) -> None:
+    def _code_result_shown(self, item: fact.CodeResultShown, out: list[frames.Frame]) -> None:
         if item.speaker not in self._running:
             self._run_code(item.speaker, _EMPTY_OBJECT, out)  # it was not shown what ran
         call = self._running.pop(item.speaker)
-        out.append(ToolResult(name=CODE, result=safe(item.result), id=call))
+        out.append(frames.ToolResult(name=CODE, result=safe(item.result), id=call))
 
     # -------------------------------------------------------------- no word of its own
 
-    def _file_shown(self, item: fact.FileShown, out: list[Frame]) -> None:
+    def _file_shown(self, item: fact.FileShown, out: list[frames.Frame]) -> None:
         self._log(
             f"File: {' '.join(filter(None, (item.media_type, item.name, item.uri)))}",
             item.speaker,
             out,
         )
 
-    def _source_cited(self, item: fact.SourceCited, out: list[Frame]) -> None:
+    def _source_cited(self, item: fact.SourceCited, out: list[frames.Frame]) -> None:
         self._log(f"Source: {' '.join(filter(None, (item.title, item.uri)))}", None, out)
 
-    def _artifact_saved(self, item: fact.ArtifactSaved, out: list[Frame]) -> None:
+    def _artifact_saved(self, item: fact.ArtifactSaved, out: list[frames.Frame]) -> None:
         self._log(f"Saved {item.filename} (version {item.version})", item.speaker, out)
 
-    def _agent_transferred(self, item: fact.AgentTransferred, out: list[Frame]) -> None:
+    def _agent_transferred(self, item: fact.AgentTransferred, out: list[frames.Frame]) -> None:
         self._log(f"Transfer to {item.to}", None, out)
 
-    def _interrupted(self, item: fact.Interrupted, out: list[Frame]) -> None:
+    def _interrupted(self, item: fact.Interrupted, out: list[frames.Frame]) -> None:
         self._log("Interrupted by the user", item.speaker, out)
 
-    def _error_raised(self, item: fact.ErrorRaised, out: list[Frame]) -> None:
+    def _error_raised(self, item: fact.ErrorRaised, out: list[frames.Frame]) -> None:
         text = ": ".join(filter(None, (item.code, item.message)))
         self._log(text or "error", item.speaker, out, "error")
 
-    def _taken_over(self, item: fact.TakenOver, out: list[Frame]) -> None:
+    def _taken_over(self, item: fact.TakenOver, out: list[frames.Frame]) -> None:
         doubt = f" In doubt: {', '.join(item.in_doubt)}." if item.in_doubt else ""
         self._log(f"Another process goes on with the run.{doubt}", None, out, "warn")
 
-    def _unrecognised(self, item: fact.Unrecognised, out: list[Frame]) -> None:
+    def _unrecognised(self, item: fact.Unrecognised, out: list[frames.Frame]) -> None:
         self._log(f"Unrecognised {item.kind}", None, out, "warn")
 
     # -------------------------------------------------------------- inside a tool
 
-    def _nested(self, item: fact.Nested, out: list[Frame]) -> None:
+    def _nested(self, item: fact.Nested, out: list[frames.Frame]) -> None:
         """Show what an agent inside a tool does. Its words are not the answer's, its state is its own."""
         show = _SHOW_NESTED.get(type(item.fact))
         if show is not None:
@@ -395,21 +385,21 @@ class StudioProjection:
             show(self, item.fact, out)
             self._within = self._tool = ""
 
-    def _nested_block_began(self, item: fact.BlockBegan, out: list[Frame]) -> None:
+    def _nested_block_began(self, item: fact.BlockBegan, out: list[frames.Frame]) -> None:
         self._call_model(item.speaker, item.model_call, out)
         if item.kind != "reasoning":
             self._begin_answer(item)
 
-    def _nested_block_grew(self, item: fact.BlockGrew, out: list[Frame]) -> None:
+    def _nested_block_grew(self, item: fact.BlockGrew, out: list[frames.Frame]) -> None:
         self._answers.grow(self._id(item.block), item.text)
 
-    def _nested_block_ended(self, item: fact.BlockEnded, out: list[Frame]) -> None:
+    def _nested_block_ended(self, item: fact.BlockEnded, out: list[frames.Frame]) -> None:
         self._answers.end(self._id(item.block), item.trimmed)
 
-    def _nested_blocks_replaced(self, item: fact.BlocksReplaced, out: list[Frame]) -> None:
+    def _nested_blocks_replaced(self, item: fact.BlocksReplaced, out: list[frames.Frame]) -> None:
         self._answers.drop([self._id(block) for block in item.blocks])
 
-    def _nothing(self, item: fact.Fact, out: list[Frame]) -> None:
+    def _nothing(self, item: fact.Fact, out: list[frames.Frame]) -> None:
         """The protocol has no place for it: sound, the user's own words, what a client may look up."""
 
 

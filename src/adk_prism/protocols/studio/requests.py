@@ -18,15 +18,12 @@ from msgspec import Raw, Struct
 
 from adk_prism.commands import DEFAULT_USER, Answer, ClientRequest, Submit, ToolAnswer
 from adk_prism.errors import Unprocessable
-from adk_prism.facts.adk_event import MADE_UP_HINT
-from adk_prism.facts.answer_schema import payload_schema
 from adk_prism.facts.model import ApprovalRequested, CallRequested, InputRequested
-from adk_prism.facts.state import read_object
+from adk_prism.facts.pending import payload_schema
+from adk_prism.facts.state import read_object, sound
 from adk_prism.log.entry import NOTHING, Decision, to_raw
-from adk_prism.protocols.studio.frames import Interrupt, milliseconds
-from adk_prism.protocols.studio.snapshots import sound
-
-Json = dict[str, Any]
+from adk_prism.protocols.contract import Json, milliseconds, text_field
+from adk_prism.protocols.studio.frames import Interrupt
 
 
 def read_request(body: Any) -> ClientRequest:
@@ -36,7 +33,7 @@ def read_request(body: Any) -> ClientRequest:
     given: list[ToolAnswer] = []
     results: dict[str, Raw] = {}
     for answer in _answers(body):
-        name, call = _text(answer, "id"), _text(answer, "call")
+        name, call = text_field(answer, "id"), text_field(answer, "call")
         if "approved" in answer:
             given.append(_approval(name, call, answer))
         elif "result" not in answer or not (name or call):
@@ -45,14 +42,14 @@ def read_request(body: Any) -> ClientRequest:
             results[name] = to_raw(answer["result"])
         else:
             given.append(ToolAnswer(call=call, output=to_raw(answer["result"])))
-    said = _text(body, "input")
+    said = text_field(body, "input")
     if bool(said) + bool(given) + bool(results) != 1:
         raise Unprocessable(
             "Send exactly one of: `input`, `answers` to calls, `answers` to requests."
         )
     return ClientRequest(
-        session=_text(body, "session_id"),
-        user=_text(body, "user_id") or DEFAULT_USER,
+        session=text_field(body, "session_id"),
+        user=text_field(body, "user_id") or DEFAULT_USER,
         command=Answer(answers=given) if given else _message(said, results),
     )
 
@@ -76,17 +73,10 @@ def _approval(name: str, call: str, answer: Json) -> ToolAnswer:
     decision = Decision(
         approval=name,
         approved=answer["approved"],
-        reason=_text(answer, "reason"),
+        reason=text_field(answer, "reason"),
         payload=to_raw(answer["payload"]) if answer.get("payload") is not None else NOTHING,
     )
     return ToolAnswer(call=call, decision=decision)
-
-
-def _text(body: Json, key: str) -> str:
-    value = body.get(key)
-    if value is not None and not isinstance(value, str):
-        raise Unprocessable(f"`{key}` must be a string.")
-    return value or ""
 
 
 # ---------------------------------------------------------------------------
@@ -122,8 +112,7 @@ def ask_approval(
     if bytes(item.payload):
         about["payload"] = safe(item.payload)
         about["schema"] = safe(to_raw(payload_schema(item.payload)))
-    hint = "" if item.hint.startswith(MADE_UP_HINT) else item.hint
-    message = hint or f"{name or 'A call'} waits for your approval."
+    message = item.hint or f"{name or 'A call'} waits for your approval."
     return _interrupt("approval", node, message, about, now)
 
 

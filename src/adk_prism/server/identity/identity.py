@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
-from typing import Annotated
+from pathlib import Path as FilePath
+from typing import Annotated, Protocol
 from urllib.parse import parse_qsl, urlencode
 
 from fastapi import Depends, Path, Query, Request
@@ -20,35 +21,14 @@ from msgspec import structs
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from adk_prism.errors import BadPosition, NotFound, Unauthorized
+from adk_prism import errors
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.entry import Origin, Position, RunId, parse_position, run_of_position
-from adk_prism.server.identity.caller import (
-    DEFAULT_USER,
-    SCOPE_KEY,
-    Anyone,
-    Caller,
-    Guest,
-    OpenConnections,
-    Principal,
-    StillAllowed,
-    acting_user,
-    caller_of,
-    may_operate,
-    may_see,
-    spoken_user,
-)
-from adk_prism.server.identity.methods import (
-    OF_FILE,
-    Callback,
-    Method,
-    TokenFile,
-    WrongTokens,
-    digest,
-)
-from adk_prism.server.identity.share_links import ShareLinks, TicketOffice, place_of
-from adk_prism.server.proxies import KNOWN_KEY
+from adk_prism.server.identity import caller as callers
+from adk_prism.server.identity import methods as authentication
+from adk_prism.server.proxies import KNOWN_KEY, TrustedProxies
 from adk_prism.server.request_names import AppName, SessionId, UserId
+from adk_prism.server.settings import Settings
 
 # ---------------------------------------------------------------------- names in requests
 #
@@ -57,17 +37,17 @@ from adk_prism.server.request_names import AppName, SessionId, UserId
 # Every route that takes a user or a run uses these parameters, so that none can forget the check.
 
 
-async def _caller(connection: HTTPConnection) -> Caller:
-    return caller_of(connection)
+async def _caller(connection: HTTPConnection) -> callers.Caller:
+    return callers.caller_of(connection)
 
 
-CallerOf = Annotated[Caller, Depends(_caller)]
+CallerOf = Annotated[callers.Caller, Depends(_caller)]
 """Who calls."""
 
 
 async def _administrator(caller: CallerOf) -> None:
-    if not may_operate(caller):
-        raise NotFound("Not found; this route is for administrators.")
+    if not callers.may_operate(caller):
+        raise errors.NotFound("Not found; this route is for administrators.")
 
 
 Administrator = Depends(_administrator)
@@ -75,13 +55,13 @@ Administrator = Depends(_administrator)
 
 
 async def _path_user(caller: CallerOf, user_id: UserId) -> str:
-    return acting_user(caller, user_id)
+    return callers.acting_user(caller, user_id)
 
 
 async def _query_user(
-    caller: CallerOf, user: Annotated[UserId, Query(alias="userId")] = DEFAULT_USER
+    caller: CallerOf, user: Annotated[UserId, Query(alias="userId")] = callers.DEFAULT_USER
 ) -> str:
-    return spoken_user(caller, user)
+    return callers.spoken_user(caller, user)
 
 
 PathUser = Annotated[str, Depends(_path_user)]
@@ -103,8 +83,8 @@ _RUN = r"^[A-Za-z0-9_-]{1,640}$"
 async def _owned_run(
     connection: HTTPConnection, run: Annotated[RunId, Path(pattern=_RUN)]
 ) -> RunId:
-    caller = caller_of(connection)
-    if not isinstance(caller, Anyone):
+    caller = callers.caller_of(connection)
+    if not isinstance(caller, callers.Anyone):
         await check_run(connection.app.state.context.log, caller, run)
     return run
 
@@ -125,22 +105,24 @@ TwoRuns = Annotated[tuple[RunId, RunId], Depends(_two_runs)]
 """`a` and `b` of a query."""
 
 
-async def check_run(log: RunLog, caller: Caller, run: RunId) -> RunSummary:
+async def check_run(log: RunLog, caller: callers.Caller, run: RunId) -> RunSummary:
     """Return a run that the caller may read. Raise `NotFound` for another user's, as for an unknown one."""
     summary = await log.summary(run)
-    if not may_see(caller, run, summary.origin.user):
-        raise NotFound(f"There is no run {run[:60]!r}.")
+    if not callers.may_see(caller, run, summary.origin.user):
+        raise errors.NotFound(f"There is no run {run[:60]!r}.")
     return summary
 
 
-async def seen_position(log: RunLog, caller: Caller, app: str, last: str) -> tuple[RunId, Position]:
+async def seen_position(
+    log: RunLog, caller: callers.Caller, app: str, last: str
+) -> tuple[RunId, Position]:
     """Return the run of an app that a client goes on with, and the position that it has seen.
 
     Raise `BadPosition`, or `NotFound` as `check_run` does.
     """
     run = run_of_position(last)
     if (await check_run(log, caller, run)).origin.app != app:
-        raise BadPosition(f"Position {last[:60]!r} belongs to another app.")
+        raise errors.BadPosition(f"Position {last[:60]!r} belongs to another app.")
     return run, parse_position(last)
 
 
@@ -164,21 +146,33 @@ BASIC = 'Basic realm="adk-prism", charset="UTF-8"'
 """Makes a browser ask for a token, if an address other than the page is opened by hand."""
 
 
+class GuestLinks(Protocol):
+    """Links that give read access to one run (`features/share`)."""
+
+    async def guest(self, token: str, run: RunId) -> callers.Guest | None:
+        """Return the guest of a link's token; None if it is unknown, expired or of another run."""
+
+    async def is_valid(self, guest: callers.Guest) -> bool:
+        """Return whether a guest's link is still there."""
+
+
 class Identity:
     """The authentication methods of one server."""
 
     def __init__(
         self,
-        methods: Sequence[Method],
-        tickets: TicketOffice,
-        links: ShareLinks,
+        methods: Sequence[authentication.Method],
+        tickets: authentication.TicketOffice,
+        report: errors.Report,
         admins: Collection[str] = (),
     ) -> None:
         self._methods = methods
         self.tickets = tickets
-        self.links = links
+        self.opened = callers.OpenConnections(report)
+        self.links: GuestLinks | None = None
+        """Set by the feature that makes them."""
         self._admins = frozenset(admins)
-        self._wrong = WrongTokens()
+        self._wrong = authentication.WrongTokens()
         self._asked: dict[str, tuple[int, Scope]] = {}
         """The last requests that operators' functions let in: which function, and the request."""
 
@@ -187,10 +181,10 @@ class Identity:
         """Whether callers must authenticate."""
         return bool(self._methods)
 
-    async def identify(self, scope: Scope) -> Caller:
+    async def identify(self, scope: Scope) -> callers.Caller:
         """Return the caller; remove credentials from the URL. Raise `Unauthorized` or `NotFound`."""
         if not self._methods:
-            return Anyone(_address(scope))
+            return callers.Anyone(_address(scope))
         credentials = _take_credentials(scope)
         path = path_of(scope)
         if ticket := credentials.get(TICKET):
@@ -201,87 +195,93 @@ class Identity:
         for number, method in enumerate(self._methods):
             try:
                 principal = await method(connection)
-            except Unauthorized:
+            except errors.Unauthorized:
                 await self._wrong.delay(_address(scope))
                 raise
             if principal is not None:
-                if isinstance(method, Callback):
+                if isinstance(method, authentication.Callback):
                     principal = self._remember(number, principal, scope)
                 return self._with_rights(principal)
         if path in OPEN_PATHS or path.startswith(OPEN_FOLDERS):
-            return Anyone(_address(scope))
+            return callers.Anyone(_address(scope))
         if "authorization" in connection.headers:
             await self._wrong.delay(_address(scope))
-        raise Unauthorized(
+        raise errors.Unauthorized(
             "This server requires authentication: send Authorization: Bearer TOKEN.",
             BASIC if connection.headers.get("sec-fetch-mode") == "navigate" else "",
         )
 
     # ------------------------------------------------------------------ checking again
 
-    def check_of(self, caller: Principal | Guest) -> StillAllowed | None:
+    def check_of(self, caller: callers.Principal | callers.Guest) -> callers.StillAllowed | None:
         """Return what tells whether a caller's credential is still valid; None if that cannot be told.
 
         A user that a proxy names is the proxy's to sign out; a signed token is valid until it expires.
         """
-        if isinstance(caller, Guest):
+        if isinstance(caller, callers.Guest):
             return partial(self._is_shared, caller)
         kind, _, name = caller.credential.partition(" ")
-        if f"{kind} " == OF_FILE:
+        if f"{kind} " == authentication.OF_FILE:
             return partial(self._is_in_file, name, caller)
         if kind == _ASKED and caller.credential in self._asked:
             return partial(self._is_known, *self._asked[caller.credential], caller)
         return None
 
-    async def _is_shared(self, guest: Guest) -> bool:
-        return await self.links.is_valid(guest)
+    async def _is_shared(self, guest: callers.Guest) -> bool:
+        return self.links is not None and await self.links.is_valid(guest)
 
-    async def _is_in_file(self, name: str, caller: Principal) -> bool:
-        files = (method for method in self._methods if isinstance(method, TokenFile))
+    async def _is_in_file(self, name: str, caller: callers.Principal) -> bool:
+        files = (method for method in self._methods if isinstance(method, authentication.TokenFile))
         owners = (self._with_rights(owner) for file in files if (owner := file.owner(name)))
         return any(owner.has_rights_of(caller) for owner in owners)
 
-    async def _is_known(self, number: int, scope: Scope, caller: Principal) -> bool:
+    async def _is_known(self, number: int, scope: Scope, caller: callers.Principal) -> bool:
         try:
             found = await self._methods[number](HTTPConnection(scope))
-        except Unauthorized:
+        except errors.Unauthorized:
             return False
         return found is not None and self._with_rights(found).has_rights_of(caller)
 
-    def _remember(self, number: int, principal: Principal, scope: Scope) -> Principal:
+    def _remember(
+        self, number: int, principal: callers.Principal, scope: Scope
+    ) -> callers.Principal:
         """Keep what an operator's function was asked, so that it can be asked again."""
-        said = [value for name, value in scope["headers"] if name in _CREDENTIAL_HEADERS]
-        name = f"{_ASKED} {digest(repr((number, principal.user, said))).hex()}"
+        sent = [value for name, value in scope["headers"] if name in _CREDENTIAL_HEADERS]
+        name = f"{_ASKED} {authentication.digest(repr((number, principal.user, sent))).hex()}"
         self._asked.pop(name, None)
         self._asked[name] = (number, dict(scope))
         while len(self._asked) > MOST_ASKED:
             del self._asked[next(iter(self._asked))]
         return structs.replace(principal, credential=name)
 
-    def _with_rights(self, principal: Principal) -> Principal:
+    def _with_rights(self, principal: callers.Principal) -> callers.Principal:
         if principal.user in self._admins:
             return structs.replace(principal, admin=True)
         return principal
 
-    async def _by_ticket(self, ticket: str, path: str, scope: Scope) -> Principal:
-        place = place_of(path, scope["query_string"].decode("latin-1"))
+    async def _by_ticket(self, ticket: str, path: str, scope: Scope) -> callers.Principal:
+        place = authentication.place_of(path, scope["query_string"].decode("latin-1"))
         caller = await self.tickets.redeem(ticket, place)
         # Tickets are for `EventSource` and `WebSocket`, which only send GET requests.
         if caller is None or scope.get("method", "GET") != "GET":
-            raise Unauthorized("The ticket is unknown, used, expired, or for another URL.")
+            raise errors.Unauthorized("The ticket is unknown, used, expired, or for another URL.")
         check = self.check_of(caller)
         if check is not None and not await check():
-            raise Unauthorized("Who requested the ticket may no longer use it. Sign in again.")
+            raise errors.Unauthorized(
+                "Who requested the ticket may no longer use it. Sign in again."
+            )
         return caller
 
-    async def _by_link(self, token: str, path: str, scope: Scope) -> Guest:
+    async def _by_link(self, token: str, path: str, scope: Scope) -> callers.Guest:
         named = _OF_RUN.match(path)
-        guest = await self.links.guest(token, RunId(named[1])) if named else None
+        guest = None
+        if named is not None and self.links is not None:
+            guest = await self.links.guest(token, RunId(named[1]))
         if guest is None or scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
-            raise NotFound("The link is unknown, expired, revoked, or for another page.")
+            raise errors.NotFound("The link is unknown, expired, revoked, or for another page.")
         run = f"/api/runs/{guest.run}"
         if path != run and not path.startswith(f"{run}/"):
-            raise NotFound("The link is unknown, expired, revoked, or for another page.")
+            raise errors.NotFound("The link is unknown, expired, revoked, or for another page.")
         return guest
 
 
@@ -320,12 +320,9 @@ class IdentifyMiddleware:
     cut, so that its client reconnects with a new token; a socket is closed with 1008.
     """
 
-    def __init__(
-        self, app: ASGIApp, identity: Identity, opened: OpenConnections, limits: Limiting
-    ) -> None:
+    def __init__(self, app: ASGIApp, identity: Identity, limits: Limiting) -> None:
         self._app = app
         self._identity = identity
-        self._opened = opened
         self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -333,10 +330,10 @@ class IdentifyMiddleware:
             await self._app(scope, receive, send)
             return
         caller = await self._identity.identify(scope)
-        scope[SCOPE_KEY] = caller
-        if not isinstance(caller, Anyone) and (notify := scope.get(KNOWN_KEY)) is not None:
+        scope[callers.SCOPE_KEY] = caller
+        if not isinstance(caller, callers.Anyone) and (notify := scope.get(KNOWN_KEY)) is not None:
             notify()
-        if isinstance(caller, Anyone):
+        if isinstance(caller, callers.Anyone):
             await self._serve(scope, receive, send)
         else:
             await self._while_allowed(caller, scope, receive, send)
@@ -346,22 +343,26 @@ class IdentifyMiddleware:
             await self._app(scope, counted_receive, counted_send)
 
     async def _while_allowed(
-        self, caller: Principal | Guest, scope: Scope, receive: Receive, send: Send
+        self, caller: callers.Principal | callers.Guest, scope: Scope, receive: Receive, send: Send
     ) -> None:
         left = None if caller.expires is None else caller.expires - time.time()
         check = self._identity.check_of(caller)
         try:
             async with asyncio.timeout(left) as limit:
-                name = caller.credential if isinstance(caller, Principal) else f"link {caller.link}"
-                held = (
-                    self._opened.holding(name, check, limit) if check is not None else nullcontext()
+                name = (
+                    caller.credential
+                    if isinstance(caller, callers.Principal)
+                    else f"link {caller.link}"
                 )
-                with held:
+                opened = self._identity.opened
+                with opened.holding(name, check, limit) if check is not None else nullcontext():
                     await self._serve(scope, receive, send)
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise Unauthorized("Your access has expired or was revoked. Sign in again.") from None
+            raise errors.Unauthorized(
+                "Your access has expired or was revoked. Sign in again."
+            ) from None
 
 
 # ---------------------------------------------------------------------------
@@ -390,3 +391,63 @@ async def _origin_of_chat(app_name: AppName, chat_id: SessionId, user: QueryUser
 
 Chat = Annotated[Origin, Depends(_origin_of_chat)]
 """The conversation that `/api/chat/{app_name}/{chat_id}` names."""
+
+
+# ---------------------------------------------------------------------------
+# The identity that the settings ask for.
+
+THIS_MACHINE = ("127.0.0.1", "::1")
+"""Addresses whose user header is accepted if no proxy is configured."""
+
+
+def build_identity(
+    settings: Settings,
+    tickets: authentication.TicketOffice,
+    authenticate: authentication.Authenticate | None,
+    report: errors.Report = errors.ignore,
+) -> Identity:
+    """Return the configured identity. Raise `UsageError` for a file or function that cannot be used."""
+    methods: list[authentication.Method] = []
+    if authenticate is not None:
+        methods.append(authentication.Callback(authenticate))
+    if settings.authenticate:
+        methods.append(authentication.Callback(authentication.load(settings.authenticate)))
+    if settings.proxy_user_header:
+        trusted = TrustedProxies(settings.trusted_proxy or THIS_MACHINE)
+        methods.append(authentication.ProxyHeader(settings.proxy_user_header, trusted))
+    if settings.tokens:
+        methods.append(_tokens(FilePath(settings.tokens).absolute(), report))
+    if settings.oidc_issuer:
+        methods.append(_web_tokens(settings))
+    return Identity(methods, tickets, report, settings.admin)
+
+
+def _tokens(path: FilePath, report: errors.Report) -> authentication.TokenFile:
+    file = authentication.TokenFile(path)
+    if file.is_readable_by_others:
+        detail = f"Every user of this machine can read the tokens in {str(path)!r}: chmod 600 it."
+        report(errors.Diagnostic(kind="tokens readable by others", detail=detail))
+    if file.short:
+        detail = (
+            f"{file.short} tokens in {str(path)!r} have fewer than {authentication.SHORT} characters:"
+            " easy to guess."
+        )
+        report(errors.Diagnostic(kind="short tokens", detail=detail))
+    return file
+
+
+def _web_tokens(settings: Settings) -> authentication.Method:
+    try:
+        # Installed with ADK through authlib, which may change its dependencies.
+        from adk_prism.server.identity.web_token import ProviderKeys, Rules, WebTokens
+    except ImportError as error:
+        raise errors.UsageError(
+            "--oidc-issuer needs the package joserfc: pip install 'adk-prism[oidc]'."
+        ) from error
+    rules = Rules(
+        issuer=settings.oidc_issuer,
+        audiences=settings.oidc_audience,
+        algorithms=settings.oidc_algorithm,
+        user_claim=settings.oidc_user_claim,
+    )
+    return WebTokens(rules, ProviderKeys(settings.oidc_issuer, settings.oidc_jwks))

@@ -148,13 +148,9 @@ class Metrics:
         self.requests = counter(
             "http_requests_total", "Requests answered, sockets closed.", "method", "route", "status"
         )
+        first_bytes = "Time to the first byte of a response."
         self.first_bytes = BoundedSeries(
-            histogram(
-                "http_first_byte_seconds",
-                "Time to the first byte of a response.",
-                ANSWERS,
-                "route",
-            )
+            histogram("http_first_byte_seconds", first_bytes, ANSWERS, "route")
         )
         self.sent = counter("http_sent_bytes_total", "Bytes of bodies and frames sent.", "route")
         self.received = counter(

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter
 from typing import Any, Final
+from urllib.parse import unquote
 
 from msgspec import structs
 from opentelemetry import propagate, trace
@@ -23,7 +24,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from adk_prism.errors import Diagnostic, Report
 from adk_prism.runs.recorder import is_traced
 from adk_prism.server.identity.caller import SCOPE_KEY, Anyone, Caller, Guest, Principal
-from adk_prism.server.responses import with_resume_path
 from adk_prism.version import VERSION
 
 REQUEST_HEADER: Final = b"x-request-id"
@@ -38,16 +38,8 @@ class TrackedRequest:
     """One request or socket."""
 
     __slots__ = (
-        "_began",
-        "_scope",
-        "first_byte",
-        "id",
-        "is_cut",
-        "received",
-        "run",
-        "sent",
-        "status",
-    )
+        "_began", "_scope", "first_byte", "id", "is_cut", "received", "run", "sent", "status",
+    )  # fmt: skip
 
     def __init__(self, scope: Scope, id: str) -> None:
         self._scope = scope
@@ -177,7 +169,7 @@ class TrackRequests:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        scope = with_resume_path(scope)
+        scope = _with_resume_path(scope)
         call = TrackedRequest(scope, _id_of(scope))
         with self._calls.following(call), span_of(call, scope):
             await self._app(scope, _receiving(call, receive), _sending(call, send))
@@ -203,11 +195,7 @@ def _receiving(call: TrackedRequest, receive: Receive) -> Receive:
     return receive_seen
 
 
-_STARTS = {
-    "http.response.start": 0,
-    "websocket.http.response.start": 0,
-    "websocket.accept": 101,
-}
+_STARTS = {"http.response.start": 0, "websocket.http.response.start": 0, "websocket.accept": 101}
 """Messages that begin an answer, and the status of those that carry none."""
 
 
@@ -269,3 +257,31 @@ def _describe(span: Span, call: TrackedRequest) -> None:
     if call.status >= 500:
         span.set_attribute("error.type", str(call.status))
         span.set_status(Status(StatusCode.ERROR))
+
+
+# ---------------------------------------------------------------------------
+# The address from which a chat client resumes, where its `api` has a query.
+#
+# `DefaultChatTransport` (ai 5.0.0 to 7) appends `/{chat}/stream` to `api` as text. With `api` set to
+# `/api/chat/my_app?dialect=7` that gives `/api/chat/my_app?dialect=7/chat-1/stream`: the end of the
+# path is in the query. Here it is put back before the request is routed.
+
+_CHAT_PATH = re.compile(r"/api/chat/[^/]+$")
+_MISPLACED = re.compile(rb"(?P<query>.*)/(?P<chat>[^/&=]+)/stream")
+
+
+def _with_resume_path(scope: Scope) -> Scope:
+    """Return the scope of such a request with the path of the chat's stream; any other as it is."""
+    if scope["type"] != "http" or scope["method"] != "GET":
+        return scope
+    found = _MISPLACED.fullmatch(scope["query_string"])
+    if found is None or _CHAT_PATH.search(scope["path"]) is None:
+        return scope
+    chat: bytes = found["chat"]
+    raw_path = scope.get("raw_path") or scope["path"].encode()
+    return {
+        **scope,
+        "path": f"{scope['path']}/{unquote(chat.decode('ascii', 'replace'))}/stream",
+        "raw_path": raw_path + b"/" + chat + b"/stream",
+        "query_string": found["query"],
+    }

@@ -1,1 +1,0 @@
-"""How much one caller may have at a time, so that others have the rest."""

@@ -1,0 +1,354 @@
+"""What an operator can set, the rules that a combination must keep, and where the values come from.
+
+`setting_groups` declares each setting. A `Settings` that exists is valid: rules are checked when it is made.
+Which log URLs there are is the log's to say, which session URIs is ADK's.
+
+Of the places where a setting can have a value the first decides: the command line, `ADK_PRISM_…`,
+`[tool.adk-prism]` of the nearest pyproject.toml, the default.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar, Literal, TypeVar
+
+from adk_prism import options as kinds
+from adk_prism.errors import UsageError
+from adk_prism.extension import installed
+from adk_prism.log.contract import Retention
+from adk_prism.log.from_url import SHARED_LOGS
+from adk_prism.options import FeatureSettings, Option
+from adk_prism.server import proxies
+from adk_prism.server import setting_groups as groups
+from adk_prism.server.limits import NONE, USUAL, CallerLimits
+from adk_prism.server.setting_groups import InDoubt
+
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
+"""Signatures that a JWT may have. None is symmetric: a public key must not pass for a secret."""
+
+SHORTEST_LEASE, LONGEST_LEASE = 1.0, 300.0
+"""Seconds. Renewals come three times in a lease: a busy process may be late by a second. With a long one,
+who waits for a takeover waits long."""
+
+
+Group = TypeVar("Group", bound=FeatureSettings)
+
+
+# A dataclass has the fields of its last base first.
+@dataclass(frozen=True, kw_only=True)
+class Settings(
+    groups.LoggingSettings,
+    groups.LimitSettings,
+    groups.SecuritySettings,
+    groups.VoiceSettings,
+    groups.RunSettings,
+    groups.ModelSettings,
+    groups.StorageSettings,
+    groups.ServerSettings,
+):
+    """Everything that can be set. Raise `UsageError` for a combination that cannot be.
+
+    Options of features are taken as well; `of` returns them.
+    """
+
+    features: Mapping[str, Any] = field(default_factory=dict)
+    """Values of options of features, by name."""
+    _of_features: ClassVar[Mapping[type[FeatureSettings], FeatureSettings]] = {}
+
+    def __post_init__(self) -> None:
+        if not self.log:
+            object.__setattr__(self, "log", self._own_log)
+        rules = (
+            self._network_faults,
+            self._identity_faults,
+            self._process_faults,
+            self._value_faults,
+        )
+        for rule in rules:
+            for fault in rule():
+                raise UsageError(fault)
+        self._read_features()
+
+    def _read_features(self) -> None:
+        """Make the settings of features from the values that are not the kernel's."""
+        left, found = dict(self.features), {}
+        for kind in feature_settings():
+            names = {each.name for each in fields(kind)}
+            group = kind(**{name: left.pop(name) for name in names & left.keys()})
+            if broken := group.broken_rule():
+                raise UsageError(broken)
+            found[kind] = group
+        if left:
+            raise TypeError(f"Settings got an unexpected keyword argument {min(left)!r}")
+        object.__setattr__(self, "_of_features", found)
+
+    def of(self, kind: type[Group]) -> Group:
+        """Return the settings of a feature."""
+        found = self._of_features.get(kind, kind())
+        assert isinstance(found, kind)
+        return found
+
+    @property
+    def secrets(self) -> list[str]:
+        """Values of features that must not be stored or reported."""
+        return [secret for group in self._of_features.values() for secret in group.secrets]
+
+    @property
+    def _own_log(self) -> str:
+        return f"sqlite:///{Path(self.data_dir)}/runs.db"
+
+    @property
+    def keeps_files(self) -> bool:
+        """Whether something is kept in the data folder."""
+        has_services = self.local_storage or (self.sessions and self.artifacts)
+        return self.log == self._own_log or not has_services
+
+    @property
+    def has_identity(self) -> bool:
+        """Whether callers have to say who they are."""
+        return bool(self.tokens or self.oidc_issuer or self.proxy_user_header or self.authenticate)
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether `host` is this machine's own."""
+        return proxies.is_loopback(self.host.strip("[]").lower())
+
+    def limits(self, *, known: bool) -> CallerLimits:
+        """Return what one caller may have: as set, else as is usual where callers have to be `known`."""
+        usual = USUAL if known else NONE
+        if self.has_shared_log:
+            usual = usual._replace(unwatched=0.0)  # who watches elsewhere is not known here
+        given = {name: getattr(self, f"limit_{name}") for name in usual._fields}
+        return usual._replace(**{name: value for name, value in given.items() if value})
+
+    def reloads(self, *, listens: bool) -> bool:
+        """Return whether apps are imported again when they change; `listens`: our own server serves them."""
+        if self.reload is not None:
+            return self.reload
+        return listens and self.is_loopback and not self.public_url
+
+    def detail_of_model_calls(
+        self, *, known: bool, listens: bool
+    ) -> Literal["off", "summary", "full"]:
+        """Return what is recorded of model calls: as set, else all of it where only this machine's user
+        can see it. `known`: callers have to be; `listens`: our own server serves them."""
+        if self.model_calls:
+            return self.model_calls
+        others = known or self.public_url or self.allow_host or self.trusted_proxy
+        return "full" if listens and self.is_loopback and not others else "summary"
+
+    @property
+    def has_shared_log(self) -> bool:
+        """Whether other processes may write to the run log."""
+        return self.log.partition(":")[0].lower() in SHARED_LOGS
+
+    @property
+    def in_doubt_tools(self) -> dict[str, InDoubt]:
+        """What becomes of calls in doubt, by the tool's name; the last word on a tool counts."""
+        policies: dict[str, InDoubt] = {"retry": "retry", "fail": "fail", "ask": "ask"}
+        given = (each.rpartition("=") for each in self.in_doubt_tool)
+        return {tool: policies[policy] for tool, _, policy in given}
+
+    @property
+    def tool_timeouts(self) -> tuple[float, dict[str, float]]:
+        """After how many seconds a tool call fails, 0 for never; and the same by the tool's name."""
+        given = [each.rpartition("=") for each in self.tool_timeout]
+        found = {tool: float(kinds.SPAN.read(span)) for tool, _, span in given}
+        return found.pop("", 0.0), found
+
+    @property
+    def retention(self) -> Retention:
+        """How long the log keeps ended runs."""
+        return Retention(max_age=self.retention_age, max_bytes=self.retention_size)
+
+    def _network_faults(self) -> Iterator[str]:
+        if not (self.is_loopback or self.has_identity or self.insecure):
+            yield (
+                f"Host {self.host!r} is reachable from other machines, but no authentication is set up;"
+                " use 127.0.0.1, or --tokens, --oidc-issuer, --proxy-user-header or"
+                " --authenticate, or --insecure if something in front of the server protects it."
+            )
+        if self.dev and (not self.is_loopback or self.public_url):
+            where = f"at {self.public_url}" if self.public_url else f"on host {self.host!r}"
+            yield (
+                f"--dev is for local use, but other machines can reach this server {where};"
+                " list the allowed pages with --allow-origin instead."
+            )
+        for text in self.allow_origin:
+            if proxies.parse_origin(text) is None and proxies.parse_pattern(text) is None:
+                yield (
+                    "--allow-origin must be an origin such as https://app.example.com, or a pattern such as"
+                    f" regex:https://.*\\.example\\.com, got {text!r}."
+                )
+        for text in self.allow_host:
+            if proxies.parse_authority(text) is None:
+                yield f"--allow-host must be a host name such as agents.example.com, got {text!r}."
+
+    def _identity_faults(self) -> Iterator[str]:
+        if self.oidc_issuer and not self.oidc_audience:
+            yield "--oidc-issuer needs --oidc-audience: the audience of tokens for this server."
+        if not self.oidc_issuer and (self.oidc_audience or self.oidc_jwks):
+            yield "--oidc-audience and --oidc-jwks need --oidc-issuer."
+        for url in filter(None, (self.oidc_issuer, self.oidc_jwks)):
+            origin = proxies.origin_of_url(url)
+            if origin is None or (
+                origin.scheme != "https" and not proxies.is_loopback(origin.host)
+            ):
+                yield f"The URL of an OpenID provider must use https, got {url!r}."
+        if unknown := [name for name in self.oidc_algorithm if name not in ALGORITHMS]:
+            yield f"--oidc-algorithm must be one of {', '.join(ALGORITHMS)}, got {unknown[0]!r}."
+        if unknown := [text for text in self.trusted_proxy if proxies.parse_network(text) is None]:
+            yield f"--trusted-proxy must be an address or network such as 10.0.0.0/8, got {unknown[0]!r}."
+        if wide := [text for text in self.trusted_proxy if proxies.is_too_wide(text)]:
+            yield (
+                f"--trusted-proxy {wide[0]} trusts the headers of nearly everybody, who could then say who"
+                " they are; name the addresses of your proxies, such as 10.0.0.0/8."
+            )
+
+    def _process_faults(self) -> Iterator[str]:
+        scheme = self.log.partition(":")[0].lower()
+        if self.workers > 1 and scheme not in SHARED_LOGS:
+            yield (
+                f"{self.workers} workers cannot share a {scheme} run log, which one process"
+                " uses exclusively; use --workers 1, or --log redis://HOST."
+            )
+        for name, uri in (("sessions", self.sessions), ("artifacts", self.artifacts)):
+            if self.workers > 1 and uri.startswith("memory:"):
+                yield (
+                    f"{self.workers} workers cannot share {name} that are in the memory of one"
+                    f" process; use --workers 1, or another --{name}."
+                )
+        if self.worker_port + self.workers > groups.HIGHEST_PORT + 1:
+            yield (
+                f"--worker-port {self.worker_port} is too high for {self.workers} workers;"
+                f" the last port is {groups.HIGHEST_PORT}."
+            )
+        if not SHORTEST_LEASE <= self.lease <= LONGEST_LEASE:
+            yield f"--lease must be from {SHORTEST_LEASE:g}s to {LONGEST_LEASE:g}s, got {self.lease:g}s."
+
+    def _value_faults(self) -> Iterator[str]:
+        if not self.data_dir or any(sign in self.data_dir for sign in "?#%\0"):
+            yield f"--data-dir must not be empty or contain ?, # or %, got {self.data_dir!r}."
+        if self.local_storage and (self.sessions or self.artifacts):
+            yield "--local-storage cannot be used with --sessions or --artifacts; leave one out."
+        if self.root_path and (self.root_path[0] != "/" or self.root_path[-1] == "/"):
+            yield f"--root-path must start with / and not end with /, got {self.root_path!r}."
+        if self.public_url and proxies.origin_of_url(self.public_url) is None:
+            yield f"--public-url must be an http or https URL, got {self.public_url!r}."
+        if self.limit_unwatched and self.has_shared_log:
+            yield (
+                "--limit-unwatched cannot be used with a shared run log: clients may be connected to"
+                " another process."
+            )
+        if self.keep_alive > groups.LONGEST_KEEP_ALIVE:
+            yield (
+                f"--keep-alive must be at most {groups.LONGEST_KEEP_ALIVE:g}s, got {self.keep_alive:g}s."
+            )
+
+
+def _take_options_of_features(init: Callable[..., None]) -> Callable[..., None]:
+    """Let a constructor take the options of features beside those of the kernel."""
+    own = {each.name for each in fields(Settings)}
+
+    def taking(self: Settings, **given: Any) -> None:
+        more = {name: given.pop(name) for name in [*given] if name not in own}
+        init(self, **given | {"features": {**given.pop("features", {}), **more}})
+
+    return taking
+
+
+Settings.__init__ = _take_options_of_features(Settings.__init__)  # type: ignore[method-assign]
+
+
+def feature_settings() -> list[type[FeatureSettings]]:
+    """Return the settings that features declare."""
+    declared = (each.settings for each in installed().used.values())
+    return [load() for load in declared if load is not None]
+
+
+def options() -> dict[str, Option]:
+    """Return what each setting is, by name, in the order of the groups; those of features last."""
+    every: list[type[Any]] = [Settings, *feature_settings()]
+    return {name: option for group in every for name, option in kinds.options_of(group).items()}
+
+
+# --------------------------------------------------------------------------- where values come from
+
+REMOVED = {"live_shortcut": "was removed: audio always goes through ADK's flow; leave it out"}
+"""Settings of earlier versions, and what to do. Refused, so that none is ignored in silence."""
+
+
+def read_settings(
+    command_line: Mapping[str, object], environ: Mapping[str, str], start: Path
+) -> Settings:
+    """Return the settings of a process started in folder `start`.
+
+    `command_line` holds only what was typed, by setting name. Raise `UsageError` with one line for
+    a value that is not of its kind, a removed setting, an unknown key in `[tool.adk-prism]` or a broken rule.
+    """
+    table = options()
+    values: dict[str, Any] = {}
+    for name in REMOVED:
+        if environ.get(kinds.variable_name(name)):
+            raise removed_setting(name, kinds.variable_name(name))
+    values.update(_from_pyproject(table, start))
+    values.update(_from_environment(table, environ))
+    for name, value in command_line.items():
+        typed = name.upper() if table[name].positional else kinds.flag_name(name)
+        values[name] = kinds.read_option(table[name], value, typed)
+    return Settings(**values)
+
+
+def removed_setting(name: str, given_as: str) -> UsageError:
+    """Return the error for a setting that was removed."""
+    return UsageError(f"{given_as} {REMOVED[name]}.")
+
+
+def _from_environment(table: Mapping[str, Option], environ: Mapping[str, str]) -> dict[str, Any]:
+    variables = {name: kinds.variable_name(name) for name in table}
+    return {
+        name: kinds.read_option(table[name], environ[variable], variable)
+        for name, variable in variables.items()
+        # An empty variable is how shells and compose files say "not set".
+        if environ.get(variable)
+    }
+
+
+def _from_pyproject(table: Mapping[str, Option], start: Path) -> dict[str, Any]:
+    file = next((f / "pyproject.toml" for f in (start, *start.parents) if _has_project(f)), None)
+    if file is None:
+        return {}
+    section = _read_section(file)
+    names = {kinds.toml_name(name): name for name in table}
+    for name in REMOVED:
+        if kinds.toml_name(name) in section:
+            raise removed_setting(name, f"[tool.adk-prism] {kinds.toml_name(name)}")
+    if unknown := [key for key in section if key not in names]:
+        known = ", ".join(sorted(names))
+        raise UsageError(f"Unknown key {unknown[0]!r} in [tool.adk-prism]; known keys: {known}.")
+    values = {
+        names[key]: kinds.read_option(table[names[key]], value, f"[tool.adk-prism] {key}")
+        for key, value in section.items()
+    }
+    for name in values.keys() & {"agents_dir", "data_dir", "tokens", "audit"}:
+        # A path in a file is relative to that file, not to the working folder.
+        values[name] = str(file.parent / values[name])
+    return values
+
+
+def _has_project(folder: Path) -> bool:
+    return (folder / "pyproject.toml").is_file()
+
+
+def _read_section(file: Path) -> Mapping[str, Any]:
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{file} cannot be read as TOML: {error}.") from error
+    section = document.get("tool", {}).get("adk-prism", {})
+    if not isinstance(section, dict):
+        raise UsageError(f"[tool.adk-prism] in {file} must be a table.")
+    return section
