@@ -301,8 +301,8 @@ class Exchange:
             return await self._http.send(request, stream=True)
         except httpx.HTTPError as error:
             why = "timed out" if isinstance(error, httpx.TimeoutException) else "no answer"
-            told = f"{shown_url(str(request.url.copy_with(query=None)))}: {why} ({type(error).__name__})."
-            raise CannotTry(told) from None
+            detail = f"{shown_url(str(request.url.copy_with(query=None)))}: {why} ({type(error).__name__})."
+            raise CannotTry(detail) from None
 
 
 class _Reading:
@@ -569,7 +569,7 @@ def check_error_text(sheet: Sheet, text: str, at: str) -> None:
 
 
 def refuses(sheet: Sheet, answer: Answer, *, frames_say_so: bool = False) -> None:
-    """Check the answer to a bad request: an error of the client, told by the status.
+    """Check the answer to a bad request: an error of the client, detail by the status.
 
     `frames_say_so`: the answer is a stream whose frames report an error.
     """

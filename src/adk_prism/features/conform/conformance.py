@@ -208,8 +208,8 @@ def as_text(report: Report) -> str:
     for result in report.results:
         lines += _result_lines(result)
     verdict = "conforms" if report.conforms else "does not conform"
-    told: tuple[checks.Verdict, ...] = ("passed", "failed", "advice", "not seen", "left out")
-    counts = ", ".join(f"{report.count(each)} {each}" for each in told if report.count(each))
+    shown: tuple[checks.Verdict, ...] = ("passed", "failed", "advice", "not seen", "left out")
+    counts = ", ".join(f"{report.count(each)} {each}" for each in shown if report.count(each))
     return "\n".join([*lines, "", f"{verdict}: {counts}", ""])
 
 
