@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
@@ -11,14 +12,15 @@ from google.adk.events.event import Event
 from google.adk.runners import Runner
 from google.adk.utils.agent_info import AgentInfo
 
-from adk_prism.adk.agents import Graph
+from adk_prism.adk import agents as graphs
 from adk_prism.adk.redaction import Serialiser, state_json
 from adk_prism.adk.request import Emit, EventSource, RunRequest
 from adk_prism.adk.served_app import Feature
 from adk_prism.adk.sessions import Sessions
 from adk_prism.adk.tools import InDoubt
 from adk_prism.errors import AppFailed, NotSupported, PrismError, Report, UsageError
-from adk_prism.features.remote.connection import Connection, RemoteClient, drawing_of, graph_of
+from adk_prism.features.remote.connection import AgentInfo as RemoteAgent
+from adk_prism.features.remote.connection import AppInfo, Connection, RemoteClient
 from adk_prism.features.remote.live import RemoteLiveSource
 from adk_prism.features.remote.sessions import RemoteArtifacts, RemoteSessions
 from adk_prism.features.remote.settings import Remote
@@ -108,7 +110,7 @@ class RemoteApp:
         names = sorted(info.agents, key=lambda name: name != info.root_agent_name)
         return [logged.Agent(name=name, tools=len(info.agents[name].tools)) for name in names]
 
-    def graph(self) -> Graph:
+    def graph(self) -> graphs.Graph:
         """Return the agents and tools that the server describes. Raise `NotSupported`."""
         self.check("graph")
         return graph_of(self._connection.info)
@@ -220,3 +222,72 @@ class RemoteStateUpdate:
             labels=logged.labels(logged.STREAMING(request.streaming), logged.WRITTEN_BY(VERSION)),
         )
         yield logged.AgentEvent(self._serialiser.event(event))
+
+
+# --------------------------------------------------------------------------- its graph
+#
+# What a server says of an app is also shown as a graph: agents, whom they transfer to, and their tools. It
+# has neither models nor workflows, and of tools the names; so a graph may lack nodes.
+
+
+def graph_of(info: AppInfo) -> graphs.Graph:
+    """Return the graph of an app whose server described it."""
+    root = info.root_agent_name
+    nodes = {"START": graphs.GraphNode(id="START", name="START", kind="start")}
+    edges = [_edge("START", root, "sequence"), _edge(root, "END", "sequence")]
+    waiting = deque([(root, root, "")])
+    while waiting and len(nodes) < graphs.MAX_NODES:
+        name, place, parent = waiting.popleft()
+        agent = info.agents.get(name, RemoteAgent(name=name))
+        about = agent.description[: graphs.LONGEST_DESCRIPTION]
+        nodes[place] = graphs.GraphNode(
+            id=place, name=name, kind="agent", description=about, parent=parent
+        )
+        for tool in dict.fromkeys(_tools(agent.tools)):
+            below = f"{place}/{tool}"
+            nodes[below] = graphs.GraphNode(id=below, name=tool, kind="tool", parent=place)
+            edges.append(_edge(place, below, "tool"))
+        for member in dict.fromkeys(agent.sub_agents):
+            if member in place.split("/"):
+                continue  # An agent cannot be below itself; a description can say so.
+            edges.append(_edge(place, f"{place}/{member}", "transfer"))
+            waiting.append((member, f"{place}/{member}", place))
+    nodes["END"] = graphs.GraphNode(id="END", name="END", kind="end")
+    drawn = [each for each in edges if each.source in nodes and each.target in nodes]
+    return graphs.Graph(nodes=list(nodes.values()), edges=drawn, truncated=bool(waiting))
+
+
+def drawing_of(app: str, info: AppInfo) -> dict[str, Any]:
+    """Return the app in the form of `build_graph`: each agent with its tools and sub-agents in it."""
+    left = graphs.MAX_NODES
+
+    def drawn(name: str, above: tuple[str, ...]) -> dict[str, Any]:
+        nonlocal left
+        left -= 1
+        agent = info.agents.get(name, RemoteAgent(name=name))
+        about: dict[str, Any] = {"name": name, "type": "agent"}
+        if agent.description:
+            about["description"] = agent.description[: graphs.LONGEST_DESCRIPTION]
+        if tools := dict.fromkeys(_tools(agent.tools)):
+            about["tools"] = [{"name": tool, "type": "tool"} for tool in tools]
+        members = [
+            drawn(member, (*above, name))
+            for member in dict.fromkeys(agent.sub_agents)
+            if member not in above and member != name and left > 0
+        ]
+        return about | ({"sub_agents": members} if members else {})
+
+    return {"name": app, "root_agent": drawn(info.root_agent_name, ())}
+
+
+def _edge(source: str, target: str, kind: graphs.EdgeKind) -> graphs.GraphEdge:
+    return graphs.GraphEdge(id=f"{source}->{target}", source=source, target=target, kind=kind)
+
+
+def _tools(tools: list[dict[str, Any]]) -> Iterator[str]:
+    for tool in tools:
+        declared = tool.get("function_declarations") or tool.get("functionDeclarations")
+        for each in declared if isinstance(declared, list) else ():
+            name = each.get("name") if isinstance(each, dict) else None
+            if isinstance(name, str) and name:
+                yield name
