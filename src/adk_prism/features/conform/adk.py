@@ -203,7 +203,7 @@ class _Server:
             await self._delete(session)
 
     def _judge(
-        self, answer: checks.Answer, calls: set[str], *, first: bool = False
+        self, answer: checks.HttpResponse, calls: set[str], *, first: bool = False
     ) -> Events | None:
         if not checks.check_stream(self._sheet, answer, first=first):
             return None
@@ -289,12 +289,12 @@ class _Server:
         good = again.status == 200 and bool(again.frames)
         self._sheet.expect("disconnect", good, again.text)
 
-    async def _get(self, path: str) -> checks.Answer:
+    async def _get(self, path: str) -> checks.HttpResponse:
         return await self._probe.exchange.send("GET", self._probe.endpoint + path)
 
     async def _send(
         self, method: str, path: str, body: Any = None, leave: checks.Leave = checks.NEVER
-    ) -> checks.Answer:
+    ) -> checks.HttpResponse:
         url = self._probe.endpoint + path
         return await self._probe.exchange.send(method, url, json=body, leave=leave)
 
@@ -314,7 +314,7 @@ def _is_session(found: Any, app: str) -> bool:
     )
 
 
-def _says_error(answer: checks.Answer) -> bool:
+def _says_error(answer: checks.HttpResponse) -> bool:
     return any(
         isinstance(value := checks.read_json(frame.data), dict) and "error" in value
         for frame in answer.frames

@@ -320,7 +320,7 @@ class _Talk:
     def _judge(
         self,
         body: dict[str, Any],
-        answer: checks.Answer,
+        answer: checks.HttpResponse,
         *,
         first: bool = False,
         calls: Iterable[str] = (),
@@ -369,7 +369,7 @@ class _Talk:
         good = found is not None and found.ended == "RUN_FINISHED"
         self._sheet.expect("resume-interrupt", good, answer.text)
 
-    async def _reconnect(self, body: dict[str, Any], answer: checks.Answer) -> None:
+    async def _reconnect(self, body: dict[str, Any], answer: checks.HttpResponse) -> None:
         """Come back in the middle, where the server gives frames an id."""
         frames = answer.frames
         middle = len(frames) // 2

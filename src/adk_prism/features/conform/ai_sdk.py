@@ -360,7 +360,9 @@ class _Talk:
             if again is not None:
                 self._check_id(again)
 
-    async def _post(self, chat: str, messages: list[dict[str, Any]], **more: Any) -> checks.Answer:
+    async def _post(
+        self, chat: str, messages: list[dict[str, Any]], **more: Any
+    ) -> checks.HttpResponse:
         body = {"id": chat, "messages": messages, "trigger": "submit-message", **more}
         return await self._probe.post(body, leave=checks.Leave(last=DONE))
 
@@ -369,7 +371,7 @@ class _Talk:
         return {"id": self._probe.new_id("message"), "role": "user", "parts": parts}
 
     def _judge(
-        self, answer: checks.Answer, *, first: bool = False, calls: tuple[str, ...] = ()
+        self, answer: checks.HttpResponse, *, first: bool = False, calls: tuple[str, ...] = ()
     ) -> Message | None:
         """Check an answer; return its message, if it is one."""
         if not checks.check_stream(self._sheet, answer, first=first):

@@ -184,7 +184,7 @@ class _Talk:
             await self._again(prompt, stream.session)
 
     def _judge(
-        self, answer: checks.Answer, *, first: bool = False, continues: bool = False
+        self, answer: checks.HttpResponse, *, first: bool = False, continues: bool = False
     ) -> Stream | None:
         if not checks.check_stream(self._sheet, answer, first=first):
             return None
@@ -218,7 +218,7 @@ class _Talk:
         good = stream is not None and stream.session == asked.session and stream.ended != "error"
         self._sheet.expect("interrupt-answer", good, answer.text)
 
-    async def _reconnect(self, answer: checks.Answer) -> None:
+    async def _reconnect(self, answer: checks.HttpResponse) -> None:
         """Come back in the middle and after the end, where the server gives frames an id."""
         frames = answer.frames
         middle = len(frames) // 2
@@ -230,7 +230,7 @@ class _Talk:
         after = await self._get("", frames[-1].id)
         self._sheet.expect("reconnect", after.status == 204, f"after the end: {after.text}")
 
-    async def _get(self, prompt: str, last_id: str = "") -> checks.Answer:
+    async def _get(self, prompt: str, last_id: str = "") -> checks.HttpResponse:
         mark = "&" if "?" in self._probe.endpoint else "?"
         url = f"{self._probe.endpoint}{mark}{urlencode({'input': prompt})}"
         headers = {"accept": "text/event-stream", **({"last-event-id": last_id} if last_id else {})}

@@ -28,7 +28,7 @@ from adk_prism.features.evaluation.evaluation import (
     CaseScore,
     Evaluation,
     Inference,
-    RecordedAnswer,
+    RecordedReply,
     SaidTurn,
     asked_model,
 )
@@ -66,7 +66,7 @@ class _Turn(NamedTuple):
     waits: bool
 
 
-def answers_to(pending: Pending, recorded: list[RecordedAnswer]) -> list[ToolAnswer]:
+def answers_to(pending: Pending, recorded: list[RecordedReply]) -> list[ToolAnswer]:
     """Take the recorded answers to what is pending out of a list, by the tools that ask."""
     given: list[ToolAnswer] = []
     for asked in pending.approvals.values():
@@ -88,7 +88,7 @@ def answers_to(pending: Pending, recorded: list[RecordedAnswer]) -> list[ToolAns
     return given
 
 
-def _take(recorded: list[RecordedAnswer], tool: str, *, is_approval: bool) -> RecordedAnswer | None:
+def _take(recorded: list[RecordedReply], tool: str, *, is_approval: bool) -> RecordedReply | None:
     for place, answer in enumerate(recorded):
         if answer.tool == tool and (answer.approved is not None) is is_approval:
             return recorded.pop(place)
@@ -255,7 +255,7 @@ class Evaluator:
         self,
         origin: records.Origin,
         message: Raw,
-        answers: list[RecordedAnswer],
+        answers: list[RecordedReply],
         began: Callable[[str], None],
     ) -> _Turn:
         """Send a message, and answer what was answered before."""

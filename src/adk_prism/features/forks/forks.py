@@ -58,7 +58,6 @@ from adk_prism.log.entry import (
     relabelled,
     to_raw,
 )
-from adk_prism.protocols.adk.routes import Key
 from adk_prism.runs.conversations import Start
 from adk_prism.runs.recorder import REQUEST_DIGEST, ForkPoint, PreparedSource
 from adk_prism.runs.runs import new_run
@@ -67,6 +66,7 @@ from adk_prism.server.context import Context
 from adk_prism.server.identity.identity import Run
 from adk_prism.server.request_bodies import StrictRoute
 from adk_prism.server.request_names import AppName, SessionId
+from adk_prism.server.run_starter import Key
 from adk_prism.server.run_streams import RUN_HEADER
 
 # ---------------------------------------------------------------------------
