@@ -169,11 +169,7 @@ class GraphNode(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class GraphEdge(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    rename={"source": "from", "target": "to"},
+    Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"source": "from", "target": "to"}
 ):
     """What may run after, or on behalf of, what."""
 

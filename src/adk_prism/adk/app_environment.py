@@ -244,8 +244,7 @@ def _listed(names: Iterable[str]) -> str:
 # Runner's time per part. An operator's own telemetry stays as it was set up.
 
 _CHEAPEST = TelemetryConfig(
-    genai_semconv_stability_opt_in="stable",
-    capture_message_content=ContentCapturingMode.NO_CONTENT,
+    genai_semconv_stability_opt_in="stable", capture_message_content=ContentCapturingMode.NO_CONTENT
 )
 
 _LOGGER_PROVIDERS = "opentelemetry.sdk._logs"

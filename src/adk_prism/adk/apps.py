@@ -21,6 +21,7 @@ from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from functools import partial
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from google.adk.artifacts.base_artifact_service import BaseArtifactService
 from google.adk.memory.base_memory_service import BaseMemoryService
@@ -55,6 +56,22 @@ def _shown(path: Path) -> str:
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
+class AppOptions(TypedDict, total=False):
+    """How apps are served."""
+
+    report: errors.Report
+    tool_threads: int
+    """Threads for the synchronous tools of an app that does not say how many; 0: the event loop runs them."""
+    tool_timeouts: ToolTimeouts
+    """After which a tool call fails."""
+    max_llm_calls: int | None
+    """Most model calls of a run; 0 or less: no limit; None: ADK's."""
+    remotes: Iterable[AppElsewhere]
+    """Served beside the others; one with the name of a local app hides it."""
+    reloads: bool
+    """Apps of a folder are imported again when their code changes."""
+
+
 class Apps:
     """Apps by name. Each is imported when it is first used; one that fails leaves the others alone."""
 
@@ -62,42 +79,29 @@ class Apps:
         self,
         folder: ServedFolders | None,
         runners: Mapping[str, Runner],
-        *,
-        report: errors.Report = errors.ignore,
-        tool_threads: int = 0,
-        tool_timeouts: ToolTimeouts = NO_TIMEOUTS,
-        max_llm_calls: int | None = None,
-        remotes: Iterable[AppElsewhere] = (),
-        reloads: bool = False,
+        **options: Unpack[AppOptions],
     ) -> None:
-        """Prefer `of_folder` and `of_runners`.
-
-        `remotes` are served beside the others; one with the name of a local app hides it. `tool_threads`:
-        threads for the synchronous tools of an app that does not say how many; 0: none, they run on the
-        event loop. `tool_timeouts`: after which a tool call fails. `max_llm_calls`: most model calls of a
-        run; 0 or less: no limit; None: ADK's. `reloads`: apps of a folder are imported again when their code
-        changes.
-        """
+        """Prefer `of_folder` and `of_runners`."""
         self._folder = folder
         self._given = runners
-        replaced = self._retire if reloads else None
+        replaced = self._retire if options.get("reloads") else None
         self._imports = (
             Imports(folder, self._report_failure, replaced, self._report_slow)
             if folder is not None
             else None
         )
-        self._report = report
+        self._report = options.get("report", errors.ignore)
         self._local: dict[str, tuple[Runner, LocalApp]] = {}
         """By name, with the Runner that it was made of."""
-        self._remotes = {remote.name: remote for remote in remotes}
+        self._remotes = {remote.name: remote for remote in options.get("remotes", ())}
         self._retired: deque[tuple[str, Runner]] = deque()
         """Runners that were replaced, oldest first: runs may still use them."""
         self._reloads: Counter[str] = Counter()
         """How often each app was imported again."""
         self._closed: set[str] = set()
-        self._tool_threads = tool_threads
-        self._tool_timeouts = tool_timeouts
-        self._max_llm_calls = max_llm_calls
+        self._tool_threads = options.get("tool_threads", 0)
+        self._tool_timeouts = options.get("tool_timeouts", NO_TIMEOUTS)
+        self._max_llm_calls = options.get("max_llm_calls")
 
     @classmethod
     def of_folder(
@@ -105,14 +109,9 @@ class Apps:
         agents_dir: Path | None,
         services: Services,
         *,
-        report: errors.Report = errors.ignore,
-        tool_threads: int = 0,
-        tool_timeouts: ToolTimeouts = NO_TIMEOUTS,
-        max_llm_calls: int | None = None,
         extra: ExtraPlugins | None = None,
-        remotes: Iterable[AppElsewhere] = (),
-        reloads: bool = False,
         variables_seen: VariablesSeen | None = None,
+        **options: Unpack[AppOptions],
     ) -> Apps:
         """Serve every app of a folder; None: the bundled ones. Raise `UsageError` without a folder.
 
@@ -125,30 +124,19 @@ class Apps:
             )
         folders = [agents_dir] if agents_dir is not None else bundled_folders()
         aliases = BUNDLED_ALIASES if agents_dir is None else {}
+        report = options.get("report", errors.ignore)
         served = ServedFolders(
             folders, services, Environments(report, variables_seen), aliases, extra
         )
-        return cls(
-            served,
-            {},
-            report=report,
-            tool_threads=tool_threads,
-            tool_timeouts=tool_timeouts,
-            max_llm_calls=max_llm_calls,
-            remotes=remotes,
-            reloads=reloads,
-        )
+        return cls(served, {}, **options)
 
     @classmethod
     def of_runners(
         cls,
         runners: Mapping[str, Runner],
         *,
-        report: errors.Report = errors.ignore,
-        tool_threads: int = 0,
-        tool_timeouts: ToolTimeouts = NO_TIMEOUTS,
-        remotes: Iterable[AppElsewhere] = (),
         change_store: ChangeStore | None = None,
+        **options: Unpack[AppOptions],
     ) -> Apps:
         """Serve Runners that the host program built, and closes. Raise `UsageError` for a bad name.
 
@@ -167,14 +155,7 @@ class Apps:
             name: _served(runner, name, stores[id(runner.session_service)])
             for name, runner in runners.items()
         }
-        return cls(
-            None,
-            given,
-            report=report,
-            tool_threads=tool_threads,
-            tool_timeouts=tool_timeouts,
-            remotes=remotes,
-        )
+        return cls(None, given, **options)
 
     # ------------------------------------------------------------------ finding
 

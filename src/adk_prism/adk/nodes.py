@@ -411,9 +411,5 @@ def _signal(look: Callable[..., None]) -> Callable[[str], None]:
     return signal
 
 
-SIGNALS = AdkLogListener(
-    _signal(node_started),
-    _signal(node_ended),
-    _signal(node_cancelled),
-)
+SIGNALS = AdkLogListener(_signal(node_started), _signal(node_ended), _signal(node_cancelled))
 """One for the process, like ADK's logger; attached at the first run."""

@@ -57,15 +57,15 @@ class NodePlugin(NodeCallbacks):
         self._root = root
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        scope = SCOPE.get()
-        if scope is not None and scope.observer.tools is not None:
-            scope.observer.tools.enter(invocation_context.session)
-        if scope is not None and scope.observer.is_resumed and scope.observer.completed is None:
-            scope.observer.completed = CompletedCalls(
-                invocation_context.session.events, invocation_context.invocation_id
-            )
+        scope, session = SCOPE.get(), invocation_context.session
         if scope is not None:
-            scope.observer.appended.has_begun = True
+            observer = scope.observer
+            if observer.tools is not None:
+                observer.tools.enter(session)
+            if observer.is_resumed and observer.completed is None:
+                invocation = invocation_context.invocation_id
+                observer.completed = CompletedCalls(session.events, invocation)
+            observer.appended.has_begun = True
         await see(nodes.run_started, invocation_context, self._root)
 
     async def on_event_callback(
@@ -94,9 +94,7 @@ class NodePlugin(NodeCallbacks):
         await super().before_tool_callback(
             tool=tool, tool_args=tool_args, tool_context=tool_context
         )
-        answer = _instead(tool, tool_context)
-        if answer is None:
-            answer = await _recorded(tool, tool_args, tool_context)
+        answer = await _answer_instead(tool, tool_args, tool_context)
         work = WORK.get()
         if answer is None and work is not None:
             work.begin(tool_context.function_call_id or "", tool.name)
@@ -116,16 +114,15 @@ class NodePlugin(NodeCallbacks):
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> LlmResponse | None:
         scope = SCOPE.get()
-        if scope is not None and (failure := scope.observer.unanswered) is not None:
-            return LlmResponse(error_code=failure.kind, error_message=failure.detail)
-        if scope is not None and (completed := scope.observer.completed) is not None:
-            answer = completed.take(callback_context)
+        if scope is not None:
+            if (failure := scope.observer.unanswered) is not None:
+                return LlmResponse(error_code=failure.kind, error_message=failure.detail)
+            completed = scope.observer.completed
+            answer = completed.take(callback_context) if completed is not None else None
             if answer is not None:
                 return answer
-        if scope is not None:
-            llm_request.contents = with_interim_results(
-                llm_request.contents, llm_request.tools_dict
-            )
+            contents = with_interim_results(llm_request.contents, llm_request.tools_dict)
+            llm_request.contents = contents
         await super().before_model_callback(
             callback_context=callback_context, llm_request=llm_request
         )
@@ -170,27 +167,24 @@ def _is_recorded(tool: BaseTool) -> bool:
     return not scope.observer.tools.is_called(tool)
 
 
-async def _recorded(
+async def _answer_instead(
     tool: BaseTool, arguments: dict[str, Any], context: ToolContext
 ) -> dict[str, Any] | None:
-    """Return a recorded answer, or that there is none; None for a tool that is called."""
-    scope = SCOPE.get()
-    if scope is None or scope.observer.tools is None:
-        return None
-    return await scope.observer.tools.answer(tool, arguments, context)
+    """Return an answer instead of the tool's; None for a tool that is called.
 
-
-def _instead(tool: BaseTool, context: ToolContext) -> dict[str, Any] | None:
-    """Return an answer instead of the tool's: if the log cannot be written, or the call is in doubt."""
+    If the log cannot be written, the call is in doubt or was denied, or the run is answered from a recording.
+    """
     scope = SCOPE.get()
     if scope is None:
         return None
-    if scope.observer.error is not None:
+    observer = scope.observer
+    if observer.error is not None:
         return {"error": _NOT_CALLED}
-    policy = scope.observer.doubts.pop(context.function_call_id or "", None)
-    if policy is None:
-        return answer_denied(context)
-    return answer_in_doubt(policy, tool, context)
+    policy = observer.doubts.pop(context.function_call_id or "", None)
+    answer = answer_denied(context) if policy is None else answer_in_doubt(policy, tool, context)
+    if answer is None and observer.tools is not None:
+        return await observer.tools.answer(tool, arguments, context)
+    return answer
 
 
 # ---------------------------------------------------------------------------

@@ -249,17 +249,15 @@ class Serialiser:
             )
         return encode_strictly(fields)
 
-    def withheld(self, code: str, message: str) -> str:
-        """Tell the operator of an error whose text stays out of the log; return its code."""
+    def withheld(self, code: str, message: str, author: str = "") -> str:
+        """Report an error whose text stays out of the log to the operator; return its code."""
         self.correlation = new_correlation()
-        said = ": ".join(filter(None, (code, message)))
-        self._report_event("agent error", "", said, said)
+        text = ": ".join(filter(None, (code, message)))
+        self._report_event("agent error", author, text, text)
         return safe_code(code) if code else _UNNAMED_CODE
 
     def _withhold(self, event: Event) -> Event:
-        self.correlation = new_correlation()
-        said = ": ".join(filter(None, (event.error_code, event.error_message)))
-        self._report_event("agent error", event.author, said, said)
+        self.withheld(event.error_code or "", event.error_message or "", event.author)
         return _without_exception(event, f" Reference: {self.correlation}.")
 
     def _report_repair(self, event: Event, error: Exception) -> None:

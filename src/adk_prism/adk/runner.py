@@ -409,9 +409,7 @@ class RunnerSource:
                 log_entry.CUSTOM_METADATA(values_json(request.custom_metadata)),
                 log_entry.RESPONSES(dict(request.answered)),
                 REPEATS(request.variant.repeats if request.variant is not None else None),
-                log_entry.WRITTEN_BY(
-                    VERSION,
-                ),
+                log_entry.WRITTEN_BY(VERSION),
             ),
         )
 

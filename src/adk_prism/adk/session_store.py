@@ -262,18 +262,15 @@ class SessionStore(BaseSessionService):
         session_id: str,
         config: GetSessionConfig | None = None,
     ) -> Session | None:
+        where = {"app_name": app_name, "user_id": user_id, "session_id": session_id}
         with _driver_errors():
             try:
-                return await self.inner.get_session(
-                    app_name=app_name, user_id=user_id, session_id=session_id, config=config
-                )
+                return await self.inner.get_session(**where, config=config)
             except (ValueError, RecursionError):
                 # An event that ADK has written and cannot read.
                 if not await mend_events(self.inner, (app_name, user_id, session_id)):
                     raise
-            return await self.inner.get_session(
-                app_name=app_name, user_id=user_id, session_id=session_id, config=config
-            )
+            return await self.inner.get_session(**where, config=config)
 
     async def append_event(self, session: Session, event: Event) -> Event:
         with _driver_errors():

@@ -53,6 +53,7 @@ from adk_prism.adk.session_store import (
 from adk_prism.errors import Conflict, NotFound, Report, ignore
 from adk_prism.facts.state import read_stored
 from adk_prism.log import entry as log_entry
+from adk_prism.log.entry import Origin
 from adk_prism.version import VERSION
 
 SHARED = ("app:", "user:", "temp:")
@@ -64,15 +65,17 @@ SEED = "p-seed-"
 NO_EVENTS = GetSessionConfig(num_recent_events=0)
 
 
+def _where(origin: Origin) -> dict[str, str]:
+    return {"app_name": origin.app, "user_id": origin.user, "session_id": origin.session}
+
+
 class Sessions:
     """The sessions of one service, by origin."""
 
     def __init__(self, service: BaseSessionService) -> None:
         self._service = service
 
-    async def create(
-        self, origin: log_entry.Origin, state: Mapping[str, Any] | None = None
-    ) -> Session:
+    async def create(self, origin: Origin, state: Mapping[str, Any] | None = None) -> Session:
         """Create an empty session, and set its state by one event of the user.
 
         For an empty session id a new one is chosen. Raise `Conflict` if the session exists.
@@ -87,9 +90,7 @@ class Sessions:
             await self._service.append_event(session, new_state_event(state, SEED))
         return session
 
-    async def ensure(
-        self, origin: log_entry.Origin, state: Mapping[str, Any] | None = None
-    ) -> bool:
+    async def ensure(self, origin: Origin, state: Mapping[str, Any] | None = None) -> bool:
         """Create the session, with `state`, if it does not exist; return whether it was created."""
         if await self.exists(origin):
             return False
@@ -99,19 +100,19 @@ class Sessions:
             return False
         return True
 
-    async def exists(self, origin: log_entry.Origin) -> bool:
+    async def exists(self, origin: Origin) -> bool:
         """Return whether there is such a session, without loading its events."""
         return await self._load(origin, NO_EVENTS) is not None
 
-    async def get(self, origin: log_entry.Origin) -> Session:
+    async def get(self, origin: Origin) -> Session:
         """Return the session with its events. Raise `NotFound`."""
         return await self._existing(origin, None)
 
-    async def state(self, origin: log_entry.Origin) -> dict[str, Any]:
+    async def state(self, origin: Origin) -> dict[str, Any]:
         """Return the state of all scopes without loading the events. Raise `NotFound`."""
         return (await self._existing(origin, NO_EVENTS)).state
 
-    async def append_state(self, origin: log_entry.Origin, delta: Mapping[str, Any]) -> Event:
+    async def append_state(self, origin: Origin, delta: Mapping[str, Any]) -> Event:
         """Change state by one content-less event of the user; return it as stored.
 
         Raise `NotFound`, or `Conflict` if someone else wrote to the session meanwhile.
@@ -122,11 +123,9 @@ class Sessions:
         except StaleSessionError:
             raise Conflict("The session was changed by someone else; try again.") from None
 
-    async def delete(self, origin: log_entry.Origin) -> None:
+    async def delete(self, origin: Origin) -> None:
         """Remove the session, if it exists."""
-        await self._service.delete_session(
-            app_name=origin.app, user_id=origin.user, session_id=origin.session
-        )
+        await self._service.delete_session(**_where(origin))
 
     async def list(self, app: str, user: str) -> list[Session]:
         """Return a user's sessions without their events, the least recently changed first.
@@ -136,7 +135,7 @@ class Sessions:
         found = await self._service.list_sessions(app_name=app, user_id=user or None)
         return found.sessions
 
-    async def invocations_from(self, origin: log_entry.Origin, invocation: str) -> Sequence[str]:
+    async def invocations_from(self, origin: Origin, invocation: str) -> Sequence[str]:
         """Return an invocation and those after it, without rewound ones. Raise `NotFound`."""
         events = live_events(await self.get(origin))
         after = dropwhile(lambda event: event.invocation_id != invocation, events)
@@ -145,7 +144,7 @@ class Sessions:
     async def rewind(
         self,
         runner: Runner,
-        origin: log_entry.Origin,
+        origin: Origin,
         invocation: str,
         wanted_state: Mapping[str, Raw] | None = None,
         *,
@@ -174,7 +173,7 @@ class Sessions:
         await self._restore(origin, before, wanted_state)
 
     async def _restore(
-        self, origin: log_entry.Origin, before: Session, recorded: Mapping[str, Raw] | None
+        self, origin: Origin, before: Session, recorded: Mapping[str, Raw] | None
     ) -> None:
         """Put back what ADK's rewind lost, and remove what it could only set to None."""
         wanted = _wanted(before, recorded)
@@ -190,14 +189,10 @@ class Sessions:
         key = (origin.app, origin.user, origin.session)
         await remove_state_keys(storage_of(self._service), key, extra)
 
-    async def _load(
-        self, origin: log_entry.Origin, config: GetSessionConfig | None
-    ) -> Session | None:
-        return await self._service.get_session(
-            app_name=origin.app, user_id=origin.user, session_id=origin.session, config=config
-        )
+    async def _load(self, origin: Origin, config: GetSessionConfig | None) -> Session | None:
+        return await self._service.get_session(**_where(origin), config=config)
 
-    async def _existing(self, origin: log_entry.Origin, config: GetSessionConfig | None) -> Session:
+    async def _existing(self, origin: Origin, config: GetSessionConfig | None) -> Session:
         session = await self._load(origin, config)
         if session is None:
             raise NotFound(
@@ -207,14 +202,11 @@ class Sessions:
 
 
 async def load_session(
-    runner: Runner, origin: log_entry.Origin, config: GetSessionConfig | None = NO_EVENTS
+    runner: Runner, origin: Origin, config: GetSessionConfig | None = NO_EVENTS
 ) -> Session:
     """Return the session that a Runner is about to use. Raise `NotFound`."""
     session = await runner.session_service.get_session(
-        app_name=runner.app_name,
-        user_id=origin.user,
-        session_id=origin.session,
-        config=config,
+        app_name=runner.app_name, user_id=origin.user, session_id=origin.session, config=config
     )
     if session is None:
         raise NotFound(f"There is no session {origin.session[:60]!r}; create it first.")
@@ -312,7 +304,7 @@ def copied(event: Event) -> Event:
     return copy
 
 
-async def plant(runner: Runner, origin: log_entry.Origin, events: Sequence[Event]) -> None:
+async def plant(runner: Runner, origin: Origin, events: Sequence[Event]) -> None:
     """Create a session from events. Raise `Conflict` if it exists, and leave that one as it is.
 
     If anything else is raised, no session remains.
@@ -404,7 +396,7 @@ class RewindSource(_SessionChange):
         self,
         runner: Runner,
         run: str,
-        origin: log_entry.Origin,
+        origin: Origin,
         plan: Callable[[], Awaitable[Rewind]],
         *,
         agents: Sequence[log_entry.Agent] | None = None,
@@ -580,7 +572,7 @@ def version_at(events: Sequence[Event], last: str, invocation: str) -> EarlierVe
     return EarlierVersion([event for event in back if _original(event) not in here], artifacts)
 
 
-async def bring_back(runner: Runner, origin: log_entry.Origin, version: EarlierVersion) -> None:
+async def bring_back(runner: Runner, origin: Origin, version: EarlierVersion) -> None:
     """Append an earlier version to a session, which has been rewound to where it begins."""
     session = await load_session(runner, origin, None)
     batch = uuid4().hex[:12]
@@ -627,17 +619,13 @@ def _copies(events: Sequence[Event], batch: str) -> Iterator[Event]:
 
 
 async def _save_again(
-    runner: Runner, origin: log_entry.Origin, artifacts: Mapping[str, int]
+    runner: Runner, origin: Origin, artifacts: Mapping[str, int]
 ) -> dict[str, int]:
     """Make old versions of artifacts the latest; return the new numbers of those that were not."""
     service = runner.artifact_service
     if service is None:
         return {}
-    where: dict[str, Any] = {
-        "app_name": origin.app,
-        "user_id": origin.user,
-        "session_id": origin.session,
-    }
+    where: dict[str, Any] = {**_where(origin)}
     saved: dict[str, int] = {}
     for name, version in artifacts.items():
         if version == max(await service.list_versions(filename=name, **where), default=None):

@@ -325,8 +325,7 @@ def tone(pitch: int, milliseconds: int, rate: int = SPOKEN_RATE) -> bytes:
     """Return a sine tone, little-endian."""
     count = rate * milliseconds // 1000
     samples = array(
-        "h",
-        (round(_AMPLITUDE * math.sin(2 * math.pi * pitch * i / rate)) for i in range(count)),
+        "h", (round(_AMPLITUDE * math.sin(2 * math.pi * pitch * i / rate)) for i in range(count))
     )
     return _little(samples).tobytes()
 

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from tempfile import gettempdir
 from types import CodeType
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from google.adk.events.event import Event
 from google.adk.models.gemini_llm_connection import GeminiLlmConnection
@@ -38,8 +38,6 @@ from google.genai import types
 from adk_prism.adk.internals import Capability, require
 
 LEVEL = logging.DEBUG - 1
-
-Watcher = TypeVar("Watcher", bound=Callable[..., None])
 
 
 class DebugLines(logging.Filter):
@@ -78,29 +76,6 @@ class DebugLines(logging.Filter):
         parent = self._logger.parent
         wanted = self._level or (parent.getEffectiveLevel() if parent is not None else LEVEL)
         return record.levelno >= wanted
-
-
-class WatchedLines(DebugLines, Generic[Watcher]):
-    """Attached while somebody watches; the context that logs tells which watcher a line is for."""
-
-    def __init__(self, logger: str, watcher: ContextVar[Watcher | None]) -> None:
-        super().__init__(logger)
-        self.watcher = watcher
-        self._watching = 0
-
-    @contextmanager
-    def watched_by(self, watcher: Watcher) -> Iterator[None]:
-        """Read lines that are logged in this context."""
-        token = self.watcher.set(watcher)
-        self._watching += 1
-        self.attach()
-        try:
-            yield
-        finally:
-            self._watching -= 1
-            if not self._watching:
-                self.detach()
-            self.watcher.reset(token)
 
 
 # --------------------------------------------------------------------------- nodes
@@ -176,12 +151,14 @@ CANCEL_CALLS: ContextVar[CancelCalls | None] = ContextVar("adk_prism_cancel_call
 """For the connections that are opened here; None in tools, which may have live runs of their own."""
 
 
-class _MessageFilter(WatchedLines[CancelCalls]):
-    """Reads the messages that ADK logs."""
+class _Cancellations(DebugLines):
+    """Reads the messages that ADK logs, while somebody watches."""
+
+    watching = 0
 
     def read(self, message: str, args: tuple[Any, ...]) -> None:
-        """Report the calls that a message cancels."""
-        cancel, received = self.watcher.get(), args[0] if message == _RECEIVED else None
+        """Report the calls that a message cancels to whoever watches in the context that logs."""
+        cancel, received = CANCEL_CALLS.get(), args[0] if message == _RECEIVED else None
         if cancel is None or not isinstance(received, types.LiveServerMessage):
             return
         cancelled = received.tool_call_cancellation
@@ -189,12 +166,22 @@ class _MessageFilter(WatchedLines[CancelCalls]):
             cancel(cancelled.ids)
 
 
-_FILTER = _MessageFilter(LIVE_LOGGER, CANCEL_CALLS)
+_CANCELLATIONS = _Cancellations(LIVE_LOGGER)
 
 
-def watch_cancellations(cancel: CancelCalls) -> AbstractContextManager[None]:
+@contextmanager
+def watch_cancellations(cancel: CancelCalls) -> Iterator[None]:
     """Report the calls that models cancel on connections opened in this context."""
-    return _FILTER.watched_by(cancel)
+    token = CANCEL_CALLS.set(cancel)
+    _CANCELLATIONS.watching += 1
+    _CANCELLATIONS.attach()
+    try:
+        yield
+    finally:
+        _CANCELLATIONS.watching -= 1
+        if not _CANCELLATIONS.watching:
+            _CANCELLATIONS.detach()
+        CANCEL_CALLS.reset(token)
 
 
 class _ProbeSession:

@@ -15,18 +15,17 @@ a replaced event (`Runner._get_output_event`, `_consume_event_queue`) are repeat
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import inspect
 import re
-import textwrap
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from contextvars import ContextVar
-from functools import cache, wraps
+from functools import wraps
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from google.adk import runners
@@ -231,34 +230,17 @@ def supports_live(root: BaseNode) -> bool:
 
 
 def _implements_live(kind: type[BaseAgent]) -> bool:
-    run_live = getattr(kind, "_run_live_impl", None)
-    return run_live is not None and not _is_unimplemented(run_live)
+    code = getattr(getattr(kind, "_run_live_impl", None), "__code__", None)
+    return code is not None and not refuses(code)
 
 
-@cache
-def _is_unimplemented(run_live: Callable[..., object]) -> bool:
-    """Return whether a method only raises `NotImplementedError`.
+def refuses(code: CodeType) -> bool:
+    """Return whether a method raises `NotImplementedError`.
 
     ADK has such methods in ParallelAgent, LoopAgent, RemoteA2aAgent, and in BaseAgent for subclasses that
     define none.
     """
-    try:
-        source = textwrap.dedent(inspect.getsource(run_live))
-    except (OSError, TypeError):  # no source file
-        return run_live is getattr(BaseAgent, "_run_live_impl", None)
-    return only_raises(source)
-
-
-def only_raises(source: str) -> bool:
-    """Return whether the first statement of a function raises `NotImplementedError`."""
-    function = ast.parse(source).body[0]
-    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-        return False
-    body = [each for each in function.body if not isinstance(each, ast.Expr | ast.Delete)]
-    if not body or not isinstance(body[0], ast.Raise):
-        return False
-    raised = body[0].exc.func if isinstance(body[0].exc, ast.Call) else body[0].exc
-    return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
+    return "NotImplementedError" in code.co_names
 
 
 def _has_live_model(agent: LlmAgent) -> bool:

@@ -154,10 +154,7 @@ def voice(given: ScenarioInput) -> Turn:
 
 
 def sources(given: ScenarioInput) -> Turn:
-    claims = (
-        "A prism splits white light into colours.",
-        "Each colour is bent by its own angle.",
-    )
+    claims = ("A prism splits white light into colours.", "Each colour is bent by its own angle.")
     grounding = types.GroundingMetadata(
         web_search_queries=["how does a prism work"],
         grounding_chunks=[

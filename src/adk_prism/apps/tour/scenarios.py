@@ -65,9 +65,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     ),
     Scenario("client tool", "a tool that the browser runs", acts.client_tool),
     Scenario(
-        "mixed batch",
-        "a client tool, an approval and a server tool in one batch",
-        acts.mixed_batch,
+        "mixed batch", "a client tool, an approval and a server tool in one batch", acts.mixed_batch
     ),
     Scenario(
         "long-running tool",
@@ -85,19 +83,11 @@ SCENARIOS: tuple[Scenario, ...] = (
         prompt="large file 300",
     ),
     Scenario(
-        "file reference",
-        "references to files elsewhere",
-        acts.file_reference,
-        also=("file uri",),
+        "file reference", "references to files elsewhere", acts.file_reference, also=("file uri",)
     ),
     Scenario("audio", "a WAV file and raw PCM", acts.audio),
     Scenario("voice", "a tone that is given back: speak, over `/api/live/tour`", acts.voice),
-    Scenario(
-        "sources",
-        "grounding and citations",
-        acts.sources,
-        also=("grounding", "citations"),
-    ),
+    Scenario("sources", "grounding and citations", acts.sources, also=("grounding", "citations")),
     Scenario("state", "changes of the session's state", acts.state),
     Scenario("artifact", "a saved artifact", acts.artifact),
     Scenario("transfer", "another agent takes over", acts.transfer),
@@ -114,15 +104,10 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario("max tokens", "an answer that is cut off", acts.max_tokens),
     Scenario("safety block", "an answer that a filter stops", acts.safety, also=("safety",)),
     Scenario(
-        "quota error",
-        "a model that refuses with 429: the run fails",
-        acts.quota,
-        also=("quota",),
+        "quota error", "a model that refuses with 429: the run fails", acts.quota, also=("quota",)
     ),
     Scenario(
-        "broken stream",
-        "a model that fails in mid-sentence: the run fails",
-        acts.broken_stream,
+        "broken stream", "a model that fails in mid-sentence: the run fails", acts.broken_stream
     ),
     Scenario("slow", "a silent tool; say for how many seconds", acts.slow, prompt="slow 5"),
     Scenario("long", "a long answer; say how many words", acts.long, prompt="long 2000"),

@@ -15,7 +15,7 @@ import httpx
 from msgspec import Struct
 
 from adk_prism.errors import UsageError
-from adk_prism.features.conform.probe import CannotTry, Exchange, HttpResponse, read_json
+from adk_prism.features.conform.checks import CannotTry, Exchange, HttpResponse, read_json
 from adk_prism.version import VERSION
 
 # ---------------------------------------------------------------------- remedies

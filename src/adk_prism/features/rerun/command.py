@@ -35,20 +35,8 @@ from adk_prism.features.captures.stored_runs import (
 from adk_prism.features.compare.comparison import ASPECTS, Comparison, compare
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.features.page.outline import outline
+from adk_prism.log import entry as log_entry
 from adk_prism.log.contract import LogReader
-from adk_prism.log.entry import (
-    DERIVED,
-    FOREIGN,
-    NOTHING,
-    UPLOADED,
-    Entry,
-    ModelCalled,
-    Record,
-    RunEnded,
-    RunId,
-    RunStarted,
-    relabelled,
-)
 from adk_prism.log.from_url import open_log
 from adk_prism.runs.recorder import REQUEST_DIGEST
 from adk_prism.server.data_folder import open_data_folder
@@ -70,8 +58,8 @@ Say = Callable[[str], object]
 class Gathered(Struct, frozen=True):
     """The runs that are run again, and what they need."""
 
-    wanted: list[RunId]
-    entries: dict[RunId, list[Entry]]
+    wanted: list[log_entry.RunId]
+    entries: dict[log_entry.RunId, list[log_entry.Entry]]
     """Every run of their conversations that is known here, in order."""
     files: list[str]
     """Those of the words that are files."""
@@ -97,18 +85,18 @@ async def gather(words: Sequence[str], args: argparse.Namespace) -> Gathered:
     for word in found.files:
         entries = read_stored(word, args)
         head = _head(word, entries)
-        found.wanted.append(RunId(head.run))
-        found.entries[RunId(head.run)] = entries
+        found.wanted.append(log_entry.RunId(head.run))
+        found.entries[log_entry.RunId(head.run)] = entries
     others = [word for word in words if word not in found.files]
     if others:
         async with opened(args) as log:
             assert not isinstance(log, Client), "runs of a server are not copied"
             for word in others:
-                await _gather_conversation(log, RunId(word), found)
+                await _gather_conversation(log, log_entry.RunId(word), found)
     return found
 
 
-async def _gather_conversation(log: LogReader, run: RunId, found: Gathered) -> None:
+async def _gather_conversation(log: LogReader, run: log_entry.RunId, found: Gathered) -> None:
     origin = (await log.summary(run)).origin
     calls = ModelCalls(log)
     found.wanted.append(run)
@@ -121,16 +109,16 @@ async def _gather_conversation(log: LogReader, run: RunId, found: Gathered) -> N
         raise UsageError(f"Run {run!r} is not over yet. Wait until it is, or stop it.")
 
 
-def _head(word: str, entries: Sequence[Entry]) -> RunStarted:
+def _head(word: str, entries: Sequence[log_entry.Entry]) -> log_entry.RunStarted:
     head = entries[0].record if entries else None
-    if not isinstance(head, RunStarted):
+    if not isinstance(head, log_entry.RunStarted):
         raise NotFound(f"{word}: there is no run in it.")
-    if DERIVED.read(head):
+    if log_entry.DERIVED.read(head):
         raise UsageError(
             f"{word} is a capture of events, which does not say which app answered what: only"
             " recordings of adk-prism can be run again."
         )
-    if not isinstance(entries[-1].record, RunEnded):
+    if not isinstance(entries[-1].record, log_entry.RunEnded):
         raise UsageError(f"{word}: the run in it is not over.")
     return head
 
@@ -152,14 +140,18 @@ async def _copy(url: str, gathered: Gathered) -> None:
         await log.close()
 
 
-def _copied(record: Record) -> Record:
+def _copied(record: log_entry.Record) -> log_entry.Record:
     match record:
-        case RunStarted():
+        case log_entry.RunStarted():
             # The user trusts the file with a run of their own; a server trusts no upload.
-            return relabelled(record, UPLOADED(False), FOREIGN(False), REQUEST_DIGEST(""))
-        case ModelCalled():
+            return log_entry.relabelled(
+                record, log_entry.UPLOADED(False), log_entry.FOREIGN(False), REQUEST_DIGEST("")
+            )
+        case log_entry.ModelCalled():
             # What was sent is in the log that the run comes from.
-            return structs.replace(record, pieces=None, request=NOTHING, response=NOTHING)
+            return structs.replace(
+                record, pieces=None, request=log_entry.NOTHING, response=log_entry.NOTHING
+            )
         case _:
             return record
 
@@ -255,7 +247,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _results(args: argparse.Namespace, body: dict[str, Any], prices: Prices) -> list[Result]:
     if args.url:
-        wanted = list(map(RunId, args.runs))
+        wanted = list(map(log_entry.RunId, args.runs))
         return asyncio.run(_Work(args.url, body, {}, prices).results(wanted, args))
     gathered = asyncio.run(gather(args.runs, args))
     _note_files(gathered)
@@ -312,7 +304,11 @@ class _Work:
     """Runs messages again on a server, one after the other."""
 
     def __init__(
-        self, url: str, body: dict[str, Any], known: dict[RunId, list[Entry]], prices: Prices
+        self,
+        url: str,
+        body: dict[str, Any],
+        known: dict[log_entry.RunId, list[log_entry.Entry]],
+        prices: Prices,
     ) -> None:
         self._url = url
         self._body = body
@@ -321,7 +317,7 @@ class _Work:
         self._prices = prices
 
     async def results(
-        self, wanted: Sequence[RunId], args: argparse.Namespace | None = None
+        self, wanted: Sequence[log_entry.RunId], args: argparse.Namespace | None = None
     ) -> list[Result]:
         """Run each message once, also if several of its runs are wanted."""
         token = find_token(args.token, args.token_file, os.environ) if args is not None else None
@@ -333,7 +329,7 @@ class _Work:
                     done += await self._rerun(client, run)
         return done
 
-    async def _rerun(self, client: Client, run: RunId) -> list[Result]:
+    async def _rerun(self, client: Client, run: log_entry.RunId) -> list[Result]:
         try:
             found = await client.rerun(run, self._body, secrets.token_hex(16))
         except PrismError as error:
@@ -354,7 +350,7 @@ class _Work:
         return results
 
     async def _compare(self, client: Client, result: Result) -> Comparison:
-        known = self._known.get(RunId(result.recorded))
+        known = self._known.get(log_entry.RunId(result.recorded))
         a = known or await client.recording(result.recorded, model_calls=True)
         b = await client.recording(result.run, model_calls=True)
         return compare(outline(a, prices=self._prices), outline(b, prices=self._prices))

@@ -39,7 +39,6 @@ from adk_prism.features.rerun.recorded_tools import (
 )
 from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog
-from adk_prism.protocols.adk.routes import Key
 from adk_prism.runs.chats import ChatRun, Chats, Turn
 from adk_prism.runs.conversations import Conversations, Start
 from adk_prism.runs.runs import Runs, new_run
@@ -49,7 +48,7 @@ from adk_prism.server.identity.identity import CallerOf, Run
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.observability.observability import AuditLog
 from adk_prism.server.request_bodies import StrictRoute
-from adk_prism.server.run_starter import Idempotency
+from adk_prism.server.run_starter import Idempotency, Key
 from adk_prism.server.run_streams import RUN_HEADER
 
 # ---------------------------------------------------------------------------

@@ -301,8 +301,8 @@ class Exchange:
             return await self._http.send(request, stream=True)
         except httpx.HTTPError as error:
             why = "timed out" if isinstance(error, httpx.TimeoutException) else "no answer"
-            told = f"{shown_url(str(request.url.copy_with(query=None)))}: {why} ({type(error).__name__})."
-            raise CannotTry(told) from None
+            detail = f"{shown_url(str(request.url.copy_with(query=None)))}: {why} ({type(error).__name__})."
+            raise CannotTry(detail) from None
 
 
 class _Reading:
