@@ -10,6 +10,7 @@ A name with a leading underscore belongs to whoever defines it. This reads the s
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 from typing import TypeGuard
@@ -126,7 +127,7 @@ def _accessed(call: ast.Call) -> str:
 
 
 def test_only_one_package_uses_internals_of_others() -> None:
-    """Put what you need into a module of source/adk/, with a probe and a way without it."""
+    """Put what you need into a module of adk/internals/, with a probe and a way without it."""
     found = [
         f"{path.relative_to(ROOT)}:{text}"
         for path in FILES
@@ -134,6 +135,53 @@ def test_only_one_package_uses_internals_of_others() -> None:
         for text in violations(ast.parse(path.read_text()), path)
     ]
     assert not found, "\n".join(found)
+
+
+KNOWS_ADK = {
+    "adk": "what knows google-adk",
+    "voice": "live runs of google-adk",
+    "models": "offline models are ADK models",
+    "apps": "the tour is an ADK app",
+    "testing": "helpers for tests of ADK apps",
+    "protocols/adk": "ADK's own routes take and return its types",
+    "server/app.py": "makes ADK's services from their URLs",
+    "server/run_files.py": "reads artifacts",
+    "features/a2a": "bridges to ADK's A2A executor",
+    "features/artifacts": "ADK's routes of artifacts and memory",
+    "features/cloud_files": "Google Cloud Storage",
+    "features/conform/adk.py": "checks events with ADK's class",
+    "features/conversations/listing.py": "lists sessions of ADK's services",
+    "features/evaluation": "runs ADK's evaluators",
+    "features/fields/report.py": "lists the fields of ADK's types",
+    "features/forks/past.py": "writes sessions as of a moment",
+    "features/long_sessions": "caches ADK's sessions",
+    "features/model_calls": "observes ADK's model requests",
+    "features/page/catalogue.py": "describes ADK's agents",
+    "features/recorder": "an ADK plugin",
+    "features/remote": "stands in for an app of another ADK server",
+    "features/rerun": "runs ADK's agents again",
+    "features/session_retention": "removes ADK's sessions",
+    "features/types/tool_schemas.py": "describes ADK's tools",
+}
+"""The folders and files that may import `google`, and why: an entry more is a line in the diff."""
+
+
+def test_google_adk_is_imported_where_it_is_known() -> None:
+    """Everything else works on the log and its facts. An entry that nothing uses any more is removed."""
+    package = PACKAGES[0]
+    importing = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if re.search(r"^\s*(?:from|import) google\b", path.read_text(), re.MULTILINE)
+    }
+    allowed = {
+        path: name
+        for path in importing
+        for name in KNOWS_ADK
+        if path == name or path.startswith(f"{name}/")
+    }
+    assert importing - allowed.keys() == set()
+    assert KNOWS_ADK.keys() - set(allowed.values()) == set()
 
 
 CASES = {

@@ -20,8 +20,8 @@ from websockets.asyncio.client import connect
 
 from adk_prism.models import say
 from adk_prism.server.identity.caller import SCOPE_KEY, Principal
-from adk_prism.server.observability.observability import access_log
-from adk_prism.server.observability.request_tracking import (
+from adk_prism.server.observability import access_log
+from adk_prism.server.request_tracking import (
     RequestTracker,
     TrackedRequest,
     TrackRequests,

@@ -24,7 +24,7 @@ from websockets.asyncio.client import connect
 from adk_prism.errors import Diagnostic, LogError
 from adk_prism.models import say
 from adk_prism.server.app import Prism
-from adk_prism.server.observability.observability import sink
+from adk_prism.server.observability import sink
 from adk_prism.server.settings import Settings
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]")

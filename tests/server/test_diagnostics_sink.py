@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from adk_prism.errors import Diagnostic
-from adk_prism.server.observability.observability import QUIET, route_logging, sink
+from adk_prism.server.observability import QUIET, route_logging, sink
 from adk_prism.server.setting_groups import LogLevel
 
 FULL = Diagnostic(

@@ -27,7 +27,7 @@ from websockets.exceptions import ConnectionClosed
 from adk_prism.errors import Diagnostic
 from adk_prism.log.entry import RunId
 from adk_prism.server.identity.caller import SCOPE_KEY, Anyone, Caller, Guest, Principal
-from adk_prism.server.observability.observability import error_rule
+from adk_prism.server.observability import error_rule
 from adk_prism.server.problems import LONGEST_TEXT, LONGEST_TRACE, MOST_TEXTS, ErrorTexts
 from adk_prism.server.settings import Settings
 

@@ -18,7 +18,7 @@ from adk_prism.log.entry import AgentEvent, Origin, RunId
 from adk_prism.log.leases import LocalLeases
 from adk_prism.log.memory import MemoryLog
 from adk_prism.runs.session_log import AuditedAction
-from adk_prism.server.housekeeping import RemovedRuns, RunRetention, housekeeping
+from adk_prism.server.lifecycle import RemovedRuns, RunRetention, housekeeping
 from adk_prism.testing.runlog_steps import END, start
 
 YEAR = 365 * 24 * HOUR

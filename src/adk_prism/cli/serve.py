@@ -399,7 +399,7 @@ def _built(settings: Settings) -> tuple[FastAPI, Report]:
     # Importing ADK takes seconds, so the port is checked first.
     from adk_prism.server.app import build_app
     from adk_prism.server.data_folder import secrets_of
-    from adk_prism.server.observability.observability import open_observability, route_logging, sink
+    from adk_prism.server.observability import open_observability, route_logging, sink
 
     report, secrets = sink(settings.log_format), secrets_of(settings)
     route_logging(secrets.redacting(report), settings.log_level)

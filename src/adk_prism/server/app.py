@@ -42,10 +42,10 @@ from adk_prism.server.identity.identity import IdentifyMiddleware
 from adk_prism.server.identity.methods import Authenticate
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.limits import LimitEnforcer
-from adk_prism.server.observability.observability import Observability, open_observability
-from adk_prism.server.observability.request_tracking import TrackRequests
+from adk_prism.server.observability import Observability, open_observability
 from adk_prism.server.problems import RESPONSES, ProblemEdge, add_problems
 from adk_prism.server.request_bodies import AGENT_PATH, CHAT_PATH, BodyLimit, PathLimit
+from adk_prism.server.request_tracking import TrackRequests
 from adk_prism.server.routes import OperatingRoutes, RunsRoutes
 from adk_prism.server.settings import Settings, read_settings
 from adk_prism.version import VERSION

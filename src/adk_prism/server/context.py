@@ -34,14 +34,14 @@ from adk_prism.runs.runs import Runs
 from adk_prism.runs.session_locks import Quota, RunLimits, SessionLocks
 from adk_prism.runs.session_log import Deletions, SessionLog
 from adk_prism.runs.takeover import Takeovers, can_resume
-from adk_prism.server import housekeeping
+from adk_prism.server import lifecycle as housekeeping
 from adk_prism.server.data_folder import redaction_of_a_run
 from adk_prism.server.identity.identity import Identity, build_identity
 from adk_prism.server.identity.methods import Authenticate, SharedTickets, TicketOffice, Tickets
 from adk_prism.server.lifecycle import Lifecycle, opened
 from adk_prism.server.limits import CallerLimits, HeavyWork, SharedLimits, SharedRunCount
-from adk_prism.server.observability.metrics import BLOCKED, Metrics, add_gauges, measuring
-from adk_prism.server.observability.observability import AuditLog, Observability
+from adk_prism.server.metrics import BLOCKED, Metrics, add_gauges, measuring
+from adk_prism.server.observability import AuditLog, Observability
 from adk_prism.server.problems import ErrorTexts
 from adk_prism.server.run_files import ResentFiles, RunFiles
 from adk_prism.server.run_starter import ClientState, Idempotency, RunStarter

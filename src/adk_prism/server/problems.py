@@ -32,8 +32,8 @@ from adk_prism import errors as faults
 from adk_prism.adk.errors import message_of, place_in, report_error
 from adk_prism.protocols.contract import Complete
 from adk_prism.server.identity.caller import SCOPE_KEY, may_operate
-from adk_prism.server.observability.request_tracking import CURRENT_REQUEST
 from adk_prism.server.proxies import is_forwarded, is_forwarded_from_elsewhere, is_local
+from adk_prism.server.request_tracking import CURRENT_REQUEST
 
 # ---------------------------------------------------------------------------
 # The full texts of errors, beside the log, and who is shown them.

@@ -31,7 +31,7 @@ from adk_prism.log.entry import Origin
 from adk_prism.protocols.adk.sessions import CamelModel, read_upstream
 from adk_prism.runs.session_log import AuditedAction
 from adk_prism.server.identity.identity import PathOrigin, PathUser
-from adk_prism.server.observability.observability import AuditLog
+from adk_prism.server.observability import AuditLog
 from adk_prism.server.request_bodies import StrictRoute
 from adk_prism.server.request_names import USER_SCOPE, AppName, ArtifactName, SessionId
 

@@ -24,7 +24,7 @@ from msgspec import Struct
 from adk_prism.errors import Diagnostic, LogError, NotFound, Report, cause_of
 from adk_prism.runs.session_log import AuditedAction
 from adk_prism.server.identity.identity import Administrator
-from adk_prism.server.observability.request_tracking import CURRENT_REQUEST
+from adk_prism.server.request_tracking import CURRENT_REQUEST
 
 # ---------------------------------------------------------------------- the file
 #

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def _serve(context: Context) -> Served:
     from adk_prism.features.conversations.deletion import REMOVAL, DeletedSessions
     from adk_prism.features.conversations.listing import ListRoutes, routes
-    from adk_prism.server.housekeeping import housekeeping
+    from adk_prism.server.lifecycle import housekeeping
 
     recording, runs, report = context.recording, context.runs, context.report
     job = DeletedSessions(context.apps, runs.locks, recording.log, runs.deletions, report)

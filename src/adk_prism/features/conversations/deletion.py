@@ -8,7 +8,7 @@ from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import Origin
 from adk_prism.runs.session_locks import SessionLocks
 from adk_prism.runs.session_log import Deletions
-from adk_prism.server.housekeeping import remove_session
+from adk_prism.server.lifecycle import remove_session
 
 REMOVAL = 60.0
 """Seconds between two looks for deleted conversations that can be removed."""

@@ -27,9 +27,9 @@ from adk_prism.runs.session_log import AuditedAction
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.identity import CallerOf, Chat
-from adk_prism.server.observability.request_tracking import called_by
 from adk_prism.server.problems import CHAT_PATH, TEXT_RESPONSES
 from adk_prism.server.request_bodies import StrictRoute
+from adk_prism.server.request_tracking import called_by
 
 # ---------------------------------------------------------------------- labels
 #

@@ -15,8 +15,7 @@ def _serve(context: Context) -> Served:
     from adk_prism.features.recorder.runs import LOST, RecordedRuns
     from adk_prism.log.from_url import open_short_lived_values
     from adk_prism.runs.session_locks import SessionLocks
-    from adk_prism.server.housekeeping import housekeeping
-    from adk_prism.server.lifecycle import opened
+    from adk_prism.server.lifecycle import housekeeping, opened
 
     settings, lifecycle, report = context.settings, context.lifecycle, context.report
     recording = context.recording

@@ -46,7 +46,7 @@ from adk_prism.runs.session_log import AuditedAction
 from adk_prism.server.identity.caller import Caller, Guest, may_operate
 from adk_prism.server.identity.identity import CallerOf, Run
 from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.observability.observability import AuditLog
+from adk_prism.server.observability import AuditLog
 from adk_prism.server.request_bodies import StrictRoute
 from adk_prism.server.run_starter import Idempotency, Key
 from adk_prism.server.run_streams import RUN_HEADER

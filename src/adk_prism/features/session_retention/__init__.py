@@ -25,7 +25,7 @@ class SessionRetentionSettings(FeatureSettings):
 
 def _serve(context: Context) -> Served:
     from adk_prism.features.session_retention.sessions import SessionRetention
-    from adk_prism.server.housekeeping import housekeeping
+    from adk_prism.server.lifecycle import housekeeping
 
     age = context.settings.of(SessionRetentionSettings).retention_sessions
     if age:

@@ -21,7 +21,7 @@ from adk_prism.errors import Report
 from adk_prism.log.contract import RetentionGuard, RunLog
 from adk_prism.log.entry import Origin
 from adk_prism.runs.session_locks import SessionLocks
-from adk_prism.server.housekeeping import Announcer, remove_session
+from adk_prism.server.lifecycle import Announcer, remove_session
 
 _NO_EVENTS = GetSessionConfig(num_recent_events=0)
 

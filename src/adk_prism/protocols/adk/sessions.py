@@ -46,7 +46,7 @@ from adk_prism.runs.session_locks import SessionLocks
 from adk_prism.runs.session_log import AuditedAction, Deletions
 from adk_prism.server.identity.identity import PathOrigin, PathUser
 from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.observability.observability import AuditLog
+from adk_prism.server.observability import AuditLog
 from adk_prism.server.request_bodies import StrictRoute
 from adk_prism.server.request_names import AppName, SessionId
 from adk_prism.server.run_starter import ClientState

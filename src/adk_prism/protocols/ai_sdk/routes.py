@@ -23,7 +23,7 @@ from adk_prism.runs.session_log import AuditedAction
 from adk_prism.server.identity.caller import caller_of
 from adk_prism.server.identity.identity import Chat
 from adk_prism.server.limits import HeavyWork
-from adk_prism.server.observability.observability import AuditLog
+from adk_prism.server.observability import AuditLog
 from adk_prism.server.problems import CHAT_PATH, TEXT_RESPONSES
 from adk_prism.server.request_bodies import ChatRoute, StrictRequest, StrictRoute
 from adk_prism.server.request_names import AppName

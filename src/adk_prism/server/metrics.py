@@ -35,7 +35,7 @@ from adk_prism.log.private_files import cancel_task
 from adk_prism.runs.broadcast import Broadcaster
 from adk_prism.runs.runs import Runs
 from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.observability.request_tracking import RequestTracker, TrackedRequest
+from adk_prism.server.request_tracking import RequestTracker, TrackedRequest
 from adk_prism.version import VERSION
 
 # ---------------------------------------------------------------------- registry

@@ -17,14 +17,14 @@ import msgspec
 from adk_prism.adk.secrets import Secrets
 from adk_prism.errors import Diagnostic, Report, cause_of
 from adk_prism.runs.session_log import AuditedAction, WriteAudit
-from adk_prism.server.observability.metrics import Metrics
-from adk_prism.server.observability.request_tracking import (
+from adk_prism.server.metrics import Metrics
+from adk_prism.server.problems import ErrorRule, ErrorTexts
+from adk_prism.server.request_tracking import (
     Ended,
     RequestTracker,
     TrackedRequest,
     in_call,
 )
-from adk_prism.server.problems import ErrorRule, ErrorTexts
 from adk_prism.server.setting_groups import LogFormat, LogLevel
 from adk_prism.server.settings import Settings
 

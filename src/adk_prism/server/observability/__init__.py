@@ -1,1 +1,0 @@
-"""What an operator sees of a server: lines, numbers, spans, and who did what."""
