@@ -19,8 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from msgspec import Struct
-
 from adk_prism.facts import model as fact
 from adk_prism.facts.model import Fact, NodeBegan, NodeFinished, Speaker
 from adk_prism.log import entry as records
@@ -67,40 +65,15 @@ class _Place:
         """How many have started, by name."""
 
 
-class _Start(Struct, eq=False):
-    """What is known of a node when it begins."""
-
-    name: str
-    kind: records.NodeKind
-    path: str
-    branch: str
-    call: str = ""
-
-    def began(self, node: str, parent: str, iteration: int) -> NodeBegan:
-        return NodeBegan(
-            node,
-            self.name,
-            self.kind,
-            self.path,
-            self.branch,
-            self.call,
-            parent,
-            iteration,
-            {},
-            [],
-            True,
-        )
-
-
 class _Node(_Place):
     """A node that was inferred."""
 
-    def __init__(self, node: str, start: _Start, place: _Place) -> None:
+    def __init__(self, began: NodeBegan, place: _Place) -> None:
         super().__init__()
-        self.id = node
-        self.kind = start.kind
-        self.branch = start.branch
-        self.call = start.call
+        self.id = began.node
+        self.kind = began.kind
+        self.branch = began.branch
+        self.call = began.call
         self.place = place
         self.is_open = True
 
@@ -218,8 +191,9 @@ class DerivedNodes:
         if name == speaker.author and (not self._agents or name in self._agents):
             kind = "agent"
         place = self._tool_around(speaker, place) or place
-        start = _Start(name, kind, speaker.path, speaker.branch)
-        node = self._seen[key] = self._begin(start, place, out)
+        node = self._seen[key] = self._begin(
+            place, out, name=name, kind=kind, path=speaker.path, branch=speaker.branch
+        )
         return node
 
     def _begin_silent(self, path: str, speaker: Speaker, place: _Place, out: list[Fact]) -> _Node:
@@ -228,8 +202,9 @@ class DerivedNodes:
         # A workflow is named as the author of what the nodes in it give.
         kind: records.NodeKind = "workflow" if name == speaker.author else "node"
         place = self._tools.get(_number_of(path)) or place
-        start = _Start(name, kind, path, speaker.branch)
-        node = self._seen[path, ""] = self._begin(start, place, out)
+        node = self._seen[path, ""] = self._begin(
+            place, out, name=name, kind=kind, path=path, branch=speaker.branch
+        )
         return node
 
     def _tool_around(self, speaker: Speaker, place: _Place) -> _Node | None:
@@ -247,8 +222,8 @@ class DerivedNodes:
     def _call(self, item: fact.CallRequested, out: list[Fact]) -> None:
         around = self._seen.get(self._key(item.speaker))
         place: _Place = around if around is not None else self._root
-        start = _Start(item.name, "tool", "", item.speaker.branch, item.call)
-        tool = self._begin(start, place, out)
+        branch = item.speaker.branch
+        tool = self._begin(place, out, name=item.name, kind="tool", branch=branch, call=item.call)
         for name in (item.call, item.adk_id):
             if name:
                 self._tools[name] = tool
@@ -264,25 +239,33 @@ class DerivedNodes:
 
     # -------------------------------------------------------------- starts and ends
 
-    def _begin(self, start: _Start, place: _Place, out: list[Fact]) -> _Node:
-        if start.kind != "tool":
-            done = (n for n in place.speakers.values() if _is_succeeded(n, start.branch))
+    def _begin(
+        self,
+        place: _Place,
+        out: list[Fact],
+        *,
+        name: str,
+        kind: records.NodeKind,
+        branch: str,
+        path: str = "",
+        call: str = "",
+    ) -> _Node:
+        if kind != "tool":
+            done = (n for n in place.speakers.values() if _is_succeeded(n, branch))
             self._end_all(done, "finished", out)
         parent = place if isinstance(place, _Node) else None
         if parent is not None and parent.kind == "tool":
-            start.call = parent.call
-        place.starts[start.name] = place.starts.get(start.name, 0) + 1
-        # Below an agent that has handed over and ended, a node is its own.
-        node = self._new(start, self._root if parent is not None and not parent.is_open else place)
-        out.append(start.began(node.id, parent.id if parent else "", place.starts[start.name]))
-        return node
-
-    def _new(self, start: _Start, place: _Place) -> _Node:
+            call = parent.call
+        count = place.starts[name] = place.starts.get(name, 0) + 1
         self._count += 1
-        node = _Node(f"d{self._count}", start, place)
-        place.inside[node.id] = node
-        if start.kind != "tool":
-            place.speakers[node.id] = node
+        id, above = f"d{self._count}", parent.id if parent else ""
+        began = NodeBegan(id, name, kind, path, branch, call, above, count, {}, [], True)
+        # Below an agent that has handed over and ended, a node is its own.
+        place = self._root if parent is not None and not parent.is_open else place
+        node = place.inside[id] = _Node(began, place)
+        if kind != "tool":
+            place.speakers[id] = node
+        out.append(began)
         return node
 
     def _end_all(self, nodes: Iterable[_Node], status: records.NodeStatus, out: list[Fact]) -> None:

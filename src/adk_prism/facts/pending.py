@@ -505,11 +505,11 @@ def expected(schema: Json) -> str:
     fields = schema.get("properties")
     if isinstance(fields, dict) and fields:
         required = schema.get("required") or ()
-        told = [
+        data = [
             f"`{name}` ({_kind(field)}{'' if name in required else ', optional'})"
             for name, field in fields.items()
         ]
-        text = f"Expected an object with {', '.join(told)}."
+        text = f"Expected an object with {', '.join(data)}."
     else:
         text = f"Expected {_kind(schema)}."
     return text if len(text) <= LONGEST_SCHEMA_TEXT else f"{text[:LONGEST_SCHEMA_TEXT]}…"

@@ -143,15 +143,15 @@ class Reader:
         """Return the facts of an entry; in a live run, with the begins and ends of messages."""
         if self._turns is None:
             return facts
-        told = self._turns.feed(facts, sign)
-        if told and type(told[-1]) is fact.MessageEnded:
+        in_turns = self._turns.feed(facts, sign)
+        if in_turns and type(in_turns[-1]) is fact.MessageEnded:
             # Another agent may be in the middle of a text: what it says next is of another message.
             cut_off: list[fact.Fact] = []
             self._events.end_blocks(cut_off)
-            told[-1:-1] = cut_off
-        if any(type(item) is fact.MessageBegan for item in told):
+            in_turns[-1:-1] = cut_off
+        if any(type(item) is fact.MessageBegan for item in in_turns):
             self._events.transcripts.answer()
-        return told
+        return in_turns
 
     def _question(self, record: records.ApprovalAsked | records.ApprovalGiven) -> list[fact.Fact]:
         questions = self._events.questions

@@ -80,7 +80,7 @@ class DeclaredModels:
         """Read the agents of a run."""
         self._models = {agent.name: agent.model for agent in agents if agent.model}
 
-    def told(self, ended: fact.ModelCallEnded) -> ModelUse:
+    def reported(self, ended: fact.ModelCallEnded) -> ModelUse:
         """Return the use of a call of which events tell."""
         agent = ended.speaker.author
         model = self._models.get(agent) or ended.model
@@ -93,12 +93,12 @@ class UseFold:
     def __init__(self) -> None:
         self._declared = DeclaredModels()
         self._measured: list[ModelUse] = []
-        self._told: list[ModelUse] = []
+        self._reported: list[ModelUse] = []
 
     @property
     def calls(self) -> list[ModelUse]:
         """The calls so far: as measured, if any was."""
-        return self._measured or self._told
+        return self._measured or self._reported
 
     def feed(self, item: fact.Fact) -> None:
         """Read a fact."""
@@ -108,7 +108,7 @@ class UseFold:
             case fact.ModelCalled():
                 self._measured.append(measured(item))
             case fact.ModelCallEnded() if bytes(item.usage):
-                self._told.append(self._declared.told(item))
+                self._reported.append(self._declared.reported(item))
             case fact.Nested():
                 self.feed(item.fact)
             case _:

@@ -149,9 +149,9 @@ class Conversations:
     async def _submit(self, start: Start, message: Submit) -> RunId:
         """Send a message. What the chat has after the message before it is removed first (`lineage`)."""
         async with self._alone(start):
-            return await self._place(start, message)
+            return await self._send_in_place(start, message)
 
-    async def _place(self, start: Start, message: Submit) -> RunId:
+    async def _send_in_place(self, start: Start, message: Submit) -> RunId:
         """Say a message where it belongs. The session is decided about here alone."""
         await self._apps.sessions(start.origin.app).ensure(start.origin)
         history = await self._chats.history(start.origin)
@@ -161,18 +161,18 @@ class Conversations:
             extras = {**message.extras, WHOLE_HISTORY: records.to_raw(True)}
             message = structs.replace(message, extras=extras)
         if runs_of(kept) != runs_of(turns):
-            return await self._retake(start, history, kept, message)
+            return await self._replace_turns(start, history, kept, message)
         if not message.leaves_questions:
             asked = await matching.last_asked(self._chats, turns)
             matching.check_none_open(asked)
             await self._store_results(start, turns, asked, message)
-            return await self._say(start, message)
+            return await self._send(start, message)
         answered = await self._answer_request(start, turns, message)
         if answered is not None:
             return answered
         if (message.responses or message.confirmed) and not _parts(message.content):
             raise Conflict("Nothing in this conversation is waiting for this answer.")
-        return await self._say(start, message)
+        return await self._send(start, message)
 
     async def _store_results(
         self, start: Start, turns: Sequence[Turn], asked: WaitingMessage | None, message: Submit
@@ -211,7 +211,7 @@ class Conversations:
         run = await self._runs.start(start.origin, "wait", make)
         await self._runs.wait(run)
 
-    async def _say(
+    async def _send(
         self,
         start: Start,
         message: Submit,
@@ -272,7 +272,7 @@ class Conversations:
             history = await self._chats.history(start.origin)
             turn = _find(history, again.message_id)
             if turn is None:
-                return await self._place(start, _never_arrived(history, again))
+                return await self._send_in_place(start, _never_arrived(history, again))
             head = turn.first.head
             if not bytes(head.message):
                 raise Conflict(
@@ -284,9 +284,11 @@ class Conversations:
                 text="",
                 extras=records.EXTRAS.read(head),
             )
-            return await self._retake(start, history, history.preceding(turn.message), message)
+            return await self._replace_turns(
+                start, history, history.preceding(turn.message), message
+            )
 
-    async def _retake(
+    async def _replace_turns(
         self, start: Start, history: ChatHistory, kept: Sequence[Turn], message: Submit
     ) -> RunId:
         """Say something after the kept turns, in the place of all others; those may be rewound ones."""
@@ -297,7 +299,7 @@ class Conversations:
         async def prepare(run: RunId) -> None:
             await self.branches.change(start.origin, run, change)
 
-        run = await self._say(
+        run = await self._send(
             start,
             message,
             replaces=first_recorded(change.void) or next((t.message for t in change.void), ""),
@@ -325,7 +327,7 @@ class Conversations:
                 asked, answers = await self._answered(turns, given)
                 answers = matching.signed(answers, start.by)
                 if not (asked.is_late and self._locks.is_held(start.origin)):
-                    return await self._go_on(start, asked, answers)
+                    return await self._continue(start, asked, answers)
             # A late result waits for the active run, which can still be interrupted.
             async with self._locks.held(start.origin):
                 pass
@@ -351,7 +353,7 @@ class Conversations:
             turns = await self._chats.turns(start.origin)
             message = matching.new_message(turns, given)
             if message is not None:
-                return await self._place(start, message)
+                return await self._send_in_place(start, message)
             repeated = await matching.find_repeated(self._chats, turns, given)
             if repeated is not None:
                 return repeated
@@ -365,9 +367,9 @@ class Conversations:
                     start, left, records.Continues(message=left.message), ended
                 )
             answers = matching.signed(matching.match(asked, given), start.by)
-            return await self._go_on(start, asked, answers)
+            return await self._continue(start, asked, answers)
 
-    async def _go_on(
+    async def _continue(
         self, start: Start, asked: WaitingMessage, answers: matching.MatchedAnswers
     ) -> RunId:
         pending = asked.pending

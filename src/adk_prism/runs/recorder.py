@@ -174,7 +174,7 @@ class RunRecorder:
         self._state: State = "running" if past else "before"
         self._work: AgentTask[RunEnded] | None = None
         self._contained = Containment()
-        self._wish: Literal["none", "stop", "leave", "lost"] = "none"
+        self._requested: Literal["none", "stop", "leave", "lost"] = "none"
         self._stopped_by = ""
         """Code of the limit that stopped the run; empty: somebody did."""
         self._unknown_fields: set[str] = set()
@@ -189,18 +189,18 @@ class RunRecorder:
 
     def stop(self, code: str = "") -> None:
         """Ask the run to stop; what it says until then is recorded. With a code, it fails with that."""
-        if self._wish == "none":
-            self._wish, self._stopped_by = "stop", code
+        if self._requested == "none":
+            self._requested, self._stopped_by = "stop", code
         self._source.cancel()
 
     def leave(self) -> None:
         """Have the run end here without an end: whoever cancels the recording hands it over."""
-        if self._wish == "none":
-            self._wish = "leave"
+        if self._requested == "none":
+            self._requested = "leave"
 
     def lose(self) -> None:
         """Note that somebody else has the run: it is to be cancelled, and nothing more be written."""
-        self._wish = "lost"
+        self._requested = "lost"
 
     def insist(self) -> None:
         """Cancel what drives the run; if that does not end it, the run ends without it."""
@@ -222,14 +222,14 @@ class RunRecorder:
             self._fail_start(result)
             if self._state == "before" or isinstance(result, errors.Fenced):
                 raise result
-        if self._wish == "lost":
+        if self._requested == "lost":
             raise errors.Fenced(f"Run {self._run!r} was taken over.")
         if self._state == "before":
             if not isinstance(result, BaseException):
                 result = RuntimeError("The source gave no record.")
             self._fail_start(result)
             return
-        if isinstance(result, BaseException) and self._wish == "leave":
+        if isinstance(result, BaseException) and self._requested == "leave":
             await self._log.commit(self._run)
             await self._log.side.put(self._run, HANDED_OVER, str(self._lease.epoch), b"{}")
             return
@@ -288,7 +288,7 @@ class RunRecorder:
         outcome, code = self._outcome()
         if outcome == "cancelled":
             return self._stopped()
-        correlation = self._tell(code) if outcome == "failed" else ""
+        correlation = self._report_failure(code) if outcome == "failed" else ""
         return RunEnded(outcome=outcome, code=code, correlation=correlation)
 
     async def _emit(self, item: Record | Entry | SeenCall | list[AgentEvent]) -> None:
@@ -329,7 +329,7 @@ class RunRecorder:
 
     async def _store(self, records: Sequence[Record], times: list[float] | None = None) -> Receipt:
         lease = self._lease
-        if self._wish == "lost":
+        if self._requested == "lost":
             raise errors.Fenced(f"Run {self._run!r} was taken over.")
         if self._state in ("abandoned", "over"):
             raise errors.Fenced(f"Run {self._run!r} has ended.")
@@ -362,7 +362,7 @@ class RunRecorder:
 
     def _failure(self, error: BaseException) -> RunEnded:
         outcome, code = self._outcome()
-        if self._wish == "stop" or outcome == "cancelled":
+        if self._requested == "stop" or outcome == "cancelled":
             return self._stopped()
         if self._work is not None and self._work.was_interrupted:
             return RunEnded(outcome="failed", code=STOPPED)
@@ -375,7 +375,7 @@ class RunRecorder:
             error.kind if isinstance(error, errors.PrismError) else safe_code(type(error).__name__)
         )
         code = code or kind
-        return RunEnded(outcome="failed", code=code, correlation=self._tell(code, error))
+        return RunEnded(outcome="failed", code=code, correlation=self._report_failure(code, error))
 
     def _stopped(self) -> RunEnded:
         """Return the end of a run that was stopped: by a person, or by a limit, which says so."""
@@ -383,10 +383,10 @@ class RunRecorder:
         if not code:
             return RunEnded(outcome="cancelled")
         return RunEnded(
-            outcome="failed", code=code, correlation=self._tell(code, kind="run stopped")
+            outcome="failed", code=code, correlation=self._report_failure(code, kind="run stopped")
         )
 
-    def _tell(
+    def _report_failure(
         self, code: str, error: BaseException | None = None, *, kind: str = "run failed"
     ) -> str:
         correlation = self._source.correlation or errors.new_correlation()

@@ -219,7 +219,7 @@ class TimelineFilm:
         if counts and span is not None:
             span.tokens.append((cursor, counts))
             if self._prices:
-                span.costs.append((cursor, self._prices.of(self._declared.told(fact))))
+                span.costs.append((cursor, self._prices.of(self._declared.reported(fact))))
 
     def _pass_on(self, cursor: int, fact: facts.NodeOutput) -> None:
         if (span := self.speaking(fact.speaker)) is not None:

@@ -64,15 +64,15 @@ def ending(text: str) -> str:
             stack.pop()
     if not stack:
         return ""
-    told = _value_ending(last)
+    data = _value_ending(last)
     is_key = stack[-1] == "{" and before in ("{", ",") and last not in (*_CLOSERS, "}", "]", ",")
     if is_key:
-        told += ":null"
+        data += ":null"
     elif last == ":" or (last == "," and stack[-1] == "["):
-        told += "null"
+        data += "null"
     elif last == ",":
-        told += '"":null'
-    return told + "".join(_CLOSERS[opener] for opener in reversed(stack))
+        data += '"":null'
+    return data + "".join(_CLOSERS[opener] for opener in reversed(stack))
 
 
 def _value_ending(token: str) -> str:
@@ -209,8 +209,8 @@ class Calls:
         call.state = "made"
         call.pieces.clear()
         # What an end says replaces what the start did, so it is said whole or not at all.
-        told = spoken_by(item.speaker, **about) if about else UNSET
-        out.append(frames.ToolCallEnd(call.id, subagent_run_id=call.tag, metadata=told))
+        data = spoken_by(item.speaker, **about) if about else UNSET
+        out.append(frames.ToolCallEnd(call.id, subagent_run_id=call.tag, metadata=data))
         if item.signature:
             out.append(
                 frames.ReasoningEncryptedValue(
@@ -237,9 +237,9 @@ class Calls:
     ) -> _Call:
         call = self._calls[within, item.call] = _Call(item.name, self.id_of(item.call, within), tag)
         parent = "-".join(filter(None, (self._run, within, item.model_call)))
-        told = spoken_by(item.speaker, **about)
+        data = spoken_by(item.speaker, **about)
         out.append(
-            frames.ToolCallStart(call.id, item.name, parent, subagent_run_id=tag, metadata=told)
+            frames.ToolCallStart(call.id, item.name, parent, subagent_run_id=tag, metadata=data)
         )
         return call
 
@@ -305,11 +305,11 @@ class Calls:
         self, call: str, made: _Call, output: str, within: str, out: list[frames.Frame]
     ) -> None:
         """Tell that a call's tool is still at work."""
-        told: frames.Json = {"toolCallId": made.id, "toolName": made.name, "status": "running"}
+        data: frames.Json = {"toolCallId": made.id, "toolName": made.name, "status": "running"}
         if output:
-            told["output"] = output if frames.fits(len(output)) else frames.too_large(len(output))
+            data["output"] = output if frames.fits(len(output)) else frames.too_large(len(output))
         name = "-".join(filter(None, (self._run, "running", within, call)))
-        out.append(frames.ActivitySnapshot(name, LONG_RUNNING, told, subagent_run_id=made.tag))
+        out.append(frames.ActivitySnapshot(name, LONG_RUNNING, data, subagent_run_id=made.tag))
 
     # -------------------------------------------------------------- the end
 

@@ -273,9 +273,9 @@ def safe(raw: Raw) -> Raw:
 
 def bounded(raw: Raw) -> Raw | str:
     """Return a value that fits an event; where it does not, what stands in its place."""
-    told = safe(raw)
-    size = len(bytes(told))
-    return told if fits(size) else too_large(size)
+    data = safe(raw)
+    size = len(bytes(data))
+    return data if fits(size) else too_large(size)
 
 
 def text_of(raw: Raw) -> str:

@@ -31,8 +31,8 @@ ERROR = "adk.error"
 def activity(name: str, kind: str, content: Any, tag: Tag = UNSET) -> frames.ActivitySnapshot:
     """Return an activity; one of the same name replaces it."""
     size = len(json.encode(content))
-    told = content if frames.fits(size) else {"size": size}
-    return frames.ActivitySnapshot(name, kind, told, subagent_run_id=tag)
+    data = content if frames.fits(size) else {"size": size}
+    return frames.ActivitySnapshot(name, kind, data, subagent_run_id=tag)
 
 
 def upstream(event: bytes) -> Any:
@@ -44,15 +44,15 @@ def upstream(event: bytes) -> Any:
 
 
 def _model_call(item: fact.ModelCallEnded) -> frames.Json:
-    told: frames.Json = {"author": item.speaker.author, "path": item.speaker.path}
-    told |= {"model": item.model, "finishReason": item.finish, "finishMessage": item.message}
-    told = {key: value for key, value in told.items() if value}
+    data: frames.Json = {"author": item.speaker.author, "path": item.speaker.path}
+    data |= {"model": item.model, "finishReason": item.finish, "finishMessage": item.message}
+    data = {key: value for key, value in data.items() if value}
     if item.avg_logprobs is not None:
-        told["avgLogprobs"] = item.avg_logprobs
+        data["avgLogprobs"] = item.avg_logprobs
     for key, raw in (("usage", item.usage), ("cache", item.cache), ("logprobs", item.logprobs)):
         if is_given(raw):
-            told[key] = frames.bounded(raw)
-    return told
+            data[key] = frames.bounded(raw)
+    return data
 
 
 def _output(item: fact.NodeOutput) -> frames.Json:
@@ -106,22 +106,22 @@ class Sources:
 
     def read(self, facts: Sequence[fact.Fact]) -> frames.Json:
         """Return what the facts of an entry say of sources; nothing if they say nothing."""
-        told: frames.Json = {}
+        data: frames.Json = {}
         if _OF_SOURCES.isdisjoint(map(type, facts)):
-            return told
+            return data
         for item in facts:
             match item:
                 case fact.SourceCited():
                     self._ids.setdefault(item.uri or item.title, item.source)
                 case fact.SourcesLinked():
-                    told["sources"] = self._listed(item)
-                    told["grounding"] = frames.bounded(item.grounding)
+                    data["sources"] = self._listed(item)
+                    data["grounding"] = frames.bounded(item.grounding)
                 case fact.CitationsGiven():
                     given = read_object(item.citations).get("citations")
-                    told["citations"] = given if isinstance(given, list) else []
+                    data["citations"] = given if isinstance(given, list) else []
                 case _:
                     pass  # says nothing of sources
-        return told
+        return data
 
     def _listed(self, item: fact.SourcesLinked) -> list[frames.Json]:
         found: dict[str, frames.Json] = {}
@@ -172,7 +172,7 @@ class Usage:
             if part in given and (count := _count(given[part])) is not None:
                 sums[name] = sums.get(name, 0) + count
 
-    def told(self) -> list[frames.Json]:
+    def listed(self) -> list[frames.Json]:
         """Return an entry for each model that counted anything."""
         return [
             ({"model": model} if model else {}) | dict(sums)
@@ -261,12 +261,12 @@ class SharedState:
         self._keys = {_key(key) for key in item.state}
         whole, rest, size = {}, [], 0
         for key, value in item.state.items():
-            told = _value(value)
-            size += len(bytes(told))
+            data = _value(value)
+            size += len(bytes(data))
             if frames.fits(size):
-                whole[_key(key)] = told
+                whole[_key(key)] = data
             else:
-                rest.append(_add(key, told))
+                rest.append(_add(key, data))
         # One patch each: every value fits a frame, several may not.
         return [
             frames.StateSnapshot(Raw(json.encode(whole))),
@@ -285,12 +285,12 @@ class SharedState:
         patches: list[list[frames.Json]] = [[]]
         size = 0
         for key, value in values.items():
-            told = _value(value)
-            size += len(bytes(told))
+            data = _value(value)
+            size += len(bytes(data))
             if not frames.fits(size):
                 patches.append([])
-                size = len(bytes(told))
-            patches[-1].append(_add(key, told))
+                size = len(bytes(data))
+            patches[-1].append(_add(key, data))
             self._keys.add(_key(key))
         for key in gone:
             if _key(key) in self._keys:
@@ -334,8 +334,8 @@ def _result(frame: frames.ToolCallResult, complete: Complete) -> frames.Frame:
     about = frame.metadata.get("adk", {}) if isinstance(frame.metadata, dict) else {}
     if "error" not in about:
         return frame
-    told = {**about, "error": complete(about["error"])}
-    return structs.replace(frame, metadata={"adk": told})
+    data = {**about, "error": complete(about["error"])}
+    return structs.replace(frame, metadata={"adk": data})
 
 
 def _custom(frame: frames.Custom, complete: Complete) -> frames.Frame:

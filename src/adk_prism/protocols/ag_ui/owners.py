@@ -146,10 +146,10 @@ class Owners:
             return _subagent_ended(item, node, interrupts)
         if node.step:
             self._steps.discard((node.tag, node.step))
-            told: frames.Json | UnsetType = UNSET
+            data: frames.Json | UnsetType = UNSET
             if item.status != "finished":
-                told = {"adk": {"status": item.status}}
-            return frames.StepFinished(node.step, subagent_run_id=node.tag, metadata=told)
+                data = {"adk": {"status": item.status}}
+            return frames.StepFinished(node.step, subagent_run_id=node.tag, metadata=data)
         return None
 
     # -------------------------------------------------------------- speakers
@@ -225,9 +225,9 @@ class Utterances:
     def hear(self, item: fact.InputTranscribed) -> list[frames.Frame]:
         """Take what is heard; return the frames for it, and for the utterances before it."""
         others = [name for name in self._open if name != item.utterance]
-        told = [frame for name in others for frame in self._tell(name)]
+        data = [frame for name in others for frame in self._tell(name)]
         self._open[item.utterance] = item
-        return [*told, frames.Custom(HEARD, {"id": item.utterance, "text": item.text})]
+        return [*data, frames.Custom(HEARD, {"id": item.utterance, "text": item.text})]
 
     def answer(self) -> list[frames.Frame]:
         """Return the messages of what is over, now that the agent answers."""

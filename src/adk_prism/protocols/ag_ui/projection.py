@@ -123,11 +123,11 @@ class AgUiProjection:
 
     def _look_ahead(self, facts: list[fact.Fact]) -> None:
         """Note what of an entry has to be known before any of it is shown."""
-        told = [item.fact if isinstance(item, fact.Nested) else item for item in facts]
-        asked = {item.call for item in told if isinstance(item, fact.CallRequested)}
-        answered = (item.call for item in told if isinstance(item, _ANSWERS))
+        data = [item.fact if isinstance(item, fact.Nested) else item for item in facts]
+        asked = {item.call for item in data if isinstance(item, fact.CallRequested)}
+        answered = (item.call for item in data if isinstance(item, _ANSWERS))
         self._unseen = asked.intersection(answered) if asked else set()
-        self._rests_on = self._sources.read(told)
+        self._rests_on = self._sources.read(data)
 
     def _id(self, *names: str) -> str:
         """Return an id of this run's own."""
@@ -179,26 +179,26 @@ class AgUiProjection:
         interrupts = asked.interrupts() if self._awaits else []
         pending = self._calls.pending(asked.calls)
         thread = self._head.origin.session
-        how = Ending(thread, run_id(self._head), interrupts, pending, self._usage.told())
+        how = Ending(thread, run_id(self._head), interrupts, pending, self._usage.listed())
         out.append(ending(item, how, self._dialect))
 
     # -------------------------------------------------------------- what is said
 
     def _block_began(self, item: fact.BlockBegan, out: list[frames.Frame]) -> None:
         out.extend(self._heard.answer())
-        name, tag, told = self._id(item.block), self._tag(item.speaker), spoken_by(item.speaker)
+        name, tag, data = self._id(item.block), self._tag(item.speaker), spoken_by(item.speaker)
         if item.kind == "reasoning":
             self._open[name] = _OpenMessage("reasoning", tag)
             out.append(frames.ReasoningStart(name, subagent_run_id=tag))
             out.append(
-                frames.ReasoningMessageStart(name, "reasoning", subagent_run_id=tag, metadata=told)
+                frames.ReasoningMessageStart(name, "reasoning", subagent_run_id=tag, metadata=data)
             )
         else:
             self._open[name] = _OpenMessage("text", tag)
             author = item.speaker.author
             out.append(
                 frames.TextMessageStart(
-                    name, "assistant", author, subagent_run_id=tag, metadata=told
+                    name, "assistant", author, subagent_run_id=tag, metadata=data
                 )
             )
         self._sign(name, item.signature, tag, out)
@@ -220,23 +220,23 @@ class AgUiProjection:
 
     def _block_ended(self, item: fact.BlockEnded, out: list[frames.Frame]) -> None:
         name = self._id(item.block)
-        told: frames.Json = {"prism": {"trimmed": item.trimmed}} if item.trimmed else {}
+        data: frames.Json = {"prism": {"trimmed": item.trimmed}} if item.trimmed else {}
         if self._rests_on and item.kind != "reasoning":
-            told |= {key: value for key, value in self._rests_on.items() if key != "grounding"}
+            data |= {key: value for key, value in self._rests_on.items() if key != "grounding"}
         opened = self._open.get(name)
-        self._end_message(name, told, out)
+        self._end_message(name, data, out)
         tag = opened.tag if opened is not None else self._tag(item.speaker)
         self._sign(name, item.signature, tag, out)
 
     def _end_message(self, name: str, about: frames.Json, out: list[frames.Frame]) -> None:
-        message, told = self._open.pop(name, None), about or UNSET
+        message, data = self._open.pop(name, None), about or UNSET
         if message is None:
             return
         if message.kind == "reasoning":
-            out.append(frames.ReasoningMessageEnd(name, subagent_run_id=message.tag, metadata=told))
+            out.append(frames.ReasoningMessageEnd(name, subagent_run_id=message.tag, metadata=data))
             out.append(frames.ReasoningEnd(name, subagent_run_id=message.tag))
         else:
-            out.append(frames.TextMessageEnd(name, subagent_run_id=message.tag, metadata=told))
+            out.append(frames.TextMessageEnd(name, subagent_run_id=message.tag, metadata=data))
 
     def _sign(self, name: str, signature: str, tag: Tag, out: list[frames.Frame]) -> None:
         if signature:
@@ -341,19 +341,19 @@ class AgUiProjection:
             item, calls.name_of(item.call), calls.id_of(item.call), calls.tag_of(item.call)
         )
         if self._head.live:  # it is answered in the run itself
-            self._tell_approval(item.approval, {"state": "requested", "interrupt": interrupt}, out)
+            self._show_approval(item.approval, {"state": "requested", "interrupt": interrupt}, out)
 
     def _approval_decided(self, item: fact.ApprovalDecided, out: list[frames.Frame]) -> None:
         self._questions.decide(item.approval)
         if self._head.live:
             state = "approved" if item.approved else "denied"
-            told = {"state": state, "toolCallId": self._calls.id_of(item.call)}
-            self._tell_approval(
-                item.approval, told | ({"reason": item.reason} if item.reason else {}), out
+            data = {"state": state, "toolCallId": self._calls.id_of(item.call)}
+            self._show_approval(
+                item.approval, data | ({"reason": item.reason} if item.reason else {}), out
             )
 
-    def _tell_approval(self, approval: str, told: frames.Json, out: list[frames.Frame]) -> None:
-        out.append(notices.activity(self._id("approval", approval), notices.APPROVAL, told))
+    def _show_approval(self, approval: str, data: frames.Json, out: list[frames.Frame]) -> None:
+        out.append(notices.activity(self._id("approval", approval), notices.APPROVAL, data))
 
     def _input_requested(self, item: fact.InputRequested, out: list[frames.Frame]) -> None:
         tool_call = self._calls.id_of(item.for_call) if item.for_call else ""
@@ -365,32 +365,32 @@ class AgUiProjection:
         url = self._files.url(
             self._run, self._cursor, item.part, item.media_type, item.data, item.uri
         )
-        told: frames.Json = {"mediaType": item.media_type, **spoken_by(item.speaker)["adk"]}
-        told |= {"filename": item.name} if item.name else {}
+        data: frames.Json = {"mediaType": item.media_type, **spoken_by(item.speaker)["adk"]}
+        data |= {"filename": item.name} if item.name else {}
         if not frames.fits(len(url)):
-            told["size"] = len(item.data) * 3 // 4  # too large for an event, and there is no server
+            data["size"] = len(item.data) * 3 // 4  # too large for an event, and there is no server
         elif url:
-            told["url"] = url
+            data["url"] = url
         else:
-            told["uri"] = item.uri
+            data["uri"] = item.uri
         name = self._id("file", f"{self._cursor}.{item.part}")
-        out.append(notices.activity(name, notices.FILE, told, self._tag(item.speaker)))
+        out.append(notices.activity(name, notices.FILE, data, self._tag(item.speaker)))
 
     def _artifact_saved(self, item: fact.ArtifactSaved, out: list[frames.Frame]) -> None:
         url = self._files.artifact(self._run, self._cursor, item.part)
-        told: frames.Json = {"filename": item.filename, "version": item.version}
-        told |= {"url": url} if url else {}
+        data: frames.Json = {"filename": item.filename, "version": item.version}
+        data |= {"url": url} if url else {}
         name = self._id("artifact", f"{self._cursor}.{item.part}")
-        out.append(notices.activity(name, notices.ARTIFACT, told, self._tag(item.speaker)))
+        out.append(notices.activity(name, notices.ARTIFACT, data, self._tag(item.speaker)))
 
     def _sources_linked(self, item: fact.SourcesLinked, out: list[frames.Frame]) -> None:
-        self._tell_sources(out)
+        self._show_sources(out)
 
     def _citations_given(self, item: fact.CitationsGiven, out: list[frames.Frame]) -> None:
         if "sources" not in self._rests_on:  # else they are shown together
-            self._tell_sources(out)
+            self._show_sources(out)
 
-    def _tell_sources(self, out: list[frames.Frame]) -> None:
+    def _show_sources(self, out: list[frames.Frame]) -> None:
         name = self._id("sources", str(self._cursor))
         out.append(notices.activity(name, notices.SOURCES, self._rests_on))
 

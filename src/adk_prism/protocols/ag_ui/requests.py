@@ -121,8 +121,8 @@ _SOURCES: dict[str, Callable[[str, str, str], Json]] = {
 def _name(part: Json) -> str:
     """Return the name of a part's file: a field of old parts, metadata of new ones."""
     metadata = part.get("metadata")
-    told = _text_part(metadata, "filename") if isinstance(metadata, dict) else ""
-    return told or _text_part(part, "filename")
+    data = _text_part(metadata, "filename") if isinstance(metadata, dict) else ""
+    return data or _text_part(part, "filename")
 
 
 def _text_part(holder: Json, key: str) -> str:
@@ -359,7 +359,7 @@ def _resume(body: Json) -> list[QuestionAnswer]:
 
 def _question(entry: Json) -> QuestionAnswer:
     question, payload = _required(entry, "interruptId"), entry.get("payload")
-    told = _decoded(payload) if isinstance(payload, str) else payload
+    data = _decoded(payload) if isinstance(payload, str) else payload
     match entry.get("status"):
         case "cancelled":
             denial = Decision(approval=question, approved=False)
@@ -368,8 +368,8 @@ def _question(entry: Json) -> QuestionAnswer:
             return QuestionAnswer(
                 question=question,
                 response=to_raw(payload),
-                decision=_decision(question, told),
-                input=_edited(told),
+                decision=_decision(question, data),
+                input=_edited(data),
             )
         case status:
             raise Unprocessable(

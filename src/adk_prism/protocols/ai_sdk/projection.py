@@ -97,9 +97,9 @@ class AiSdkProjection:
     def _message_began(self, item: fact.MessageBegan, out: list[frames.Frame]) -> None:
         self._continued = item.continued
         if self._scope.opens:
-            told = {"runId": item.run, **self._created(item)}
+            data = {"runId": item.run, **self._created(item)}
             out.append(
-                frames.Start(item.message, told | ({"derived": True} if self._captured else {}))
+                frames.Start(item.message, data | ({"derived": True} if self._captured else {}))
             )
         else:
             out.append(frames.MessageMetadata({"runId": item.run}))
@@ -127,12 +127,12 @@ class AiSdkProjection:
         self._ended = item
 
     def _finish(self, reason: str) -> frames.Finish:
-        told: str | UnsetType = reason if self._dialect.finish_reasons else UNSET
-        return frames.Finish(told, self._metadata.collected())
+        data: str | UnsetType = reason if self._dialect.finish_reasons else UNSET
+        return frames.Finish(data, self._metadata.collected())
 
     def _taken_over(self, item: fact.TakenOver, out: list[frames.Frame]) -> None:
-        told = contract.takeover_json(item)
-        out.append(data_part("prism-takeover", told, part=f"takeover-{item.epoch}"))
+        data = contract.takeover_json(item)
+        out.append(data_part("prism-takeover", data, part=f"takeover-{item.epoch}"))
 
     def _run_over(self, item: fact.RunOver, out: list[frames.Frame]) -> None:
         ended = self._ended
@@ -188,8 +188,8 @@ class AiSdkProjection:
         signed: frames.ProviderMetadata = (
             {"google": {"thoughtSignature": item.signature}} if item.signature else {}
         )
-        told: frames.ProviderMetadata = signed | ({"prism": prism} if prism else {})
-        out.append(end(item.block, about | told if told else UNSET))
+        data: frames.ProviderMetadata = signed | ({"prism": prism} if prism else {})
+        out.append(end(item.block, about | data if data else UNSET))
 
     def _blocks_replaced(self, item: fact.BlocksReplaced, out: list[frames.Frame]) -> None:
         back: list[frames.Frame] = []
@@ -287,10 +287,10 @@ class AiSdkProjection:
         out.append(frames.ToolOutputError(item.call, why, True))
 
     def _call_pending(self, item: fact.CallPending, out: list[frames.Frame]) -> None:
-        told = {"toolCallId": item.call, "toolName": item.name}
+        data = {"toolCallId": item.call, "toolName": item.name}
         if item.call in self._scope.answered:
-            told["status"] = "answered"
-        out.append(data_part("long-running", told))
+            data["status"] = "answered"
+        out.append(data_part("long-running", data))
 
     def _approval_requested(self, item: fact.ApprovalRequested, out: list[frames.Frame]) -> None:
         if not self._scope.asks(item):
@@ -332,9 +332,9 @@ class AiSdkProjection:
     ) -> None:
         """Say in the same data part how it was decided."""
         state = "approved" if approved else "denied"
-        told = {"approvalId": approval, "toolCallId": call, "state": state}
-        told |= {"reason": reason} if reason else {}
-        out.append(data_part("approval-request", told, part=approval))
+        data = {"approvalId": approval, "toolCallId": call, "state": state}
+        data |= {"reason": reason} if reason else {}
+        out.append(data_part("approval-request", data, part=approval))
 
     def _ask(self, item: fact.ApprovalRequested, out: list[frames.Frame], status: str = "") -> None:
         hint = item.hint
@@ -348,15 +348,15 @@ class AiSdkProjection:
         """Say what an approval is about, and what is to be given with it."""
         hint = item.hint
         if hint or bytes(item.payload) or status:
-            told: dict[str, Any] = {"approvalId": item.approval, "toolCallId": item.call}
+            data: dict[str, Any] = {"approvalId": item.approval, "toolCallId": item.call}
             if hint:
-                told["hint"] = hint
+                data["hint"] = hint
             if bytes(item.payload):
-                told["payload"] = sound(item.payload)
-                told["schema"] = sound(Raw(json.encode(payload_schema(item.payload))))
+                data["payload"] = sound(item.payload)
+                data["schema"] = sound(Raw(json.encode(payload_schema(item.payload))))
             if status:
-                told["status"] = status
-            out.append(data_part("approval", told, part=item.approval))
+                data["status"] = status
+            out.append(data_part("approval", data, part=item.approval))
 
     def _close_question(self, item: fact.ApprovalRequested, out: list[frames.Frame]) -> None:
         """Show a question that the conversation has left behind: answered by a later message, or expired.
@@ -386,14 +386,14 @@ class AiSdkProjection:
         self._settle(item.call)
 
     def _input_requested(self, item: fact.InputRequested, out: list[frames.Frame]) -> None:
-        told: dict[str, Any] = {"id": item.call}
+        data: dict[str, Any] = {"id": item.call}
         if item.for_call:
-            told["toolCallId"] = item.for_call
-        told["request"] = sound(item.request) if bytes(item.request) else _EMPTY_OBJECT
+            data["toolCallId"] = item.for_call
+        data["request"] = sound(item.request) if bytes(item.request) else _EMPTY_OBJECT
         status = self._scope.status(item.call)
         if status:
-            told["status"] = status
-        out.append(data_part(f"{item.kind}-request", told, part=item.call))
+            data["status"] = status
+        out.append(data_part(f"{item.kind}-request", data, part=item.call))
         if self._scope.left and item.for_call in self._made:
             # Its call is answered in a later message, or never.
             self._settle(item.for_call)
@@ -413,8 +413,8 @@ class AiSdkProjection:
             out.append(frames.File(url, item.media_type, about))
         else:
             named = {"filename": item.name} if item.name else {}
-            told = {"uri": item.uri, "mediaType": item.media_type} | named
-            out.append(data_part("file-reference", told))
+            data = {"uri": item.uri, "mediaType": item.media_type} | named
+            out.append(data_part("file-reference", data))
 
     def _audio_heard(self, item: fact.AudioHeard, out: list[frames.Frame]) -> None:
         self._metadata.audio(item)
@@ -432,8 +432,8 @@ class AiSdkProjection:
         out.append(data_part("code-execution-result", sound(item.result)))
 
     def _input_transcribed(self, item: fact.InputTranscribed, out: list[frames.Frame]) -> None:
-        told = {"text": item.text, "final": item.final}
-        out.append(data_part("input-transcription", told, part=item.utterance))
+        data = {"text": item.text, "final": item.final}
+        out.append(data_part("input-transcription", data, part=item.utterance))
 
     def _interrupted(self, item: fact.Interrupted, out: list[frames.Frame]) -> None:
         out.append(data_part("interrupted", {"author": item.speaker.author}))
@@ -473,16 +473,16 @@ class AiSdkProjection:
 
     def _artifact_saved(self, item: fact.ArtifactSaved, out: list[frames.Frame]) -> None:
         url = self._files.artifact(self._run, self._cursor, item.part)
-        told = {"filename": item.filename, "version": item.version}
-        out.append(data_part("artifact", told | ({"url": url} if url else {})))
+        data = {"filename": item.filename, "version": item.version}
+        out.append(data_part("artifact", data | ({"url": url} if url else {})))
 
     def _agent_transferred(self, item: fact.AgentTransferred, out: list[frames.Frame]) -> None:
         out.append(data_part("transfer", contract.transfer_json(item)))
 
     def _node_output(self, item: fact.NodeOutput, out: list[frames.Frame]) -> None:
         speaker = item.speaker
-        told = {"author": speaker.author, "path": speaker.path, "output": sound(item.output)}
-        out.append(data_part("output", told))
+        data = {"author": speaker.author, "path": speaker.path, "output": sound(item.output)}
+        out.append(data_part("output", data))
 
     def _error_raised(self, item: fact.ErrorRaised, out: list[frames.Frame]) -> None:
         out.append(data_part("error", contract.error_json(item)))
