@@ -14,7 +14,7 @@ _NAMED = re.findall(
 )
 
 
-@pytest.mark.parametrize(("file", "name"), _NAMED, ids=":".join)
+@pytest.mark.parametrize(("file", "name"), _NAMED)
 def test_a_function_of_a_walk_exists(file: str, name: str) -> None:
     """A reader follows the list with a search."""
     body = ast.parse((_ROOT / "src/adk_prism" / file).read_text(encoding="utf-8")).body

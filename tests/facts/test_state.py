@@ -18,7 +18,7 @@ from adk_prism.facts.model import (
     Speaker,
     StateChanged,
 )
-from adk_prism.facts.state import StateFold, cut_value
+from adk_prism.facts.state import DEPTH, StateFold, cut_value
 from adk_prism.log.entry import Origin
 
 SPEAKER = Speaker("a", "a@1", "")
@@ -106,14 +106,24 @@ def test_a_glance_ends_at_three_levels(case: Case) -> None:
     assert read(fold.snapshot()) == {"key": case.value}
 
 
-def test_a_glance_may_be_shorter_or_longer() -> None:
+def test_a_value_is_cut_at_any_depth() -> None:
+    """A marker says what is missing; an empty list is nothing to cut."""
+    value = b'{"b":{"c":{"d":1}}}'
+    assert json.loads(cut_value(value, 0)) == "{… 1 key}"
+    assert json.loads(cut_value(value, 1)) == {"b": "{… 1 key}"}
+    assert json.loads(cut_value(value, 8)) == {"b": {"c": {"d": 1}}}
+    assert json.loads(cut_value(b"[[]]", 0)) == "[… 1 item]"
+    assert json.loads(cut_value(b"[[]]", 1)) == [[]]
+
+
+def test_a_glance_follows_changes() -> None:
+    """Also where a key goes, or comes back."""
     fold = StateFold(raws(a={"b": {"c": {"d": 1}}}, n=1))
-    assert read(fold.cut(1)) == {"a": "{… 1 key}", "n": 1}
-    assert read(fold.cut(2)) == {"a": {"b": "{… 1 key}"}, "n": 1}
-    assert read(fold.cut(9)) == {"a": {"b": {"c": {"d": 1}}}, "n": 1}
-    fold.change(raws(a=[[]]), ["n"])
-    assert read(fold.cut(1)) == {"a": "[… 1 item]"}
-    assert read(fold.cut(2)) == {"a": [[]]}
+    assert read(fold.cut()) == {"a": {"b": {"c": "{… 1 key}"}}, "n": 1}
+    fold.change(raws(a=2), ["n"])
+    assert read(fold.cut()) == {"a": 2}
+    fold.change(raws(n=3))
+    assert read(fold.cut()) == {"a": 2, "n": 3}
 
 
 def test_a_value_that_readers_refuse_is_repaired_or_shown_as_text() -> None:
@@ -140,11 +150,8 @@ def _depth(value: Any) -> int:
     return 0
 
 
-@given(
-    st.lists(st.tuples(st.sampled_from("abcd"), _json | st.just(...)), max_size=20),
-    st.integers(1, 5),
-)
-def test_every_fold_equals_a_plain_dictionary(changes: list[tuple[str, Any]], depth: int) -> None:
+@given(st.lists(st.tuples(st.sampled_from("abcd"), _json | st.just(...)), max_size=20))
+def test_every_fold_equals_a_plain_dictionary(changes: list[tuple[str, Any]]) -> None:
     """Whatever is set and taken away, in whatever order it is looked at."""
     fold, plain = StateFold(), {}
     for key, value in changes:
@@ -156,9 +163,9 @@ def test_every_fold_equals_a_plain_dictionary(changes: list[tuple[str, Any]], de
             plain[key] = value
         assert read(fold.snapshot()) == plain
         # An empty object or list is shown even where another one would be cut.
-        assert _depth(read(fold.cut(depth))) <= depth + 1
-    if _depth(plain) <= depth:
-        assert read(fold.cut(depth)) == plain
+        assert _depth(read(fold.cut())) <= DEPTH + 1
+    if _depth(plain) <= DEPTH:
+        assert read(fold.cut()) == plain
 
 
 def test_a_change_costs_what_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ class _Group:
         )
 
 
-class Answers:
+class MatchedResponses:
     """The answers of one request, with the calls that they answer."""
 
     def __init__(self, invocation: str, message: types.Content, early: Sequence[_Group]) -> None:
@@ -74,7 +74,9 @@ class Answers:
         self._early = early
 
     @classmethod
-    def find(cls, session: Session, responses: Sequence[types.FunctionResponse]) -> Answers:
+    def find(
+        cls, session: Session, responses: Sequence[types.FunctionResponse]
+    ) -> MatchedResponses:
         """Match answers to calls. Raise `Conflict` for one whose call is not there (any more)."""
         events = live_events(session)
         made = [_matched(events, response) for response in responses]
@@ -179,7 +181,7 @@ class EventSource(Protocol):
         """Correlation id of the last exception text that was withheld; empty if none was."""
 
 
-class ToolAnswers(Protocol):
+class ToolSubstitute(Protocol):
     """Answers tool calls in the tools' place: from a recording, when a run is run again."""
 
     unanswered: CallNotRecorded | None
@@ -253,7 +255,7 @@ class Variant(Struct, frozen=True, kw_only=True):
 
     runner: Runner
     repeats: Repeats
-    tools: ToolAnswers | None
+    tools: ToolSubstitute | None
     """None: tools are called."""
 
 

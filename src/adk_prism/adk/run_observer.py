@@ -45,7 +45,7 @@ from msgspec import Raw, Struct
 from adk_prism.adk.agents import children_of, kind_of
 from adk_prism.adk.model_calls import CALLS, CallWatcher, SeenCall, WatchCalls
 from adk_prism.adk.redaction import Serialiser, safe_code, state_json
-from adk_prism.adk.request import EmitRecord, ToolAnswers
+from adk_prism.adk.request import EmitRecord, ToolSubstitute
 from adk_prism.adk.session_store import AppendedEvents
 from adk_prism.adk.tools import InDoubt
 from adk_prism.errors import CallNotRecorded, Diagnostic, Fenced, NotAnEvent, Report, cause_of
@@ -104,7 +104,7 @@ class RunObserver:
         attempt: int = 0,
         doubts: Mapping[str, InDoubt] | None = None,
         watch_calls: WatchCalls | None = None,
-        tools: ToolAnswers | None = None,
+        tools: ToolSubstitute | None = None,
         takes_payloads: bool = False,
     ) -> None:
         """`stop` ends a run that cannot be recorded. `attempt` makes node ids differ from those of an

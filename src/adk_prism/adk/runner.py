@@ -43,7 +43,14 @@ from adk_prism.adk.redaction import (
     state_json,
     values_json,
 )
-from adk_prism.adk.request import REPEATS, Answers, Emit, RunRequest, ToolAnswers, checked_message
+from adk_prism.adk.request import (
+    REPEATS,
+    Emit,
+    MatchedResponses,
+    RunRequest,
+    ToolSubstitute,
+    checked_message,
+)
 from adk_prism.adk.run_observer import SCOPE, RunObserver, Scope
 from adk_prism.adk.session_runs import restored_invocations
 from adk_prism.adk.session_store import APPENDED, SessionStore, live_events
@@ -167,7 +174,7 @@ class _Call(Struct, frozen=True):
     message: types.Content | None
     named: bool = True
     """Whether the id is passed to ADK; otherwise ADK finds the same one."""
-    answers: Answers | None = None
+    answers: MatchedResponses | None = None
 
 
 class RunnerSource:
@@ -186,7 +193,7 @@ class RunnerSource:
         tool_threads: int = 0,
         tool_timeouts: ToolTimeouts = NO_TIMEOUTS,
         max_llm_calls: int | None = None,
-        tools: ToolAnswers | None = None,
+        tools: ToolSubstitute | None = None,
     ) -> None:
         """Prepare a run; nothing happens yet. `agents` saves reading them from the Runner.
 
@@ -327,7 +334,7 @@ class RunnerSource:
     def _plan(self, session: Session) -> _Call:
         request = self._request
         if responses := request.responses():
-            answers = Answers.find(session, responses)
+            answers = MatchedResponses.find(session, responses)
             _check_happened_here(session, answers.invocation)
             return _Call(answers.invocation, answers.message, named=False, answers=answers)
         if request.message is None:

@@ -456,7 +456,7 @@ class StateUpdateSource(_SessionChange):
         yield log_entry.AgentEvent(self._serialiser.event(stored))
 
 
-class StoredAnswersSource(_SessionChange):
+class StoredResultsSource(_SessionChange):
     """Results of calls that the client ran, stored for the model to read with the next message.
 
     Of the request only `answers`, `continues`, `origin`, `run` and `invocation` are used.

@@ -8,7 +8,7 @@ new per message in live runs, and different on the error event of a crash.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 from msgspec import Raw
@@ -56,7 +56,6 @@ from adk_prism.facts.model_call import (
     stored_texts,
     text_kind,
 )
-from adk_prism.facts.open_calls import Calls
 from adk_prism.facts.outcome import Ending
 from adk_prism.facts.state import is_given, repair
 from adk_prism.facts.transcripts import NOTHING_SAID, Sign, Transcripts
@@ -76,33 +75,17 @@ class EventReader:
         self._author = Speaker("", "", "")
         self._transcript: AgentText | None = None
         """The transcript that the last event completed."""
-        self._calls = CallReader()
+        self.questions = CallReader()
+        """Reads calls, the questions of a live run, and a person's decisions."""
+        self.calls = self.questions.calls
+        """The calls of the message that is read."""
         self._sources = Sources()
-        self._transcripts = Transcripts()
-        self._lanes: dict[Lane, ModelCall] = {}
+        self.transcripts = Transcripts()
+        self.lanes: dict[Lane, ModelCall] = {}
+        """The model calls in flight."""
         self._speakers: dict[tuple[str, str, str], Speaker] = {}
         self._unknown_fields: set[str] = set()
         """Unknown fields that were reported."""
-
-    @property
-    def lanes(self) -> Mapping[Lane, ModelCall]:
-        """The model calls in flight."""
-        return self._lanes
-
-    @property
-    def calls(self) -> Calls:
-        """The calls of the message that is read."""
-        return self._calls.calls
-
-    @property
-    def questions(self) -> CallReader:
-        """Reads the questions of a live run, and a person's decisions."""
-        return self._calls
-
-    @property
-    def transcripts(self) -> Transcripts:
-        """The transcripts of speech."""
-        return self._transcripts
 
     @property
     def text(self) -> AgentText | None:
@@ -110,10 +93,6 @@ class EventReader:
         if self._transcript is not None or not self._parts:
             return self._transcript
         return agent_text(self._parts, self._author)
-
-    def take_answers(self, answers: Mapping[str, Raw]) -> list[Fact]:
-        """Show the results that the client gave: ADK takes them without emitting an event."""
-        return self._calls.take_answers(answers)
 
     def read(self, cursor: int, raw: bytes) -> list[Fact]:
         """Return what an event means."""
@@ -135,7 +114,7 @@ class EventReader:
         if known is None:
             self._report(unknown_fields(raw), out)
         if event.input_transcription is not None:  # whoever wrote the event
-            self._transcripts.hear(cursor, event.input_transcription, event.partial, out)
+            self.transcripts.hear(cursor, event.input_transcription, event.partial, out)
         if event.author == USER:
             self._read_user(cursor, event, out)
             return out
@@ -179,41 +158,41 @@ class EventReader:
 
     def _model_call(self, cursor: int, speaker: Speaker) -> ModelCall:
         lane = lane_of(speaker)
-        call = self._lanes.get(lane)
+        call = self.lanes.get(lane)
         if call is None:
-            call = self._lanes[lane] = ModelCall(f"call-{cursor}", speaker)
+            call = self.lanes[lane] = ModelCall(f"call-{cursor}", speaker)
         return call
 
     def _end_model_call(self, call: ModelCall, lane: Lane, out: list[Fact]) -> None:
         call.end_block(out)
-        self._calls.streamed.forget(call, out)
-        self._lanes.pop(lane, None)
+        self.questions.streamed.forget(call, out)
+        self.lanes.pop(lane, None)
 
     def restart(self, out: list[Fact]) -> None:
         """Note that another process continues the run: it repeats the model calls in flight, and the calls
         whose arguments they were streaming."""
-        for call in self._lanes.values():
-            self._calls.streamed.forget(call, out)
+        for call in self.lanes.values():
+            self.questions.streamed.forget(call, out)
             call.restart()
 
     def cut_off_texts(self) -> Iterator[AgentText]:
         """Yield the texts that were streamed and have not been completed."""
-        for call in self._lanes.values():
+        for call in self.lanes.values():
             if text := call.said():
                 yield AgentText(call.speaker, text, True)
-        yield from self._transcripts.cut_off_texts()
+        yield from self.transcripts.cut_off_texts()
 
     def end_blocks(self, out: list[Fact]) -> None:
         """End the texts that are being written; whoever goes on begins another one."""
-        for call in self._lanes.values():
+        for call in self.lanes.values():
             call.end_block(out)
-        self._transcripts.pause_all(out)
+        self.transcripts.pause_all(out)
 
     def close_lanes(self, out: list[Fact]) -> None:
         """Close everything that is open when the run ends."""
         self.end_blocks(out)
-        self._lanes.clear()
-        self._transcripts.close(out)
+        self.lanes.clear()
+        self.transcripts.close(out)
 
     # -------------------------------------------------------------- partial events
 
@@ -231,14 +210,14 @@ class EventReader:
             self._speak(cursor, event, event.output_transcription, speaker, out)
         if event.interrupted:
             self._model_call(cursor, speaker).end_block(out, provisional=True)
-            self._transcripts.hush(speaker, out)
+            self.transcripts.hush(speaker, out)
             out.append(Interrupted(speaker))
 
     def _stream(self, part: Part, place: Place, call: ModelCall, out: list[Fact]) -> None:
         if part.text:
             call.stream(text_kind(part), part.text, part.thought_signature or "", place, out)
         elif part.function_call is not None:
-            grown = self._calls.streamed.grow(part.function_call, call, place)
+            grown = self.questions.streamed.grow(part.function_call, call, place)
             if grown is not None:
                 call.end_block(out, provisional=True)
                 out.append(grown)
@@ -261,7 +240,7 @@ class EventReader:
         self, cursor: int, raw: bytes, event: AdkEvent, speaker: Speaker, out: list[Fact]
     ) -> None:
         lane = lane_of(speaker)
-        call = self._lanes.get(lane) or ModelCall(f"call-{cursor}", speaker)
+        call = self.lanes.get(lane) or ModelCall(f"call-{cursor}", speaker)
         read_error(event, speaker, out)
         remainder = NOTHING_SHOWN
         if call.streamed:
@@ -284,14 +263,14 @@ class EventReader:
     def _speak(
         self, cursor: int, event: AdkEvent, said: Transcription, speaker: Speaker, out: list[Fact]
     ) -> None:
-        if text := self._transcripts.speak(cursor, said, event.partial, speaker, out):
+        if text := self.transcripts.speak(cursor, said, event.partial, speaker, out):
             self._transcript = AgentText(speaker, text, True)
 
     def _end_turn(self, event: AdkEvent, speaker: Speaker, out: list[Fact]) -> None:
         """End the transcripts: the speaker was interrupted, or the turn is over."""
-        text = self._transcripts.hush(speaker, out)
+        text = self.transcripts.hush(speaker, out)
         if event.turn_complete:
-            self._transcripts.complete(out)
+            self.transcripts.complete(out)
         if event.interrupted:
             out.append(Interrupted(speaker))
         elif text:
@@ -326,20 +305,20 @@ class EventReader:
         """Read a call or a response; return whether the part was one."""
         if part.function_call is not None:
             call.end_block(out)
-            self._transcripts.pause(call.speaker, out)
+            self.transcripts.pause(call.speaker, out)
             signature = part.thought_signature or ""
-            self._calls.request(part.function_call, call, place, signature, event, out)
+            self.questions.request(part.function_call, call, place, signature, event, out)
         elif part.function_response is not None:
             response = part.function_response
             if not _is_placeholder(response.id, event.actions):
                 aborted = event.error_code == ABORTED
-                self._calls.answer(response, call.speaker, place, out, aborted)
+                self.questions.answer(response, call.speaker, place, out, aborted)
         elif part.tool_call is not None:
             call.end_block(out)
             signature = part.thought_signature or ""
-            out.append(self._calls.request_provider(part.tool_call, call, place, signature))
+            out.append(self.questions.request_provider(part.tool_call, call, place, signature))
         elif part.tool_response is not None:
-            out.extend(self._calls.answer_provider(part.tool_response, call, place))
+            out.extend(self.questions.answer_provider(part.tool_response, call, place))
         else:
             return False
         return True
@@ -378,7 +357,7 @@ class EventReader:
             out.append(UserSpoke(text, event.id))
         for index, part in enumerate(parts):
             if part.function_response is not None:
-                self._calls.answer(part.function_response, speaker, (cursor, index), out, False)
+                self.questions.answer(part.function_response, speaker, (cursor, index), out, False)
         read_actions(event, speaker, f"call-{cursor}", finish_of(event), self._sources, out)
 
 

@@ -44,20 +44,17 @@ def lane_of(speaker: Speaker) -> Lane:
     return speaker.path or speaker.author, speaker.branch
 
 
-class OpenBlock:
+class OpenBlock(Struct, eq=False):
     """A block that grows, or that has ended."""
 
-    __slots__ = ("block", "kind", "pieces", "signature", "trimmed")
-
-    def __init__(self, block: str, kind: BlockKind) -> None:
-        self.block = block
-        self.kind = kind
-        self.pieces: list[str] = []
-        """The streamed pieces. Joining once is linear, `+=` on a long text is not."""
-        self.signature = ""
-        """A signature that came after the block began; it is reported at its end."""
-        self.trimmed = 0
-        """Characters at its end that ADK did not store."""
+    block: str
+    kind: BlockKind
+    pieces: list[str] = []
+    """The streamed pieces. Joining once is linear, `+=` on a long text is not."""
+    signature: str = ""
+    """A signature that came after the block began; it is reported at its end."""
+    trimmed: int = 0
+    """Characters at its end that ADK did not store."""
 
     @property
     def text(self) -> str:
@@ -248,16 +245,13 @@ class ModelCall(Struct, eq=False):
         return [block for block, _ in same]
 
 
-class _MediaCounts:
+class _MediaCounts(Struct, eq=False):
     """Media of one model call by kind: previews in partial events, and those in non-partial ones."""
 
-    __slots__ = ("previews", "repeats", "stored")
-
-    def __init__(self) -> None:
-        self.previews: dict[MediaKind, int] = {}
-        self.stored: dict[MediaKind, int] = {}
-        self.repeats: dict[MediaKind, int] = {}
-        """Previews that a repeated call will send again."""
+    previews: dict[MediaKind, int] = {}
+    stored: dict[MediaKind, int] = {}
+    repeats: dict[MediaKind, int] = {}
+    """Previews that a repeated call will send again."""
 
     def add_preview(self, kind: MediaKind) -> None:
         """Count media that a partial event has shown."""

@@ -19,18 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec import Struct
+
 from adk_prism.facts import model as fact
 from adk_prism.facts.model import Fact, NodeBegan, NodeFinished, Speaker
-from adk_prism.log.entry import (
-    Agent,
-    Entry,
-    NodeEnded,
-    NodeKind,
-    NodeStarted,
-    NodeStatus,
-    Outcome,
-    Record,
-)
+from adk_prism.log import entry as records
 
 USER = "user"
 
@@ -54,7 +47,7 @@ _SPOKEN = (
 )
 """The facts by which a speaker is known to be at work."""
 
-_ANSWERS: dict[type, NodeStatus] = {
+_ANSWERS: dict[type, records.NodeStatus] = {
     fact.CallAnswered: "finished",
     fact.CallFailed: "failed",
     fact.CallDenied: "cancelled",
@@ -74,17 +67,14 @@ class _Place:
         """How many have started, by name."""
 
 
-class _Start:
+class _Start(Struct, eq=False):
     """What is known of a node when it begins."""
 
-    __slots__ = ("branch", "call", "kind", "name", "path")
-
-    def __init__(self, name: str, kind: NodeKind, path: str, branch: str, call: str = "") -> None:
-        self.name = name
-        self.kind = kind
-        self.path = path
-        self.branch = branch
-        self.call = call
+    name: str
+    kind: records.NodeKind
+    path: str
+    branch: str
+    call: str = ""
 
     def began(self, node: str, parent: str, iteration: int) -> NodeBegan:
         return NodeBegan(
@@ -118,7 +108,7 @@ class _Node(_Place):
 class DerivedNodes:
     """Infers the nodes of one run."""
 
-    def __init__(self, agents: Sequence[Agent] = ()) -> None:
+    def __init__(self, agents: Sequence[records.Agent] = ()) -> None:
         """`agents` are those of the app, where they are known."""
         self._agents = {agent.name for agent in agents}
         self._root = _Place()
@@ -157,14 +147,14 @@ class DerivedNodes:
             self._failed = node
             self._finish(node, "failed", out, error.code)
 
-    def end(self, outcome: Outcome) -> list[Fact]:
+    def end(self, outcome: records.Outcome) -> list[Fact]:
         """Return the ends of all that still runs: as the run ended."""
         out: list[Fact] = []
         around = list(self._around(self._failed)) if outcome == "failed" and self._failed else []
         for node in around:
             self._end_all(node.inside.values(), "cancelled", out)
             self._finish(node, "failed", out)
-        rest: NodeStatus = "cancelled" if around else outcome
+        rest: records.NodeStatus = "cancelled" if around else outcome
         self._end_all(self._root.inside.values(), rest, out)
         return out
 
@@ -224,7 +214,7 @@ class DerivedNodes:
             node = self._seen.get((path, key[1])) or self._seen.get((path, ""))
             place = node or self._begin_silent(path, speaker, place, out)
         name = _name_of(speaker.path) or speaker.author
-        kind: NodeKind = "node"
+        kind: records.NodeKind = "node"
         if name == speaker.author and (not self._agents or name in self._agents):
             kind = "agent"
         place = self._tool_around(speaker, place) or place
@@ -236,7 +226,7 @@ class DerivedNodes:
         """Begin a node around a speaker that has said nothing itself."""
         name = _name_of(path)
         # A workflow is named as the author of what the nodes in it give.
-        kind: NodeKind = "workflow" if name == speaker.author else "node"
+        kind: records.NodeKind = "workflow" if name == speaker.author else "node"
         place = self._tools.get(_number_of(path)) or place
         start = _Start(name, kind, path, speaker.branch)
         node = self._seen[path, ""] = self._begin(start, place, out)
@@ -295,11 +285,13 @@ class DerivedNodes:
             place.speakers[node.id] = node
         return node
 
-    def _end_all(self, nodes: Iterable[_Node], status: NodeStatus, out: list[Fact]) -> None:
+    def _end_all(self, nodes: Iterable[_Node], status: records.NodeStatus, out: list[Fact]) -> None:
         for node in reversed(list(nodes)):
             self._finish(node, status, out)
 
-    def _finish(self, node: _Node, status: NodeStatus, out: list[Fact], error: str = "") -> None:
+    def _finish(
+        self, node: _Node, status: records.NodeStatus, out: list[Fact], error: str = ""
+    ) -> None:
         if not node.is_open:
             return
         self._end_all(node.inside.values(), status, out)
@@ -368,7 +360,7 @@ class OpenNodes:
             del self._nodes[fact.node]
         return True
 
-    def end(self, outcome: Outcome) -> list[Fact]:
+    def end(self, outcome: records.Outcome) -> list[Fact]:
         """Return the ends of all that still run, innermost first."""
         ends: list[Fact] = [
             NodeFinished(node, outcome, "", {}, [], True) for node in reversed(self._nodes)
@@ -377,12 +369,14 @@ class OpenNodes:
         return ends
 
 
-def node_ends(entries: Iterable[Entry]) -> list[Record]:
+def node_ends(entries: Iterable[records.Entry]) -> list[records.Record]:
     """Return an end for each node that has none, innermost first."""
     running: dict[str, None] = {}
     for entry in entries:
-        if isinstance(entry.record, NodeStarted):
+        if isinstance(entry.record, records.NodeStarted):
             running[entry.record.node] = None
-        elif isinstance(entry.record, NodeEnded):
+        elif isinstance(entry.record, records.NodeEnded):
             running.pop(entry.record.node, None)
-    return [NodeEnded(node=node, status="cancelled", derived=True) for node in reversed(running)]
+    return [
+        records.NodeEnded(node=node, status="cancelled", derived=True) for node in reversed(running)
+    ]

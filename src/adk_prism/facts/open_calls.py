@@ -336,15 +336,12 @@ def _closer(member: Token) -> str:
     return "]" if isinstance(member, int) else "}"
 
 
-class _Container:
+class _Container(Struct, eq=False):
     """An object or array that is being written."""
 
-    __slots__ = ("at", "closer", "members")
-
-    def __init__(self, at: Token, closer: str) -> None:
-        self.at = at
-        self.closer = closer
-        self.members = 0
+    at: Token
+    closer: str
+    members: int = 0
 
 
 class ArgumentWriter:
@@ -425,18 +422,15 @@ class _Streamed:
         self.writer = ArgumentWriter()
 
 
-class _Streams:
+class _Streams(Struct, eq=False):
     """The calls that one model call streams."""
 
-    __slots__ = ("all", "by_id", "current", "unnamed")
-
-    def __init__(self) -> None:
-        self.all: list[_Streamed] = []
-        self.by_id: dict[str, _Streamed] = {}
-        self.unnamed: dict[str, deque[_Streamed]] = {}
-        """By tool, in order: for confirmed calls with a new id."""
-        self.current: _Streamed | None = None
-        """The one whose next piece has no name."""
+    all: list[_Streamed] = []
+    by_id: dict[str, _Streamed] = {}
+    unnamed: dict[str, deque[_Streamed]] = {}
+    """By tool, in order: for confirmed calls with a new id."""
+    current: _Streamed | None = None
+    """The one whose next piece has no name."""
 
     def add(self, stream: _Streamed) -> None:
         self.all.append(stream)

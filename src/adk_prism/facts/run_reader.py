@@ -21,23 +21,7 @@ from adk_prism.facts.open_calls import OpenCall
 from adk_prism.facts.outcome import OutputText, Retries
 from adk_prism.facts.state import read_object
 from adk_prism.facts.transcripts import NOTHING_SAID, Sign, Turns
-from adk_prism.log.entry import (
-    DERIVED,
-    WARNINGS,
-    AgentEvent,
-    ApprovalAsked,
-    ApprovalGiven,
-    ChildEvent,
-    Entry,
-    ModelCalled,
-    NodeEnded,
-    NodeStarted,
-    Outcome,
-    RunEnded,
-    RunStarted,
-    RunTakenOver,
-    SpeakerInterrupted,
-)
+from adk_prism.log import entry as records
 
 # ---------------------------------------------------------------------------
 # The interface of annotators: optional parts of a `Reader` that add facts to those of each entry.
@@ -99,10 +83,10 @@ class Reader:
         self._turns: Turns | None = None
         """For a live run; any other run is one message."""
 
-    def feed(self, entry: Entry) -> list[fact.Fact]:
+    def feed(self, entry: records.Entry) -> list[fact.Fact]:
         """Return what an entry means. Entries come in order, from the first."""
         record = entry.record
-        if type(record) is AgentEvent:  # by far the most frequent
+        if type(record) is records.AgentEvent:  # by far the most frequent
             grown = self._deltas.read(record)
             if grown is None:
                 return self._read(entry.cursor, record.event)
@@ -111,31 +95,31 @@ class Reader:
         self._deltas.interrupt()
         return self._take(entry)
 
-    def _take(self, entry: Entry) -> list[fact.Fact]:
+    def _take(self, entry: records.Entry) -> list[fact.Fact]:
         """Return what an entry means that is not an event of the root."""
         record = entry.record
         match record:
-            case RunStarted():
+            case records.RunStarted():
                 return self._start(entry.cursor, record)
-            case RunEnded():
+            case records.RunEnded():
                 return self._end(entry.cursor, record)
-            case NodeStarted():
+            case records.NodeStarted():
                 return self._begin_node(record)
-            case NodeEnded():
+            case records.NodeEnded():
                 self._retries.end(record)
                 return self._nodes.feed([fact.NodeFinished(**structs.asdict(record))])
-            case ChildEvent():
+            case records.ChildEvent():
                 return self._nested(entry.cursor, record)
-            case RunTakenOver():
+            case records.RunTakenOver():
                 return self._take_over(record)
-            case ApprovalAsked() | ApprovalGiven():
+            case records.ApprovalAsked() | records.ApprovalGiven():
                 return self._in_turn(self._nodes.feed(self._question(record)))
-            case SpeakerInterrupted():
+            case records.SpeakerInterrupted():
                 return self._interrupt()
-            case ModelCalled():
+            case records.ModelCalled():
                 return [_model_called(record)]
             case _:
-                assert not isinstance(record, AgentEvent), "handled in feed"
+                assert not isinstance(record, records.AgentEvent), "handled in feed"
                 assert_never(record)
 
     def _read(self, cursor: int, event: bytes) -> list[fact.Fact]:
@@ -169,9 +153,9 @@ class Reader:
             self._events.transcripts.answer()
         return told
 
-    def _question(self, record: ApprovalAsked | ApprovalGiven) -> list[fact.Fact]:
+    def _question(self, record: records.ApprovalAsked | records.ApprovalGiven) -> list[fact.Fact]:
         questions = self._events.questions
-        if isinstance(record, ApprovalAsked):
+        if isinstance(record, records.ApprovalAsked):
             return questions.ask(record.approval, record.call, record.hint, record.payload)
         return questions.decide(record.approval, record.approved, record.reason)
 
@@ -180,17 +164,17 @@ class Reader:
         self._events.close_lanes(closing)
         return self._turns.interrupt(closing) if self._turns is not None else closing
 
-    def _start(self, cursor: int, record: RunStarted) -> list[fact.Fact]:
+    def _start(self, cursor: int, record: records.RunStarted) -> list[fact.Fact]:
         continues = record.continues
         self._message = continues.message if continues else record.run
-        self._captured = DERIVED.read(record)
+        self._captured = records.DERIVED.read(record)
         self._nodes = DerivedNodes(record.agents)
         began = fact.RunBegan(
             record.run,
             record.origin,
             record.agents,
             record.state,
-            DERIVED.read(record),
+            records.DERIVED.read(record),
             record.live,
             _query(record),
         )
@@ -208,16 +192,16 @@ class Reader:
                 dict(continues.decisions) if continues else {},
                 _resumed(record),
                 list(record.rewound),
-                list(WARNINGS.read(record)),
+                list(records.WARNINGS.read(record)),
             ),
         ]
         if continues:
             self._events.calls.resume(continues)
             facts.extend(map(fact.CallDelegated, continues.delegated))
-            facts.extend(self._events.take_answers(continues.answers))
+            facts.extend(self._events.questions.take_answers(continues.answers))
         return [*facts, *self._annotate(cursor, facts)]
 
-    def _end(self, cursor: int, record: RunEnded) -> list[fact.Fact]:
+    def _end(self, cursor: int, record: records.RunEnded) -> list[fact.Fact]:
         out: list[fact.Fact] = []
         cut_off = list(self._events.cut_off_texts())
         self._events.close_lanes(out)
@@ -246,7 +230,7 @@ class Reader:
         out.append(fact.RunOver(record.outcome, record.code, record.correlation, said))
         return out
 
-    def _take_over(self, record: RunTakenOver) -> list[fact.Fact]:
+    def _take_over(self, record: records.RunTakenOver) -> list[fact.Fact]:
         """Another process continues the run: what stopped it before is not its end."""
         out: list[fact.Fact] = []
         superseded = self._retries.superseded(self._events.calls)
@@ -257,7 +241,7 @@ class Reader:
             out.insert(0, fact.TakenOver(record.epoch, superseded, list(record.in_doubt)))
         return self._in_turn(self._nodes.feed(out))
 
-    def _begin_node(self, record: NodeStarted) -> list[fact.Fact]:
+    def _begin_node(self, record: records.NodeStarted) -> list[fact.Fact]:
         self._retries.begin(record)
         inferred: list[fact.Fact] = []
         if isinstance(self._nodes, DerivedNodes):
@@ -265,7 +249,7 @@ class Reader:
             self._nodes = OpenNodes()
         return [*inferred, *self._nodes.feed([fact.NodeBegan(**structs.asdict(record))])]
 
-    def _nested(self, cursor: int, record: ChildEvent) -> list[fact.Fact]:
+    def _nested(self, cursor: int, record: records.ChildEvent) -> list[fact.Fact]:
         reader = self._children.setdefault(record.node or record.call, EventReader())
         facts = _read_event(reader, cursor, bytes(record.event))
         nested: list[fact.Fact] = [fact.Nested(record.node, record.call, item) for item in facts]
@@ -281,7 +265,7 @@ class Reader:
         """Whether the run only waits for a person or client."""
         return self._events.calls.awaiting and not self._lanes and not self.owed
 
-    def outcome(self) -> tuple[Outcome, str]:
+    def outcome(self) -> tuple[records.Outcome, str]:
         """Return the outcome, and the error code of a failure, of a run whose source is exhausted."""
         calls = self._events.calls
         return self._events.ending.outcome(
@@ -302,7 +286,7 @@ def _read_event(reader: EventReader, cursor: int, event: bytes) -> list[fact.Fac
         return [fact.Unrecognised("event", unread_json(event))]
 
 
-def _query(record: RunStarted) -> str:
+def _query(record: records.RunStarted) -> str:
     """Return the text of the user's message."""
     parts = read_object(record.message).get("parts")
     found = parts if isinstance(parts, list) else []
@@ -310,7 +294,7 @@ def _query(record: RunStarted) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _resumed(record: RunStarted) -> list[str]:
+def _resumed(record: records.RunStarted) -> list[str]:
     """Return the nodes that continue, each once; the root if the record does not say who asked."""
     continues = record.continues
     if continues is None or continues.held:
@@ -319,7 +303,7 @@ def _resumed(record: RunStarted) -> list[str]:
     return list(dict.fromkeys(continues.askers.values())) or [root]
 
 
-def _model_called(record: ModelCalled) -> fact.ModelCalled:
+def _model_called(record: records.ModelCalled) -> fact.ModelCalled:
     return fact.ModelCalled(
         agent=record.agent,
         node=record.node,
@@ -405,11 +389,11 @@ class CaptureEnding:
     def __init__(self) -> None:
         self._reader = Reader()
 
-    def feed(self, entry: Entry) -> None:
+    def feed(self, entry: records.Entry) -> None:
         """Read the next entry."""
         self._reader.feed(entry)
 
-    def ended(self) -> RunEnded:
+    def ended(self) -> records.RunEnded:
         """Return the run's end."""
         outcome, code = self._reader.outcome()
-        return RunEnded(outcome=outcome, code=code)
+        return records.RunEnded(outcome=outcome, code=code)

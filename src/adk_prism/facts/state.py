@@ -234,8 +234,10 @@ class StateFold(Mapping[str, Raw]):
         self._values: dict[str, Raw] = dict(state or {})
         self._whole: Raw | None = None
         """What `snapshot` returned, until something changes."""
-        self._cuts: dict[int, _Cut] = {}
-        """By depth."""
+        self._cut: dict[str, bytes] = {}
+        """What `cut` shows of each key, until it changes."""
+        self._glance: Raw | None = None
+        """What `cut` returned, until something changes."""
 
     def __getitem__(self, key: str) -> Raw:
         return self._values[key]
@@ -269,9 +271,8 @@ class StateFold(Mapping[str, Raw]):
                 self._forget(key)
 
     def _forget(self, key: str) -> None:
-        self._whole = None
-        for cut in self._cuts.values():
-            cut.stale.add(key)
+        self._whole = self._glance = None
+        self._cut.pop(key, None)
 
     def difference(self, state: Mapping[str, Raw]) -> Difference:
         """Return what leads from here to another state. Equal JSON text is equal; else it is set."""
@@ -290,34 +291,14 @@ class StateFold(Mapping[str, Raw]):
             )
         return self._whole
 
-    def cut(self, depth: int = DEPTH) -> Raw:
-        """Return the state down to `depth` levels, with a marker for deeper values."""
-        shown = self._cuts.get(depth)
-        if shown is None:
-            shown = self._cuts[depth] = _Cut(self._values)
-        return shown.take(self._values, depth)
-
-
-class _Cut:
-    """The state to one depth; only keys that changed since are cut again."""
-
-    __slots__ = ("_members", "_whole", "stale")
-
-    def __init__(self, keys: Iterable[str]) -> None:
-        self._members: dict[str, bytes] = {}
-        self._whole: Raw | None = None
-        self.stale: set[str] = set(keys)
-
-    def take(self, values: Mapping[str, Raw], depth: int) -> Raw:
-        if self._whole is None or self.stale:
-            for key in self.stale:
-                if key in values:
-                    self._members[key] = _member(key, cut_value(bytes(values[key]), depth - 1))
-                else:
-                    self._members.pop(key, None)
-            self.stale = set()
-            self._whole = _join({key: self._members[key] for key in values})
-        return self._whole
+    def cut(self) -> Raw:
+        """Return the state down to `DEPTH` levels, with markers for deeper values."""
+        if self._glance is None:
+            for key, value in self._values.items():
+                if key not in self._cut:
+                    self._cut[key] = _member(key, cut_value(bytes(value), DEPTH - 1))
+            self._glance = _join({key: self._cut[key] for key in self._values})
+        return self._glance
 
 
 def _member(key: str, value: bytes) -> bytes:

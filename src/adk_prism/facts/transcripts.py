@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.adk_event import AdkEvent, Transcription
@@ -32,19 +32,16 @@ from adk_prism.facts.model_call import Lane, ModelCall, lane_of
 from adk_prism.facts.outcome import Ending
 
 
-class _Heard:
+class _Heard(Struct, eq=False):
     """What the user is saying."""
 
-    __slots__ = ("_is_replaced", "_pieces", "_whole", "name")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._whole: list[str] = []
-        """What is complete, sentence by sentence."""
-        self._pieces: list[str] = []
-        """What came since."""
-        self._is_replaced = True
-        """Each piece so far contains the one before it, and replaces it."""
+    name: str
+    _whole: list[str] = []
+    """What is complete, sentence by sentence."""
+    _pieces: list[str] = []
+    """What came since."""
+    _is_replaced: bool = True
+    """Each piece so far contains the one before it, and replaces it."""
 
     @property
     def is_open(self) -> bool:
@@ -70,14 +67,11 @@ class _Heard:
         return fact.InputTranscribed(self.name, "".join((*self._whole, self.unfinished())), final)
 
 
-class _Voice:
+class _Voice(Struct, eq=False):
     """What an agent is saying."""
 
-    __slots__ = ("call", "pieces")
-
-    def __init__(self, call: ModelCall, pieces: list[str]) -> None:
-        self.call = call
-        self.pieces = pieces
+    call: ModelCall
+    pieces: list[str]
 
     def say(self, text: str, cursor: int, out: list[fact.Fact]) -> None:
         if text:
@@ -304,22 +298,19 @@ class Sign(Struct, frozen=True):
 NOTHING_SAID = Sign()
 
 
-class _Open:
+class _Open(Struct, eq=False):
     """The current message."""
 
-    __slots__ = ("at_provider", "ends_with_call", "forgives", "held", "message", "unanswered")
-
-    def __init__(self, message: str) -> None:
-        self.message = message
-        self.unanswered: set[str] = set()
-        self.at_provider: dict[str, str] = {}
-        """Calls that the model's provider runs, without an answer: call → name."""
-        self.ends_with_call = False
-        """The last content is a call, or the answer to one."""
-        self.forgives = False
-        """One `turnComplete` may pass: the batch of calls has not had its own."""
-        self.held = False
-        """It has passed; the message ends with the next occasion."""
+    message: str
+    unanswered: set[str] = field(default_factory=set)
+    at_provider: dict[str, str] = {}
+    """Calls that the model's provider runs, without an answer: call → name."""
+    ends_with_call: bool = False
+    """The last content is a call, or the answer to one."""
+    forgives: bool = False
+    """One `turnComplete` may pass: the batch of calls has not had its own."""
+    held: bool = False
+    """It has passed; the message ends with the next occasion."""
 
 
 class Turns:

@@ -7,13 +7,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from adk_prism.errors import Unprocessable
-from adk_prism.protocols.adk.routes import Key
 from adk_prism.protocols.contract import ProtocolSpec
 from adk_prism.protocols.registry import protocol, protocols
 from adk_prism.server.identity.caller import caller_of
 from adk_prism.server.request_bodies import StrictRoute
 from adk_prism.server.request_names import AppName
-from adk_prism.server.run_starter import RunStarter, Sent
+from adk_prism.server.run_starter import Key, RunStarter, Sent
 from adk_prism.server.run_streams import RunStreams
 
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Protocol
 
 import msgspec
 from msgspec import Struct
 
 from adk_prism.errors import ProtocolError, SourceError
+from adk_prism.protocols.contract import Payload
 
 KEEP_ALIVE = b": keep-alive\n\n"
 """A comment: without id and event, so no client's position changes."""
@@ -27,10 +27,8 @@ _LF, _CR = b"\n\r"
 _E2, _C2 = b"\xe2\xc2"
 """First bytes of the separators. Numbers: `int in bytes` costs a seventh of `bytes in bytes`."""
 _LS, _PS, _NEL = "\u2028".encode(), "\u2029".encode(), "\u0085".encode()
-_ESCAPES = {_LS: rb"\u2028", _PS: rb"\u2029", _NEL: rb"\u0085"}
-_SEPARATOR = re.compile(b"|".join(_ESCAPES))
-_BEGINNINGS = (b"\xe2", b"\xe2\x80", b"\xc2")
-"""What a separator may begin with, at the end of a piece."""
+ESCAPES = {_LS: rb"\u2028", _PS: rb"\u2029", _NEL: rb"\u0085"}
+SEPARATOR = re.compile(b"|".join(ESCAPES))
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _RUNS_AT_A_TIME = 1024
 """Prefixes kept: more runs than one process streams at once, in some hundred kilobytes."""
@@ -38,16 +36,7 @@ _JSON_STARTS = (b"{", b"[", b'"')
 _check_json = msgspec.json.Decoder(msgspec.Raw).decode
 
 
-class SsePayload(Protocol):
-    """What is said, and under which event name (empty: none)."""
-
-    @property
-    def data(self) -> bytes: ...
-    @property
-    def event(self) -> str: ...
-
-
-def encode(run: str, cursor: int, payloads: Sequence[SsePayload], first: int = 1) -> bytes:
+def encode(run: str, cursor: int, payloads: Sequence[Payload], first: int = 1) -> bytes:
     """Return the events of one entry's payloads, with the ids `run:cursor.first` and on.
 
     An empty `run` gives ids without a prefix. A stream that continues inside an entry passes the rest
@@ -94,25 +83,8 @@ def _without_separators(data: bytes) -> bytes:
     if data.find(_LS) < 0 and data.find(_PS) < 0 and data.find(_NEL) < 0:
         return data
     if _is_json(data):
-        return _SEPARATOR.sub(lambda match: _ESCAPES[match[0]], data)
-    return _SEPARATOR.sub(b"\n", data)
-
-
-class JsonStreamEscaper:
-    """Escapes the separators in a stream of JSON events that something else has encoded, piece by piece."""
-
-    def __init__(self) -> None:
-        self._held = b""
-        """The end of the last piece, where it may be the beginning of a separator."""
-
-    def feed(self, data: bytes, *, last: bool) -> bytes:
-        """Return a piece with its separators escaped; but for the last, its end may come with the next."""
-        data = self._held + data
-        self._held = b""
-        if not last and data.endswith(_BEGINNINGS):
-            at = max(data.rfind(b"\xe2", -2), data.rfind(b"\xc2", -1))
-            data, self._held = data[:at], data[at:]
-        return _SEPARATOR.sub(lambda match: _ESCAPES[match[0]], data)
+        return SEPARATOR.sub(lambda match: ESCAPES[match[0]], data)
+    return SEPARATOR.sub(b"\n", data)
 
 
 def _is_json(data: bytes) -> bool:

@@ -18,23 +18,9 @@ from adk_prism.facts.adk_event import read_event
 from adk_prism.facts.pending import Pending
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.transcripts import SpokenMessage, SpokenMessages
+from adk_prism.log import entry as records
 from adk_prism.log.contract import LogReader, RunLog, RunSummary
-from adk_prism.log.entry import (
-    DERIVED,
-    RESPONSES,
-    UPLOADED,
-    AgentEvent,
-    Decision,
-    Entry,
-    Origin,
-    Response,
-    RunId,
-    RunStarted,
-    is_absent,
-    is_untrusted,
-    pack,
-    unpack,
-)
+from adk_prism.log.entry import Origin, RunId
 from adk_prism.protocols.contract import History, Scope
 from adk_prism.runs.off_loop import call_sized, feed_run, read_in_turns
 
@@ -55,7 +41,7 @@ class ChatRun(Struct, frozen=True):
     """A run of a chat, and how it began (without state and agents)."""
 
     summary: RunSummary
-    head: RunStarted
+    head: records.RunStarted
 
 
 class Turn(Struct, frozen=True):
@@ -144,7 +130,7 @@ class _Fold:
         if turn is not None:
             turn.runs.append(run)
 
-    def _go_back(self, head: RunStarted) -> None:
+    def _go_back(self, head: records.RunStarted) -> None:
         kept = self.history().until(head.restores) if head.restores else None
         if kept is None:  # It is not in the log any more, or the run only rewinds.
             kept = before(self.turns, _index(self.turns, head.replaces), self.places)
@@ -185,9 +171,9 @@ def fold_recorded(runs: Sequence[ChatRun]) -> list[Turn]:
     """Group the runs of a session that was recorded elsewhere; one without a message goes on."""
     turns: list[Turn] = []
     for run in runs:
-        if not UPLOADED.read(run.head) or run.head.kind != "turn":
+        if not records.UPLOADED.read(run.head) or run.head.kind != "turn":
             continue
-        if turns and is_absent(run.head.message) and not run.head.live:
+        if turns and records.is_absent(run.head.message) and not run.head.live:
             turns[-1].runs.append(run)
         else:
             turns.append(Turn(run.head.run, [run]))
@@ -198,8 +184,8 @@ def _index(turns: Sequence[Turn], message: str) -> int:
     return next((i for i, turn in enumerate(turns) if turn.message == message), len(turns))
 
 
-def _is_turn(head: RunStarted) -> bool:
-    return head.kind == "turn" and not UPLOADED.read(head)
+def _is_turn(head: records.RunStarted) -> bool:
+    return head.kind == "turn" and not records.UPLOADED.read(head)
 
 
 def before(turns: Sequence[Turn], at: int, places: Mapping[RunId, int]) -> list[Turn]:
@@ -245,12 +231,12 @@ def first_recorded(turns: Sequence[Turn]) -> str:
 
     Those that only the session has are gone when the session is rewound, and no record can name them then.
     """
-    return next((turn.message for turn in turns if not DERIVED.read(turn.first.head)), "")
+    return next((turn.message for turn in turns if not records.DERIVED.read(turn.first.head)), "")
 
 
-def decided_later(turn: Turn, index: int) -> dict[str, Decision]:
+def decided_later(turn: Turn, index: int) -> dict[str, records.Decision]:
     """Return the decisions of the runs after the given one, by call."""
-    later: dict[str, Decision] = {}
+    later: dict[str, records.Decision] = {}
     for run in turn.runs[index + 1 :]:
         if run.head.continues is not None:
             later |= run.head.continues.decisions
@@ -263,10 +249,13 @@ def answered_later(turn: Turn, index: int) -> frozenset[str]:
     return frozenset(call for given in going_on if given is not None for call in given.answers)
 
 
-def answered_by(turns: Sequence[Turn]) -> dict[str, Response]:
+def answered_by(turns: Sequence[Turn]) -> dict[str, records.Response]:
     """Return what the messages of turns answered, by the id of the request or approval."""
     return {
-        name: given for t in turns for r in t.runs for name, given in RESPONSES.read(r.head).items()
+        name: given
+        for t in turns
+        for r in t.runs
+        for name, given in records.RESPONSES.read(r.head).items()
     }
 
 
@@ -285,21 +274,21 @@ class HeadCache:
 
     def __init__(self, capacity: int = CACHED_BYTES) -> None:
         self._capacity = capacity
-        self._heads: dict[RunId, tuple[RunStarted, int]] = {}
+        self._heads: dict[RunId, tuple[records.RunStarted, int]] = {}
         self.size = 0
         """Bytes that the cached ones take."""
 
-    def get(self, run: RunId) -> RunStarted | None:
+    def get(self, run: RunId) -> records.RunStarted | None:
         """Return how a run began, if that is cached."""
         found = self._heads.get(run)
         return found[0] if found is not None else None
 
-    def add(self, run: RunId, head: RunStarted) -> RunStarted:
+    def add(self, run: RunId, head: records.RunStarted) -> records.RunStarted:
         """Cache a beginning if it is not too large; return it without state and agents."""
         # A copy: its raw values would keep the whole record that they were decoded from in memory.
-        encoded = pack(structs.replace(head, state={}, agents=[]))[1]
-        small = unpack("RunStarted", encoded)
-        assert isinstance(small, RunStarted)
+        encoded = records.pack(structs.replace(head, state={}, agents=[]))[1]
+        small = records.unpack("RunStarted", encoded)
+        assert isinstance(small, records.RunStarted)
         size = len(encoded) + OVERHEAD
         if size <= LARGEST:
             self._heads[run] = (small, size)
@@ -343,31 +332,31 @@ class Chats:
         summaries = await self._log.list(app=origin.app, user=origin.user, session=origin.session)
         return [ChatRun(summary, await self.beginning(summary.run)) for summary in summaries]
 
-    async def beginning(self, run: RunId) -> RunStarted:
+    async def beginning(self, run: RunId) -> records.RunStarted:
         """Return how a run began, without state and agents. Raise `NotFound` or `Gone`."""
         head = self._heads.get(run)
         if head is None:
             head = self._heads.add(run, await self.head(run))
         return head
 
-    async def head(self, run: RunId) -> RunStarted:
+    async def head(self, run: RunId) -> records.RunStarted:
         """Read how a run began. Raise `NotFound` or `Gone`."""
         async with aclosing(self._log.read(run)) as batches:
             async for batch in batches:
                 head = batch[0].record
-                assert isinstance(head, RunStarted), "every log begins with its RunStarted"
+                assert isinstance(head, records.RunStarted), "every log begins with its RunStarted"
                 return head
         raise AssertionError("a run that is listed has entries")
 
     async def state_before(self, run: RunId) -> dict[str, Raw] | None:
         """Return the session's state before a run; None for one that was not recorded as it ran."""
         head = await self.head(run)
-        return None if DERIVED.read(head) else head.state
+        return None if records.DERIVED.read(head) else head.state
 
     async def pending(self, turn: Turn) -> Pending:
         """Return what a turn's message waits for: nothing, if it is untrusted."""
         pending = Pending()
-        if is_untrusted(turn.first.head):
+        if records.is_untrusted(turn.first.head):
             return pending
         for run in turn.runs:
             reader = Reader()
@@ -382,11 +371,11 @@ class Chats:
                     pending.pass_on(decisions, continues.answers)
         return pending
 
-    async def feed(self, run: RunId, feed: Callable[[Entry], object]) -> None:
+    async def feed(self, run: RunId, feed: Callable[[records.Entry], object]) -> None:
         """Feed a run's committed entries, in a thread where they are large."""
         await feed_run(self._log, run, feed)
 
-    def entries(self, run: RunId) -> AsyncGenerator[Entry, None]:
+    def entries(self, run: RunId) -> AsyncGenerator[records.Entry, None]:
         """Yield a run's committed entries."""
         return read_in_turns(self._log, run)
 
@@ -425,7 +414,7 @@ class LearnedInvocations:
             async with aclosing(self._log.read(run)) as batches:
                 async for batch in batches:
                     for entry in batch:
-                        if isinstance(entry.record, AgentEvent):
+                        if isinstance(entry.record, records.AgentEvent):
                             return _invocation(entry.record.event)
         except (NotFound, Gone):  # Removed since it was listed.
             pass
@@ -464,7 +453,7 @@ class Shown(Struct, frozen=True):
     """Later messages follow: open questions of the message have expired."""
     is_resumed: bool = False
     """A later message continued its invocation, as the answer to a question does."""
-    elsewhere: Mapping[str, Response] = {}
+    elsewhere: Mapping[str, records.Response] = {}
     """What later messages answered, by the id of the request or approval."""
 
 
@@ -475,7 +464,7 @@ def shown(turns: Sequence[Turn], *, is_left: bool = False) -> list[Shown]:
     """
     found: list[Shown] = []
     later: set[str] = set()
-    elsewhere: dict[str, Response] = {}
+    elsewhere: dict[str, records.Response] = {}
     for turn in reversed(turns):
         resumed = any(run.summary.invocation in later for run in turn.runs)
         found.append(Shown(turn, is_left or bool(found), resumed, elsewhere))

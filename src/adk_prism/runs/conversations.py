@@ -17,7 +17,7 @@ from msgspec import Raw, Struct, structs
 
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.request import REPEATS, EventSource, RunRequest, Variant, read_content
-from adk_prism.adk.sessions import StoredAnswersSource
+from adk_prism.adk.sessions import StoredResultsSource
 from adk_prism.adk.tools import REASON
 from adk_prism.commands import (
     Answer,
@@ -31,22 +31,8 @@ from adk_prism.commands import (
 from adk_prism.errors import Conflict, NotFound, Report, Unprocessable
 from adk_prism.facts.adk_event import CONFIRMATION
 from adk_prism.facts.state import read_object
-from adk_prism.log.entry import (
-    EXTRAS,
-    NOTHING,
-    WRITTEN_BY,
-    BroughtTool,
-    Continues,
-    Decision,
-    Origin,
-    RunEnded,
-    RunId,
-    RunStarted,
-    Warned,
-    is_untrusted,
-    labels,
-    to_raw,
-)
+from adk_prism.log import entry as records
+from adk_prism.log.entry import Origin, RunId
 from adk_prism.runs import answers as matching
 from adk_prism.runs.answers import WaitingMessage, find_answered_by_adk, find_answered_by_chat
 from adk_prism.runs.branches import (
@@ -87,8 +73,8 @@ class Start(Struct, frozen=True, kw_only=True):
     streaming: bool = True
     state_delta: Mapping[str, Any] = {}
     custom_metadata: Mapping[str, Any] = {}
-    client_tools: Sequence[BroughtTool] = ()
-    warnings: Sequence[Warned] = ()
+    client_tools: Sequence[records.BroughtTool] = ()
+    warnings: Sequence[records.Warned] = ()
     variant: Variant | None = None
     """The app as it is run, where that is not as it is served."""
 
@@ -172,7 +158,7 @@ class Conversations:
         turns = history.turns
         kept = await kept_turns(self._chats, history, message)
         if shows_whole(history, message.before):
-            extras = {**message.extras, WHOLE_HISTORY: to_raw(True)}
+            extras = {**message.extras, WHOLE_HISTORY: records.to_raw(True)}
             message = structs.replace(message, extras=extras)
         if runs_of(kept) != runs_of(turns):
             return await self._retake(start, history, kept, message)
@@ -214,7 +200,7 @@ class Conversations:
             )
             app = start.origin.app
             runner, agents = self._apps.runner(app, "stored results"), self._apps.agents(app)
-            return StoredAnswersSource(
+            return StoredResultsSource(
                 runner,
                 request,
                 note=self.branches.results.note,
@@ -233,20 +219,14 @@ class Conversations:
         before: Callable[[RunId], Awaitable[None]] | None = None,
         **about: Any,
     ) -> RunId:
-        content = read_content(message.content)
-
-        def make(run: RunId) -> EventSource:
-            request = self._request(
-                start,
-                run,
-                message=content,
-                message_id=message.message_id,
-                extras=message.extras,
-                **about,
-            )
-            return self._source(start, request, before and partial(before, run))
-
-        return await self._runs.start(start.origin, start.policy, make, start.run)
+        return await self._begin(
+            start,
+            before=before,
+            message=read_content(message.content),
+            message_id=message.message_id,
+            extras=message.extras,
+            **about,
+        )
 
     async def _answer_request(
         self, start: Start, turns: Sequence[Turn], message: Submit
@@ -262,7 +242,7 @@ class Conversations:
         asked = [r for r in pending.requests.values() if r.kind == "input"]
         typed = not answers.outputs and not answers.decisions and bool(message.text)
         if typed and len(asked) == 1 and not pending.approvals:
-            said = {asked[0].call: to_raw({"result": message.text})}
+            said = {asked[0].call: records.to_raw({"result": message.text})}
             answers = matching.match_responses(pending, said, ())
         if not answers.outputs and not answers.decisions:
             return None
@@ -271,23 +251,16 @@ class Conversations:
             raise Conflict(
                 "That message has more open questions; answer all of them in one message."
             )
-        invocation = turns[-1].last.summary.invocation
-
-        def make(run: RunId) -> EventSource:
-            request = self._request(
-                start,
-                run,
-                invocation=invocation,
-                message_id=message.message_id,
-                extras=message.extras,
-                typed=read_content(message.content),
-                answers=matching.call_answers(pending, answers),
-                decisions=list(answers.decisions.values()),
-                answered=matching.responses(pending, answers, typed=typed),
-            )
-            return self._source(start, request)
-
-        run = await self._runs.start(start.origin, start.policy, make, start.run)
+        run = await self._begin(
+            start,
+            invocation=turns[-1].last.summary.invocation,
+            message_id=message.message_id,
+            extras=message.extras,
+            typed=read_content(message.content),
+            answers=matching.call_answers(pending, answers),
+            decisions=list(answers.decisions.values()),
+            answered=matching.responses(pending, answers, typed=typed),
+        )
         await self._note_decisions(start.origin, run, matching.decided(pending, answers))
         return run
 
@@ -306,7 +279,10 @@ class Conversations:
                     "This answer cannot be regenerated: it does not follow a user message."
                 )
             message = Submit(
-                message_id=head.message_id, content=head.message, text="", extras=EXTRAS.read(head)
+                message_id=head.message_id,
+                content=head.message,
+                text="",
+                extras=records.EXTRAS.read(head),
             )
             return await self._retake(start, history, history.preceding(turn.message), message)
 
@@ -383,20 +359,13 @@ class Conversations:
             if asked is None:
                 raise matching.expired(given)
             if matching.is_left(asked, given):
-                return await self._leave(start, asked)
+                # Not cancelled: old AG-UI clients take that for an error, and keep the questions open.
+                left, ended = asked.turn, records.RunEnded(outcome="finished")
+                return await self._write(
+                    start, left, records.Continues(message=left.message), ended
+                )
             answers = matching.signed(matching.match(asked, given), start.by)
             return await self._go_on(start, asked, answers)
-
-    async def _leave(self, start: Start, asked: WaitingMessage) -> RunId:
-        """End the questions of a message without an answer."""
-        turn = asked.turn
-
-        def make(run: RunId) -> EventSource:
-            head = _without_agent(start, run, turn, Continues(message=turn.message))
-            # Not cancelled: old AG-UI clients take that for an error, and keep the questions open.
-            return _prepared(start, RecordsSource(head, RunEnded(outcome="finished")))
-
-        return await self._runs.start(start.origin, "wait", make, start.run)
 
     async def _go_on(
         self, start: Start, asked: WaitingMessage, answers: matching.MatchedAnswers
@@ -409,19 +378,14 @@ class Conversations:
             await self._note_decisions(start.origin, run, matching.decided(pending, answers))
             return run
 
-        def make(run: RunId) -> EventSource:
-            message = asked.turn.message
-            request = self._request(
-                start,
-                run,
-                invocation=asked.turn.last.summary.invocation,
-                continues=matching.continues(message, pending, whole, late=asked.is_late),
-                answers=matching.call_answers(pending, whole),
-                decisions=list(whole.decisions.values()),
-            )
-            return self._source(start, request)
-
-        run = await self._runs.start(start.origin, "wait", make, start.run)
+        run = await self._begin(
+            start,
+            policy="wait",
+            invocation=asked.turn.last.summary.invocation,
+            continues=matching.continues(asked.turn.message, pending, whole, late=asked.is_late),
+            answers=matching.call_answers(pending, whole),
+            decisions=list(whole.decisions.values()),
+        )
         await self._note_decisions(start.origin, run, matching.decided(pending, answers))
         return run
 
@@ -441,12 +405,7 @@ class Conversations:
                 "A sign-in is not kept until the rest is answered; answer everything in one request."
             )
         kept = matching.continues(asked.turn.message, asked.pending, answers)
-
-        def make(run: RunId) -> EventSource:
-            head = _without_agent(start, run, asked.turn, structs.replace(kept, held=True))
-            return _prepared(start, RecordsSource(head))
-
-        return await self._runs.start(start.origin, "wait", make, start.run)
+        return await self._write(start, asked.turn, structs.replace(kept, held=True))
 
     # -------------------------------------------------------------- ADK's own requests
 
@@ -459,14 +418,9 @@ class Conversations:
             content = read_content(message) if bytes(message) else None
             given = _adk_answers(message)
             about, decided = await self._adk_continuation(start, given) if given else ({}, [])
-
-            def make(run: RunId) -> EventSource:
-                request = self._request(
-                    start, run, message=content, may_be_empty=True, invocation=invocation, **about
-                )
-                return self._source(start, request)
-
-            run = await self._runs.start(start.origin, start.policy, make, start.run)
+            run = await self._begin(
+                start, message=content, may_be_empty=True, invocation=invocation, **about
+            )
             await self._note_decisions(start.origin, run, decided)
             return run
 
@@ -477,7 +431,10 @@ class Conversations:
                 continue
             if _is_run_again(turn):
                 raise Conflict(_RUN_AGAIN)
-            if any(is_untrusted(r.head) and r.summary.invocation == invocation for r in turn.runs):
+            if any(
+                records.is_untrusted(r.head) and r.summary.invocation == invocation
+                for r in turn.runs
+            ):
                 raise Conflict(
                     "That invocation was recorded on another server. Send a new message instead."
                 )
@@ -533,27 +490,42 @@ class Conversations:
         """Return a run of the app."""
         return self._apps.app(request.origin.app).source(request, self._report)
 
-    def _source(
+    async def _begin(
         self,
         start: Start,
-        request: RunRequest,
-        before: Callable[[], Awaitable[None]] | None = None,
-    ) -> EventSource:
-        source = self.source(request)
-        if before is None and not start.digest and start.forked_from is None:
-            return source  # Most runs need no preparation: a step less for each of their events.
-        return _prepared(start, source, before or no_preparation)
+        *,
+        policy: Policy | None = None,
+        before: Callable[[RunId], Awaitable[None]] | None = None,
+        **about: Any,
+    ) -> RunId:
+        """Start a run of the app; `before` is called with it when the session is locked."""
 
+        def make(run: RunId) -> EventSource:
+            source = self.source(self._request(start, run, **about))
+            if before is None and not start.digest and start.forked_from is None:
+                return (
+                    source  # Most runs need no preparation: a step less for each of their events.
+                )
+            return _prepared(start, source, partial(before, run) if before else no_preparation)
 
-def _without_agent(start: Start, run: RunId, turn: Turn, continues: Continues) -> RunStarted:
-    """Return the start of a run that continues a message and runs no agent."""
-    return RunStarted(
-        run=run,
-        origin=start.origin,
-        invocation=turn.last.summary.invocation,
-        continues=continues,
-        labels=labels(WRITTEN_BY(VERSION)),
-    )
+        return await self._runs.start(start.origin, policy or start.policy, make, start.run)
+
+    async def _write(
+        self, start: Start, turn: Turn, continues: records.Continues, *more: records.Record
+    ) -> RunId:
+        """Record a run that continues a message and runs no agent."""
+
+        def make(run: RunId) -> EventSource:
+            head = records.RunStarted(
+                run=run,
+                origin=start.origin,
+                invocation=turn.last.summary.invocation,
+                continues=continues,
+                labels=records.labels(records.WRITTEN_BY(VERSION)),
+            )
+            return _prepared(start, RecordsSource(head, *more))
+
+        return await self._runs.start(start.origin, "wait", make, start.run)
 
 
 def _prepared(
@@ -626,12 +598,12 @@ def _adk_answers(message: Raw) -> list[matching.AdkResponse]:
             continue
         adk_id, value = str(response.get("id") or ""), response.get("response")
         name = str(response.get("name") or "")
-        answer = _adk_decision(adk_id, value) if name == CONFIRMATION else to_raw(value)
+        answer = _adk_decision(adk_id, value) if name == CONFIRMATION else records.to_raw(value)
         found.append(matching.AdkResponse(adk_id, name, answer))
     return found
 
 
-def _adk_decision(adk_id: str, value: Any) -> Decision:
+def _adk_decision(adk_id: str, value: Any) -> records.Decision:
     if isinstance(value, dict) and isinstance(value.get("response"), str):
         try:  # the other form that ADK accepts: the answer as JSON text
             value = msgspec.json.decode(value["response"])
@@ -640,11 +612,11 @@ def _adk_decision(adk_id: str, value: Any) -> Decision:
     given = value if isinstance(value, dict) else {}
     payload = given.get("payload")
     reason = payload.get(REASON) if isinstance(payload, dict) else None
-    return Decision(
+    return records.Decision(
         approval=adk_id,
         approved=given.get("confirmed") is True,
         reason=reason if isinstance(reason, str) else "",
-        payload=NOTHING if payload is None else to_raw(payload),
+        payload=records.NOTHING if payload is None else records.to_raw(payload),
     )
 
 

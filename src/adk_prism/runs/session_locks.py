@@ -249,15 +249,12 @@ class SharedRuns(Protocol):
         """Count a run that is over no more. Never raises."""
 
 
-class _Timed:
+class _Timed(Struct, eq=False):
     """A run's timers."""
 
-    __slots__ = ("age", "stop", "unwatched")
-
-    def __init__(self, stop: Stop) -> None:
-        self.stop = stop
-        self.age: asyncio.TimerHandle | None = None
-        self.unwatched: asyncio.TimerHandle | None = None
+    stop: Stop
+    age: asyncio.TimerHandle | None = None
+    unwatched: asyncio.TimerHandle | None = None
 
     def cancel(self) -> None:
         for timer in (self.age, self.unwatched):

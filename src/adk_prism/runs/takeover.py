@@ -49,23 +49,9 @@ from adk_prism.errors import (
 from adk_prism.facts.adk_event import read_event
 from adk_prism.facts.nodes import node_ends
 from adk_prism.facts.run_reader import Reader
+from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog, RunSummary
-from adk_prism.log.entry import (
-    CUSTOM_METADATA,
-    RESPONSES,
-    STREAMING,
-    AgentEvent,
-    Entry,
-    Origin,
-    Record,
-    RunEnded,
-    RunId,
-    RunStarted,
-    RunTakenOver,
-    is_absent,
-    is_recorded,
-    is_untrusted,
-)
+from adk_prism.log.entry import Entry, Origin, Record, RunEnded, RunId
 from adk_prism.log.leases import Lease, Leases
 from adk_prism.log.private_files import Notifier, cancel_task
 from adk_prism.runs.recorder import HANDED_OVER, OWNER_LOST, Past
@@ -89,14 +75,14 @@ _ENDS: dict[Claim, RunEnded] = {
 """How a run without an owner ends that nobody is to continue. Only a person cancels."""
 
 
-def can_resume(apps: Apps, head: RunStarted) -> bool:
+def can_resume(apps: Apps, head: records.RunStarted) -> bool:
     """Return whether another process can continue a run of a loaded app."""
     app = head.origin.app
     return _is_turn(head) and apps.is_loaded(app) and apps.resumable(app)
 
 
-def _is_turn(head: RunStarted) -> bool:
-    is_plain = not (head.live or is_untrusted(head) or REPEATS.read(head))
+def _is_turn(head: records.RunStarted) -> bool:
+    is_plain = not (head.live or records.is_untrusted(head) or REPEATS.read(head))
     return head.kind == "turn" and is_plain
 
 
@@ -148,7 +134,7 @@ class Takeovers:
         taken: list[RunId] = []
         # A recorder in another process is not gone because it has nothing to send.
         ownerless = await self._leases.ownerless(self._log)
-        found = [run for run in ownerless if not is_recorded(run)]
+        found = [run for run in ownerless if not records.is_recorded(run)]
         self._unreadable.intersection_update(found)
         if self._leases.is_shared:
             random.shuffle(found)
@@ -211,15 +197,15 @@ class Takeovers:
         except SourceError:  # A newer version wrote it.
             await self._log.append(run, [ended], epoch=lease.epoch)
         else:
-            async with aclosing(rest.records()) as records:
-                async for record in records:
+            async with aclosing(rest.records()) as coming:
+                async for record in coming:
                     assert not isinstance(record, Entry), "what is left of it happens now"
                     await self._log.append(run, [record], epoch=lease.epoch)
         await self._log.commit(run)
 
     # ------------------------------------------------------------------ going on
 
-    async def will_go_on(self, head: RunStarted) -> bool:
+    async def will_go_on(self, head: records.RunStarted) -> bool:
         """Load the app of a run that could be continued; return whether it can."""
         if not _is_turn(head):
             return False
@@ -238,7 +224,7 @@ class Takeovers:
         for entry in entries:
             reader.feed(entry)
         head = entries[0].record
-        assert isinstance(head, RunStarted), "every log begins with its RunStarted"
+        assert isinstance(head, records.RunStarted), "every log begins with its RunStarted"
         left = _Left(
             known=await self._known(summary),
             handed_over=await self._handed_over(summary.run),
@@ -266,7 +252,7 @@ class Takeovers:
         async with aclosing(self._log.read(run)) as batches:
             async for batch in batches:
                 head = batch[0].record
-                return isinstance(head, RunStarted) and head.kind == "turn"
+                return isinstance(head, records.RunStarted) and head.kind == "turn"
         return False
 
     async def _entries(self, run: RunId) -> list[Entry]:
@@ -300,12 +286,12 @@ class Takeovers:
             )
         )
 
-    def stops_when_left(self, head: RunStarted) -> bool:
+    def stops_when_left(self, head: records.RunStarted) -> bool:
         """Return whether the run was aborted because its process died, and nobody asked for it."""
         app = head.origin.app
         return self._apps.is_loaded(app) and self._apps.app(app).stops_when_left
 
-    def had_last_word(self, head: RunStarted, stored: Stored) -> bool:
+    def had_last_word(self, head: records.RunStarted, stored: Stored) -> bool:
         """Return whether the session shows that a run was over, whoever may have missed its end."""
         app, last = head.origin.app, stored.last
         if last is None or not self._apps.is_loaded(app):
@@ -419,7 +405,7 @@ class _Rest:
     @property
     def _is_stuck(self) -> bool:
         """Whether a process died inside a call in which another one had died: it may crash any of them."""
-        takeovers = [e.record for e in self._entries if isinstance(e.record, RunTakenOver)]
+        takeovers = [e.record for e in self._entries if isinstance(e.record, records.RunTakenOver)]
         died_in = {call for each in takeovers if not each.planned for call in each.in_doubt}
         is_in = any(call.call in died_in for call in self._past.reader.owed)
         return is_in and not self._is_planned
@@ -429,45 +415,52 @@ class _Rest:
     ) -> AsyncGenerator[Record | Entry, None]:
         doubtful = [call.call for call in self._past.reader.owed]
         self._inner = self._takeovers.source(self._past, stored, self._lease)
-        async with aclosing(self._inner.records(emit)) as records:
+        async with aclosing(self._inner.records(emit)) as coming:
             try:
-                await anext(records)  # the log has the start of the run
+                await anext(coming)  # the log has the start of the run
             except UsageError:
                 yield RunEnded(outcome="failed", code=OWNER_LOST)
                 return
-            yield RunTakenOver(epoch=self._lease.epoch, in_doubt=doubtful, planned=self._is_planned)
+            yield records.RunTakenOver(
+                epoch=self._lease.epoch, in_doubt=doubtful, planned=self._is_planned
+            )
             if self._cancelled:
                 self._inner.cancel()
-            async for record in records:
+            async for record in coming:
                 yield record
 
 
-def _asks_nobody(head: RunStarted) -> bool:
+def _asks_nobody(head: records.RunStarted) -> bool:
     """Return whether a run only kept answers, and called no model."""
     return head.continues is not None and (head.continues.held or head.continues.unasked)
 
 
-def _request(head: RunStarted, stored: Stored) -> RunRequest:
+def _request(head: records.RunStarted, stored: Stored) -> RunRequest:
     """Return the request to the app: to resume or, if the session has nothing of it, the original one."""
     request = RunRequest(
         run=head.run,
         origin=head.origin,
         invocation=head.invocation,
-        streaming=STREAMING.read(head),
+        streaming=records.STREAMING.read(head),
         continues=head.continues,
         client_tools=head.client_tools,
         custom_metadata={
-            name: msgspec.json.decode(value) for name, value in CUSTOM_METADATA.read(head).items()
+            name: msgspec.json.decode(value)
+            for name, value in records.CUSTOM_METADATA.read(head).items()
         },
     )
-    if head.continues is not None or RESPONSES.read(head):
-        found = answers_of(head.continues) if head.continues else responses_of(RESPONSES.read(head))
+    if head.continues is not None or records.RESPONSES.read(head):
+        found = (
+            answers_of(head.continues)
+            if head.continues
+            else responses_of(records.RESPONSES.read(head))
+        )
         answers, decisions = found
         again = structs.replace(request, invocation="", answers=answers, decisions=decisions)
         # Some may be stored before others.
         given = {response.id for response in again.responses()}
         return request if stored.is_asked and given <= stored.answered else again
-    if stored.is_asked or is_absent(head.message):
+    if stored.is_asked or records.is_absent(head.message):
         return request
     return structs.replace(request, message=read_content(head.message))
 
@@ -475,7 +468,7 @@ def _request(head: RunStarted, stored: Stored) -> RunRequest:
 def _invocation_of(entries: Sequence[Entry]) -> str:
     """Return the invocation that a run's first event names; empty if there is none."""
     for entry in entries:
-        if isinstance(entry.record, AgentEvent):
+        if isinstance(entry.record, records.AgentEvent):
             with suppress(msgspec.MsgspecError):
                 return read_event(entry.record.event).invocation_id
     return ""
@@ -485,7 +478,7 @@ def _whole_events(entries: Sequence[Entry]) -> set[str]:
     """Return the ids of events that are not partial: a partial one has the id of its whole."""
     found: set[str] = set()
     for entry in entries:
-        if isinstance(entry.record, AgentEvent):
+        if isinstance(entry.record, records.AgentEvent):
             # An event that cannot be read has no id to look for; readers show it as unrecognised.
             with suppress(msgspec.MsgspecError):
                 event = read_event(entry.record.event)

@@ -10,10 +10,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import Annotated, Any
 from uuid import uuid4
 
 import msgspec
+from fastapi import Header
 from msgspec import Raw, Struct, structs
 
 from adk_prism import commands
@@ -47,6 +48,9 @@ LONGEST_KEY = 255
 
 Begin = Callable[[RunId | None, str], Awaitable[RunId]]
 """Starts a run under the given id, with the given digest; with None, under an id of its own."""
+
+
+Key = Annotated[str, Header(alias="Idempotency-Key")]
 
 
 class Idempotency:

@@ -31,8 +31,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from adk_prism.errors import Diagnostic, ServerCancelled
 from adk_prism.server.context import Context
 from adk_prism.server.identity.identity import THIS_MACHINE
-from adk_prism.server.identity.methods import NotePeer
-from adk_prism.server.proxies import KNOWN_KEY, TrustedProxies, counted_address
+from adk_prism.server.proxies import KNOWN_KEY, PEER_KEY, TrustedProxies, counted_address
 
 # ---------------------------------------------------------------------------
 # Limits idle connections of callers that have not authenticated, per address.
@@ -327,8 +326,11 @@ class BoundedSocket(WebSocketsSansIOProtocol):
         super().connection_lost(exc)
 
 
-class Introduce:
-    """Puts a function into the scope, to be called when the caller is authenticated: it ends the count."""
+class NoteConnection:
+    """Notes in the scope whose connection it is, before anything rewrites that.
+
+    A function there is to be called when the caller is authenticated: it ends the count.
+    """
 
     def __init__(self, app: ASGIApp, doors: Connections) -> None:
         self._app = app
@@ -336,7 +338,7 @@ class Introduce:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan":
-            peer = cast("Peer | None", scope.get("client"))
+            peer = scope[PEER_KEY] = cast("Peer | None", scope.get("client"))
             scope[KNOWN_KEY] = lambda: self._doors.forget(peer)
         await self._app(scope, receive, send)
 
@@ -384,7 +386,7 @@ async def serve(app: ASGIApp, context: Context, listeners: Sequence[socket.socke
     config.load()
     doors = _doors(context)
     # Outermost: within, the address is what X-Forwarded-For says.
-    config.loaded_app = NotePeer(Introduce(config.loaded_app, doors))
+    config.loaded_app = NoteConnection(config.loaded_app, doors)
     # uvicorn calls them, and asks for nothing else.
     config.http_protocol_class = cast("Any", partial(BoundedHttp, doors=doors))
     config.ws_protocol_class = cast("Any", partial(BoundedSocket, doors=doors))

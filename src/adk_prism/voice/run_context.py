@@ -116,7 +116,7 @@ MAX_ANSWERED = 256
 """Answered questions that are remembered, to recognise a second answer."""
 
 
-class AnswerWaiter(Generic[T]):
+class Waiter(Generic[T]):
     """The open questions of one kind: decisions, or results of tools that the client runs.
 
     The first answer counts. A question can be answered as soon as its call is seen, so an answer that
@@ -220,8 +220,8 @@ class PendingQuestions:
     def __init__(self, options: LiveOptions, write: Write) -> None:
         self._options = options
         self._write = write
-        self._approvals: AnswerWaiter[ApprovalDecision] = AnswerWaiter("Approval", _denied)
-        self._results: AnswerWaiter[ClientToolResult] = AnswerWaiter("Call", _failed)
+        self._approvals: Waiter[ApprovalDecision] = Waiter("Approval", _denied)
+        self._results: Waiter[ClientToolResult] = Waiter("Call", _failed)
         self._asked: dict[str, int] = {}
         """Approvals asked for a call, by the client's id."""
         self._payloads: dict[str, Raw] = {}

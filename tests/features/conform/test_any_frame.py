@@ -14,7 +14,7 @@ from tests.slow import examples
 from adk_prism.features.conform.adk import Events
 from adk_prism.features.conform.ag_ui import EventSchema, Run
 from adk_prism.features.conform.ai_sdk import ChunkSchema, Message
-from adk_prism.features.conform.probe import MAX_EXCERPT, Sheet, checks_of, read_items
+from adk_prism.features.conform.checks import MAX_EXCERPT, Sheet, checks_of, read_items
 from adk_prism.features.conform.studio import Stream
 from adk_prism.features.fields.report import accepted, read_ag_ui_releases, read_releases
 from adk_prism.protocols.sse import SseEvent

@@ -10,8 +10,8 @@ from tests.features.conform.planted import ANY_STREAM, Planted, before, streams
 from tests.features.conform.stub_server import Asked, Handler, Reply, as_json, serving
 from tests.patience import PATIENCE
 
+from adk_prism.features.conform.checks import CannotTry, Options, Result
 from adk_prism.features.conform.conformance import Report, as_text, judge
-from adk_prism.features.conform.probe import CannotTry, Options, Result
 
 SERVERS = {
     "ai-sdk": (ai_sdk_server.good, ai_sdk_server.PLANTED),

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from tests.conftest import Node
 
 from adk_prism.cli import FAILURE, USAGE, main
+from adk_prism.features.conform.checks import Options
 from adk_prism.features.conform.conformance import Report, judge
-from adk_prism.features.conform.probe import Options
 
 PROMPTS = (
     "tool", "reasoning", "exception", "approval", "mixed batch", "workflow", "input request", "state",

@@ -13,7 +13,7 @@ from tests.features.conform.bad_proxy import Faults, proxying
 from tests.patience import PATIENCE
 
 from adk_prism.cli import FAILURE, USAGE, main
-from adk_prism.features.conform.probe import connected
+from adk_prism.features.conform.checks import connected
 from adk_prism.features.doctor.connection_doctor import Doctor, Finding, Place
 
 ELSEWHERE = "http://localhost:3000"

@@ -32,7 +32,7 @@ from adk_prism.commands import ClientRequest, RunAgent
 from adk_prism.features.a2a import A2aSettings
 from adk_prism.log.entry import Origin, RunId
 from adk_prism.protocols.adk import SPEC
-from adk_prism.protocols.sse import JsonStreamEscaper
+from adk_prism.protocols.sse import ESCAPES, SEPARATOR
 from adk_prism.runs.broadcast import positioned_frames
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import DEFAULT_USER, Anyone, Caller, spoken_user
@@ -347,3 +347,24 @@ def _fail(report: errors.Report, error: Exception, app: str, text: str) -> NoRet
         )
     )
     raise errors.AppFailed(f"{text} Reference: {correlation}.", correlation=correlation) from None
+
+
+_BEGINNINGS = (b"\xe2", b"\xe2\x80", b"\xc2")
+"""What a separator may begin with, at the end of a piece."""
+
+
+class JsonStreamEscaper:
+    """Escapes the separators in a stream of JSON events that something else has encoded, piece by piece."""
+
+    def __init__(self) -> None:
+        self._held = b""
+        """The end of the last piece, where it may be the beginning of a separator."""
+
+    def feed(self, data: bytes, *, last: bool) -> bytes:
+        """Return a piece with its separators escaped; but for the last, its end may come with the next."""
+        data = self._held + data
+        self._held = b""
+        if not last and data.endswith(_BEGINNINGS):
+            at = max(data.rfind(b"\xe2", -2), data.rfind(b"\xc2", -1))
+            data, self._held = data[:at], data[at:]
+        return SEPARATOR.sub(lambda match: ESCAPES[match[0]], data)

@@ -151,16 +151,13 @@ INVALID_FRAME = Closing(1007, "not a frame of the chat transport")
 DONE = b"[DONE]"
 
 
-class _OpenRequest:
+class _OpenRequest(Struct, eq=False):
     """A request that is being answered."""
 
-    __slots__ = ("is_aborted", "is_streaming", "task")
-
-    def __init__(self) -> None:
-        self.task: asyncio.Task[None] | None = None
-        self.is_streaming = False
-        """The run has started: starting it must not be cut short."""
-        self.is_aborted = False
+    task: asyncio.Task[None] | None = None
+    is_streaming: bool = False
+    """The run has started: starting it must not be cut short."""
+    is_aborted: bool = False
 
 
 class ChatConnection(SocketConnection):

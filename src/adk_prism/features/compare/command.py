@@ -11,13 +11,7 @@ from adk_prism.cli import FAILURE, RUN_OR_FILE, USAGE, fail
 from adk_prism.cli.terminal import Row as TextRow
 from adk_prism.cli.terminal import Style, counted, printable, progress, write_json, write_rows
 from adk_prism.errors import PrismError
-from adk_prism.features.captures.stored_runs import (
-    add_arguments,
-    add_prices,
-    cost_text,
-    given_prices,
-    read_stored,
-)
+from adk_prism.features.captures import stored_runs
 from adk_prism.features.compare.comparison import ASPECTS, REQUEST_PARTS, Comparison, Row, compare
 from adk_prism.features.page.outline import outline
 
@@ -42,8 +36,8 @@ def register(parser: argparse.ArgumentParser) -> None:
         help="exit with 1 if this differs; repeatable. tools: calls, arguments and how calls ended",
     )
     parser.add_argument("--json", action="store_true", help="print the whole comparison as JSON")
-    add_arguments(parser)
-    add_prices(parser)
+    stored_runs.add_arguments(parser)
+    stored_runs.add_prices(parser)
     parser.epilog = (
         "Exit codes: 0 compared, 1 something of --fail-on differs, 2 it cannot be compared."
     )
@@ -52,9 +46,9 @@ def register(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Print the comparison. Return 1 if something differs that must not."""
     try:
-        prices = given_prices(args)
+        prices = stored_runs.given_prices(args)
         with progress("Comparing…"):
-            a, b = read_stored(args.a, args), read_stored(args.b, args)
+            a, b = stored_runs.read_stored(args.a, args), stored_runs.read_stored(args.b, args)
             compared = compare(outline(a, prices=prices), outline(b, prices=prices))
     except PrismError as error:  # Not 1: that is for runs that differ.
         return fail(error.detail, USAGE)
@@ -80,7 +74,7 @@ def _lines(compared: Comparison) -> list[str]:
 def _head(name: str, run: dict[str, Any]) -> str:
     total = run["tokens"].get("total")
     tokens = f", {total} tokens" if total is not None else ""
-    cost = f", cost {cost_text(run['cost'])}" if "cost" in run else ""
+    cost = f", cost {stored_runs.cost_text(run['cost'])}" if "cost" in run else ""
     count = run["failures"]
     failures = f", {counted(count, 'failure')}" if count else ""
     state = f"{run['outcome'] or 'running'}, {run['seconds']:.2f} s{tokens}{cost}{failures}"

@@ -8,22 +8,7 @@ from urllib.parse import quote
 from google.adk.events.event import Event
 from pydantic import ValidationError
 
-from adk_prism.features.conform.probe import (
-    DENIED,
-    NEVER,
-    Answer,
-    CannotTry,
-    Driver,
-    Item,
-    Leave,
-    Probe,
-    Sheet,
-    check_stream,
-    read_items,
-    read_json,
-    send_mistakes,
-    shortened,
-)
+from adk_prism.features.conform import checks
 
 # ---------------------------------------------------------------------- adk events
 #
@@ -37,7 +22,7 @@ _LEAKS = ("Traceback (most recent call last)", 'File "/', "/site-packages/")
 class Events:
     """The events of one run."""
 
-    def __init__(self, sheet: Sheet, calls: set[str]) -> None:
+    def __init__(self, sheet: checks.Sheet, calls: set[str]) -> None:
         """`calls` are those of the session so far; this run's are added."""
         self.stored: dict[str, dict[str, Any]] = {}
         """Events that have to be in the session, by id."""
@@ -52,7 +37,7 @@ class Events:
         self._partial: dict[str, str] = {}
         """Author → text that came in parts and not yet as a whole."""
 
-    def take(self, item: Item) -> None:
+    def take(self, item: checks.Item) -> None:
         """Take the next frame; note what is wrong with it."""
         value: dict[str, Any] = item.value
         if "error" in value and "author" not in value:
@@ -79,7 +64,7 @@ class Events:
         good = not any(each in text for each in _LEAKS)
         self._sheet.expect("error-event", good, text, at)
 
-    def _fits(self, item: Item) -> bool:
+    def _fits(self, item: checks.Item) -> bool:
         try:
             Event.model_validate(item.value)
         except ValidationError as error:
@@ -144,7 +129,7 @@ def _text(event: dict[str, Any]) -> str:
 USER = "conform"
 
 
-async def run(probe: Probe) -> None:
+async def run(probe: checks.Probe) -> None:
     """Try everything."""
     server = _Server(probe)
     await server.find_app()
@@ -153,13 +138,15 @@ async def run(probe: Probe) -> None:
     await server.run_at_once(probe.options.prompts[0])
     await server.unknown_session()
     await server.leave()
-    streaming = Probe(probe.options, probe.exchange, probe.sheet, f"{probe.endpoint}/run_sse")
+    streaming = checks.Probe(
+        probe.options, probe.exchange, probe.sheet, f"{probe.endpoint}/run_sse"
+    )
     body = server.body(await server.new_session(), _said(probe.options.prompts[0]))
-    await send_mistakes(streaming, lambda it: "error" in it or it.get("errorCode"), body)
+    await checks.send_mistakes(streaming, lambda it: "error" in it or it.get("errorCode"), body)
 
 
 class _Server:
-    def __init__(self, probe: Probe) -> None:
+    def __init__(self, probe: checks.Probe) -> None:
         self._probe = probe
         self._sheet = probe.sheet
         self._app = probe.options.app
@@ -168,24 +155,26 @@ class _Server:
         """Choose the app. Raise `CannotTry` if there is none."""
         self._probe.trying("listing the apps")
         answer = await self._get("/list-apps")
-        if answer.status in DENIED:
-            raise CannotTry(f"the server asks who you are (HTTP {answer.status}); pass --header.")
-        names = read_json(answer.body.decode(errors="replace"))
+        if answer.status in checks.DENIED:
+            raise checks.CannotTry(
+                f"the server asks who you are (HTTP {answer.status}); pass --header."
+            )
+        names = checks.read_json(answer.body.decode(errors="replace"))
         good = isinstance(names, list) and all(isinstance(each, str) for each in names)
         self._sheet.expect("list-apps", answer.status == 200 and good, answer.text)
         if not self._app:
             if not good or not names:
-                raise CannotTry("the server lists no apps; name one with --app.")
+                raise checks.CannotTry("the server lists no apps; name one with --app.")
             self._app = names[0]
 
     async def new_session(self) -> str:
         """Make a session; return its id. Raise `CannotTry` if there is none."""
         answer = await self._send("POST", self._sessions, {})
-        session = read_json(answer.body.decode(errors="replace"))
+        session = checks.read_json(answer.body.decode(errors="replace"))
         good = answer.status == 200 and _is_session(session, self._app)
         self._sheet.expect("session-created", good, answer.text)
         if not isinstance(session, dict) or not isinstance(session.get("id"), str):
-            raise CannotTry(f"no session could be made: {answer.text[:200]}")
+            raise checks.CannotTry(f"no session could be made: {answer.text[:200]}")
         return str(session["id"])
 
     @property
@@ -199,7 +188,7 @@ class _Server:
 
     async def say(self, prompt: str, *, first: bool) -> None:
         """Send a prompt in a session of its own, answer what is asked, and look at the session."""
-        self._probe.trying(shortened(prompt))
+        self._probe.trying(checks.shortened(prompt))
         session, calls = await self.new_session(), set[str]()
         mark = self._probe.new_id("state")
         more = {"stateDelta": {"conform": mark}} if first else {}
@@ -213,11 +202,13 @@ class _Server:
         if first:
             await self._delete(session)
 
-    def _judge(self, answer: Answer, calls: set[str], *, first: bool = False) -> Events | None:
-        if not check_stream(self._sheet, answer, first=first):
+    def _judge(
+        self, answer: checks.HttpResponse, calls: set[str], *, first: bool = False
+    ) -> Events | None:
+        if not checks.check_stream(self._sheet, answer, first=first):
             return None
         events = Events(self._sheet, calls)
-        for item in read_items(self._sheet, answer.frames):
+        for item in checks.read_items(self._sheet, answer.frames):
             events.take(item)
         events.finish()
         return events
@@ -225,7 +216,7 @@ class _Server:
     async def _look(self, session: str, events: Events, mark: str) -> None:
         """Compare the session with what was streamed."""
         answer = await self._get(f"{self._sessions}/{quote(session, safe='')}")
-        found = read_json(answer.body.decode(errors="replace"))
+        found = checks.read_json(answer.body.decode(errors="replace"))
         good = answer.status == 200 and _is_session(found, self._app) and found["id"] == session
         if not self._sheet.expect("session-read", good, answer.text):
             return
@@ -267,10 +258,10 @@ class _Server:
 
     async def run_at_once(self, prompt: str) -> None:
         """Run without a stream."""
-        self._probe.trying(f"{shortened(prompt)}, with /run")
+        self._probe.trying(f"{checks.shortened(prompt)}, with /run")
         body = self.body(await self.new_session(), _said(prompt), streaming=False)
         answer = await self._send("POST", "/run", body)
-        found = read_json(answer.body.decode(errors="replace"))
+        found = checks.read_json(answer.body.decode(errors="replace"))
         good = answer.status == 200 and isinstance(found, list)
         if self._sheet.expect("run", good, answer.text):
             partial = [each for each in found if isinstance(each, dict) and each.get("partial")]
@@ -292,16 +283,18 @@ class _Server:
         self._probe.trying("after a client has left in the middle")
         message = _said(self._probe.options.prompts[0])
         body = self.body(await self.new_session(), message)
-        left = await self._send("POST", "/run_sse", body, Leave(frames=1))
+        left = await self._send("POST", "/run_sse", body, checks.Leave(frames=1))
         self._sheet.expect("status", left.status == 200, left.text)
         again = await self._send("POST", "/run_sse", self.body(await self.new_session(), message))
         good = again.status == 200 and bool(again.frames)
         self._sheet.expect("disconnect", good, again.text)
 
-    async def _get(self, path: str) -> Answer:
+    async def _get(self, path: str) -> checks.HttpResponse:
         return await self._probe.exchange.send("GET", self._probe.endpoint + path)
 
-    async def _send(self, method: str, path: str, body: Any = None, leave: Leave = NEVER) -> Answer:
+    async def _send(
+        self, method: str, path: str, body: Any = None, leave: checks.Leave = checks.NEVER
+    ) -> checks.HttpResponse:
         url = self._probe.endpoint + path
         return await self._probe.exchange.send(method, url, json=body, leave=leave)
 
@@ -321,11 +314,11 @@ def _is_session(found: Any, app: str) -> bool:
     )
 
 
-def _says_error(answer: Answer) -> bool:
+def _says_error(answer: checks.HttpResponse) -> bool:
     return any(
-        isinstance(value := read_json(frame.data), dict) and "error" in value
+        isinstance(value := checks.read_json(frame.data), dict) and "error" in value
         for frame in answer.frames
     )
 
 
-DRIVER = Driver(name="adk", own_path="", run=run)
+DRIVER = checks.Driver(name="adk", own_path="", run=run)

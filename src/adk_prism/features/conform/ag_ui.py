@@ -8,25 +8,7 @@ from typing import Any
 
 import msgspec
 
-from adk_prism.features.conform.probe import (
-    Answer,
-    Driver,
-    FrameReader,
-    Item,
-    Probe,
-    Sheet,
-    check_error_text,
-    check_rest,
-    check_stream,
-    leave_early,
-    missing_keys,
-    read_items,
-    read_json,
-    send_mistakes,
-    shortened,
-    typed_keys,
-    wrong_types,
-)
+from adk_prism.features.conform import checks
 from adk_prism.features.fields.report import Keys, read_ag_ui_releases
 
 # ---------------------------------------------------------------------- ag ui stream
@@ -39,7 +21,7 @@ from adk_prism.features.fields.report import Keys, read_ag_ui_releases
 # The events of AG-UI: types, keys and values, as the npm package `@ag-ui/core` reads them.
 
 
-_TYPES = typed_keys(
+_TYPES = checks.typed_keys(
     a_string="""messageId threadId runId toolCallId toolCallName parentMessageId stepName name activityType
     message code subtype entityId encryptedValue source subagentRunId parentRunId parentSubagentRunId
     parentToolCallId description role""",
@@ -85,7 +67,7 @@ class EventSchema:
         for release in releases:
             self._known |= release.events
 
-    def check(self, sheet: Sheet, item: Item) -> bool:
+    def check(self, sheet: checks.Sheet, item: checks.Item) -> bool:
         """Note what is wrong with an event; return whether it has what its order is judged by."""
         event = item.value
         kind = event.get("type")
@@ -93,13 +75,16 @@ class EventSchema:
         if not sheet.expect("event-type", known, item.event.data, item.at):
             return False
         types = _TYPES | _OWN.get(kind, {})
-        wrong = [*missing_keys(event, self._known[kind].required), *wrong_types(event, types)]
+        wrong = [
+            *checks.missing_keys(event, self._known[kind].required),
+            *checks.wrong_types(event, types),
+        ]
         said = f"{'; '.join(wrong)}: {item.event.data}"
         is_good = sheet.expect("event-values", not wrong, said, item.at)
         _check_roles(sheet, item, kind)
         if kind in ("STATE_DELTA", "ACTIVITY_DELTA") and is_good:
             _check_patch(sheet, item, event["delta" if kind == "STATE_DELTA" else "patch"])
-        is_usable = not any(missing_keys(event, self._known[kind].required))
+        is_usable = not any(checks.missing_keys(event, self._known[kind].required))
         narrow = self._beyond(kind, event)
         sheet.expect("both-releases", not narrow, f"{narrow}: {item.event.data}", item.at)
         return is_usable
@@ -117,7 +102,7 @@ class EventSchema:
         return ""
 
 
-def _check_roles(sheet: Sheet, item: Item, kind: str) -> None:
+def _check_roles(sheet: checks.Sheet, item: checks.Item, kind: str) -> None:
     event = item.value
     if kind == "MESSAGES_SNAPSHOT" and isinstance(event.get("messages"), list):
         roles = [each.get("role") if isinstance(each, dict) else each for each in event["messages"]]
@@ -128,7 +113,7 @@ def _check_roles(sheet: Sheet, item: Item, kind: str) -> None:
         sheet.expect("roles", good, f"{event['role']!r} in {kind}", item.at)
 
 
-def _check_patch(sheet: Sheet, item: Item, operations: list[Any]) -> None:
+def _check_patch(sheet: checks.Sheet, item: checks.Item, operations: list[Any]) -> None:
     sheet.seen("state-delta")
     for each in operations:
         if not _is_operation(each):
@@ -176,10 +161,12 @@ _PAIRS: dict[str, tuple[str, str, str, str]] = {
 }
 
 
-class Run(FrameReader):
+class Run(checks.FrameReader):
     """One run, as far as it has been read."""
 
-    def __init__(self, sheet: Sheet, thread: str, run: str, calls: Iterable[str] = ()) -> None:
+    def __init__(
+        self, sheet: checks.Sheet, thread: str, run: str, calls: Iterable[str] = ()
+    ) -> None:
         """`calls` were made in earlier runs of the thread."""
         self.ended = ""
         self.interrupts: list[Event] = []
@@ -192,7 +179,7 @@ class Run(FrameReader):
         self.calls: dict[str, str] = dict.fromkeys(calls, "")
         """Call → its arguments so far."""
 
-    def take(self, item: Item) -> None:
+    def take(self, item: checks.Item) -> None:
         """Take the next event; note what is wrong with it."""
         event, self._at = item.value, item.at
         kind = str(event["type"])
@@ -248,13 +235,13 @@ class Run(FrameReader):
             self.calls[call] = self.calls.get(call, "") + str(event["delta"])
         else:
             text = self.calls.get(call, "")
-            good = not text or text.strip() == "null" or read_json(text) is not None
+            good = not text or text.strip() == "null" or checks.read_json(text) is not None
             self._expect("call-arguments", good, f"{call}: {text}")
 
     def _end(self, kind: str, event: Event) -> None:
         self.ended = self.ended or kind
         if kind == "RUN_ERROR":
-            check_error_text(self._sheet, str(event["message"]), self._at)
+            checks.check_error_text(self._sheet, str(event["message"]), self._at)
             return  # The client takes an error with anything open.
         for (thing, name, _), check in self._open.items():
             self._sheet.fault(check, f"{thing} {name} is still open", self._at)
@@ -278,16 +265,16 @@ def _is_interrupt(each: Any) -> bool:
 # ---------------------------------------------------------------------- ag ui
 
 
-async def run(probe: Probe) -> None:
+async def run(probe: checks.Probe) -> None:
     """Try everything."""
     talk = _Talk(probe)
     for number, prompt in enumerate(probe.options.prompts):
         await talk.say(prompt, first=not number)
     await talk.parallel()
     prompt = probe.options.prompts[0]
-    await leave_early(probe, lambda: talk.body(probe.new_id("thread"), prompt))
+    await checks.leave_early(probe, lambda: talk.body(probe.new_id("thread"), prompt))
     probe.trying("mistakes")
-    await send_mistakes(
+    await checks.send_mistakes(
         probe,
         lambda event: event.get("type") == "RUN_ERROR",
         talk.body(probe.new_id("thread"), prompt),
@@ -295,7 +282,7 @@ async def run(probe: Probe) -> None:
 
 
 class _Talk:
-    def __init__(self, probe: Probe) -> None:
+    def __init__(self, probe: checks.Probe) -> None:
         self._probe = probe
         self._sheet = probe.sheet
         self._schema = EventSchema()
@@ -317,7 +304,7 @@ class _Talk:
 
     async def say(self, prompt: str, *, first: bool) -> None:
         """Send a prompt in a thread of its own, answer what is asked, and say it again."""
-        self._probe.trying(shortened(prompt))
+        self._probe.trying(checks.shortened(prompt))
         body = self.body(self._probe.new_id("thread"), prompt)
         answer = await self._probe.post(body)
         found = self._judge(body, answer, first=first)
@@ -333,17 +320,17 @@ class _Talk:
     def _judge(
         self,
         body: dict[str, Any],
-        answer: Answer,
+        answer: checks.HttpResponse,
         *,
         first: bool = False,
         calls: Iterable[str] = (),
     ) -> Run | None:
         """Check an answer; return its run, if it is one."""
-        if not check_stream(self._sheet, answer, first=first):
+        if not checks.check_stream(self._sheet, answer, first=first):
             return None
         self._sheet.expect("line-ends", b"\r" not in answer.body, "a carriage return")
         found = Run(self._sheet, body["threadId"], body["runId"], calls)
-        for item in read_items(self._sheet, answer.frames):
+        for item in checks.read_items(self._sheet, answer.frames):
             if self._schema.check(self._sheet, item):
                 found.take(item)
         found.finish()
@@ -357,7 +344,7 @@ class _Talk:
 
     async def _again(self, body: dict[str, Any], prompt: str) -> None:
         """Say the same in the same thread."""
-        self._probe.trying(f"{shortened(prompt)}, again in the same thread")
+        self._probe.trying(f"{checks.shortened(prompt)}, again in the same thread")
         more = self.body(body["threadId"], prompt)
         more["messages"] = [*body["messages"], *more["messages"]]
         answer = await self._probe.post(more)
@@ -382,7 +369,7 @@ class _Talk:
         good = found is not None and found.ended == "RUN_FINISHED"
         self._sheet.expect("resume-interrupt", good, answer.text)
 
-    async def _reconnect(self, body: dict[str, Any], answer: Answer) -> None:
+    async def _reconnect(self, body: dict[str, Any], answer: checks.HttpResponse) -> None:
         """Come back in the middle, where the server gives frames an id."""
         frames = answer.frames
         middle = len(frames) // 2
@@ -390,12 +377,12 @@ class _Talk:
             return
         self._probe.trying("coming back with Last-Event-ID")
         rest = await self._probe.post(body, last_id=frames[middle - 1].id)
-        check_rest(self._sheet, frames[middle:], rest)
+        checks.check_rest(self._sheet, frames[middle:], rest)
 
     async def parallel(self) -> None:
         """Send a prompt in two threads at once."""
         prompt = self._probe.options.prompts[0]
-        self._probe.trying(f"{shortened(prompt)}, in two threads at once")
+        self._probe.trying(f"{checks.shortened(prompt)}, in two threads at once")
         bodies = [self.body(self._probe.new_id("thread"), prompt) for _ in range(2)]
         answers = await asyncio.gather(*map(self._probe.post, bodies))
         found = [self._judge(*pair) for pair in zip(bodies, answers, strict=True)]
@@ -408,4 +395,4 @@ def _is_approval(interrupt: dict[str, Any]) -> bool:
     return interrupt["reason"] in ("tool_call", "confirmation")
 
 
-DRIVER = Driver(name="ag-ui", own_path="/api/ag-ui/{app}", run=run)
+DRIVER = checks.Driver(name="ag-ui", own_path="/api/ag-ui/{app}", run=run)

@@ -9,26 +9,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from adk_prism.features.conform.probe import (
-    ABSENT,
-    Answer,
-    Driver,
-    FrameReader,
-    Item,
-    Leave,
-    Probe,
-    Sheet,
-    check_error_text,
-    check_stream,
-    leave_early,
-    missing_keys,
-    named,
-    read_items,
-    send_mistakes,
-    shortened,
-    typed_keys,
-    wrong_types,
-)
+from adk_prism.features.conform import checks
 from adk_prism.features.fields.report import Release, accepted, read_releases
 
 # ---------------------------------------------------------------------- ai sdk stream
@@ -41,7 +22,7 @@ from adk_prism.features.fields.report import Release, accepted, read_releases
 # The chunks of the AI SDK's UI message stream: types, keys and values, as npm's `ai` reads them.
 
 
-_TYPES = typed_keys(
+_TYPES = checks.typed_keys(
     a_string="""id delta messageId toolCallId toolName inputTextDelta errorText approvalId sourceId url
     mediaType title filename reason kind""",
     true_or_false="dynamic providerExecuted preliminary transient approved isAutomatic",
@@ -60,7 +41,7 @@ class ChunkSchema:
         self._known = accepted(releases)
         self._reasons = {reason for each in releases for reason in each.finish_reasons}
 
-    def check(self, sheet: Sheet, item: Item) -> bool:
+    def check(self, sheet: checks.Sheet, item: checks.Item) -> bool:
         """Note what is wrong with a chunk; return whether it has what its order is judged by."""
         sheet.expect("json-keys", not _has_forbidden(item.value), item.event.data, item.at)
         kind = _kind(item.value)
@@ -71,13 +52,16 @@ class ChunkSchema:
         sheet.expect("chunk-values", not wrong, said, item.at)
         narrow = self._beyond(kind, item.value)
         sheet.expect("every-release", not narrow, f"{narrow}: {item.event.data}", item.at)
-        return not any(missing_keys(item.value, self._required(kind)))
+        return not any(checks.missing_keys(item.value, self._required(kind)))
 
     def _required(self, kind: str) -> tuple[str, ...]:
         return (self._newest.chunks.get(kind) or self._oldest.chunks[kind]).required
 
     def _wrong_values(self, kind: str, chunk: dict[str, Any]) -> list[str]:
-        wrong = [*missing_keys(chunk, self._required(kind)), *wrong_types(chunk, _TYPES)]
+        wrong = [
+            *checks.missing_keys(chunk, self._required(kind)),
+            *checks.wrong_types(chunk, _TYPES),
+        ]
         reason = chunk.get("finishReason", "stop")
         if kind == "finish" and not (isinstance(reason, str) and reason in self._reasons):
             wrong.append(f"finishReason must be one of {', '.join(sorted(self._reasons))}")
@@ -139,10 +123,10 @@ class Call(Struct):
     by_provider: bool = False
 
 
-class Message(FrameReader):
+class Message(checks.FrameReader):
     """One message, as far as it has been read."""
 
-    def __init__(self, sheet: Sheet, calls: tuple[str, ...] = ()) -> None:
+    def __init__(self, sheet: checks.Sheet, calls: tuple[str, ...] = ()) -> None:
         """`calls` were made in the part of the message that came before."""
         self.id = ""
         self.ended = ""
@@ -157,7 +141,7 @@ class Message(FrameReader):
         self._step, self._steps = 0, 0
         self._is_first = True
 
-    def take(self, item: Item) -> None:
+    def take(self, item: checks.Item) -> None:
         """Take the next chunk; note what is wrong with it."""
         chunk, self._at = item.value, item.at
         kind = str(chunk["type"])
@@ -185,7 +169,7 @@ class Message(FrameReader):
             self._expect(
                 "message-id",
                 good,
-                f"the first chunk is {kind}, messageId {named(chunk.get('messageId'))}",
+                f"the first chunk is {kind}, messageId {checks.named(chunk.get('messageId'))}",
             )
         elif kind == "start":
             self._fault("start", "a second start")
@@ -243,7 +227,7 @@ class Message(FrameReader):
             self._expect("tool-loop", last < self._steps, "the last step holds an answered call")
 
     def _fail(self, chunk: Chunk) -> None:
-        check_error_text(self._sheet, str(chunk.get("errorText", "")), self._at)
+        checks.check_error_text(self._sheet, str(chunk.get("errorText", "")), self._at)
         if chunk["type"] == "error":
             self._end(chunk)
 
@@ -336,19 +320,19 @@ _RULES: dict[str, Callable[[Message, Chunk], None]] = {
 DONE = "[DONE]"
 
 
-async def run(probe: Probe) -> None:
+async def run(probe: checks.Probe) -> None:
     """Try everything."""
     talk = _Talk(probe)
     for number, prompt in enumerate(probe.options.prompts):
         await talk.say(prompt, first=not number)
     await talk.parallel()
     await talk.resume()
-    await leave_early(probe, talk.body, Leave(last=DONE))
-    await send_mistakes(probe, lambda chunk: chunk.get("type") == "error", talk.body())
+    await checks.leave_early(probe, talk.body, checks.Leave(last=DONE))
+    await checks.send_mistakes(probe, lambda chunk: chunk.get("type") == "error", talk.body())
 
 
 class _Talk:
-    def __init__(self, probe: Probe) -> None:
+    def __init__(self, probe: checks.Probe) -> None:
         self._probe = probe
         self._sheet = probe.sheet
         self._schema = ChunkSchema()
@@ -357,7 +341,7 @@ class _Talk:
 
     async def say(self, prompt: str, *, first: bool) -> None:
         """Send a prompt in a chat of its own, answer what is asked, and say it again."""
-        self._probe.trying(shortened(prompt))
+        self._probe.trying(checks.shortened(prompt))
         chat = self._chat = self._probe.new_id("chat")
         asked = self._user(prompt)
         message = self._judge(await self._post(chat, [asked]), first=first)
@@ -368,7 +352,7 @@ class _Talk:
         if message.approvals and waiting == {*message.approvals.values()}:
             await self._decide(chat, asked, message)
         elif first and message.ended == "finish" and not waiting:
-            self._probe.trying(f"{shortened(prompt)}, again in the same chat")
+            self._probe.trying(f"{checks.shortened(prompt)}, again in the same chat")
             history = [asked, _sent_back(message), self._user(prompt)]
             answer = await self._post(chat, history)
             self._sheet.expect("history", answer.status == 200, answer.text)
@@ -376,24 +360,26 @@ class _Talk:
             if again is not None:
                 self._check_id(again)
 
-    async def _post(self, chat: str, messages: list[dict[str, Any]], **more: Any) -> Answer:
+    async def _post(
+        self, chat: str, messages: list[dict[str, Any]], **more: Any
+    ) -> checks.HttpResponse:
         body = {"id": chat, "messages": messages, "trigger": "submit-message", **more}
-        return await self._probe.post(body, leave=Leave(last=DONE))
+        return await self._probe.post(body, leave=checks.Leave(last=DONE))
 
     def _user(self, text: str) -> dict[str, Any]:
         parts = [{"type": "text", "text": text}]
         return {"id": self._probe.new_id("message"), "role": "user", "parts": parts}
 
     def _judge(
-        self, answer: Answer, *, first: bool = False, calls: tuple[str, ...] = ()
+        self, answer: checks.HttpResponse, *, first: bool = False, calls: tuple[str, ...] = ()
     ) -> Message | None:
         """Check an answer; return its message, if it is one."""
-        if not check_stream(self._sheet, answer, first=first):
+        if not checks.check_stream(self._sheet, answer, first=first):
             return None
         header = answer.headers.get("x-vercel-ai-ui-message-stream", "")
         self._sheet.expect("stream-header", header == "v1", header or "no such header")
         message = Message(self._sheet, calls)
-        for item in read_items(self._sheet, answer.frames, DONE):
+        for item in checks.read_items(self._sheet, answer.frames, DONE):
             if self._schema.check(self._sheet, item):
                 message.take(item)
         done = sum(frame.data == DONE for frame in answer.frames)
@@ -430,7 +416,7 @@ class _Talk:
     async def parallel(self) -> None:
         """Send a prompt in two chats at once."""
         prompt = self._probe.options.prompts[0]
-        self._probe.trying(f"{shortened(prompt)}, in two chats at once")
+        self._probe.trying(f"{checks.shortened(prompt)}, in two chats at once")
         chats = (self._probe.new_id("chat"), self._probe.new_id("chat"))
         answers = await asyncio.gather(*(self._post(chat, [self._user(prompt)]) for chat in chats))
         found = [self._judge(answer) for answer in answers]
@@ -445,10 +431,10 @@ class _Talk:
         self._probe.trying("resuming a chat that is over")
         base, mark, query = self._probe.endpoint.partition("?")
         url = f"{base.rstrip('/')}/{quote(self._chat, safe='')}/stream{mark}{query}"
-        answer = await self._probe.exchange.send("GET", url, leave=Leave(last=DONE))
-        if answer.status in ABSENT or answer.media_type == "text/html":
+        answer = await self._probe.exchange.send("GET", url, leave=checks.Leave(last=DONE))
+        if answer.status in checks.ABSENT or answer.media_type == "text/html":
             return  # not offered
-        items = read_items(self._sheet, answer.frames, DONE)
+        items = checks.read_items(self._sheet, answer.frames, DONE)
         starts = bool(items) and items[0].value.get("type") == "start"
         good = answer.status == 204 or (answer.status == 200 and starts)
         self._sheet.expect("resume", good, answer.text)
@@ -478,4 +464,4 @@ def _decided(message: Message, approval: str, approved: bool) -> dict[str, Any]:
     }
 
 
-DRIVER = Driver(name="ai-sdk", own_path="/api/chat/{app}", run=run)
+DRIVER = checks.Driver(name="ai-sdk", own_path="/api/chat/{app}", run=run)

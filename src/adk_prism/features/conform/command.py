@@ -13,7 +13,7 @@ from adk_prism.cli import FAILURE, REQUEST_HEADER, USAGE, fail
 from adk_prism.cli.terminal import write_json, write_suite, write_text
 from adk_prism.errors import UsageError
 from adk_prism.features.conform import conformance
-from adk_prism.features.conform.probe import CannotTry, Options, checks_of
+from adk_prism.features.conform.checks import CannotTry, Options, checks_of
 
 PROMPT = "Hello"
 

@@ -18,22 +18,7 @@ from msgspec import Struct
 
 from adk_prism.errors import UsageError
 from adk_prism.features.captures.client import shown_url
-from adk_prism.features.conform import adk, ag_ui, ai_sdk, studio
-from adk_prism.features.conform.probe import (
-    CannotTry,
-    Check,
-    Driver,
-    Exchange,
-    Options,
-    Probe,
-    Result,
-    Sheet,
-    Verdict,
-    checks_of,
-    connected,
-    read_json,
-    shortened,
-)
+from adk_prism.features.conform import adk, ag_ui, ai_sdk, checks, studio
 
 # ---------------------------------------------------------------------- npm client
 #
@@ -74,11 +59,11 @@ def find_client(protocol: str, folder: Path, *, required: bool) -> NpmClient | N
     )
 
 
-async def read_with(client: NpmClient, protocol: str, probe: Probe) -> None:
+async def read_with(client: NpmClient, protocol: str, probe: checks.Probe) -> None:
     """Let the client send each prompt, and note what it says."""
     options = probe.options
     for prompt in options.prompts:
-        probe.trying(f"{shortened(prompt)}, with the npm package {client.package}")
+        probe.trying(f"{checks.shortened(prompt)}, with the npm package {client.package}")
         script = {
             "protocol": protocol,
             "package": client.package,
@@ -122,7 +107,7 @@ async def _run(client: NpmClient, script: dict[str, Any], seconds: float) -> lis
 # ---------------------------------------------------------------------- conformance
 
 
-DRIVERS: dict[str, Driver] = {
+DRIVERS: dict[str, checks.Driver] = {
     each.name: each for each in (ai_sdk.DRIVER, ag_ui.DRIVER, adk.DRIVER, studio.DRIVER)
 }
 
@@ -133,9 +118,9 @@ class Report(Struct, frozen=True, kw_only=True):
     url: str
     protocol: str
     prompts: tuple[str, ...]
-    results: tuple[Result, ...]
+    results: tuple[checks.Result, ...]
 
-    def count(self, verdict: Verdict) -> int:
+    def count(self, verdict: checks.Verdict) -> int:
         """Return how many checks have a verdict."""
         return sum(result.verdict == verdict for result in self.results)
 
@@ -145,19 +130,22 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 async def judge(
-    protocol: str, options: Options, left_out: Collection[str] = (), client: NpmClient | None = None
+    protocol: str,
+    options: checks.Options,
+    left_out: Collection[str] = (),
+    client: NpmClient | None = None,
 ) -> Report:
     """Try a server. Raise `CannotTry` if it cannot be tried, `UsageError` for an unknown check."""
     driver = DRIVERS[protocol]
     if urlsplit(options.url).scheme not in ("http", "https"):
         raise UsageError("URL must begin with http:// or https://.")
-    sheet = Sheet(checks_of(protocol), left_out, _secrets(options))
-    async with connected(options.url, options.headers, options.timeout) as exchange:
+    sheet = checks.Sheet(checks.checks_of(protocol), left_out, _secrets(options))
+    async with checks.connected(options.url, options.headers, options.timeout) as exchange:
         endpoint = await _endpoint(driver, options, exchange)
-        probe = Probe(options, exchange, sheet, endpoint)
+        probe = checks.Probe(options, exchange, sheet, endpoint)
         try:
             await driver.run(probe)
-        except CannotTry as error:
+        except checks.CannotTry as error:
             if not sheet.has_results:
                 raise
             if not sheet.has_faults:  # otherwise what is wrong has been said
@@ -172,7 +160,7 @@ async def judge(
     )
 
 
-def _secrets(options: Options) -> list[str]:
+def _secrets(options: checks.Options) -> list[str]:
     """Return what a report must not show: what the user sends in headers and in the URL."""
     values = [*options.headers.values()]
     parts = urlsplit(options.url)
@@ -180,7 +168,9 @@ def _secrets(options: Options) -> list[str]:
     return [each for each in (*values, *words, parts.password or "", parts.query) if len(each) > 3]
 
 
-async def _endpoint(driver: Driver, options: Options, exchange: Exchange) -> str:
+async def _endpoint(
+    driver: checks.Driver, options: checks.Options, exchange: checks.Exchange
+) -> str:
     """Return the address to try; below that of an adk-prism server, its first app's."""
     if options.app or not driver.own_path:
         return driver.endpoint(options.url, options.app)
@@ -190,20 +180,20 @@ async def _endpoint(driver: Driver, options: Options, exchange: Exchange) -> str
         names = await _get_json(exchange, f"{base}/list-apps")
         if isinstance(names, list) and names and isinstance(names[0], str):
             return driver.endpoint(options.url, names[0])
-        raise CannotTry("the server lists no apps; name one with --app, or pass --header.")
+        raise checks.CannotTry("the server lists no apps; name one with --app, or pass --header.")
     return driver.endpoint(options.url, "")
 
 
-async def _get_json(exchange: Exchange, url: str) -> Any:
+async def _get_json(exchange: checks.Exchange, url: str) -> Any:
     answer = await exchange.send("GET", url)
-    return read_json(answer.body.decode(errors="replace")) if answer.status == 200 else None
+    return checks.read_json(answer.body.decode(errors="replace")) if answer.status == 200 else None
 
 
 # ---------------------------------------------------------------------- report text
 #
 # A report as text, JSON and JUnit.
 
-_MARKS: dict[Verdict, str] = {
+_MARKS: dict[checks.Verdict, str] = {
     "passed": "ok",
     "failed": "FAILED",
     "advice": "advice",
@@ -218,12 +208,12 @@ def as_text(report: Report) -> str:
     for result in report.results:
         lines += _result_lines(result)
     verdict = "conforms" if report.conforms else "does not conform"
-    told: tuple[Verdict, ...] = ("passed", "failed", "advice", "not seen", "left out")
-    counts = ", ".join(f"{report.count(each)} {each}" for each in told if report.count(each))
+    shown: tuple[checks.Verdict, ...] = ("passed", "failed", "advice", "not seen", "left out")
+    counts = ", ".join(f"{report.count(each)} {each}" for each in shown if report.count(each))
     return "\n".join([*lines, "", f"{verdict}: {counts}", ""])
 
 
-def _result_lines(result: Result) -> Iterator[str]:
+def _result_lines(result: checks.Result) -> Iterator[str]:
     check = result.check
     yield f"{_MARKS[result.verdict]:9} {check.id:20} {check.expected}"
     for fault in result.faults:
@@ -236,9 +226,9 @@ def _result_lines(result: Result) -> Iterator[str]:
         yield f"          see:  {check.source}"
 
 
-def list_text(checks: tuple[Check, ...]) -> str:
+def list_text(listed: tuple[checks.Check, ...]) -> str:
     """Return the checks of a protocol, as a table."""
-    return "".join(f"{each.id:20} {each.level:7} {each.expected}\n" for each in checks)
+    return "".join(f"{each.id:20} {each.level:7} {each.expected}\n" for each in listed)
 
 
 def as_json(report: Report) -> dict[str, Any]:

@@ -6,22 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from adk_prism.facts.state import DEPTH
-from adk_prism.features.conform.probe import (
-    Answer,
-    Driver,
-    FrameReader,
-    Probe,
-    Sheet,
-    check_rest,
-    check_stream,
-    leave_early,
-    missing_keys,
-    read_json,
-    send_mistakes,
-    shortened,
-    typed_keys,
-    wrong_types,
-)
+from adk_prism.features.conform import checks
 from adk_prism.protocols.sse import SseEvent
 
 # ---------------------------------------------------------------------- studio events
@@ -45,7 +30,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "done": ("total_steps",),
 }
 _NAMES = {*_TEXTS, "error", "trace", *(_KEYS.keys() - {"node_start", "node_end", "state", "done"})}
-_TYPES = typed_keys(
+_TYPES = checks.typed_keys(
     a_string="node name message content node_id",
     a_whole_number="step total_steps",
     a_number="duration_ms",
@@ -56,10 +41,10 @@ _TYPES = typed_keys(
 Data = dict[str, Any]
 
 
-class Stream(FrameReader):
+class Stream(checks.FrameReader):
     """One run, as far as it has been read."""
 
-    def __init__(self, sheet: Sheet, continues: bool = False) -> None:
+    def __init__(self, sheet: checks.Sheet, continues: bool = False) -> None:
         """`continues`: calls may have been made before."""
         self.session = ""
         self.ended = ""
@@ -85,7 +70,7 @@ class Stream(FrameReader):
             self.ended = name
         if name in _TEXTS or name == "error":
             return
-        data = read_json(frame.data)
+        data = checks.read_json(frame.data)
         if self._expect("json", isinstance(data, dict), frame.data):
             self._read(name, data, frame.data)
 
@@ -108,7 +93,7 @@ class Stream(FrameReader):
     def _read(self, name: str, data: Data, text: str) -> None:
         kind = str(data.get("type")) if name == "trace" else name
         known = kind in _KEYS
-        wrong = [*missing_keys(data, _KEYS.get(kind, ())), *wrong_types(data, _TYPES)]
+        wrong = [*checks.missing_keys(data, _KEYS.get(kind, ())), *checks.wrong_types(data, _TYPES)]
         if not known:
             wrong.append(f"no such trace: {kind}")
         if not self._expect("event-values", not wrong, f"{'; '.join(wrong)}: {text}"):
@@ -169,25 +154,25 @@ def _depth(value: Any) -> int:
 # ---------------------------------------------------------------------- the driver
 
 
-async def run(probe: Probe) -> None:
+async def run(probe: checks.Probe) -> None:
     """Try everything."""
     talk = _Talk(probe)
     for number, prompt in enumerate(probe.options.prompts):
         await talk.say(prompt, first=not number)
     await talk.get()
     body = {"input": probe.options.prompts[0]}
-    await leave_early(probe, lambda: body)
-    await send_mistakes(probe, lambda _: False, body)
+    await checks.leave_early(probe, lambda: body)
+    await checks.send_mistakes(probe, lambda _: False, body)
 
 
 class _Talk:
-    def __init__(self, probe: Probe) -> None:
+    def __init__(self, probe: checks.Probe) -> None:
         self._probe = probe
         self._sheet = probe.sheet
 
     async def say(self, prompt: str, *, first: bool) -> None:
         """Send a prompt in a new session, answer what is asked, and say it again."""
-        self._probe.trying(shortened(prompt))
+        self._probe.trying(checks.shortened(prompt))
         answer = await self._probe.post({"input": prompt})
         stream = self._judge(answer, first=first)
         if stream is None:
@@ -199,9 +184,9 @@ class _Talk:
             await self._again(prompt, stream.session)
 
     def _judge(
-        self, answer: Answer, *, first: bool = False, continues: bool = False
+        self, answer: checks.HttpResponse, *, first: bool = False, continues: bool = False
     ) -> Stream | None:
-        if not check_stream(self._sheet, answer, first=first):
+        if not checks.check_stream(self._sheet, answer, first=first):
             return None
         stream = Stream(self._sheet, continues)
         for frame in answer.frames:
@@ -210,7 +195,7 @@ class _Talk:
         return stream
 
     async def _again(self, prompt: str, session: str) -> None:
-        self._probe.trying(f"{shortened(prompt)}, again in the same session")
+        self._probe.trying(f"{checks.shortened(prompt)}, again in the same session")
         answer = await self._probe.post({"input": prompt, "session_id": session})
         stream = self._judge(answer) if answer.status == 200 else None
         came = stream.session if stream is not None else answer.text
@@ -233,7 +218,7 @@ class _Talk:
         good = stream is not None and stream.session == asked.session and stream.ended != "error"
         self._sheet.expect("interrupt-answer", good, answer.text)
 
-    async def _reconnect(self, answer: Answer) -> None:
+    async def _reconnect(self, answer: checks.HttpResponse) -> None:
         """Come back in the middle and after the end, where the server gives frames an id."""
         frames = answer.frames
         middle = len(frames) // 2
@@ -241,11 +226,11 @@ class _Talk:
             return
         self._probe.trying("coming back with Last-Event-ID")
         rest = await self._get("", frames[middle - 1].id)
-        check_rest(self._sheet, frames[middle:], rest)
+        checks.check_rest(self._sheet, frames[middle:], rest)
         after = await self._get("", frames[-1].id)
         self._sheet.expect("reconnect", after.status == 204, f"after the end: {after.text}")
 
-    async def _get(self, prompt: str, last_id: str = "") -> Answer:
+    async def _get(self, prompt: str, last_id: str = "") -> checks.HttpResponse:
         mark = "&" if "?" in self._probe.endpoint else "?"
         url = f"{self._probe.endpoint}{mark}{urlencode({'input': prompt})}"
         headers = {"accept": "text/event-stream", **({"last-event-id": last_id} if last_id else {})}
@@ -254,10 +239,10 @@ class _Talk:
     async def get(self) -> None:
         """Run with a GET."""
         prompt = self._probe.options.prompts[0]
-        self._probe.trying(f"{shortened(prompt)}, with GET")
+        self._probe.trying(f"{checks.shortened(prompt)}, with GET")
         answer = await self._get(prompt)
         stream = self._judge(answer) if answer.status == 200 else None
         self._sheet.expect("get", stream is not None and bool(answer.frames), answer.text)
 
 
-DRIVER = Driver(name="studio", own_path="/api/studio/{app}/stream", run=run)
+DRIVER = checks.Driver(name="studio", own_path="/api/studio/{app}/stream", run=run)

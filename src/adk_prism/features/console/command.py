@@ -25,26 +25,10 @@ from adk_prism.cli.terminal import has_colour, is_screen, progress
 from adk_prism.errors import NotFound, PrismError, UsageError
 from adk_prism.extension import installed
 from adk_prism.facts.run_reader import Reader, StoredFacts
-from adk_prism.features.captures.client import (
-    Client,
-    SessionAddress,
-    Token,
-    Unreachable,
-    connect,
-    find_token,
-    shown_url,
-)
+from adk_prism.features.captures import client as clients
+from adk_prism.features.console import session as sessions
 from adk_prism.features.console.history import rows_of
 from adk_prism.features.console.intents import Export, Intent, Keep, Quit, Send, Show, Stop
-from adk_prism.features.console.session import (
-    ConnectionLost,
-    EntryReceived,
-    Reconnected,
-    RunAccepted,
-    RunFinished,
-    RunUpdate,
-    Session,
-)
 from adk_prism.features.grounding.text import write_report
 from adk_prism.log.entry import Entry, RunEnded, RunStarted
 
@@ -66,15 +50,17 @@ LONGEST_LINE = 100_000
 """Most characters of one line; far below the server's limit."""
 
 
-async def talk(url: str, address: SessionAddress, token: Token | None = None) -> int:
+async def talk(
+    url: str, address: clients.SessionAddress, token: clients.Token | None = None
+) -> int:
     """Run until the input ends; return the exit code."""
-    async with connect(url, token) as http:
-        pipe = _Pipe(Session(Client(http), address))
+    async with clients.connect(url, token) as http:
+        pipe = _Pipe(sessions.Session(clients.Client(http), address))
         return await pipe.run(sys.stdin)
 
 
 class _Pipe:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: sessions.Session) -> None:
         self._session = session
         self._readable = self._new_readable()
         self._reader = Reader([make() for make in installed().annotators()])
@@ -126,22 +112,22 @@ class _Pipe:
                 assert_never(intent)
         return True
 
-    async def _follow(self, updates: AsyncGenerator[RunUpdate, None]) -> None:
+    async def _follow(self, updates: AsyncGenerator[sessions.RunUpdate, None]) -> None:
         async with aclosing(updates) as items:
             async for item in items:
                 self._handle(item)
 
-    def _handle(self, item: RunUpdate) -> None:
+    def _handle(self, item: sessions.RunUpdate) -> None:
         match item:
-            case EntryReceived():
+            case sessions.EntryReceived():
                 self._show(item.entry)
-            case RunFinished():
+            case sessions.RunFinished():
                 self._show(item.end)
-            case ConnectionLost():
+            case sessions.ConnectionLost():
                 note(f"{item.why} Reconnecting in {item.wait:g} s.")
-            case Reconnected():
+            case sessions.Reconnected():
                 note("Reconnected.")
-            case RunAccepted():
+            case sessions.RunAccepted():
                 pass  # the run's output follows
             case _:
                 assert_never(item)
@@ -173,7 +159,7 @@ class _Server(Struct, frozen=True):
     """The server's URL and the token for it."""
 
     url: str
-    token: Token | None = None
+    token: clients.Token | None = None
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -211,7 +197,7 @@ def execute(args: argparse.Namespace) -> int:
         return _open(_Server(url), args, on_screen, diagnostics)
 
 
-def _checked(args: argparse.Namespace) -> Token | None:
+def _checked(args: argparse.Namespace) -> clients.Token | None:
     """Check the arguments before anything is loaded; return the token for `--url`."""
     if not args.url:
         if args.token is not None or args.token_file is not None:
@@ -223,8 +209,8 @@ def _checked(args: argparse.Namespace) -> Token | None:
         raise UsageError(
             "--url and --dir cannot be used together: the server at --url has its own apps."
         )
-    connect(args.url)
-    return find_token(args.token, args.token_file, os.environ)
+    clients.connect(args.url)
+    return clients.find_token(args.token, args.token_file, os.environ)
 
 
 def _open(
@@ -234,7 +220,7 @@ def _open(
     app = _chosen(server.url, args.app, apps, on_screen)
     if not app:
         return 0
-    address = SessionAddress(app, args.session or f"console-{secrets.token_hex(6)}", user)
+    address = clients.SessionAddress(app, args.session or f"console-{secrets.token_hex(6)}", user)
     if not on_screen:
         return asyncio.run(talk(server.url, address, server.token))
     from adk_prism.features.console.screen import Console
@@ -244,16 +230,16 @@ def _open(
 
 async def _ask(server: _Server, wanted: str) -> tuple[list[str], str]:
     """Return the server's apps, including the wanted one if it exists, and our user name."""
-    async with connect(server.url, server.token) as http:
-        client = Client(http)
+    async with clients.connect(server.url, server.token) as http:
+        client = clients.Client(http)
         try:
             apps = await client.apps()
             if wanted and wanted not in apps and await client.has_app(wanted):
                 apps.append(wanted)
             return apps, await client.user()
-        except Unreachable as error:
-            where = shown_url(server.url)
-            raise Unreachable(
+        except clients.Unreachable as error:
+            where = clients.shown_url(server.url)
+            raise clients.Unreachable(
                 f"cannot connect to {where}: {error.detail} Start it with: adk-prism serve"
             ) from None
 

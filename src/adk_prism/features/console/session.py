@@ -19,14 +19,7 @@ from msgspec import Struct
 
 from adk_prism.errors import NotFound, SourceError
 from adk_prism.facts.adk_event import read_event
-from adk_prism.features.captures.client import (
-    LARGEST_RECORDING,
-    Client,
-    Refused,
-    SessionAddress,
-    Stream,
-    Unreachable,
-)
+from adk_prism.features.captures import client as clients
 from adk_prism.features.console.history import SessionHistory
 from adk_prism.features.console.intents import IntentReader
 from adk_prism.features.page.film import fold
@@ -117,8 +110,8 @@ class RunFollower:
 
     def __init__(
         self,
-        client: Client,
-        address: SessionAddress,
+        client: clients.Client,
+        address: clients.SessionAddress,
         body: dict[str, Any] | None = None,
         *,
         run: str = "",
@@ -152,13 +145,13 @@ class RunFollower:
                             yield Reconnected()
                         yield item
                 return
-            except Refused as refused:
+            except clients.Refused as refused:
                 # The run exists, but this user may no longer read it.
                 if not self.run or refused.code == httpx.codes.UNAUTHORIZED:
                     raise
                 yield self._forgotten()
                 return
-            except Unreachable as error:
+            except clients.Unreachable as error:
                 wait = self._backoff.wait()
                 if wait is None:
                     raise
@@ -182,7 +175,7 @@ class RunFollower:
                     yield EntryReceived(entry)
         yield await self._settle()
 
-    def _open(self) -> AbstractAsyncContextManager[Stream]:
+    def _open(self) -> AbstractAsyncContextManager[clients.Stream]:
         if not self.run:
             return self._client.begin(self._address, self._body, self._key)
         return self._client.follow(self.run, self._position)
@@ -212,10 +205,10 @@ class RunFollower:
     async def _settle(self) -> RunFinished:
         try:
             summary = await self._client.summary(self.run)
-            entries = await self._recording() if summary.bytes <= LARGEST_RECORDING else []
+            entries = await self._recording() if summary.bytes <= clients.LARGEST_RECORDING else []
             if entries and isinstance(entries[-1].record, RunEnded):
                 return RunFinished(entries[-1], entries)
-        except Refused as refused:
+        except clients.Refused as refused:
             if refused.code == httpx.codes.UNAUTHORIZED:
                 raise
             return self._forgotten()
@@ -227,7 +220,7 @@ class RunFollower:
         """Read the recording; return nothing after several failed attempts: the live entries suffice."""
         try:
             return await self._client.recording(self.run)
-        except Unreachable:
+        except clients.Unreachable:
             self._read_back += 1
             if self._read_back < READ_BACK:
                 raise
@@ -241,16 +234,16 @@ class RunFollower:
 
 
 async def finished_runs(
-    client: Client, address: SessionAddress, most: int
+    client: clients.Client, address: clients.SessionAddress, most: int
 ) -> AsyncIterator[list[Entry]]:
     """Yield the last runs of a session that are over, oldest first; leave out what was trimmed."""
     over = [run for run in await client.runs(address) if run.outcome is not None]
     for summary in over[-most:]:
-        if summary.bytes > LARGEST_RECORDING:
+        if summary.bytes > clients.LARGEST_RECORDING:
             continue
         try:
             yield await client.recording(summary.run)
-        except Refused:
+        except clients.Refused:
             continue
 
 
@@ -264,7 +257,7 @@ SHOWN_RUNS = 30
 class Session:
     """One session of one app."""
 
-    def __init__(self, client: Client, address: SessionAddress) -> None:
+    def __init__(self, client: clients.Client, address: clients.SessionAddress) -> None:
         self.client = client
         self.address = address
         self.history = SessionHistory()
@@ -306,7 +299,7 @@ class Session:
                     async for item in updates:
                         yield item
                 return
-            except Refused as refused:
+            except clients.Refused as refused:
                 is_lost = refused.code == httpx.codes.NOT_FOUND and "Session" in refused.detail
                 if is_last or not is_lost:
                     raise

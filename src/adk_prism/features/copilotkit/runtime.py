@@ -84,11 +84,11 @@ class RuntimeAgents:
         }
 
     def _described(self, name: str) -> Json:
-        told: Json = {"name": name, "description": "", "className": "AdkAgent"}
+        described: Json = {"name": name, "description": "", "className": "AdkAgent"}
         if self._apps.is_loaded(name):
             known = capabilities(self._apps, name)
-            told |= {"description": known["identity"]["description"], "capabilities": known}
-        return told
+            described |= {"description": known["identity"]["description"], "capabilities": known}
+        return described
 
 
 # ---------------------------------------------------------------------------
@@ -129,11 +129,11 @@ class Threads:
         for runs in latest:
             if len(shown) == min(limit, MOST_LISTED):
                 break
-            told = await self._told(runs)
-            shown += [told] if told is not None else []
+            thread = await self._shown_thread(runs)
+            shown += [thread] if thread is not None else []
         return shown
 
-    async def _told(self, runs: Sequence[RunSummary]) -> Json | None:
+    async def _shown_thread(self, runs: Sequence[RunSummary]) -> Json | None:
         try:
             head = await self._chats.beginning(runs[0].run)
         except (NotFound, Gone):  # Deleted since it was listed.
@@ -383,14 +383,14 @@ class _Call(Struct, frozen=True):
 
 
 def _stopped(result: CancelResult) -> Json:
-    told: Json = {"stopped": result.found, **result.shown()}
+    answer: Json = {"stopped": result.found, **result.shown()}
     if result.found:
-        told["interrupt"] = {
+        answer["interrupt"] = {
             "type": "RUN_ERROR",
             "message": "The run was stopped.",
             "code": "STOPPED",
         }
-    return told
+    return answer
 
 
 def _json(value: Any) -> Response:

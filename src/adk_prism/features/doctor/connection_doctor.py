@@ -15,7 +15,7 @@ import httpx
 from msgspec import Struct
 
 from adk_prism.errors import UsageError
-from adk_prism.features.conform.probe import Answer, CannotTry, Exchange, read_json
+from adk_prism.features.conform.checks import CannotTry, Exchange, HttpResponse, read_json
 from adk_prism.version import VERSION
 
 # ---------------------------------------------------------------------- remedies
@@ -37,13 +37,13 @@ SOCKETS = (
 )
 
 
-def json_object(answer: Answer) -> dict[str, Any]:
+def json_object(answer: HttpResponse) -> dict[str, Any]:
     """Return the object that an answer is; empty if it is none."""
     found = read_json(answer.body.decode(errors="replace"))
     return found if isinstance(found, dict) else {}
 
 
-def unreached(answer: Answer) -> tuple[str, str] | None:
+def unreached(answer: HttpResponse) -> tuple[str, str] | None:
     """Return why an answer is not the server's own, and what to do."""
     said = f"GET /health gets HTTP {answer.status}"
     if 300 <= answer.status < 400:
@@ -149,11 +149,11 @@ class Doctor:
     def _skip(self, name: str, text: str) -> None:
         self._findings.append(Finding(name, "not tried", text))
 
-    async def _get(self, path: str, **headers: str) -> Answer:
+    async def _get(self, path: str, **headers: str) -> HttpResponse:
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         return await self._exchange.send("GET", self._place.base + path, headers=given)
 
-    async def _check(self, *, silence: float = 0.0, **headers: str) -> Answer:
+    async def _check(self, *, silence: float = 0.0, **headers: str) -> HttpResponse:
         events = 1 if silence else EVENTS
         query = urlencode({"events": events, "pause": PAUSE, "silence": silence or PAUSE})
         return await self._get(f"/api/connection-check?{query}", **headers)
@@ -178,7 +178,7 @@ class Doctor:
         self._ok("reached", "GET /health is answered")
         self._clock(answer)
 
-    def _clock(self, answer: Answer) -> None:
+    def _clock(self, answer: HttpResponse) -> None:
         try:
             there = parsedate_to_datetime(answer.headers["date"]).timestamp()
         except (KeyError, ValueError):
@@ -241,7 +241,7 @@ class Doctor:
         text = f"events that the server sent over {sent:.1f} s came within {came:.1f} s"
         return self._problem("streams", f"a proxy holds streams back: {text}", BUFFERING)
 
-    def _is_checkable(self, name: str, answer: Answer) -> bool:
+    def _is_checkable(self, name: str, answer: HttpResponse) -> bool:
         if answer.status == 404:
             self._skip(name, "this version of the server has no stream for it")
             return False
@@ -342,7 +342,7 @@ class Doctor:
         )
 
 
-def _spread(answer: Answer) -> tuple[float, float]:
+def _spread(answer: HttpResponse) -> tuple[float, float]:
     """Return how far apart the first and the last event were sent, and came."""
     values = [read_json(frame.data) for frame in answer.frames]
     sent = float(values[-1]["sent"]) - float(values[0]["sent"])

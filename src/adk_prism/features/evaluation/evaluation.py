@@ -149,7 +149,7 @@ _VERDICTS: Mapping[str, Verdict] = {
 }
 
 
-class RecordedAnswer(Struct, frozen=True, kw_only=True):
+class RecordedReply(Struct, frozen=True, kw_only=True):
     """What was answered in the conversation that a case was made of."""
 
     message: int
@@ -177,7 +177,7 @@ class Case(Struct, frozen=True, kw_only=True):
     """0: a simulated user decides."""
     text: str
     """How the conversation begins."""
-    answers: list[RecordedAnswer] = []
+    answers: list[RecordedReply] = []
 
 
 class MetricScore(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -224,9 +224,9 @@ def _case(case: EvalCase) -> Case:
     )
 
 
-def _answers(case: str, given: Any) -> list[RecordedAnswer]:
+def _answers(case: str, given: Any) -> list[RecordedReply]:
     try:
-        return msgspec.convert(given, list[RecordedAnswer])
+        return msgspec.convert(given, list[RecordedReply])
     except msgspec.ValidationError as error:
         raise UsageError(f"`prismAnswers` of the case {case[:60]!r}: {error}.") from None
 

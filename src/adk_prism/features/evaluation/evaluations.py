@@ -28,21 +28,12 @@ from adk_prism.features.evaluation.evaluation import (
     CaseScore,
     Evaluation,
     Inference,
-    RecordedAnswer,
+    RecordedReply,
     SaidTurn,
     asked_model,
 )
 from adk_prism.features.model_calls.calls import ModelCalls
-from adk_prism.log.entry import (
-    NOTHING,
-    AgentEvent,
-    Decision,
-    Entry,
-    Origin,
-    RunEnded,
-    RunId,
-    to_raw,
-)
+from adk_prism.log import entry as records
 from adk_prism.runs.chats import EVALUATION_SESSIONS
 from adk_prism.runs.conversations import Start
 from adk_prism.server.context import Context
@@ -70,46 +61,48 @@ Began = Callable[[str, str], None]
 
 class _Turn(NamedTuple):
     said: SaidTurn
-    runs: list[RunId]
+    runs: list[records.RunId]
     error: str
     waits: bool
 
 
-def answers_to(pending: Pending, recorded: list[RecordedAnswer]) -> list[ToolAnswer]:
+def answers_to(pending: Pending, recorded: list[RecordedReply]) -> list[ToolAnswer]:
     """Take the recorded answers to what is pending out of a list, by the tools that ask."""
     given: list[ToolAnswer] = []
     for asked in pending.approvals.values():
         answer = _take(recorded, asked.call.name, is_approval=True)
         if answer is not None:
-            decision = Decision(
+            decision = records.Decision(
                 approval=asked.approval,
                 approved=bool(answer.approved),
                 reason=answer.reason,
-                payload=NOTHING if answer.payload is None else to_raw(answer.payload),
+                payload=records.NOTHING
+                if answer.payload is None
+                else records.to_raw(answer.payload),
             )
             given.append(ToolAnswer(call=asked.call.call, decision=decision))
     for call in {**pending.client_calls, **pending.late_calls}.values():
         answer = _take(recorded, call.name, is_approval=False)
         if answer is not None:
-            given.append(ToolAnswer(call=call.call, output=to_raw(answer.output)))
+            given.append(ToolAnswer(call=call.call, output=records.to_raw(answer.output)))
     return given
 
 
-def _take(recorded: list[RecordedAnswer], tool: str, *, is_approval: bool) -> RecordedAnswer | None:
+def _take(recorded: list[RecordedReply], tool: str, *, is_approval: bool) -> RecordedReply | None:
     for place, answer in enumerate(recorded):
         if answer.tool == tool and (answer.approved is not None) is is_approval:
             return recorded.pop(place)
     return None
 
 
-def _outcome(entries: Sequence[Entry]) -> str:
+def _outcome(entries: Sequence[records.Entry]) -> str:
     end = entries[-1].record
-    return end.outcome if isinstance(end, RunEnded) else ""
+    return end.outcome if isinstance(end, records.RunEnded) else ""
 
 
-def _error(run: RunId, last: Entry) -> str:
+def _error(run: records.RunId, last: records.Entry) -> str:
     end = last.record
-    if not isinstance(end, RunEnded) or end.outcome in ("finished", "waiting"):
+    if not isinstance(end, records.RunEnded) or end.outcome in ("finished", "waiting"):
         return ""
     return f"The run {run} {_ENDED[end.outcome]}" + (f" ({end.code})." if end.code else ".")
 
@@ -216,7 +209,7 @@ class Evaluator:
         sessions = {}
         for each in inferences:
             user = cases[each.case].user
-            origin = Origin(app=evaluation.app, user=user, session=each.session)
+            origin = records.Origin(app=evaluation.app, user=user, session=each.session)
             with suppress(errors.NotFound):
                 sessions[each.session] = await self._apps.sessions(evaluation.app).get(origin)
         scores = await asyncio.to_thread(
@@ -230,7 +223,7 @@ class Evaluator:
 
     async def _infer(self, evaluation: Evaluation, case: Case, began: Began) -> Inference:
         session = case.session or f"{EVALUATION_SESSIONS[0]}{uuid4()}"
-        origin = Origin(app=evaluation.app, user=case.user, session=session)
+        origin = records.Origin(app=evaluation.app, user=case.user, session=session)
         turns: list[_Turn] = []
         error = ""
         try:
@@ -260,17 +253,17 @@ class Evaluator:
 
     async def _turn(
         self,
-        origin: Origin,
+        origin: records.Origin,
         message: Raw,
-        answers: list[RecordedAnswer],
+        answers: list[RecordedReply],
         began: Callable[[str], None],
     ) -> _Turn:
         """Send a message, and answer what was answered before."""
         # Not streamed, as with ADK: a model may answer otherwise where it streams.
         start = Start(origin=origin, policy="wait", streaming=False)
         command: Command = Submit(content=message, text=_text(message))
-        runs: list[RunId] = []
-        entries: list[list[Entry]] = []
+        runs: list[records.RunId] = []
+        entries: list[list[records.Entry]] = []
         while True:
             runs.append(await self._conversations.perform(start, command))
             began(runs[-1])
@@ -283,19 +276,19 @@ class Evaluator:
                 return await self._read(runs, entries, message)
             command = Answer(answers=given)
 
-    async def _followed(self, run: RunId) -> AsyncIterator[Entry]:
+    async def _followed(self, run: records.RunId) -> AsyncIterator[records.Entry]:
         async with aclosing(self._log.read(run, follow=True)) as batches:
             async for batch in batches:
                 for entry in batch:
                     yield entry
 
     async def _read(
-        self, runs: Sequence[RunId], entries: Sequence[list[Entry]], message: Raw
+        self, runs: Sequence[records.RunId], entries: Sequence[list[records.Entry]], message: Raw
     ) -> _Turn:
         """Return what the runs of a message did."""
         asked = [asked_model(call) for run in runs for call in await self._calls.of_run(run)]
-        records = [entry.record for each in entries for entry in each]
-        events = [record.event for record in records if isinstance(record, AgentEvent)]
+        stored = [entry.record for each in entries for entry in each]
+        events = [record.event for record in stored if isinstance(record, records.AgentEvent)]
         # Where nothing is answered, the events are those that ADK would evaluate.
         shown = events if len(runs) == 1 else [without_questions(event) for event in events]
         said = SaidTurn(

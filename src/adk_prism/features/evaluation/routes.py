@@ -18,14 +18,8 @@ from pydantic.alias_generators import to_camel
 
 from adk_prism.errors import Conflict, NotFound, UsageError
 from adk_prism.features.evaluation import criteria as eval_sets
+from adk_prism.features.evaluation import evaluation as evaluating
 from adk_prism.features.evaluation.eval_cases import EvalCases
-from adk_prism.features.evaluation.evaluation import (
-    Case,
-    Evaluation,
-    StoredResult,
-    cases_of,
-    stored_results,
-)
 from adk_prism.features.evaluation.evaluations import Evaluator
 from adk_prism.log.entry import RunId
 from adk_prism.server.context import Context
@@ -94,7 +88,7 @@ class EvalRoutes:
         """Return the app's eval sets with their cases, the stored results and what is being evaluated."""
         folder = self._evaluator.folder(app_name)
         sets = await asyncio.to_thread(_sets, folder / app_name)
-        results = await asyncio.to_thread(stored_results, folder, app_name)
+        results = await asyncio.to_thread(evaluating.stored_results, folder, app_name)
         running = [job.shown() for job in self._evaluator.jobs(app_name)]
         return {
             "sets": sets,
@@ -118,7 +112,7 @@ class EvalRoutes:
     async def result(self, app_name: AppName, result: str) -> Json:
         """Return a stored result, with the runs of its cases as far as the log has them."""
         folder = self._evaluator.folder(app_name)
-        stored = await asyncio.to_thread(stored_results, folder, app_name)
+        stored = await asyncio.to_thread(evaluating.stored_results, folder, app_name)
         found = next((each for each in stored if each.id == result), None)
         if found is None:
             raise NotFound("There is no such result.")
@@ -162,7 +156,7 @@ def _sets(folder: Path) -> list[Json]:
     for path in sorted(folder.glob(f"*{eval_sets.SUFFIX}"))[:MOST_SETS]:
         shown: Json = {"id": path.name.removesuffix(eval_sets.SUFFIX), "cases": []}
         try:
-            cases = cases_of(eval_sets.read_eval_set(path))
+            cases = evaluating.cases_of(eval_sets.read_eval_set(path))
             shown["cases"] = [
                 {
                     "id": case.id,
@@ -178,7 +172,7 @@ def _sets(folder: Path) -> list[Json]:
     return found
 
 
-def _cases(folder: Path, set_id: str) -> dict[str, Case]:
+def _cases(folder: Path, set_id: str) -> dict[str, evaluating.Case]:
     """Return the cases of a set, if it is still there."""
     for path in sorted(folder.glob(f"*{eval_sets.SUFFIX}"))[:MOST_SETS]:
         try:
@@ -186,11 +180,11 @@ def _cases(folder: Path, set_id: str) -> dict[str, Case]:
         except UsageError:
             continue
         if found.eval_set_id == set_id:
-            return {case.id: case for case in cases_of(found)}
+            return {case.id: case for case in evaluating.cases_of(found)}
     return {}
 
 
-def _evaluation(app: str, folder: Path, asked: Evaluate) -> Evaluation:
+def _evaluation(app: str, folder: Path, asked: Evaluate) -> evaluating.Evaluation:
     """Read what is asked for; in a thread, since ADK's evaluators take seconds to import."""
     path = folder / f"{asked.set}{eval_sets.SUFFIX}"
     if asked.eval_set is not None:
@@ -205,7 +199,7 @@ def _evaluation(app: str, folder: Path, asked: Evaluate) -> Evaluation:
     else:
         criteria = eval_sets.read_criteria(eval_sets.config_beside(path))
     answers = asked.answers == "recorded"
-    return Evaluation(app, eval_set, criteria, asked.cases, answers=answers)
+    return evaluating.Evaluation(app, eval_set, criteria, asked.cases, answers=answers)
 
 
 def _sent_criteria(asked: Evaluate) -> eval_sets.Criteria:
@@ -216,7 +210,7 @@ def _sent_criteria(asked: Evaluate) -> eval_sets.Criteria:
     return eval_sets.criteria_of(msgspec.json.encode(asked.config))
 
 
-def _summary(result: StoredResult) -> Json:
+def _summary(result: evaluating.StoredResult) -> Json:
     return {
         "id": result.id,
         "evalSetId": result.eval_set_id,

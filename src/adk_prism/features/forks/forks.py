@@ -40,16 +40,8 @@ from adk_prism.adk.request import (
 from adk_prism.commands import ChangeState, RunAgent, Submit
 from adk_prism.errors import Conflict, Unprocessable, UsageError
 from adk_prism.facts.state import read_object, read_stored
+from adk_prism.features.forks import past as cutting
 from adk_prism.features.forks.history import ForkHistories, ForkHistory, ForkTarget, as_copy
-from adk_prism.features.forks.past import (
-    ArtifactCopies,
-    Cuttings,
-    Past,
-    cut_session,
-    rebuild,
-    restored,
-    without_state,
-)
 from adk_prism.features.forks.truncated_run import HowToContinue
 from adk_prism.log.contract import RunLog, SideValue
 from adk_prism.log.entry import (
@@ -66,7 +58,6 @@ from adk_prism.log.entry import (
     relabelled,
     to_raw,
 )
-from adk_prism.protocols.adk.routes import Key
 from adk_prism.runs.conversations import Start
 from adk_prism.runs.recorder import REQUEST_DIGEST, ForkPoint, PreparedSource
 from adk_prism.runs.runs import new_run
@@ -75,6 +66,7 @@ from adk_prism.server.context import Context
 from adk_prism.server.identity.identity import Run
 from adk_prism.server.request_bodies import StrictRoute
 from adk_prism.server.request_names import AppName, SessionId
+from adk_prism.server.run_starter import Key
 from adk_prism.server.run_streams import RUN_HEADER
 
 # ---------------------------------------------------------------------------
@@ -271,7 +263,7 @@ class Forks:
         said = fork.goes_on != "again"
         past = await self._histories.past(fork.history, said=said)
         cuttings = await self._cuttings(fork.history, past, said)
-        events = without_state(cuttings.events, fork.wanted.remove_state)
+        events = cutting.without_state(cuttings.events, fork.wanted.remove_state)
         await app.plant(target, events, resumes=fork.goes_on == "resume")
         try:
             artifacts = self._artifacts(fork)
@@ -283,25 +275,27 @@ class Forks:
             raise
         return missing
 
-    async def _cuttings(self, history: ForkHistory, past: Past, said: bool) -> Cuttings:
+    async def _cuttings(
+        self, history: ForkHistory, past: cutting.Past, said: bool
+    ) -> cutting.Cuttings:
         """Return the history: from the session if it is there, else from the log."""
         sessions = self._apps.sessions(history.origin.app)
         if not history.untrusted and await sessions.exists(history.origin):
-            found = cut_session(await sessions.get(history.origin), past)
+            found = cutting.cut_session(await sessions.get(history.origin), past)
             if found is not None:
                 return found
-        rebuilt = rebuild(await self._histories.chapters(history, said=said))
+        rebuilt = cutting.rebuild(await self._histories.chapters(history, said=said))
         if history.untrusted:
-            return structs.replace(rebuilt, events=restored(rebuilt.events))
+            return structs.replace(rebuilt, events=cutting.restored(rebuilt.events))
         return rebuilt
 
-    def _artifacts(self, fork: _Fork) -> ArtifactCopies | None:
+    def _artifacts(self, fork: _Fork) -> cutting.ArtifactCopies | None:
         target = fork.start.origin
         service = self._apps.artifact_service(target.app)
         if service is None:
             return None
         source = None if fork.history.is_upload else fork.history.origin
-        return ArtifactCopies(service, source, target)
+        return cutting.ArtifactCopies(service, source, target)
 
     async def _discard(self, target: Origin) -> None:
         """Take a fork away that did not come to be: each part, whatever becomes of the others."""
@@ -313,7 +307,7 @@ class Forks:
                 await self._log.delete(target)
             finally:
                 if service is not None:
-                    await ArtifactCopies(service, None, target).discard()
+                    await cutting.ArtifactCopies(service, None, target).discard()
 
     # -------------------------------------------------------------- going on
 

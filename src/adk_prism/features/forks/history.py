@@ -17,19 +17,8 @@ from adk_prism.errors import UsageError
 from adk_prism.facts.adk_event import read_event
 from adk_prism.features.forks.past import Chapter, Past
 from adk_prism.features.forks.truncated_run import TruncatedRun, close_truncated, truncate_run
+from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog, RunSummary
-from adk_prism.log.entry import (
-    EXTRAS,
-    FOREIGN,
-    UPLOADED,
-    AgentEvent,
-    Entry,
-    Origin,
-    RunId,
-    RunStarted,
-    is_untrusted,
-    relabelled,
-)
 from adk_prism.runs.chats import ChatRun, Chats, fold_turns
 from adk_prism.runs.recorder import FORKED_FROM, REQUEST_DIGEST, ForkPoint
 from adk_prism.runs.runs import new_run
@@ -44,7 +33,7 @@ BATCH = 512
 class ForkHistory(Struct, frozen=True):
     """A conversation up to a cursor."""
 
-    origin: Origin
+    origin: records.Origin
     before: Sequence[ChatRun]
     """The live runs before the one that is cut, oldest first."""
     cut: TruncatedRun
@@ -59,7 +48,7 @@ class ForkHistory(Struct, frozen=True):
     recorded: Mapping[str, Raw] = {}
     """The state at the cut, all scopes, according to the log."""
 
-    def new_ids(self, cut: RunId | None) -> dict[str, str]:
+    def new_ids(self, cut: records.RunId | None) -> dict[str, str]:
         """Return an id for the copy of each run; the one that is cut may have one already."""
         ids: dict[str, str] = {run.summary.run: new_run() for run in self.before}
         return ids | {self.cut.head.run: cut or new_run()}
@@ -67,13 +56,13 @@ class ForkHistory(Struct, frozen=True):
     @property
     def is_upload(self) -> bool:
         """Whether it is a recording, and no conversation of this server."""
-        return UPLOADED.read(self.cut.head)
+        return records.UPLOADED.read(self.cut.head)
 
 
 class ForkTarget(Struct, frozen=True):
     """Where a history is copied to."""
 
-    origin: Origin
+    origin: records.Origin
     ids: Mapping[str, str]
     """Of the copies, by the runs' own."""
     forked_from: ForkPoint
@@ -89,7 +78,7 @@ class ForkHistories:
         self._refused = refused
 
     async def of(
-        self, run: RunId, at: int, app: str = "", *, new_turn: bool, as_text: bool = False
+        self, run: records.RunId, at: int, app: str = "", *, new_turn: bool, as_text: bool = False
     ) -> ForkHistory:
         """Read the conversation at a cursor. Raise `NotFound`, `Gone` or `BadPosition`.
 
@@ -100,7 +89,7 @@ class ForkHistories:
         origin = (await self._log.summary(run)).origin
         entries = [entry async for entry in self._chats.entries(run)]
         first = entries[0].record
-        if isinstance(first, RunStarted) and UPLOADED.read(first):
+        if isinstance(first, records.RunStarted) and records.UPLOADED.read(first):
             cut = truncate_run(entries, at)
             origin = structs.replace(origin, app=app or origin.app)
             return self._distrusted(ForkHistory(origin, [], cut, float("inf")))
@@ -109,7 +98,7 @@ class ForkHistories:
         runs = await self._log.list(app=origin.app, user=origin.user, session=origin.session)
         index = [known.run for known in runs].index(run)
         heads = [ChatRun(each, await self._chats.head(each.run)) for each in runs[: index + 1]]
-        untrusted = as_text or any(is_untrusted(each.head) for each in heads)
+        untrusted = as_text or any(records.is_untrusted(each.head) for each in heads)
         turns = fold_turns(heads)
         history = ForkHistory(
             origin,
@@ -139,7 +128,9 @@ class ForkHistories:
         """Return when the next run of this server's own began."""
         for summary in later:
             async for entry in self._chats.entries(summary.run):
-                if isinstance(entry.record, RunStarted) and not UPLOADED.read(entry.record):
+                if isinstance(entry.record, records.RunStarted) and not records.UPLOADED.read(
+                    entry.record
+                ):
                     return entry.time
                 break
         return float("inf")
@@ -190,20 +181,22 @@ class ForkHistories:
         if with_cut:
             await self._copy_cut(history.cut, target)
 
-    async def _copy_closed(self, history: ForkHistory, run: RunId, target: ForkTarget) -> None:
+    async def _copy_closed(
+        self, history: ForkHistory, run: records.RunId, target: ForkTarget
+    ) -> None:
         entries = [entry async for entry in self._chats.entries(run)]
         cut = close_truncated(truncate_run(entries, len(entries)), self._rule(history))
         await self._copy_cut(cut, target)
 
-    async def _copy_run(self, history: ForkHistory, run: RunId, target: ForkTarget) -> None:
-        copy = RunId(target.ids[run])
-        batch: list[Entry] = []
+    async def _copy_run(self, history: ForkHistory, run: records.RunId, target: ForkTarget) -> None:
+        copy = records.RunId(target.ids[run])
+        batch: list[records.Entry] = []
         async for entry in self._chats.entries(run):
             head = entry.record
-            if isinstance(head, RunStarted):
+            if isinstance(head, records.RunStarted):
                 if history.untrusted:
                     head = clean_head(head, self._rule(history))
-                entry = Entry(1, entry.time, as_copy(head, target))
+                entry = records.Entry(1, entry.time, as_copy(head, target))
             batch.append(entry)
             if len(batch) == BATCH:
                 await self._append(copy, batch)
@@ -212,24 +205,26 @@ class ForkHistories:
         await self._log.commit(copy)
 
     async def _copy_cut(self, cut: TruncatedRun, target: ForkTarget) -> None:
-        copy = RunId(target.ids[cut.head.run])
+        copy = records.RunId(target.ids[cut.head.run])
         first, *rest = cut.entries
-        ends = [Entry(0, cut.until, record) for record in cut.closed()]
-        await self._append(copy, [Entry(1, first.time, as_copy(cut.head, target)), *rest, *ends])
+        ends = [records.Entry(0, cut.until, record) for record in cut.closed()]
+        await self._append(
+            copy, [records.Entry(1, first.time, as_copy(cut.head, target)), *rest, *ends]
+        )
         await self._log.commit(copy)
 
-    async def _append(self, run: RunId, entries: Sequence[Entry]) -> None:
-        records = [entry.record for entry in entries]
-        await self._log.append(run, records, times=[entry.time for entry in entries])
+    async def _append(self, run: records.RunId, entries: Sequence[records.Entry]) -> None:
+        copied = [entry.record for entry in entries]
+        await self._log.append(run, copied, times=[entry.time for entry in entries])
 
 
-def as_copy(head: RunStarted, target: ForkTarget) -> RunStarted:
+def as_copy(head: records.RunStarted, target: ForkTarget) -> records.RunStarted:
     """Return a run's first record as it is in a fork."""
     continues = head.continues
     if continues is not None:
         message = target.ids.get(continues.message)
         continues = structs.replace(continues, message=message) if message else None
-    untrusted = is_untrusted(head)
+    untrusted = records.is_untrusted(head)
     copy = structs.replace(
         head,
         run=target.ids[head.run],
@@ -240,19 +235,19 @@ def as_copy(head: RunStarted, target: ForkTarget) -> RunStarted:
         rewound=[],
         client_tools=[] if untrusted else head.client_tools,
     )
-    return relabelled(
+    return records.relabelled(
         copy,
         FORKED_FROM(target.forked_from),
-        EXTRAS({} if untrusted else EXTRAS.read(head)),
+        records.EXTRAS({} if untrusted else records.EXTRAS.read(head)),
         REQUEST_DIGEST(""),
-        UPLOADED(False),
-        FOREIGN(untrusted),
+        records.UPLOADED(False),
+        records.FOREIGN(untrusted),
     )
 
 
-def _place(entry: Entry, places: dict[str, int]) -> None:
+def _place(entry: records.Entry, places: dict[str, int]) -> None:
     """Note an event's place in the log, if it is one that ADK keeps."""
-    if isinstance(entry.record, AgentEvent):
+    if isinstance(entry.record, records.AgentEvent):
         event = read_event(entry.record.event)
         if not event.partial:
             places[event.id] = len(places)

@@ -329,9 +329,6 @@ def _of_model_call(span: Span, about: Attributes) -> Attributes:
     }
 
 
-# ---------------------------------------------------------------------- export
-
-
 # ---------------------------------------------------------------------------
 # Spans as the body of an OTLP/HTTP request: protobuf, which every collector takes (opentelemetry-proto
 # 1.x).
@@ -456,7 +453,7 @@ class TraceExport:
     def ended(self, run: RunId) -> None:
         """Note that a run has ended."""
         if self._waiting.full():
-            self._tell("Too many runs wait for the collector.", run)
+            self._report_failure("Too many runs wait for the collector.", run)
         else:
             self._waiting.put_nowait(run)
 
@@ -484,11 +481,11 @@ class TraceExport:
                 except (NotFound, Gone):
                     pass  # Removed since.
                 except Exception as error:  # Whatever it is, the next run is exported.
-                    self._tell("", run, cause_of(error))
+                    self._report_failure("", run, cause_of(error))
 
     async def _export(self, client: httpx.AsyncClient, run: RunId) -> None:
         if (await self._log.summary(run)).bytes > LARGEST:
-            self._tell("The run is too large.", run)
+            self._report_failure("The run is too large.", run)
             return
         async with aclosing(self._log.read(run)) as batches:
             entries = [entry async for batch in batches for entry in batch]
@@ -497,9 +494,9 @@ class TraceExport:
             headers = {"content-type": "application/x-protobuf"}
             answer = await client.post(self._url, content=body, headers=headers)
             if not answer.is_success:
-                self._tell(f"The collector answered {answer.status_code}.", run)
+                self._report_failure(f"The collector answered {answer.status_code}.", run)
 
-    def _tell(self, detail: str, run: RunId, cause: str = "") -> None:
+    def _report_failure(self, detail: str, run: RunId, cause: str = "") -> None:
         self._report(Diagnostic(kind="trace not exported", detail=detail, run=run, cause=cause))
 
 

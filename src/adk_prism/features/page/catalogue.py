@@ -87,9 +87,9 @@ class _Catalogue:
         """
         # In a thread: which model an agent would use may import a library.
         entries = await asyncio.to_thread(lambda: [*map(self._entry, self._apps.found())])
-        return [self._told(request, entry) for entry in entries]
+        return [self._with_error_text(request, entry) for entry in entries]
 
-    def _told(self, request: Request, entry: dict[str, Any]) -> dict[str, Any]:
+    def _with_error_text(self, request: Request, entry: dict[str, Any]) -> dict[str, Any]:
         """Return an entry whose error says as much as this client may know."""
         if "error" not in entry:
             return entry
@@ -102,7 +102,7 @@ class _Catalogue:
         found = self._apps.find(app_name)
         if found is None:
             raise NotFound(f"There is no app {app_name!r}.")
-        return self._told(request, await asyncio.to_thread(self._entry, found))
+        return self._with_error_text(request, await asyncio.to_thread(self._entry, found))
 
     def _entry(self, found: Found) -> dict[str, Any]:
         name, apps = found.name, self._apps

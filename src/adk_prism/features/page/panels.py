@@ -104,7 +104,7 @@ class GroundingFilm:
 
     def at(self, cursor: int) -> dict[str, Any]:
         """Return the box at a cursor, and what is different from how the run began."""
-        state = self._state.some_at(cursor, _told_as_value)
+        state = self._state.some_at(cursor, _is_box_value)
         found = read(state)
         receipts, unreadable = self._shown(cursor)
         failure = found.values.get("last_search_failure")
@@ -112,7 +112,7 @@ class GroundingFilm:
             "present": bool(state or receipts or unreadable),
             "box": found.values,
             "step": _step(found.values.get("stage")),
-            "changed": self._state.difference(1, cursor, _told_as_value),
+            "changed": self._state.difference(1, cursor, _is_box_value),
             "receipts": receipts,
             "remedies": _remedies(failure) if failure else [],
             "unreadable": [*found.unreadable, *unreadable],
@@ -140,7 +140,7 @@ def _equal(one: Raw, other: Raw) -> bool:
     return bool(read_value(one) == read_value(other))
 
 
-def _told_as_value(name: str) -> bool:
+def _is_box_value(name: str) -> bool:
     return name.startswith(PREFIX) and name != _HISTORY
 
 

@@ -190,9 +190,9 @@ class StateFilm:
         self._places: dict[str, int] = {}
         """In which order keys first appeared."""
         self._comings: list[tuple[int, str, bool]] = []
+        """Cursor, key, and whether it came or went: how the set of keys changed."""
         self._by_node: set[str] = set()
         """Keys whose last write was seen at a node's start or end, before its event."""
-        """Cursor, key, and whether it came or went: how the set of keys changed."""
 
     def feed(self, cursor: int, fact: facts.Fact) -> None:
         """Read the facts of an entry."""

@@ -27,7 +27,7 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.event_actions import AgentText
 from adk_prism.facts.model import Annotated, Fact, Speaker
 from adk_prism.facts.state import read_object, read_value
-from adk_prism.features.proof.answer_proof import AnswerProof, answer_text, read_answer, split_text
+from adk_prism.features.proof.answer_proof import WholeProof, answer_text, read_answer, split_text
 from adk_prism.features.proof.model import Citation, Proof, Step
 from adk_prism.features.proof.proof_layer_reader import Pieces, find_layer, read_layer
 from adk_prism.features.proof.prose.markdown_line import NOT_ABBREVIATED
@@ -167,7 +167,7 @@ class ProofAnnotator:
         self._lanes: dict[Speaker, _Lane | None] = {}
         self._texts: dict[str, str] = {}
         """The text that a specialist streamed itself, by its call: the call's response repeats it."""
-        self._answer = AnswerProof()
+        self._answer = WholeProof()
         self._undecided: dict[str, tuple[SubjectProof, Pieces]] = {}
         """The root's tools, while it is not known whether the app has other agents."""
         self._due: dict[str, SubjectProof] = {}
@@ -434,7 +434,7 @@ class ProofAnnotator:
         """Start over: a capture may hold several turns, and the answer is that of the last one."""
         self._decide()
         self._ready += self._take_due()
-        self._answer = AnswerProof()
+        self._answer = WholeProof()
         self._specialists.clear()
         self._lanes.clear()
 

@@ -181,7 +181,7 @@ _SOURCES = 256
 """The most provider sources that are kept; a proof shows fewer."""
 
 
-class AnswerProof:
+class WholeProof:
     """What is known about the answer until it is complete."""
 
     def __init__(self) -> None:

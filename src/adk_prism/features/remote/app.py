@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
@@ -11,28 +12,20 @@ from google.adk.events.event import Event
 from google.adk.runners import Runner
 from google.adk.utils.agent_info import AgentInfo
 
-from adk_prism.adk.agents import Graph
+from adk_prism.adk import agents as graphs
 from adk_prism.adk.redaction import Serialiser, state_json
 from adk_prism.adk.request import Emit, EventSource, RunRequest
 from adk_prism.adk.served_app import Feature
 from adk_prism.adk.sessions import Sessions
 from adk_prism.adk.tools import InDoubt
 from adk_prism.errors import AppFailed, NotSupported, PrismError, Report, UsageError
-from adk_prism.features.remote.connection import Connection, RemoteClient, drawing_of, graph_of
+from adk_prism.features.remote.connection import AgentInfo as RemoteAgent
+from adk_prism.features.remote.connection import AppInfo, Connection, RemoteClient
 from adk_prism.features.remote.live import RemoteLiveSource
 from adk_prism.features.remote.sessions import RemoteArtifacts, RemoteSessions
 from adk_prism.features.remote.settings import Remote
 from adk_prism.features.remote.source import RemoteSource
-from adk_prism.log.entry import (
-    STREAMING,
-    WRITTEN_BY,
-    Agent,
-    AgentEvent,
-    Origin,
-    Record,
-    RunStarted,
-    labels,
-)
+from adk_prism.log import entry as logged
 from adk_prism.version import VERSION
 from adk_prism.voice.conversation import LiveConversation
 from adk_prism.voice.run_context import LiveCall
@@ -111,13 +104,13 @@ class RemoteApp:
         }
         return {feature: why for feature, why in _LACKS.items() if not known.get(feature)}
 
-    def agents(self) -> list[Agent]:
+    def agents(self) -> list[logged.Agent]:
         """Return the agents as far as the server describes them; their models are not known."""
         info = self._connection.info
         names = sorted(info.agents, key=lambda name: name != info.root_agent_name)
-        return [Agent(name=name, tools=len(info.agents[name].tools)) for name in names]
+        return [logged.Agent(name=name, tools=len(info.agents[name].tools)) for name in names]
 
-    def graph(self) -> Graph:
+    def graph(self) -> graphs.Graph:
         """Return the agents and tools that the server describes. Raise `NotSupported`."""
         self.check("graph")
         return graph_of(self._connection.info)
@@ -153,7 +146,7 @@ class RemoteApp:
             self._connection, self.sessions, call, agents=self.agents(), report=report
         )
 
-    async def plant(self, origin: Origin, events: Sequence[Event], *, resumes: bool) -> None:
+    async def plant(self, origin: logged.Origin, events: Sequence[Event], *, resumes: bool) -> None:
         """Create a session on its server, which takes what was said and the state."""
         assert not resumes, "nothing in such a history can be resumed"
         await self.sessions.plant(origin, events)
@@ -199,7 +192,11 @@ class RemoteStateUpdate:
     correlation = ""
 
     def __init__(
-        self, sessions: RemoteSessions, request: RunRequest, agents: list[Agent], report: Report
+        self,
+        sessions: RemoteSessions,
+        request: RunRequest,
+        agents: list[logged.Agent],
+        report: Report,
     ) -> None:
         self._sessions = Sessions(sessions)
         self._request = request
@@ -209,19 +206,88 @@ class RemoteStateUpdate:
     def cancel(self) -> None:
         """Do nothing: the change is one request."""
 
-    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[logged.Record, None]:
         """Change the state, then yield `RunStarted` and the event. Raise `NotFound` or `RemoteFailed`."""
         del emit  # no node runs
         request = self._request
         before = await self._sessions.state(request.origin)
         event = await self._sessions.append_state(request.origin, request.state_delta)
-        yield RunStarted(
+        yield logged.RunStarted(
             run=request.run,
             origin=request.origin,
             invocation=event.invocation_id,
             agents=self._agents,
             state=state_json(before),
             kind="state",
-            labels=labels(STREAMING(request.streaming), WRITTEN_BY(VERSION)),
+            labels=logged.labels(logged.STREAMING(request.streaming), logged.WRITTEN_BY(VERSION)),
         )
-        yield AgentEvent(self._serialiser.event(event))
+        yield logged.AgentEvent(self._serialiser.event(event))
+
+
+# --------------------------------------------------------------------------- its graph
+#
+# What a server says of an app is also shown as a graph: agents, whom they transfer to, and their tools. It
+# has neither models nor workflows, and of tools the names; so a graph may lack nodes.
+
+
+def graph_of(info: AppInfo) -> graphs.Graph:
+    """Return the graph of an app whose server described it."""
+    root = info.root_agent_name
+    nodes = {"START": graphs.GraphNode(id="START", name="START", kind="start")}
+    edges = [_edge("START", root, "sequence"), _edge(root, "END", "sequence")]
+    waiting = deque([(root, root, "")])
+    while waiting and len(nodes) < graphs.MAX_NODES:
+        name, place, parent = waiting.popleft()
+        agent = info.agents.get(name, RemoteAgent(name=name))
+        about = agent.description[: graphs.LONGEST_DESCRIPTION]
+        nodes[place] = graphs.GraphNode(
+            id=place, name=name, kind="agent", description=about, parent=parent
+        )
+        for tool in dict.fromkeys(_tools(agent.tools)):
+            below = f"{place}/{tool}"
+            nodes[below] = graphs.GraphNode(id=below, name=tool, kind="tool", parent=place)
+            edges.append(_edge(place, below, "tool"))
+        for member in dict.fromkeys(agent.sub_agents):
+            if member in place.split("/"):
+                continue  # An agent cannot be below itself; a description can say so.
+            edges.append(_edge(place, f"{place}/{member}", "transfer"))
+            waiting.append((member, f"{place}/{member}", place))
+    nodes["END"] = graphs.GraphNode(id="END", name="END", kind="end")
+    drawn = [each for each in edges if each.source in nodes and each.target in nodes]
+    return graphs.Graph(nodes=list(nodes.values()), edges=drawn, truncated=bool(waiting))
+
+
+def drawing_of(app: str, info: AppInfo) -> dict[str, Any]:
+    """Return the app in the form of `build_graph`: each agent with its tools and sub-agents in it."""
+    left = graphs.MAX_NODES
+
+    def drawn(name: str, above: tuple[str, ...]) -> dict[str, Any]:
+        nonlocal left
+        left -= 1
+        agent = info.agents.get(name, RemoteAgent(name=name))
+        about: dict[str, Any] = {"name": name, "type": "agent"}
+        if agent.description:
+            about["description"] = agent.description[: graphs.LONGEST_DESCRIPTION]
+        if tools := dict.fromkeys(_tools(agent.tools)):
+            about["tools"] = [{"name": tool, "type": "tool"} for tool in tools]
+        members = [
+            drawn(member, (*above, name))
+            for member in dict.fromkeys(agent.sub_agents)
+            if member not in above and member != name and left > 0
+        ]
+        return about | ({"sub_agents": members} if members else {})
+
+    return {"name": app, "root_agent": drawn(info.root_agent_name, ())}
+
+
+def _edge(source: str, target: str, kind: graphs.EdgeKind) -> graphs.GraphEdge:
+    return graphs.GraphEdge(id=f"{source}->{target}", source=source, target=target, kind=kind)
+
+
+def _tools(tools: list[dict[str, Any]]) -> Iterator[str]:
+    for tool in tools:
+        declared = tool.get("function_declarations") or tool.get("functionDeclarations")
+        for each in declared if isinstance(declared, list) else ():
+            name = each.get("name") if isinstance(each, dict) else None
+            if isinstance(name, str) and name:
+                yield name

@@ -2,9 +2,6 @@
 
 `/version` says which server it is, where there is one. The app is looked for in `/list-apps`, so that a wrong
 name or address is said before anything runs.
-
-What a server says of an app is also shown as a graph: agents, whom they transfer to, and their tools. It has
-neither models nor workflows, and of tools the names; so a graph may lack nodes.
 """
 
 from __future__ import annotations
@@ -12,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import ssl
-from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -27,7 +23,6 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidURI
 
 from adk_prism import errors
-from adk_prism.adk import agents
 from adk_prism.features.remote.settings import AUTO, DIALECTS, Dialect, Refusals, Remote
 
 # ---------------------------------------------------------------------------
@@ -570,69 +565,3 @@ def _drawn(root: _Drawn) -> AppInfo:
     return AppInfo(
         root_agent_name=root.name, description=root.description, agents=found, is_derived=True
     )
-
-
-# --------------------------------------------------------------------------- the graph
-
-
-def graph_of(info: AppInfo) -> agents.Graph:
-    """Return the graph of an app whose server described it."""
-    root = info.root_agent_name
-    nodes = {"START": agents.GraphNode(id="START", name="START", kind="start")}
-    edges = [_edge("START", root, "sequence"), _edge(root, "END", "sequence")]
-    waiting = deque([(root, root, "")])
-    while waiting and len(nodes) < agents.MAX_NODES:
-        name, place, parent = waiting.popleft()
-        agent = info.agents.get(name, AgentInfo(name=name))
-        about = agent.description[: agents.LONGEST_DESCRIPTION]
-        nodes[place] = agents.GraphNode(
-            id=place, name=name, kind="agent", description=about, parent=parent
-        )
-        for tool in dict.fromkeys(_tools(agent.tools)):
-            below = f"{place}/{tool}"
-            nodes[below] = agents.GraphNode(id=below, name=tool, kind="tool", parent=place)
-            edges.append(_edge(place, below, "tool"))
-        for member in dict.fromkeys(agent.sub_agents):
-            if member in place.split("/"):
-                continue  # An agent cannot be below itself; a description can say so.
-            edges.append(_edge(place, f"{place}/{member}", "transfer"))
-            waiting.append((member, f"{place}/{member}", place))
-    nodes["END"] = agents.GraphNode(id="END", name="END", kind="end")
-    drawn = [each for each in edges if each.source in nodes and each.target in nodes]
-    return agents.Graph(nodes=list(nodes.values()), edges=drawn, truncated=bool(waiting))
-
-
-def drawing_of(app: str, info: AppInfo) -> dict[str, Any]:
-    """Return the app in the form of `build_graph`: each agent with its tools and sub-agents in it."""
-    left = agents.MAX_NODES
-
-    def drawn(name: str, above: tuple[str, ...]) -> dict[str, Any]:
-        nonlocal left
-        left -= 1
-        agent = info.agents.get(name, AgentInfo(name=name))
-        about: dict[str, Any] = {"name": name, "type": "agent"}
-        if agent.description:
-            about["description"] = agent.description[: agents.LONGEST_DESCRIPTION]
-        if tools := dict.fromkeys(_tools(agent.tools)):
-            about["tools"] = [{"name": tool, "type": "tool"} for tool in tools]
-        members = [
-            drawn(member, (*above, name))
-            for member in dict.fromkeys(agent.sub_agents)
-            if member not in above and member != name and left > 0
-        ]
-        return about | ({"sub_agents": members} if members else {})
-
-    return {"name": app, "root_agent": drawn(info.root_agent_name, ())}
-
-
-def _edge(source: str, target: str, kind: agents.EdgeKind) -> agents.GraphEdge:
-    return agents.GraphEdge(id=f"{source}->{target}", source=source, target=target, kind=kind)
-
-
-def _tools(tools: list[dict[str, Any]]) -> Iterator[str]:
-    for tool in tools:
-        declared = tool.get("function_declarations") or tool.get("functionDeclarations")
-        for each in declared if isinstance(declared, list) else ():
-            name = each.get("name") if isinstance(each, dict) else None
-            if isinstance(name, str) and name:
-                yield name

@@ -134,7 +134,7 @@ class RecordedTools:
 
     def _find(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
-    ) -> RecordedAnswer:
+    ) -> RecordedResult:
         if getattr(context.node, "tool", None) is tool:
             return self._calls.answer_of_node(context.node_path, tool.name, arguments)
         return self._calls.answer(
@@ -220,7 +220,7 @@ class Effects(Struct):
     is_done: bool = False
 
 
-class RecordedAnswer(Struct):
+class RecordedResult(Struct):
     """One answer to a call."""
 
     response: Any
@@ -249,7 +249,7 @@ class RecordedCall(Struct):
     arguments: bytes
     agent: str
     is_long_running: bool
-    answers: list[RecordedAnswer] = []
+    answers: list[RecordedResult] = []
     given: int = 0
     """How many of the answers were given."""
 
@@ -267,7 +267,7 @@ class RecordedCalls:
         self._counts: dict[str, int] = {}
         """By name of the tool."""
         self._bound: dict[Made, RecordedCall] = {}
-        self._outputs: dict[str, list[RecordedAnswer]] = {}
+        self._outputs: dict[str, list[RecordedResult]] = {}
         """Of nodes, by their paths."""
         self.missing: list[str] = []
         """Artifacts that a tool saved, and that are not there any more."""
@@ -282,13 +282,13 @@ class RecordedCalls:
         self._unused.setdefault((call.name, call.arguments), []).append(call)
         self._counts[call.name] = self._counts.get(call.name, 0) + 1
 
-    def add_output(self, path: str, answer: RecordedAnswer) -> None:
+    def add_output(self, path: str, answer: RecordedResult) -> None:
         """Add what a node gave."""
         self._outputs.setdefault(path, []).append(answer)
 
     def answer(
         self, made: Made, name: str, arguments: Any, agent: str, *, is_again: bool
-    ) -> RecordedAnswer:
+    ) -> RecordedResult:
         """Return the answer to a call. Raise `CallNotRecorded`.
 
         `is_again`: ADK makes the call again, after a person has answered what it asked.
@@ -303,10 +303,10 @@ class RecordedCalls:
                 call.given += 1
             return call.answers[call.given - 1]
         if call.is_long_running and not call.answers:
-            return RecordedAnswer(response={})
+            return RecordedResult(response={})
         raise _not_recorded(name, arguments, "In the recording this call was never answered.")
 
-    def answer_of_node(self, path: str, name: str, arguments: Any) -> RecordedAnswer:
+    def answer_of_node(self, path: str, name: str, arguments: Any) -> RecordedResult:
         """Return what a tool gave that is a node of a workflow. Raise `CallNotRecorded`."""
         answers = self._outputs.get(path)
         if not answers:
@@ -389,7 +389,7 @@ class _Reader:
         """Answer calls that raised something, and were not answered after that, with their failure."""
         for call, code in self._failed:
             if not call.answers:
-                call.answers.append(RecordedAnswer(response={}, failure=code or "error"))
+                call.answers.append(RecordedResult(response={}, failure=code or "error"))
 
     def _made(self, name: str) -> list[RecordedCall]:
         """Return the calls with an id, wherever they were made."""
@@ -413,7 +413,7 @@ class _Reader:
             if call is not None:
                 own = Effects(state=self._own(actions, name))
                 call.answers.append(
-                    RecordedAnswer(
+                    RecordedResult(
                         response=read_object(response.response),
                         effects=[own, shared],
                         asks=_asked(actions.requested_tool_confirmations, name),
@@ -446,7 +446,7 @@ class _Reader:
     def _read_output(self, event: AdkEvent, actions: Actions, path: str) -> None:
         value = read_value(event.output) if is_given(event.output) else {}
         effects = [_effects(actions, actions.state_delta)]
-        self._calls.add_output(path, RecordedAnswer(response=value, effects=effects))
+        self._calls.add_output(path, RecordedResult(response=value, effects=effects))
 
     def _own(self, actions: Actions, call: str) -> dict[str, Any]:
         changed = self._changed.get(call, ())

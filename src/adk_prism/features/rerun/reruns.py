@@ -39,7 +39,6 @@ from adk_prism.features.rerun.recorded_tools import (
 )
 from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog
-from adk_prism.protocols.adk.routes import Key
 from adk_prism.runs.chats import ChatRun, Chats, Turn
 from adk_prism.runs.conversations import Conversations, Start
 from adk_prism.runs.runs import Runs, new_run
@@ -49,7 +48,7 @@ from adk_prism.server.identity.identity import CallerOf, Run
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.observability.observability import AuditLog
 from adk_prism.server.request_bodies import StrictRoute
-from adk_prism.server.run_starter import Idempotency
+from adk_prism.server.run_starter import Idempotency, Key
 from adk_prism.server.run_streams import RUN_HEADER
 
 # ---------------------------------------------------------------------------
@@ -63,7 +62,7 @@ _Asked = tuple[str, bytes]
 """A tool's name and arguments; or `input`, and what was asked for."""
 
 
-class RecordedAnswers:
+class RecordedDecisions:
     """The answers of one message. Each is given once."""
 
     def __init__(self, runs: Iterable[Sequence[records.Entry]]) -> None:
@@ -181,7 +180,7 @@ class _Plan(Struct, frozen=True):
 
     turn: Turn
     variant: Variant
-    answers: RecordedAnswers
+    answers: RecordedDecisions
 
 
 class Reruns:
@@ -280,7 +279,7 @@ class Reruns:
         state = await self._chats.state_before(turn.first.summary.run)
         tools = RecordedTools(RecordedCalls(runs), artifacts, state)
         variant = Variant(runner=runner, repeats=repeats, tools=tools if is_recorded else None)
-        return _Plan(turn, variant, RecordedAnswers(runs))
+        return _Plan(turn, variant, RecordedDecisions(runs))
 
     async def _memory(self, turn: Turn) -> RecordedMemory | None:
         calls = ModelCalls(self._log)

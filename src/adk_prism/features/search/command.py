@@ -13,14 +13,8 @@ from adk_prism.cli import note
 from adk_prism.cli.terminal import Row, Style, printable, progress, write_json, write_rows
 from adk_prism.errors import UsageError
 from adk_prism.facts.usage import Prices, total_cost
+from adk_prism.features.captures import stored_runs
 from adk_prism.features.captures.client import Client
-from adk_prism.features.captures.stored_runs import (
-    add_arguments,
-    add_prices,
-    cost_text,
-    given_prices,
-    opened,
-)
 from adk_prism.features.search.digest import RunQuery
 from adk_prism.features.search.fields import SEARCH_FIELDS, read_query, shown_found
 from adk_prism.features.search.index import search_of
@@ -46,8 +40,8 @@ def register(parser: argparse.ArgumentParser) -> None:
         help=f"show at most this many runs, up to {MOST}",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, as GET /api/runs answers")
-    add_arguments(parser)
-    add_prices(parser)
+    stored_runs.add_arguments(parser)
+    stored_runs.add_prices(parser)
 
 
 def _option(name: str) -> str:
@@ -72,10 +66,10 @@ def execute(args: argparse.Namespace) -> int:
 async def _search(args: argparse.Namespace) -> tuple[list[dict[str, Any]], bool]:
     fields = {name: _text(getattr(args, name)) for name in SEARCH_FIELDS}
     origin = {name: _text(getattr(args, name)) for name in _ORIGIN}
-    prices = given_prices(args)
+    prices = stored_runs.given_prices(args)
     # A server has prices of its own.
     query = read_query(fields | ({"cost": ""} if args.url else {}), prices, **origin)
-    async with opened(args) as place:
+    async with stored_runs.opened(args) as place:
         match place:
             case Client():
                 given = {name: value for name, value in (fields | origin).items() if value}
@@ -117,7 +111,7 @@ def _total(found: list[dict[str, Any]]) -> Iterator[str]:
     if len(found) > 1:
         tokens = sum(run["tokens"] for run in found)
         costs = [run["cost"] for run in found if "cost" in run]
-        spent = f", cost {cost_text(total_cost(costs))}" if costs else ""
+        spent = f", cost {stored_runs.cost_text(total_cost(costs))}" if costs else ""
         yield f"{len(found)} runs, {tokens} tokens{spent}"
 
 
@@ -127,5 +121,5 @@ def _row(run: dict[str, Any]) -> tuple[str, ...]:
     shown = printable(said)
     outcome = run["outcome"] + (f": {run['errors'][0]}" if run["errors"] else "")
     tokens, seconds = str(run["tokens"] or "–"), f"{run['duration']:.1f}"
-    cost = cost_text(run.get("cost"))
+    cost = stored_runs.cost_text(run.get("cost"))
     return run["run"], started, run["app"], outcome, tokens, cost, seconds, shown

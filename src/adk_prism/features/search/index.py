@@ -370,7 +370,7 @@ class RunIndex:
         try:
             runs = await self._search.unindexed(BATCH)
         except LogError as error:
-            self._tell(error)
+            self._report_failure(error)
             return False
         done = 0
         for run in runs:
@@ -387,7 +387,7 @@ class RunIndex:
         except (NotFound, Gone):  # Removed since.
             return False
         except LogError as error:  # The next look finds it again.
-            self._tell(error, run)
+            self._report_failure(error, run)
             return False
         return True
 
@@ -401,7 +401,7 @@ class RunIndex:
             raise
         except Exception as error:
             # One run that cannot be read must not keep others from being found.
-            self._tell(error, run)
+            self._report_failure(error, run)
             return digests.RunDigest(version=digests.DIGEST_VERSION)
 
     async def _read(self, run: RunId) -> DigestFold:
@@ -415,7 +415,7 @@ class RunIndex:
             return digest
         return structs.replace(digest, names=digest.names | {FEEDBACK: labels})
 
-    def _tell(self, error: Exception, run: RunId | None = None) -> None:
+    def _report_failure(self, error: Exception, run: RunId | None = None) -> None:
         self._report(Diagnostic(kind="run not indexed", run=run or "", cause=cause_of(error)))
 
 

@@ -26,18 +26,8 @@ from adk_prism.adk.recording_file import read_run
 from adk_prism.cli import RECORDING_FILE
 from adk_prism.cli.terminal import counted, progress
 from adk_prism.errors import NotBuilt, SourceError
+from adk_prism.facts import model
 from adk_prism.facts.event_actions import UNKNOWN_TYPE
-from adk_prism.facts.model import (
-    BlockEnded,
-    BlockGrew,
-    BlocksReplaced,
-    CallAbandoned,
-    CallInputGrew,
-    CallRequested,
-    Fact,
-    FileShown,
-    Nested,
-)
 from adk_prism.facts.run_reader import CaptureEnding, Reader
 from adk_prism.features.model_calls.calls import calls_in_file, without_calls
 from adk_prism.features.page.film import Film, encode
@@ -151,15 +141,15 @@ class _Files:
         self.kept: dict[str, str] = {}
         self._room = FILES
 
-    def feed(self, cursor: int, facts: Iterable[Fact]) -> None:
+    def feed(self, cursor: int, facts: Iterable[model.Fact]) -> None:
         for found in facts:
-            fact = found.fact if isinstance(found, Nested) else found
-            if isinstance(fact, FileShown) and fact.data and len(fact.data) <= self._room:
+            fact = found.fact if isinstance(found, model.Nested) else found
+            if isinstance(fact, model.FileShown) and fact.data and len(fact.data) <= self._room:
                 self._room -= len(fact.data)
                 self.kept[f"{cursor}/{fact.part}"] = _data_url(fact)
 
 
-def _data_url(file: FileShown) -> str:
+def _data_url(file: model.FileShown) -> str:
     media_type = file.media_type if _MEDIA_TYPE.fullmatch(file.media_type) else UNKNOWN_TYPE
     return f"data:{media_type};base64,{file.data.translate(_STANDARD)}"
 
@@ -232,26 +222,27 @@ class ReplacedEntries:
         self._streamed: dict[str, list[int]] = {}
         """Cursors of the entries that streamed a block or a call, as long as it may be replaced."""
 
-    def feed(self, cursor: int, facts: Iterable[Fact]) -> None:
+    def feed(self, cursor: int, facts: Iterable[model.Fact]) -> None:
         """Read the facts of an entry."""
         for item in facts:
-            if isinstance(item, Nested):
+            if isinstance(item, model.Nested):
                 self._take(cursor, item.fact, f"{item.node} {item.call} ")
             else:
                 self._take(cursor, item, "")
 
-    def _take(self, cursor: int, item: Fact, within: str) -> None:
+    def _take(self, cursor: int, item: model.Fact, within: str) -> None:
         match item:
-            case BlockGrew(block=name) | CallInputGrew(call=name):
+            case model.BlockGrew(block=name) | model.CallInputGrew(call=name):
                 self._streamed.setdefault(within + name, []).append(cursor)
             case (
-                BlockEnded(provisional=False, replaced=False, block=name) | CallRequested(call=name)
+                model.BlockEnded(provisional=False, replaced=False, block=name)
+                | model.CallRequested(call=name)
             ):
                 self._streamed.pop(within + name, None)
-            case BlocksReplaced():
+            case model.BlocksReplaced():
                 for block in item.blocks:
                     self.cursors.update(self._streamed.pop(within + block, ()))
-            case CallAbandoned(withdrawn=True):
+            case model.CallAbandoned(withdrawn=True):
                 # The entry itself may send again what was streamed of the call.
                 self.cursors.update((cursor, *self._streamed.pop(within + item.call, ())))
             case _:

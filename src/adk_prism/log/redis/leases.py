@@ -439,68 +439,13 @@ class RedisShortLivedValues:
 _COUNT_SECONDS = 1.0
 """Seconds for an answer: a request waits for it."""
 
-_BUCKET = """
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local function level(key, rate, size)
-  local was = redis.call('HMGET', key, 'level', 'time')
-  if not was[1] then return size end
-  return math.min(size, tonumber(was[1]) + (now - tonumber(was[2])) / 1000 * rate)
-end
-local function note(key, rate, size, left)
-  redis.call('HSET', key, 'level', tostring(left), 'time', now)
-  redis.call('PEXPIRE', key, math.ceil((size - left) / rate * 1000) + 1000)
-end
-"""
+_BUCKET = connection.read_script("bucket")
 
-ENTER = (
-    _BUCKET
-    + """
--- KEYS open, rate, bytes; ARGV member, milliseconds, most open, rate, burst, bytes
-local most, rate, burst, bytes = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-if most > 0 then
-  redis.call('ZREMRANGEBYSCORE', KEYS[1], 0, now)
-  if not redis.call('ZSCORE', KEYS[1], ARGV[1]) and redis.call('ZCARD', KEYS[1]) >= most then
-    return {'open', 0}
-  end
-end
-if bytes > 0 then
-  local left = level(KEYS[3], bytes, bytes)
-  if left < 0 then return {'bytes', math.ceil(-left / bytes * 1000)} end
-end
-if rate > 0 then
-  local left = level(KEYS[2], rate, burst)
-  if left < 1 then return {'rate', math.ceil((1 - left) / rate * 1000)} end
-  note(KEYS[2], rate, burst, left - 1)
-end
-if most > 0 then
-  redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
-  redis.call('PEXPIRE', KEYS[1], ARGV[2])
-end
-return {'', 0}
-"""
-)
+ENTER = _BUCKET + connection.read_script("enter")
 
-RENEW_USE = (
-    _BUCKET
-    + """
--- KEYS open; ARGV milliseconds, then members
-for at = 2, #ARGV do redis.call('ZADD', KEYS[1], now + ARGV[1], ARGV[at]) end
-redis.call('PEXPIRE', KEYS[1], ARGV[1])
-return 1
-"""
-)
+RENEW_USE = _BUCKET + connection.read_script("renew_use")
 
-USE = (
-    _BUCKET
-    + """
--- KEYS bytes; ARGV amount, rate
-local rate = tonumber(ARGV[2])
-local left = level(KEYS[1], rate, rate) - tonumber(ARGV[1])
-note(KEYS[1], rate, rate, left)
-return math.max(0, math.ceil(-left / rate * 1000))
-"""
-)
+USE = _BUCKET + connection.read_script("use")
 
 
 class RedisUsageCounters:

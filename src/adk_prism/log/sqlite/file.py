@@ -42,67 +42,6 @@ _BUSY_SECONDS = 5.0
 _WAL_LIMIT = 64 * 1024 * 1024
 """The journal shrinks to this after a burst; SQLite never shrinks it otherwise."""
 
-_SCHEMA = """
-CREATE TABLE runs (
-    number     INTEGER PRIMARY KEY,
-    run        TEXT NOT NULL UNIQUE,
-    app        TEXT NOT NULL,
-    user       TEXT NOT NULL,
-    session    TEXT NOT NULL,
-    invocation TEXT NOT NULL,
-    message    TEXT NOT NULL,
-    started    REAL NOT NULL,
-    epoch      INTEGER NOT NULL,
-    ended      REAL,
-    outcome    TEXT,
-    cursor     INTEGER NOT NULL DEFAULT 0,
-    bytes      INTEGER NOT NULL DEFAULT 0
-);
-CREATE INDEX runs_by_session ON runs (app, user, session);
-CREATE TABLE entries (
-    run     INTEGER NOT NULL,
-    cursor  INTEGER NOT NULL,
-    time    REAL NOT NULL,
-    kind    TEXT NOT NULL,
-    payload BLOB NOT NULL,
-    PRIMARY KEY (run, cursor)
-) WITHOUT ROWID;
-CREATE TABLE tombstones (
-    number INTEGER PRIMARY KEY,
-    run    TEXT NOT NULL UNIQUE
-);
-"""
-
-_TEXTS = """
-CREATE TABLE piece_sessions (
-    number  INTEGER PRIMARY KEY,
-    app     TEXT NOT NULL,
-    user    TEXT NOT NULL,
-    session TEXT NOT NULL,
-    bytes   INTEGER NOT NULL DEFAULT 0,
-    UNIQUE (app, user, session)
-);
-CREATE TABLE pieces (
-    number  INTEGER PRIMARY KEY AUTOINCREMENT,
-    session INTEGER NOT NULL,
-    digest  BLOB NOT NULL,
-    payload BLOB NOT NULL
-);
-CREATE UNIQUE INDEX pieces_by_digest ON pieces (session, digest);
-"""
-
-_VALUES = """
-CREATE TABLE side_values (
-    owner TEXT NOT NULL,
-    space TEXT NOT NULL,
-    key   TEXT NOT NULL,
-    time  REAL NOT NULL,
-    value BLOB NOT NULL,
-    is_of_session INTEGER NOT NULL,
-    PRIMARY KEY (owner, space, key)
-) WITHOUT ROWID;
-CREATE INDEX session_values_by_space ON side_values (space, owner) WHERE is_of_session;
-"""
 
 Step = Callable[[sqlite3.Connection], None]
 
@@ -112,9 +51,16 @@ def _run(connection: sqlite3.Connection, schema: str) -> None:
         connection.execute(statement)
 
 
+def _make(connection: sqlite3.Connection, *names: str) -> None:
+    """Make the tables of some files of the folder `schema`."""
+    for name in names:
+        file = Path(__file__).with_name("schema") / f"{name}.sql"
+        _run(connection, file.read_text(encoding="utf-8"))
+
+
 def _create(connection: sqlite3.Connection) -> None:
     """Make the tables of a new file."""
-    _run(connection, _SCHEMA + _TEXTS + _VALUES)
+    _make(connection, "runs", "entries", "texts", "side_values")
 
 
 # Versions 1 to 4, of adk-prism 0.1.
@@ -124,20 +70,8 @@ ALTER TABLE runs ADD COLUMN indexed INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE digests (run INTEGER PRIMARY KEY, tokens INTEGER, duration REAL, digest BLOB);
 """
 
-_NOTES_OF_4 = """
-CREATE TABLE notes (
-    owner TEXT NOT NULL,
-    kind  TEXT NOT NULL,
-    key   TEXT NOT NULL,
-    time  REAL NOT NULL,
-    value BLOB NOT NULL,
-    is_of_session INTEGER NOT NULL,
-    PRIMARY KEY (owner, kind, key)
-) WITHOUT ROWID
-"""
 
-_FROM_4_TO_5 = f"""
-{_VALUES}
+_FROM_4_TO_5 = """
 INSERT INTO side_values SELECT owner, kind, key, time, value, is_of_session FROM notes;
 DROP TABLE notes;
 ALTER TABLE digests ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
@@ -148,11 +82,12 @@ DROP INDEX IF EXISTS runs_by_indexed;
 
 
 def _migrate_to_5(connection: sqlite3.Connection) -> None:
+    _make(connection, "side_values")
     _run(connection, _FROM_4_TO_5)
     # Without `indexed`; older builds of SQLite cannot drop a column.
     connection.execute("ALTER TABLE runs RENAME TO runs_of_4")
     connection.execute("DROP INDEX IF EXISTS runs_by_session")
-    _run(connection, _SCHEMA[: _SCHEMA.index("CREATE TABLE entries")])
+    _make(connection, "runs")
     connection.execute(f"INSERT INTO runs ({_RUN_COLUMNS}) SELECT {_RUN_COLUMNS} FROM runs_of_4")
     connection.execute("DROP TABLE runs_of_4")
 
@@ -164,9 +99,9 @@ _RUN_COLUMNS = (
 
 MIGRATIONS: Sequence[Step] = (
     _create,
-    lambda connection: _run(connection, _TEXTS),
+    lambda connection: _make(connection, "texts"),
     lambda connection: _run(connection, _DIGESTS_OF_3),
-    lambda connection: _run(connection, _NOTES_OF_4),
+    lambda connection: _make(connection, "notes_of_4"),
     _migrate_to_5,
 )
 """Step n takes a file from version n to n + 1; the first makes a new file, at the newest version. Steps are

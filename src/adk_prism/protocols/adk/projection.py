@@ -17,22 +17,7 @@ from adk_prism.commands import ChangeState, ClientRequest, Command, RunAgent
 from adk_prism.errors import Unprocessable
 from adk_prism.facts.adk_event import APPENDED, read_event
 from adk_prism.facts.outcome import failure_text
-from adk_prism.log.entry import (
-    NOTHING,
-    AgentEvent,
-    ApprovalAsked,
-    ApprovalGiven,
-    ChildEvent,
-    Entry,
-    ModelCalled,
-    NodeEnded,
-    NodeStarted,
-    RunEnded,
-    RunStarted,
-    RunTakenOver,
-    SpeakerInterrupted,
-    to_raw,
-)
+from adk_prism.log import entry as records
 from adk_prism.protocols.contract import Complete
 
 # ---------------------------------------------------------------------------
@@ -94,26 +79,32 @@ class AdkProjection:
         self._error = b""
         """The event with an error, while nothing follows it."""
 
-    def feed(self, entry: Entry) -> list[AdkFrame]:
+    def feed(self, entry: records.Entry) -> list[AdkFrame]:
         """Return the frames that an entry causes."""
         record = entry.record
-        if type(record) is AgentEvent:
+        if type(record) is records.AgentEvent:
             if _APPENDED in record.event and _is_appended(record.event):
                 return []
             self._listen(record.event)
             return [AdkFrame(record.event)]
         match record:
-            case RunStarted():
+            case records.RunStarted():
                 self._invocation = record.invocation
                 self._author = record.agents[0].name if record.agents else record.origin.app
                 return []
-            case RunEnded():
+            case records.RunEnded():
                 return self._end(entry, record)
-            case ChildEvent() | NodeStarted() | NodeEnded() | RunTakenOver() | ModelCalled():
+            case (
+                records.ChildEvent()
+                | records.NodeStarted()
+                | records.NodeEnded()
+                | records.RunTakenOver()
+                | records.ModelCalled()
+            ):
                 return []  # ADK's protocol has no word for them
-            case ApprovalAsked() | ApprovalGiven() | SpeakerInterrupted():
+            case records.ApprovalAsked() | records.ApprovalGiven() | records.SpeakerInterrupted():
                 return []
-            case AgentEvent():
+            case records.AgentEvent():
                 raise AssertionError("handled above")
             case _:
                 assert_never(record)
@@ -128,7 +119,7 @@ class AdkProjection:
         elif self._error and b'"content":' in event:
             self._error = b""
 
-    def _end(self, entry: Entry, ended: RunEnded) -> list[AdkFrame]:
+    def _end(self, entry: records.Entry, ended: records.RunEnded) -> list[AdkFrame]:
         """Give a failure its one event, unless the agent's own error event was the last thing said."""
         if ended.outcome != "failed" or self._told(ended.code):
             return []
@@ -197,7 +188,7 @@ def _command(message: Json | None, invocation: str, *, changes_state: bool) -> C
             " `invocationId` to resume."
         )
     # A message without parts: the agent runs on what the session has, as in ADK.
-    content: Raw = NOTHING if message is None else to_raw(message)
+    content: Raw = records.NOTHING if message is None else records.to_raw(message)
     return RunAgent(content=content, invocation=invocation)
 
 

@@ -15,10 +15,10 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from google.adk import version as adk_version
 from google.adk.cli.utils.graph_serialization import serialize_app_info
 from google.adk.runners import Runner
@@ -42,11 +42,9 @@ from adk_prism.server.identity.caller import caller_of
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.request_bodies import StrictRoute
 from adk_prism.server.request_names import AppName, check_app
-from adk_prism.server.run_starter import RunStarter, Sent
+from adk_prism.server.run_starter import Key, RunStarter, Sent
 from adk_prism.server.run_streams import RUN_HEADER, RunStreams
 from adk_prism.version import VERSION
-
-Key = Annotated[str, Header(alias="Idempotency-Key")]
 
 
 class RunAgentRequest(BaseModel):

@@ -21,7 +21,6 @@ from adk_prism.adk.apps import Apps
 from adk_prism.adk.redaction import state_json
 from adk_prism.commands import DEFAULT_USER
 from adk_prism.log.entry import CLIENT_RUN, Origin, RunId
-from adk_prism.protocols.adk.routes import Key
 from adk_prism.protocols.ag_ui import SPEC
 from adk_prism.protocols.ag_ui import frames as ag_ui
 from adk_prism.protocols.ag_ui.history import ThreadMessages
@@ -47,7 +46,7 @@ from adk_prism.server.identity.identity import QueryUser, seen_position
 from adk_prism.server.problems import AG_UI_PATH, TEXT_RESPONSES, TYPE_HEADER
 from adk_prism.server.request_bodies import AgentRoute, StrictRequest, StrictRoute
 from adk_prism.server.request_names import AppName, SessionId, check_session, check_user
-from adk_prism.server.run_starter import Sent
+from adk_prism.server.run_starter import Key, Sent
 from adk_prism.server.run_streams import HEADERS, json_list
 from adk_prism.version import VERSION
 

@@ -13,7 +13,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from adk_prism.adk.apps import Apps
-from adk_prism.protocols.adk.routes import Key
 from adk_prism.protocols.ai_sdk import SPEC
 from adk_prism.protocols.ai_sdk.history import UiMessages
 from adk_prism.protocols.ai_sdk.requests import read_request
@@ -28,7 +27,7 @@ from adk_prism.server.observability.observability import AuditLog
 from adk_prism.server.problems import CHAT_PATH, TEXT_RESPONSES
 from adk_prism.server.request_bodies import ChatRoute, StrictRequest, StrictRoute
 from adk_prism.server.request_names import AppName
-from adk_prism.server.run_starter import RunStarter, Sent
+from adk_prism.server.run_starter import Key, RunStarter, Sent
 from adk_prism.server.run_streams import RunStreams, json_list
 
 Dialect = Annotated[str, Query(description="AI SDK version: 5, 6 or 7")]

@@ -19,7 +19,6 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from adk_prism.adk.apps import Apps
 from adk_prism.errors import Forbidden, UsageError
 from adk_prism.log.contract import RunLog
-from adk_prism.protocols.adk.routes import Key
 from adk_prism.protocols.studio import SPEC
 from adk_prism.protocols.studio.requests import read_request
 from adk_prism.server.host_and_origin import FROM_PAGE_KEY
@@ -27,7 +26,7 @@ from adk_prism.server.identity.caller import caller_of
 from adk_prism.server.identity.identity import seen_position
 from adk_prism.server.request_bodies import StrictRoute
 from adk_prism.server.request_names import AppName
-from adk_prism.server.run_starter import RunStarter, Sent
+from adk_prism.server.run_starter import Key, RunStarter, Sent
 from adk_prism.server.run_streams import RunStreams
 
 LastSeen = Annotated[str, Header(alias="Last-Event-ID")]

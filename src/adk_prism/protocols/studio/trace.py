@@ -72,7 +72,7 @@ class Snapshots:
         else:
             is_whole = _CUT.encode() not in bytes(self._last.keys)
             keys = self._last.keys if same_keys and is_whole else Raw(_encode(list(fold)))
-            self._last = Snapshot(fold.cut(DEPTH), keys, _RESERVED & fold.keys())
+            self._last = Snapshot(fold.cut(), keys, _RESERVED & fold.keys())
         self._spent += len(self._last.state)
         return self._last
 
@@ -176,21 +176,18 @@ def _value(written: Raw) -> Raw:
 # result, and not an answer of its caller.
 
 
-class NodeReply:
+class NodeReply(Struct, eq=False):
     """What one node, or the run, answers."""
 
-    __slots__ = ("_blocks", "_heard", "_is_next", "_model_call", "is_over")
-
-    def __init__(self) -> None:
-        self.is_over = False
-        """Its node has ended."""
-        self._model_call = ""
-        self._blocks: dict[str, list[str]] = {}
-        """Of the last model call that said something."""
-        self._heard: list[str] = []
-        """Of the last nodes inside that said something, where that was later."""
-        self._is_next = False
-        """A node inside started since the last answer: its answer replaces the others."""
+    is_over: bool = False
+    """Its node has ended."""
+    _model_call: str = ""
+    _blocks: dict[str, list[str]] = {}
+    """Of the last model call that said something."""
+    _heard: list[str] = []
+    """Of the last nodes inside that said something, where that was later."""
+    _is_next: bool = False
+    """A node inside started since the last answer: its answer replaces the others."""
 
     def begin(self, block: str, model_call: str) -> None:
         """Note a block of its own text."""
@@ -467,17 +464,14 @@ class Asked(Struct, frozen=True, gc=False):
     query: Raw
 
 
-class _Open:
+class _Open(Struct, eq=False):
     """A node that runs."""
 
-    __slots__ = ("before", "result", "scope", "start", "started")
-
-    def __init__(self, scope: Scope, before: Laid, start: NodeStart, started: float) -> None:
-        self.scope = scope
-        self.before = before
-        self.start = start
-        self.started = started
-        self.result: Raw | UnsetType = UNSET
+    scope: Scope
+    before: Laid
+    start: NodeStart
+    started: float
+    result: Raw | UnsetType = UNSET
 
 
 class Nodes:
@@ -575,14 +569,11 @@ def _ended(node: _Open, time: float, left: Snapshot, item: NodeFinished) -> Node
 # said, as far as it is there. A run without parallel speakers is not delayed.
 
 
-class _Waiting:
+class _Waiting(Struct, eq=False):
     """A block whose turn has not come."""
 
-    __slots__ = ("ended", "pieces")
-
-    def __init__(self) -> None:
-        self.pieces: list[str] = []
-        self.ended = False
+    pieces: list[str] = []
+    ended: bool = False
 
 
 class Voices:

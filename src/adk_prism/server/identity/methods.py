@@ -24,11 +24,10 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 from msgspec import Struct, structs
 from starlette.requests import HTTPConnection
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adk_prism.errors import NoIdentity, PrismError, TooMany, Unauthorized, UsageError
 from adk_prism.server.identity.caller import Principal
-from adk_prism.server.proxies import PEER_KEY, TrustedProxies, counted_address
+from adk_prism.server.proxies import TrustedProxies, counted_address
 from adk_prism.server.request_names import check_user
 
 if TYPE_CHECKING:
@@ -131,7 +130,7 @@ def load(name: str) -> Authenticate:
 # The user header of an authenticating proxy, accepted only from that proxy.
 #
 # The address of the connection itself is checked. Servers such as uvicorn replace the scope's client by
-# `X-Forwarded-For`, which anybody can send; `NotePeer` keeps the original address.
+# `X-Forwarded-For`, which anybody can send; `NoteConnection` keeps the original address.
 
 
 class ProxyHeader:
@@ -153,18 +152,6 @@ class ProxyHeader:
             return Principal(check_user(given[0].encode("latin-1").decode().strip()))
         except (PrismError, UnicodeDecodeError):
             raise Unauthorized("The proxy sent no valid user name.") from None
-
-
-class NotePeer:
-    """Keeps the address of the connection, before anything rewrites it."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "lifespan":
-            scope[PEER_KEY] = scope.get("client")
-        await self._app(scope, receive, send)
 
 
 # ---------------------------------------------------------------------------

@@ -45,7 +45,7 @@ export function kindOfFact(fact: string): Kind {
   return BY_FACT.get(fact) ?? 'neutral';
 }
 
-/** One entry seen closely, as the server writes it (`features/page/entry_detail.py`). */
+/** One entry seen closely, as the server writes it (`features/page/film_cache.py`). */
 export type Frame = { position: string; event?: string; data: Json };
 export type ShownFact = { fact: string; is: { [field: string]: Json } };
 export type EntryDetail = {

@@ -23,7 +23,7 @@ from adk_prism.features.proof.prose.confidence_text import (
     read_statements,
 )
 from adk_prism.features.proof.prose.confidence_value import Item
-from adk_prism.features.proof.prose.findings import ProofText, TextPieces
+from adk_prism.features.proof.prose.findings import ProofText
 
 # ---------------------------------------------------------------------------
 # Reads the sources that sentences name, over the lines of a text.
@@ -44,7 +44,7 @@ _LONGEST_BRACKET = 300
 class InlineReader:
     """Reads the lines of one text."""
 
-    def __init__(self, pieces: TextPieces) -> None:
+    def __init__(self, pieces: ProofText) -> None:
         self._pieces = pieces
         self._marks: set[str] = set()
         self._bracket = ""
@@ -126,7 +126,7 @@ def read_proof_text(text: str, cursor: int = 0, *, figures: bool = False) -> Pro
     for number, raw in enumerate(lines):
         following = lines[number + 1] if number + 1 < len(lines) else ""
         reader.take(raw, following, number in closed)
-    return reader.pieces.result()
+    return reader.pieces
 
 
 def _label(tag: re.Match[str]) -> str:
@@ -150,7 +150,7 @@ class _TextReader:
     """Reads one text, line by line."""
 
     def __init__(self, cursor: int, stems: tuple[str, ...], figures: bool) -> None:
-        self.pieces = TextPieces(cursor)
+        self.pieces = ProofText(cursor)
         self._stems = stems
         self._inline = InlineReader(self.pieces)
         self._wants_figures = figures

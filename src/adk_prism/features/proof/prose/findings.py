@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence, Sized
 
-from msgspec import Struct
-
 from adk_prism.features.proof.model import Citation, Claim, Reading, Unread, words
 from adk_prism.features.proof.prose.citations import Cited, Inline
 from adk_prism.features.proof.prose.confidence_text import Fault, Statement
@@ -22,44 +20,28 @@ LONGEST = 400
 """Characters of a quoted piece."""
 
 
-class ProofText(Struct, frozen=True, gc=False):
-    """What was read from one text."""
-
-    readings: list[Reading]
-    citations: list[Citation]
-    reasons: list[str]
-    unread: list[Unread]
-    figures: list[Claim]
-    """Sentences with a figure and no citation of their own, if they were asked for."""
-    omitted: int = 0
-
-
-class TextPieces:
-    """Collects the pieces of one text."""
+class ProofText:
+    """What has been read from one text."""
 
     def __init__(self, cursor: int) -> None:
         self._cursor = cursor
-        self._readings: list[Reading] = []
+        self.readings: list[Reading] = []
         self._citations: dict[tuple[str, str, str], Citation] = {}
         self._by_author: dict[tuple[str, str, str], bool] = {}
         """Those that may be short forms of others, and whether each is one name only."""
-        self._reasons: list[str] = []
+        self.reasons: list[str] = []
         self._unread: dict[tuple[str, str], Unread] = {}
-        self._figures: list[Claim] = []
+        self.figures: list[Claim] = []
+        """Sentences with a figure and no citation of their own, if they were asked for."""
         self.omitted = 0
 
-    def result(self) -> ProofText:
-        """Return what has been collected."""
-        return ProofText(
-            self._readings,
-            self._listed(),
-            self._reasons,
-            list(self._unread.values()),
-            self._figures,
-            self.omitted,
-        )
+    @property
+    def unread(self) -> list[Unread]:
+        """What seems to be about confidence, and could not be read."""
+        return list(self._unread.values())
 
-    def _listed(self) -> list[Citation]:
+    @property
+    def citations(self) -> list[Citation]:
         """Return the citations without short forms of those that a list gives in full, and without
         single names if no other author is cited."""
         if not self._by_author:
@@ -79,7 +61,7 @@ class TextPieces:
     @property
     def is_full(self) -> bool:
         """Return whether no further confidence would be kept."""
-        return len(self._readings) >= MOST
+        return len(self.readings) >= MOST
 
     def state(self, stated: Statement | Fault, section: str) -> None:
         """Keep a statement, or the words that could not be read as one."""
@@ -89,8 +71,8 @@ class TextPieces:
         for item in stated.items:
             if item.value.fault:
                 self._fail(stated.text, item.value.fault)
-            elif self._has_room(self._readings):
-                self._readings.append(self._reading(item, stated.text, section))
+            elif self._has_room(self.readings):
+                self.readings.append(self._reading(item, stated.text, section))
 
     def _reading(self, item: Item, text: str, section: str) -> Reading:
         value = item.value
@@ -137,13 +119,13 @@ class TextPieces:
 
     def reason(self, text: str) -> None:
         """Keep a step of reasoning."""
-        if text.strip() and self._has_room(self._reasons):
-            self._reasons.append(cut(text.strip()))
+        if text.strip() and self._has_room(self.reasons):
+            self.reasons.append(cut(text.strip()))
 
     def figure(self, sentence: str, section: str) -> None:
         """Keep a sentence with a figure."""
-        if self._has_room(self._figures):
-            self._figures.append(Claim(cut(sentence), cut(section)))
+        if self._has_room(self.figures):
+            self.figures.append(Claim(cut(sentence), cut(section)))
 
     def _has_room(self, pieces: Sized) -> bool:
         if len(pieces) < MOST:

@@ -221,7 +221,7 @@ class CannotTry(SourceError):
     """The server cannot be judged: it is not there, or does not let us in."""
 
 
-class Answer(Struct, frozen=True):
+class HttpResponse(Struct, frozen=True):
     """One answer, as far as it was read."""
 
     status: int
@@ -273,7 +273,7 @@ class Exchange:
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         leave: Leave = NEVER,
-    ) -> Answer:
+    ) -> HttpResponse:
         """Return the answer. Raise `CannotTry` if there is none."""
         request = self._http.build_request(
             method, url, json=json, content=content, headers=dict(headers or {})
@@ -301,8 +301,8 @@ class Exchange:
             return await self._http.send(request, stream=True)
         except httpx.HTTPError as error:
             why = "timed out" if isinstance(error, httpx.TimeoutException) else "no answer"
-            told = f"{shown_url(str(request.url.copy_with(query=None)))}: {why} ({type(error).__name__})."
-            raise CannotTry(told) from None
+            detail = f"{shown_url(str(request.url.copy_with(query=None)))}: {why} ({type(error).__name__})."
+            raise CannotTry(detail) from None
 
 
 class _Reading:
@@ -317,7 +317,7 @@ class _Reading:
         self._times: list[float] = []
         self._began = time.monotonic()
 
-    async def read(self, seconds: float) -> Answer:
+    async def read(self, seconds: float) -> HttpResponse:
         ending: Ending
         try:
             async with asyncio.timeout(seconds) as limit:
@@ -328,7 +328,9 @@ class _Reading:
             ending = "cut"
         head = self._response
         frames, times = tuple(self._frames), tuple(self._times)
-        return Answer(head.status_code, head.headers, bytes(self._body), frames, ending, times)
+        return HttpResponse(
+            head.status_code, head.headers, bytes(self._body), frames, ending, times
+        )
 
     async def _read_all(self, limit: asyncio.Timeout) -> Ending:
         async for piece in self._response.aiter_bytes():
@@ -408,7 +410,7 @@ class Probe:
         """Say what is tried from now on; faults name it."""
         self.sheet.where = what
 
-    async def post(self, body: Any, *, leave: Leave = NEVER, last_id: str = "") -> Answer:
+    async def post(self, body: Any, *, leave: Leave = NEVER, last_id: str = "") -> HttpResponse:
         """Post JSON to the endpoint."""
         given = {"accept": "text/event-stream"}
         if last_id:
@@ -417,7 +419,7 @@ class Probe:
             "POST", self.endpoint, json=body, headers=given, leave=leave
         )
 
-    async def post_text(self, text: str, media_type: str = "application/json") -> Answer:
+    async def post_text(self, text: str, media_type: str = "application/json") -> HttpResponse:
         """Post a text to the endpoint."""
         headers = {"accept": "text/event-stream", "content-type": media_type}
         return await self.exchange.send(
@@ -484,7 +486,7 @@ class FrameReader:
         return self._sheet.expect(check, holds, came, self._at)
 
 
-def check_stream(sheet: Sheet, answer: Answer, *, first: bool = False) -> bool:
+def check_stream(sheet: Sheet, answer: HttpResponse, *, first: bool = False) -> bool:
     """Check an answer that has to be a stream; return whether its frames can be judged.
 
     `first`: nothing was answered before, so a refusal means that nothing can be tried. Raise `CannotTry`.
@@ -509,7 +511,7 @@ def check_stream(sheet: Sheet, answer: Answer, *, first: bool = False) -> bool:
     return True
 
 
-def check_framing(sheet: Sheet, answer: Answer) -> None:
+def check_framing(sheet: Sheet, answer: HttpResponse) -> None:
     """Check the lines of a stream."""
     sheet.seen("framing")
     try:
@@ -556,7 +558,7 @@ def read_json(text: str) -> Any:
         return None
 
 
-def check_rest(sheet: Sheet, expected: tuple[SseEvent, ...], rest: Answer) -> None:
+def check_rest(sheet: Sheet, expected: tuple[SseEvent, ...], rest: HttpResponse) -> None:
     """Check that an answer to `Last-Event-ID` has exactly the frames that are left."""
     left, came = ([(each.event, each.data) for each in some] for some in (expected, rest.frames))
     found = f"{len(came)} frames where {len(left)} are left: {rest.text}"
@@ -568,7 +570,7 @@ def check_error_text(sheet: Sheet, text: str, at: str) -> None:
     sheet.expect("error-text", not any(each in text for each in _LEAKS), text, at)
 
 
-def refuses(sheet: Sheet, answer: Answer, *, frames_say_so: bool = False) -> None:
+def refuses(sheet: Sheet, answer: HttpResponse, *, frames_say_so: bool = False) -> None:
     """Check the answer to a bad request: an error of the client, told by the status.
 
     `frames_say_so`: the answer is a stream whose frames report an error.
