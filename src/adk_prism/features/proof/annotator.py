@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Raw, Struct
 
@@ -109,6 +109,25 @@ def _plain(value: Any) -> str:
 def _one_line(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST].rstrip()}…"
+
+
+_KEPT = 64 * 1024
+"""Bytes of a call or response that are kept until a proof is made. The line of a larger one is made at once."""
+
+
+def _step(
+    describe: Callable[[str, Any], str],
+    verb: str,
+    data: bytes | Raw,
+    kind: Literal["call", "answer"],
+    cursor: int,
+    call: str = "",
+) -> Callable[[], Step]:
+    """Return what writes a step, when a proof is made: most runs need none."""
+    if len(data) > _KEPT:
+        text = describe(verb, data)
+        return lambda: Step(text, kind, cursor, "computed", call)
+    return lambda: Step(describe(verb, data), kind, cursor, "computed", call)
 
 
 # ---------------------------------------------------------------------------
@@ -232,8 +251,9 @@ class ProofAnnotator:
             self._reads_prose = True
             call.specialist = self._specialist(call.name)
             call.specialist.add_call(call.id)
-            text = asked("Was asked", call.input)
-            call.specialist.add_step(Step(text, "call", call.cursor, "computed", call.id))
+            call.specialist.add_step(
+                _step(asked, "Was asked", call.input, "call", call.cursor, call.id)
+            )
         return call.specialist
 
     def _lane_of(self, speaker: Speaker) -> _Lane | None:
@@ -272,8 +292,8 @@ class ProofAnnotator:
         call = self._open(_Call(cursor, item.call, adk_id, item.name, bytes(item.input)))
         if lane is not None:
             call.caller, call.within = lane
-        text = asked(f"Called {item.name}", item.input)
-        self._add_step(call, Step(text, "call", cursor, "computed", item.call))
+        step = _step(asked, f"Called {item.name}", item.input, "call", cursor, item.call)
+        self._subject_of(call).add_step(step)
 
     def _open(self, call: _Call) -> _Call:
         self._calls[call.id] = self._by_adk_id[call.adk_id] = call
@@ -286,9 +306,9 @@ class ProofAnnotator:
         for call, name in item.open_calls.items():
             self._open(_Call(cursor, call, call, name))
 
-    def _add_step(self, call: _Call, step: Step) -> None:
-        """Add a step to the reasoning chain of the caller."""
-        (call.caller or self._answer.own).add_step(step)
+    def _subject_of(self, call: _Call) -> SubjectProof:
+        """Return whose chain of reasoning a call is part of."""
+        return call.caller or self._answer.own
 
     def _close(self, cursor: int, item: Any, verb: str) -> _Call | None:
         """End a call; return it, unless an earlier run of the message made it."""
@@ -296,9 +316,10 @@ class ProofAnnotator:
         if call is not None:
             self._by_adk_id.pop(call.adk_id, None)
             text = f"{item.name} {verb}"
-            if isinstance(item, fact.CallAnswered):
-                text = found(text, item.output)
-            self._add_step(call, Step(text, "answer", cursor, "computed", item.call))
+            is_answered = isinstance(item, fact.CallAnswered)
+            describe, data = (found, item.output) if is_answered else (asked, b"")
+            step = _step(describe, text, data, "answer", cursor, item.call)
+            self._subject_of(call).add_step(step)
         return call
 
     def _delegated(self, _: int, item: fact.CallDelegated) -> None:
@@ -317,9 +338,7 @@ class ProofAnnotator:
 
     def _agent_answered(self, cursor: int, call: _Call, item: fact.CallAnswered) -> None:
         specialist = self._runs_agent(call)
-        specialist.add_step(
-            Step(found("Answered", item.output), "answer", cursor, "computed", item.call)
-        )
+        specialist.add_step(_step(found, "Answered", item.output, "answer", cursor, item.call))
         layer = find_layer(item.output)
         if layer is not None:
             self._add_agent_layer(cursor, specialist, item, layer)
@@ -386,11 +405,10 @@ class ProofAnnotator:
             return
         specialist = self._runs_agent(call)
         if isinstance(inner, fact.CallRequested):
-            text = asked(f"Called {inner.name}", inner.input)
-            specialist.add_step(Step(text, "call", cursor, "computed"))
+            specialist.add_step(_step(asked, f"Called {inner.name}", inner.input, "call", cursor))
         elif isinstance(inner, fact.CallAnswered):
-            text = found(f"{inner.name} answered", inner.output)
-            specialist.add_step(Step(text, "answer", cursor, "computed"))
+            verb = f"{inner.name} answered"
+            specialist.add_step(_step(found, verb, inner.output, "answer", cursor))
             layer = find_layer(inner.output)
             if layer is not None:
                 key = _key(layer, inner.name, inner.call)

@@ -11,7 +11,7 @@ citations in the text are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -169,7 +169,8 @@ class SubjectProof:
         """Its proof was added to the facts, and nothing has changed since."""
         self._calls: dict[str, None] = {}
         self._answers: dict[Key, Pieces] = {}
-        self._steps: list[model.Step] = []
+        self._steps: list[Callable[[], model.Step]] = []
+        """Written when a proof is made: most runs need none."""
         self._omitted = 0
         self._summed: Summary | None = None
         """Cached until an answer changes it."""
@@ -228,10 +229,10 @@ class SubjectProof:
                 if not repeats(reading, old.readings) or repeats(reading, known)
             ]
 
-    def add_step(self, step: model.Step) -> None:
+    def add_step(self, write: Callable[[], model.Step]) -> None:
         """Add a step of the sequence of calls and responses."""
         if len(self._steps) < MOST:
-            self._steps.append(step)
+            self._steps.append(write)
         else:
             self._omitted += 1
 
@@ -282,7 +283,7 @@ class SubjectProof:
     def _chain(self) -> list[model.Step]:
         """Return the stated steps and the calls, in order."""
         stated = [step for pieces in self._answers.values() for step in pieces.steps]
-        return sorted([*self._steps, *stated], key=lambda step: step.cursor)
+        return sorted([*(write() for write in self._steps), *stated], key=lambda step: step.cursor)
 
 
 def _shown(name: str, pieces: list[Any]) -> list[Any]:
