@@ -112,7 +112,7 @@ def _one_line(text: str) -> str:
 
 
 _KEPT = 64 * 1024
-"""Bytes of a call or response that are kept until a proof is made. The line of a larger one is made at once."""
+"""Bytes of a call or response that are kept until a proof is made; a larger one is described at once."""
 
 
 def _step(
