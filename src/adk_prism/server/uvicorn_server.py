@@ -303,7 +303,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def _give_up(self) -> None:
         self._deadline = None
-        # Who has sent nothing has asked for nothing, and is not answered.
+        # A client that has sent nothing gets no answer.
         self._refuse(_TOO_SLOW if self._received else b"")
 
     def _refuse(self, answer: bytes) -> None:
