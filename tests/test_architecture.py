@@ -142,7 +142,6 @@ KNOWS_ADK = {
     "voice": "live runs of google-adk",
     "models": "offline models are ADK models",
     "apps": "the tour is an ADK app",
-    "testing": "helpers for tests of ADK apps",
     "protocols/adk": "ADK's own routes take and return its types",
     "server/app.py": "makes ADK's services from their URLs",
     "server/run_files.py": "reads artifacts",

@@ -16,7 +16,8 @@ from tests.patience import PATIENCE
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
 
 from adk_prism.adk.plugin import watch_nodes
-from adk_prism.adk.tools import WORK, NotingExecutor, Work, thread_pool
+from adk_prism.adk.tools import NO_TIMEOUTS, WORK, NotingExecutor, Work, thread_pool
+from adk_prism.errors import ignore
 from adk_prism.log.entry import RunId
 
 Json = dict[str, Any]
@@ -107,7 +108,7 @@ async def test_threads_of_adk_are_seen() -> None:
     assert thread_pool(4) is not None
     model = Scripted.saying(call("block", "c1"), "Done.")
     async with staging(agent(model, tools=[tools.block])) as stage:
-        watch_nodes(stage.runner)
+        watch_nodes(stage.runner, NO_TIMEOUTS, ignore)
         await stage.client.post(f"/apps/{APP}/users/{USER}/sessions/{SESSION}")
         running = asyncio.create_task(drive(stage, work, config))
         try:

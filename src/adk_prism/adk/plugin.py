@@ -17,7 +17,6 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.events.event import Event
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
-from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
@@ -31,7 +30,14 @@ from adk_prism.adk.plain_json import make_storable
 from adk_prism.adk.redaction import safe_code
 from adk_prism.adk.run_observer import SCOPE
 from adk_prism.adk.session_store import USER, apply_rewinds
-from adk_prism.adk.tools import WORK, answer_denied, answer_in_doubt
+from adk_prism.adk.tools import (
+    TIMEOUT_PLUGIN,
+    WORK,
+    TimeoutPlugin,
+    ToolTimeouts,
+    answer_denied,
+    answer_in_doubt,
+)
 from adk_prism.errors import NotAnEvent, Report
 from adk_prism.log.leases import still_owned
 
@@ -40,11 +46,13 @@ NAME = "adk_prism_nodes"
 _NOT_CALLED = "The tool was not called: its start could not be recorded."
 
 
-def watch_nodes(runner: Runner) -> None:
-    """Observe a Runner's nodes: add our plugin to it, before all others."""
+def watch_nodes(runner: Runner, limits: ToolTimeouts, report: Report) -> None:
+    """Observe a Runner's nodes and limit its tools: add our plugins, one before all others, one behind."""
     manager = runner.plugin_manager
     if manager.get_plugin(NAME) is None:
         manager.plugins.insert(0, NodePlugin(runner.agent))
+    if manager.get_plugin(TIMEOUT_PLUGIN) is None:
+        manager.plugins.append(ToolErrors(limits, report))
     SIGNALS.attach()
 
 
@@ -195,46 +203,23 @@ async def _answer_instead(
 # answers instead of the tool: the model gets an error, the operator the cause. It acts only in runs
 # that took such a payload from a person; on ADK's own routes ADK handles the exception.
 
-PAYLOAD_PLUGIN = "adk_prism_confirmed_tools"
 
-
-class ApprovalPayloadErrors(BasePlugin):
-    """Handles tool errors in the runs of one Runner that got a payload."""
-
-    def __init__(self) -> None:
-        super().__init__(name=PAYLOAD_PLUGIN)
-        self._reports: dict[str, Report] = {}
-        """By invocation; a session has one run at a time, so an invocation has one as well."""
-
-    def enter(self, invocation: str, report: Report) -> None:
-        """Register a run that took a payload from a person."""
-        self._reports[invocation] = report
-
-    def leave(self, invocation: str) -> None:
-        """Remove a run that is over."""
-        self._reports.pop(invocation, None)
+class ToolErrors(TimeoutPlugin):
+    """Answers for tools that took too long, or failed on a payload. The last of a Runner's plugins."""
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Any
     ) -> dict[str, Any] | None:
-        """Answer for a tool that raised on a payload; leave every other exception to ADK."""
-        del tool_args
-        report = self._reports.get(tool_context.invocation_id)
-        confirmation = tool_context.tool_confirmation
-        if report is None or confirmation is None or confirmation.payload is None:
+        """Answer for such a tool; leave every other exception to ADK."""
+        answer = await super().on_tool_error_callback(
+            tool=tool, tool_args=tool_args, tool_context=tool_context, error=error
+        )
+        scope, confirmation = SCOPE.get(), tool_context.tool_confirmation
+        if answer is not None or scope is None or not scope.observer.takes_payloads:
+            return answer
+        if confirmation is None or confirmation.payload is None or not isinstance(error, Exception):
             return None
-        return tool_failure(tool, error, report) if isinstance(error, Exception) else None
-
-
-def approval_payload_errors(runner: Runner) -> ApprovalPayloadErrors:
-    """Return the Runner's plugin for such tools; it is added on first use."""
-    manager = runner.plugin_manager
-    known = manager.get_plugin(PAYLOAD_PLUGIN)
-    if isinstance(known, ApprovalPayloadErrors):
-        return known
-    plugin = ApprovalPayloadErrors()
-    manager.plugins.append(plugin)
-    return plugin
+        return tool_failure(tool, error, self._report)
 
 
 def tool_failure(tool: BaseTool, error: Exception, report: Report) -> dict[str, Any]:

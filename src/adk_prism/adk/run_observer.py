@@ -105,6 +105,7 @@ class RunObserver:
         doubts: Mapping[str, InDoubt] | None = None,
         watch_calls: WatchCalls | None = None,
         tools: ToolSubstitute | None = None,
+        takes_payloads: bool = False,
     ) -> None:
         """`stop` ends a run that cannot be recorded. `attempt` makes node ids differ from those of an
         earlier one; `doubts` are the calls that it left without an answer. `watch_calls` is
@@ -132,6 +133,8 @@ class RunObserver:
         self.doubts = dict(doubts or {})
         """Calls that may have run before, and what to do about them; each counts once."""
         self.tools = tools
+        self.takes_payloads = takes_payloads
+        """A person gave more than yes or no to an approval."""
         self._failing: list[Node] = []
         """Failed nodes whose end waits until the events before it are out."""
         self._runs: dict[str, ObservedRun] = {}

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import AbstractContextManager, aclosing, asynccontextmanager, nullcontext
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from uuid import uuid4
 
 import msgspec
@@ -35,7 +35,7 @@ from adk_prism.adk.app_environment import limit_of_model_calls, run_telemetry
 from adk_prism.adk.client_tools import declared_tools
 from adk_prism.adk.errors import first_cause
 from adk_prism.adk.internals.runner import paused_task_invocation
-from adk_prism.adk.plugin import approval_payload_errors, watch_nodes
+from adk_prism.adk.plugin import watch_nodes
 from adk_prism.adk.redaction import (
     Serialiser,
     content_json,
@@ -55,7 +55,7 @@ from adk_prism.adk.run_observer import SCOPE, RunObserver, Scope
 from adk_prism.adk.session_runs import restored_invocations
 from adk_prism.adk.session_store import APPENDED, SessionStore, live_events
 from adk_prism.adk.sessions import load_session, new_state_event
-from adk_prism.adk.tools import NO_TIMEOUTS, InDoubt, ToolTimeouts, limit_tools, thread_pool
+from adk_prism.adk.tools import NO_TIMEOUTS, InDoubt, ToolTimeouts, thread_pool
 from adk_prism.errors import Conflict, FailedAsRecorded, Report, Unprocessable, ignore
 from adk_prism.log import entry as log_entry
 from adk_prism.version import VERSION
@@ -258,7 +258,7 @@ class RunnerSource:
         )
         try:
             with self._client_tools(call.invocation):
-                async with aclosing(events), self._with_payloads(call.invocation):
+                async with aclosing(events):
                     async for event in events:
                         yield event
         except BaseExceptionGroup as group:
@@ -273,22 +273,9 @@ class RunnerSource:
         tools, declared = self._request.client_tools, declared_tools(self._runner)
         return declared.brought(invocation, tools) if tools and declared else nullcontext()
 
-    @asynccontextmanager
-    async def _with_payloads(self, invocation: str) -> AsyncIterator[None]:
-        """Keep the run alive if a tool fails on the payload of an approval."""
-        if all(log_entry.is_absent(decision.payload) for decision in self._request.decisions):
-            yield
-            return
-        plugin = approval_payload_errors(self._runner)
-        plugin.enter(invocation, self._report)
-        try:
-            yield
-        finally:
-            plugin.leave(invocation)
-
     def _observer(self, emit: Emit, started: log_entry.RunStarted) -> RunObserver:
-        watch_nodes(self._runner)
-        limit_tools(self._runner, self._tool_timeouts, self._report)
+        watch_nodes(self._runner, self._tool_timeouts, self._report)
+        payloads = (decision.payload for decision in self._request.decisions)
         return RunObserver(
             emit,
             started,
@@ -298,6 +285,7 @@ class RunnerSource:
             attempt=self._attempt,
             doubts=self._doubts,
             tools=self._tools,
+            takes_payloads=not all(map(log_entry.is_absent, payloads)),
         )
 
     def _run(self, call: _Call, config: RunConfig) -> AsyncGenerator[Event, None]:

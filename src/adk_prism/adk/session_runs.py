@@ -15,23 +15,19 @@ import asyncio
 import binascii
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 import msgspec
-import pydantic_core
 from google.adk.events.event import Event
 from google.adk.sessions.session import Session
-from msgspec import Raw, Struct, structs
-from pydantic.alias_generators import to_camel
+from msgspec import Raw, Struct
 
-from adk_prism.adk.internals.log_lines import INTERNAL_PREFIX, is_restored, mark_restored
-from adk_prism.adk.plain_json import encode_strictly
+from adk_prism.adk.internals.log_lines import is_restored, mark_restored
 from adk_prism.adk.redaction import Serialiser
 from adk_prism.adk.session_store import is_copy, live_events, user_responses
 from adk_prism.adk.sessions import Sessions
 from adk_prism.errors import RemoteFailed, Report
-from adk_prism.facts.adk_event import REQUESTS
 from adk_prism.facts.run_reader import CaptureEnding
 from adk_prism.log import entry as records
 
@@ -143,9 +139,6 @@ def _with_end(entries: Iterator[records.Entry]) -> Iterator[records.Entry]:
 # ---------------------------------------------------------------------- events that the log does not have
 
 
-USER = "user"
-
-
 class Stored(NamedTuple):
     """What a session knows of a run."""
 
@@ -238,147 +231,16 @@ async def until_back(
         pause = min(2 * pause, LONGEST_PAUSE)
 
 
-# ---------------------------------------------------------------------------
-# History that this server did not record: what of it may become part of a session here.
+# --------------------------------------------------------------------------- events from elsewhere
 #
-# An uploaded recording, a fork of one, events that a client gives a new session: the sender could
-# have written anything. So a model may read it as text, and no run continues from it. The rule is the
-# one that google-adk 2.13 has for a client's events (`cli/api_server.py`), applied by leaving out
-# instead of refusing, and completed: ADK's own calls, long-running marks and actions go; so does what
-# would be looked up elsewhere or choose what runs next (a cache, an interaction, a live session, an
-# isolation scope). State is held against what a client may write. Calls without a response are not
-# planted.
-#
-# ADK's own mark for restored events distinguishes such events in a session from those that ran here;
-# callers can neither set nor remove it. No invocation with such an event is resumed.
-
-RefusedKeys = Callable[[Iterable[str]], Collection[str]]
-"""Returns those state keys that a client may not write."""
-
-
-def _spellings(*names: str) -> frozenset[str]:
-    """Return field names as ADK writes them and as Python does: it reads both."""
-    return frozenset(spelling for name in names for spelling in (name, to_camel(name)))
-
-
-_KEPT = _spellings(
-    "id", "invocation_id", "author", "timestamp", "branch", "node_info", "content", "output",
-    "partial", "turn_complete", "turn_complete_reason", "interrupted", "finish_reason",
-    "error_code", "error_message", "custom_metadata", "usage_metadata", "model_version",
-    "grounding_metadata", "citation_metadata", "avg_logprobs", "logprobs_result",
-    "input_transcription", "output_transcription", "actions",
-)  # fmt: skip
-"""Fields of an event that say what happened. All others are handles or marks of the server that ran it."""
-
-_KEPT_ACTIONS = _spellings(
-    "state_delta", "artifact_delta", "transfer_to_agent", "transfer_reason", "escalate"
-)
-"""Actions that say what happened. The others ask a person, or control what runs next."""
+# ADK's own mark for restored events distinguishes events that this server did not record from those that ran
+# here; callers can neither set nor remove it. No invocation with such an event is resumed.
 
 HANDLES: Mapping[str, None] = dict.fromkeys((
     "cache_metadata", "interaction_id", "environment_id", "live_session_id",
     "live_session_resumption_update", "isolation_scope",
 ))  # fmt: skip
 """Fields by which a later run would look up something at the provider, or be sent to another agent."""
-
-_DELTA = _spellings("state_delta")
-
-_ASKED = _spellings("requested_tool_confirmations")
-
-_CALL = _spellings("function_call")
-
-_RESPONSE = _spellings("function_response")
-
-# --------------------------------------------------------------------------- in the log
-
-
-def clean_record(record: records.Record, refused: RefusedKeys) -> records.Record | None:
-    """Return a record as it may be copied into a conversation of this server; None to leave it out."""
-    match record:
-        case records.AgentEvent():
-            return records.AgentEvent(_clean_event(record.event, refused))
-        case records.ChildEvent():
-            return structs.replace(record, event=Raw(_clean_event(record.event, refused)))
-        case records.NodeStarted() | records.NodeEnded():
-            return structs.replace(record, state=_allowed(record.state, refused))
-        case records.RunStarted():
-            return clean_head(record, refused)
-        case records.ApprovalAsked() | records.ApprovalGiven() | records.ModelCalled():
-            return None
-        case records.SpeakerInterrupted() | records.RunTakenOver() | records.RunEnded():
-            return record  # say nothing of state or calls that could be answered
-
-
-def clean_head(head: records.RunStarted, refused: RefusedKeys) -> records.RunStarted:
-    """Return a run's beginning with state that a client may write; of an untrusted run, no answers."""
-    head = structs.replace(head, state=_allowed(head.state, refused))
-    if not records.is_untrusted(head):
-        return head
-    clean = structs.replace(head, message=_said(head.message), continues=None)
-    return records.relabelled(clean, records.RESPONSES({}))
-
-
-def _said(message: Raw) -> Raw:
-    """Return a message without function calls and responses, which a person does not write."""
-    if records.is_absent(message):
-        return records.NOTHING
-    content = pydantic_core.from_json(bytes(message))
-    parts = content.get("parts") if isinstance(content, dict) else None
-    if not isinstance(parts, list):
-        return message
-    kept = [part for part in parts if not _has(part, _CALL | _RESPONSE)]
-    return records.to_raw(content | {"parts": kept}) if kept else records.NOTHING
-
-
-def _allowed(state: Mapping[str, Any], refused: RefusedKeys) -> dict[str, Any]:
-    out = refused(state)
-    return {key: value for key, value in state.items() if key not in out}
-
-
-def _clean_event(data: bytes | Raw, refused: RefusedKeys) -> bytes:
-    """Return an event's JSON with what happened, without anything that could be answered or continued."""
-    event = pydantic_core.from_json(bytes(data))
-    if not isinstance(event, dict):
-        return bytes(data)
-    kept = {key: value for key, value in event.items() if key in _KEPT}
-    actions = kept.get("actions")
-    asked = _values(actions, _ASKED)
-    kept["actions"] = _clean_actions(actions, refused)
-    content = kept.get("content")
-    if isinstance(content, dict) and isinstance(content.get("parts"), list):
-        waits = {call for each in asked if isinstance(each, dict) for call in each}
-        parts = [part for part in content["parts"] if not _asks(part, waits)]
-        # Empty content would count as a message.
-        kept["content"] = content | {"parts": parts} if parts or not content["parts"] else None
-    for name in ("customMetadata", "custom_metadata"):
-        if isinstance(metadata := kept.get(name), dict):
-            kept[name] = {k: v for k, v in metadata.items() if not k.startswith(INTERNAL_PREFIX)}
-    return encode_strictly(kept)
-
-
-def _clean_actions(actions: Any, refused: RefusedKeys) -> dict[str, Any]:
-    if not isinstance(actions, dict):
-        return {}
-    kept = {key: value for key, value in actions.items() if key in _KEPT_ACTIONS}
-    for key in _DELTA & kept.keys():
-        kept[key] = _allowed(kept[key], refused) if isinstance(kept[key], dict) else {}
-    return kept
-
-
-def _asks(part: Any, waits: Collection[str]) -> bool:
-    """Return whether a part is a question to a person, an answer to one, or a placeholder for a result."""
-    calls = _values(part, _CALL) + _values(part, _RESPONSE)
-    if any(isinstance(c, dict) and c.get("name") in REQUESTS for c in calls):
-        return True
-    return any(isinstance(r, dict) and r.get("id") in waits for r in _values(part, _RESPONSE))
-
-
-def _values(holder: Any, names: Iterable[str]) -> list[Any]:
-    return [holder[name] for name in names if name in holder] if isinstance(holder, dict) else []
-
-
-def _has(part: Any, names: Iterable[str]) -> bool:
-    return any(value is not None for value in _values(part, names))
 
 
 def as_client_event(event: Event) -> Event:

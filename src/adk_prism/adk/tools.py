@@ -39,7 +39,7 @@ from google.adk.tools.tool_context import ToolContext
 from msgspec import Struct
 
 from adk_prism.adk.internals.runner import install_pool
-from adk_prism.errors import Diagnostic, Report, UsageError, ignore
+from adk_prism.errors import Diagnostic, Report, UsageError
 
 # ---------------------------------------------------------------------------
 # Which tools of a run are still running, also after the run was stopped.
@@ -282,7 +282,7 @@ class ToolThreadPool(NotingExecutor):
 #
 # The plugin is the last of a Runner's: whoever answers for a tool, or for its error, comes before it.
 
-NAME = "adk_prism_tool_timeouts"
+TIMEOUT_PLUGIN = "adk_prism_tool_timeouts"
 
 CANCELLING = 1.0
 """Seconds in which a tool that was cancelled may clean up; after that it is not waited for."""
@@ -333,18 +333,11 @@ def tool_timeout(seconds: float) -> Callable[[Tool], Tool]:
     return _mark(_TIMEOUT_MARK, float(seconds))
 
 
-def limit_tools(runner: Runner, limits: ToolTimeouts, report: Report = ignore) -> None:
-    """Limit the tools of a Runner from now on."""
-    manager = runner.plugin_manager
-    if manager.get_plugin(NAME) is None:
-        manager.plugins.append(TimeoutPlugin(limits, report))
-
-
 class TimeoutPlugin(BasePlugin):
     """Limits tool calls, and answers those that took too long."""
 
     def __init__(self, limits: ToolTimeouts, report: Report) -> None:
-        super().__init__(name=NAME)
+        super().__init__(name=TIMEOUT_PLUGIN)
         self._limits = limits
         self._report = report
 

@@ -5,7 +5,6 @@ app which uses them stays an ordinary ADK app. A script is a pure function from 
 to a `Turn`.
 """
 
-from adk_prism.models.language import foreign_language
 from adk_prism.models.script import (
     Answer,
     Call,
@@ -24,6 +23,7 @@ from adk_prism.models.scripted_model import (
     Script,
     ScriptedModel,
     WritingModel,
+    foreign_language,
     model_from_environment,
     offline_delay,
 )

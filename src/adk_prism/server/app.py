@@ -27,7 +27,6 @@ from adk_prism.adk.tools import ToolTimeouts
 from adk_prism.errors import Diagnostic, PrismError, Report, cause_of
 from adk_prism.extension import Served, chosen
 from adk_prism.log.contract import RunLog
-from adk_prism.protocols import routes as protocols
 from adk_prism.protocols.adk import routes as adk
 from adk_prism.protocols.adk import sessions
 from adk_prism.protocols.ag_ui import routes as ag_ui
@@ -46,7 +45,7 @@ from adk_prism.server.observability import Observability, open_observability
 from adk_prism.server.problems import RESPONSES, ProblemEdge, add_problems
 from adk_prism.server.request_bodies import AGENT_PATH, CHAT_PATH, BodyLimit, PathLimit
 from adk_prism.server.request_tracking import TrackRequests
-from adk_prism.server.routes import OperatingRoutes, RunsRoutes
+from adk_prism.server.routes import OperatingRoutes, RunsRoutes, protocol_routes
 from adk_prism.server.settings import Settings, read_settings
 from adk_prism.version import VERSION
 from adk_prism.voice import adk_socket, socket
@@ -258,7 +257,7 @@ def _routers(context: Context, features: dict[str, Served]) -> Iterator[APIRoute
     yield RunsRoutes(context, describe).router()
     yield studio.StudioRoutes(apps, log, starter, streams).router()
     yield ag_ui.routes(context)
-    yield protocols.routes(starter, streams)
+    yield protocol_routes(starter, streams)
     yield OperatingRoutes(context, [*features]).router()
 
 

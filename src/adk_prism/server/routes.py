@@ -13,17 +13,21 @@ from pydantic import BaseModel, Field
 
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.internals.capabilities import probe_all, switched_off
-from adk_prism.errors import BadPosition, LogError, PrismError, UsageError
+from adk_prism.errors import BadPosition, LogError, PrismError, Unprocessable, UsageError
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.entry import BEGINNING, Position, RunId, parse_position
 from adk_prism.protocols.adk.sessions import Health, Readiness
-from adk_prism.protocols.registry import protocol
+from adk_prism.protocols.contract import ProtocolSpec
+from adk_prism.protocols.registry import protocol, protocols
 from adk_prism.runs.session_log import AuditedAction
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Principal, caller_of
 from adk_prism.server.identity.identity import Administrator, CallerOf, Cursor, Run
 from adk_prism.server.identity.methods import LONGEST_URL, TICKET_LIFETIME, place_of_url
 from adk_prism.server.request_bodies import StrictRoute
+from adk_prism.server.request_names import AppName
+from adk_prism.server.run_starter import Key, RunStarter, Sent
+from adk_prism.server.run_streams import RunStreams
 from adk_prism.version import packages
 
 # ---------------------------------------------------------------------------
@@ -308,3 +312,48 @@ class _Probe:
             found = self._error
         if found is not None:
             raise found.with_traceback(None)
+
+
+# ---------------------------------------------------------------------------
+# The protocols of this server, and runs in any of them, also in one without routes of its own.
+
+
+def protocol_routes(starter: RunStarter, streams: RunStreams) -> APIRouter:
+    """Return the router of protocols."""
+    router = APIRouter(prefix="/api/protocols", route_class=StrictRoute, tags=["protocols"])
+
+    @router.get("")
+    async def list_protocols() -> list[dict[str, Any]]:
+        """Return the protocols in which runs can be streamed."""
+        return [_shown(spec) for spec in protocols().specs.values()]
+
+    @router.post("/{name}/{app_name}", response_class=Response)
+    async def start(
+        request: Request,
+        name: str,
+        app_name: AppName,
+        body: dict[str, Any],
+        dialect: Annotated[str, Query(description="Version of the protocol")] = "",
+        key: Key = "",
+    ) -> Response:
+        """Start the run that a request body asks for in a protocol, and stream it."""
+        spec = protocol(name)
+        if spec.read_request is None:
+            raise Unprocessable(f"Protocol {name!r} starts no runs; it can only stream them.")
+        format = streams.format(request, spec, dialect)
+        base = format.options.files.base
+        sent = Sent(caller=caller_of(request), key=key, body=await request.body(), base=base)
+        run = await starter.start(spec, app_name, spec.read_request(body), sent)
+        return await streams.start(run, format)
+
+    return router
+
+
+def _shown(spec: ProtocolSpec[Any]) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "summary": spec.summary,
+        "dialects": list(spec.dialects),
+        "startsRuns": spec.read_request is not None,
+        "resumesBy": spec.resumes_by,
+    }

@@ -14,7 +14,7 @@ from tests.patience import PATIENCE
 from tests.server.staged import APP, SESSION, Stage, agent, staging
 
 from adk_prism.errors import Diagnostic, Gone
-from adk_prism.features.conversations.deletion import DeletedSessions
+from adk_prism.features.conversations.listing import DeletedSessions
 from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import Origin, RunId
 from adk_prism.log.memory import MemoryLog

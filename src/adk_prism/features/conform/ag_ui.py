@@ -188,10 +188,10 @@ class Run(checks.FrameReader):
             self._pair(kind, event)
         if kind in ("RUN_STARTED", "RUN_FINISHED"):
             found = {key: event.get(key) for key in self._ids}
-            self._expect("run-ids", found == self._ids, f"{kind} names {found}")
+            self.expect("run-ids", found == self._ids, f"{kind} names {found}")
         if kind == "TOOL_CALL_RESULT":
             call = str(event["toolCallId"])
-            self._expect("results", call in self.calls, f"{call} was not made")
+            self.expect("results", call in self.calls, f"{call} was not made")
         if kind in ENDS:
             self._end(kind, event)
 
@@ -202,13 +202,13 @@ class Run(checks.FrameReader):
     def _check_place(self, kind: str) -> None:
         if self._is_first:
             good = kind in ("RUN_STARTED", "RUN_ERROR")
-            self._expect("run-started", good, f"the first event is {kind}")
+            self.expect("run-started", good, f"the first event is {kind}")
         else:
             good = kind != "RUN_STARTED"
-            self._expect("run-started", good, "a second RUN_STARTED")
+            self.expect("run-started", good, "a second RUN_STARTED")
         self._is_first = False
         good = not self.ended
-        self._expect("run-ended", good, f"{kind} after {self.ended}")
+        self.expect("run-ended", good, f"{kind} after {self.ended}")
 
     def _pair(self, kind: str, event: Event) -> None:
         check, thing, key, act = _PAIRS[kind]
@@ -217,12 +217,12 @@ class Run(checks.FrameReader):
         is_open = place in self._open
         if act == "start":
             said = f"{kind}: {name} is open already"
-            self._expect(check, not is_open, said)
+            self.expect(check, not is_open, said)
             self._open[place] = check
             if thing == "TEXT_MESSAGE":
                 self.message_ids.add(name)
         else:
-            self._expect(check, is_open, f"{kind}: {name} is not open")
+            self.expect(check, is_open, f"{kind}: {name} is not open")
         if thing == "TOOL_CALL":
             self._argue(name, act, event)
         if act == "end":
@@ -236,7 +236,7 @@ class Run(checks.FrameReader):
         else:
             text = self.calls.get(call, "")
             good = not text or text.strip() == "null" or checks.read_json(text) is not None
-            self._expect("call-arguments", good, f"{call}: {text}")
+            self.expect("call-arguments", good, f"{call}: {text}")
 
     def _end(self, kind: str, event: Event) -> None:
         self.ended = self.ended or kind
@@ -253,7 +253,7 @@ class Run(checks.FrameReader):
         found = interrupts if isinstance(interrupts, list) else []
         self.interrupts = [each for each in found if _is_interrupt(each)]
         good = bool(found) and len(found) == len(self.interrupts)
-        self._expect("interrupts", good, f"{len(found)}, of them good {len(self.interrupts)}")
+        self.expect("interrupts", good, f"{len(found)}, of them good {len(self.interrupts)}")
 
 
 def _is_interrupt(each: Any) -> bool:

@@ -147,7 +147,7 @@ class Message(checks.FrameReader):
         kind = str(chunk["type"])
         self._check_place(kind, chunk)
         if kind in _CONTENT:
-            self._expect("steps", self._step > 0, f"{kind} outside a step")
+            self.expect("steps", self._step > 0, f"{kind} outside a step")
         rule = _RULES.get(kind)
         if rule is not None:
             rule(self, chunk)
@@ -166,14 +166,14 @@ class Message(checks.FrameReader):
     def _check_place(self, kind: str, chunk: Chunk) -> None:
         if self._is_first:
             good = kind == "start" and bool(chunk.get("messageId"))
-            self._expect(
+            self.expect(
                 "message-id",
                 good,
                 f"the first chunk is {kind}, messageId {checks.named(chunk.get('messageId'))}",
             )
         elif kind == "start":
             self._fault("start", "a second start")
-        self._expect(
+        self.expect(
             "after-end",
             not self.ended or (self.ended == "abort" and kind in ("finish-step", "finish")),
             f"{kind} after {self.ended}",
@@ -186,12 +186,12 @@ class Message(checks.FrameReader):
         self.id = self.id or str(chunk.get("messageId", ""))
 
     def _begin_step(self, _: Chunk) -> None:
-        self._expect("steps", not self._step, "a step inside a step")
+        self.expect("steps", not self._step, "a step inside a step")
         self._steps += 1
         self._step = self._steps
 
     def _end_step(self, _: Chunk) -> None:
-        self._expect("steps", self._step > 0, "finish-step outside a step")
+        self.expect("steps", self._step > 0, "finish-step outside a step")
         self._close_blocks("finish-step")
         self._step = 0
 
@@ -210,7 +210,7 @@ class Message(checks.FrameReader):
         if chunk["type"] != "finish":
             return  # The SDK's own server leaves open what was open.
         self._close_blocks("finish")
-        self._expect("steps", not self._step, "finish inside a step")
+        self.expect("steps", not self._step, "finish inside a step")
         self._check_calls(chunk.get("finishReason"))
 
     def _check_calls(self, reason: Any) -> None:
@@ -220,11 +220,11 @@ class Message(checks.FrameReader):
         waiting = [id for id, call in self.calls.items() if call.state in ("made", "asked")]
         if self.calls:
             good = not waiting or reason in ("tool-calls", None)
-            self._expect("unanswered", good, f"{waiting[:3]} at finishReason {reason}")
+            self.expect("unanswered", good, f"{waiting[:3]} at finishReason {reason}")
         own = [call for call in self.calls.values() if not call.by_provider and call.step]
         if own and not waiting:
             last = max(call.step for call in own)
-            self._expect("tool-loop", last < self._steps, "the last step holds an answered call")
+            self.expect("tool-loop", last < self._steps, "the last step holds an answered call")
 
     def _fail(self, chunk: Chunk) -> None:
         checks.check_error_text(self._sheet, str(chunk.get("errorText", "")), self._at)
@@ -239,7 +239,7 @@ class Message(checks.FrameReader):
         is_open = block in self._blocks
         wanted = act != "start"
         word = "is not open" if wanted else "is open already"
-        self._expect("blocks", is_open == wanted, f"{kind} {chunk['id']} {word}")
+        self.expect("blocks", is_open == wanted, f"{kind} {chunk['id']} {word}")
         if act == "start":
             self._blocks.add(block)
         elif act == "end":
@@ -251,20 +251,20 @@ class Message(checks.FrameReader):
 
     def _begin_input(self, chunk: Chunk) -> None:
         id = str(chunk["toolCallId"])
-        self._expect("calls", id not in self.calls, f"{id} was made before")
+        self.expect("calls", id not in self.calls, f"{id} was made before")
         self.calls[id] = Call(self._step, "streaming", chunk.get("providerExecuted") is True)
 
     def _grow_input(self, chunk: Chunk) -> None:
         call = self.calls.get(str(chunk["toolCallId"]))
         good = call is not None and call.state == "streaming"
         said = f"tool-input-delta of {chunk['toolCallId']}, which does not stream"
-        self._expect("calls", good, said)
+        self.expect("calls", good, said)
 
     def _end_input(self, chunk: Chunk) -> None:
         id = str(chunk["toolCallId"])
         call = self.calls.get(id)
         good = call is None or call.state == "streaming"
-        self._expect("calls", good, f"{id} was made before")
+        self.expect("calls", good, f"{id} was made before")
         self.inputs[id] = (str(chunk["toolName"]), chunk["input"])
         is_failed = chunk["type"] == "tool-input-error"
         by_provider = chunk.get("providerExecuted") is True
@@ -273,10 +273,10 @@ class Message(checks.FrameReader):
     def _answer(self, chunk: Chunk) -> None:
         id = str(chunk["toolCallId"])
         call = self.calls.get(id)
-        if self._expect("calls", call is not None, f"{id} was never made"):
+        if self.expect("calls", call is not None, f"{id} was never made"):
             assert call is not None
             good = call.state != "streaming"
-            self._expect("calls", good, f"{id} is answered before its input")
+            self.expect("calls", good, f"{id} is answered before its input")
             call.state = "made" if chunk.get("preliminary") is True else "answered"
         if "errorText" in chunk:
             self._fail(chunk)
@@ -286,7 +286,7 @@ class Message(checks.FrameReader):
         call = self.calls.get(id)
         good = call is not None and call.state == "made" and approval not in self.approvals
         state = "unknown" if call is None else call.state
-        self._expect("approval-request", good, f"{approval} for {id}, {state}")
+        self.expect("approval-request", good, f"{approval} for {id}, {state}")
         self.approvals[approval] = id
         if call is not None:
             call.state = "asked"

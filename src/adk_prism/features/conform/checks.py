@@ -482,7 +482,8 @@ class FrameReader:
         self._sheet = sheet
         self._at = ""
 
-    def _expect(self, check: str, holds: bool, came: str) -> bool:
+    def expect(self, check: str, holds: bool, came: str) -> bool:
+        """Note whether a rule holds at this frame; return it."""
         return self._sheet.expect(check, holds, came, self._at)
 
 

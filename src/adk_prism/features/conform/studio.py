@@ -63,7 +63,7 @@ class Stream(checks.FrameReader):
         self._number += 1
         self._at = f"frame {self._number}"
         name = frame.event
-        if not self._expect("event-name", name in _NAMES, name):
+        if not self.expect("event-name", name in _NAMES, name):
             return
         self._check_place(name, frame.data)
         if name in ("end", "error"):
@@ -71,7 +71,7 @@ class Stream(checks.FrameReader):
         if name in _TEXTS or name == "error":
             return
         data = checks.read_json(frame.data)
-        if self._expect("json", isinstance(data, dict), frame.data):
+        if self.expect("json", isinstance(data, dict), frame.data):
             self._read(name, data, frame.data)
 
     def finish(self) -> None:
@@ -87,8 +87,8 @@ class Stream(checks.FrameReader):
         if name == "session":
             self.session = self.session or text
         good = (name == "session") == is_first and (not is_first or bool(text))
-        self._expect("session-first", good, f"{name} {text!r}")
-        self._expect("end", not self.ended, f"{name} after {self.ended}")
+        self.expect("session-first", good, f"{name} {text!r}")
+        self.expect("end", not self.ended, f"{name} after {self.ended}")
 
     def _read(self, name: str, data: Data, text: str) -> None:
         kind = str(data.get("type")) if name == "trace" else name
@@ -96,7 +96,7 @@ class Stream(checks.FrameReader):
         wrong = [*checks.missing_keys(data, _KEYS.get(kind, ())), *checks.wrong_types(data, _TYPES)]
         if not known:
             wrong.append(f"no such trace: {kind}")
-        if not self._expect("event-values", not wrong, f"{'; '.join(wrong)}: {text}"):
+        if not self.expect("event-values", not wrong, f"{'; '.join(wrong)}: {text}"):
             return
         if "state_snapshot" in data:
             self._check_snapshot(kind, data)
@@ -105,12 +105,12 @@ class Stream(checks.FrameReader):
         elif kind == "done":
             self._done += 1
             said = f"{data['total_steps']} steps, and {self._steps} were sent"
-            self._expect("done", data["total_steps"] == self._steps, said)
+            self.expect("done", data["total_steps"] == self._steps, said)
         elif kind == "tool_call":
             self._tools.add(data["name"])
         elif kind == "tool_result":
             good = self._continues or data["name"] in self._tools
-            self._expect("results", good, f"{data['name']} was not called")
+            self.expect("results", good, f"{data['name']} was not called")
         elif kind == "interrupt":
             self.questions.append(data)
 
@@ -122,21 +122,21 @@ class Stream(checks.FrameReader):
             self._sheet.seen("nodes")
         else:
             said = f"{node[0]}, step {node[1]}, ends and does not run"
-            self._expect("nodes", running > 0, said)
+            self.expect("nodes", running > 0, said)
             self._nodes[node] = running - 1
 
     def _check_snapshot(self, kind: str, data: Data) -> None:
         snapshot = data["state_snapshot"]
         sides = [snapshot.get("input"), snapshot.get("output")]
         good = all(isinstance(side, dict) for side in sides)
-        if not self._expect("snapshots", good, f"keys {[*snapshot]}"):
+        if not self.expect("snapshots", good, f"keys {[*snapshot]}"):
             return
         deepest = max(map(_depth, sides))
-        self._expect("depth", deepest <= DEPTH, f"{deepest} levels")
+        self.expect("depth", deepest <= DEPTH, f"{deepest} levels")
         if "state_keys" in data:
             side = sides[0] if kind == "node_start" else sides[1]
             said = f"{data['state_keys']} for {[*side]}"
-            self._expect("state-keys", set(map(str, data["state_keys"])) == set(side), said)
+            self.expect("state-keys", set(map(str, data["state_keys"])) == set(side), said)
 
 
 def _depth(value: Any) -> int:

@@ -11,8 +11,12 @@ if TYPE_CHECKING:
 
 
 def _serve(context: Context) -> Served:
-    from adk_prism.features.conversations.deletion import REMOVAL, DeletedSessions
-    from adk_prism.features.conversations.listing import ListRoutes, routes
+    from adk_prism.features.conversations.listing import (
+        REMOVAL,
+        DeletedSessions,
+        ListRoutes,
+        routes,
+    )
     from adk_prism.server.lifecycle import housekeeping
 
     recording, runs, report = context.recording, context.runs, context.report

@@ -13,8 +13,18 @@ from google.adk.sessions.session import Session
 from msgspec import Struct, structs
 from pydantic import BaseModel, Field, StrictBool
 
+from adk_prism.adk.apps import Apps
 from adk_prism.adk.request import REPEATS
-from adk_prism.errors import Gone, NotFound, SourceError, UsageError
+from adk_prism.errors import (
+    Diagnostic,
+    Gone,
+    NotFound,
+    PrismError,
+    Report,
+    SourceError,
+    UsageError,
+    cause_of,
+)
 from adk_prism.facts import model as fact
 from adk_prism.facts.run_reader import Reader
 from adk_prism.features.forks.forks import ForkLink, read_links
@@ -23,10 +33,12 @@ from adk_prism.log.entry import UPLOADED, Origin, RunId, RunStarted
 from adk_prism.protocols.ai_sdk.requests import user_message
 from adk_prism.runs.chats import EVALUATION_SESSIONS, Chats
 from adk_prism.runs.recorder import FORKED_FROM
-from adk_prism.runs.session_log import AuditedAction
+from adk_prism.runs.session_locks import SessionLocks
+from adk_prism.runs.session_log import AuditedAction, Deletions
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.identity import CallerOf, Chat
+from adk_prism.server.lifecycle import remove_session
 from adk_prism.server.problems import CHAT_PATH, TEXT_RESPONSES
 from adk_prism.server.request_bodies import StrictRoute
 from adk_prism.server.request_tracking import called_by
@@ -356,3 +368,39 @@ def _words(item: fact.Fact) -> str:
             return item.text.strip()
         case _:
             return ""
+
+
+# ---------------------------------------------------------------------------
+# Removes conversations that users have deleted, once they can no longer be restored.
+
+
+REMOVAL = 60.0
+"""Seconds between two looks for deleted conversations that can be removed."""
+
+
+class DeletedSessions:
+    """Removes the conversations that users have deleted, once they can no longer be restored."""
+
+    def __init__(
+        self, apps: Apps, locks: SessionLocks, log: RunLog, deletions: Deletions, report: Report
+    ) -> None:
+        self._apps = apps
+        self._locks = locks
+        self._log = log
+        self._deletions = deletions
+        self._report = report
+
+    async def __call__(self) -> None:
+        """Look once. Raise `LogError`."""
+        for origin in await self._deletions.due():
+            try:
+                await self._remove(origin)
+            except PrismError as error:  # A remote app may be away; the next look finds it again.
+                self._report(Diagnostic(kind="conversation not removed", cause=cause_of(error)))
+
+    async def _remove(self, origin: Origin) -> None:
+        await self._locks.stop(origin)
+        async with self._locks.held(origin):
+            if origin in await self._deletions.due():  # It may have been restored meanwhile.
+                await remove_session(self._apps, self._log, origin)
+                await self._deletions.forget(origin)

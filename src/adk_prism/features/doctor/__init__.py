@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def _serve(context: Context) -> Served:
-    from adk_prism.features.doctor import connection_check
+    from adk_prism.features.doctor import connection_doctor as connection_check
 
     return Served(routers=[connection_check.routes(context.settings, context.lifecycle)])
 

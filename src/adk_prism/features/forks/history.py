@@ -11,12 +11,17 @@ from functools import partial
 
 from msgspec import Raw, Struct, structs
 
-from adk_prism.adk.session_runs import RefusedKeys, clean_head
 from adk_prism.adk.sessions import SHARED
 from adk_prism.errors import UsageError
 from adk_prism.facts.adk_event import read_event
 from adk_prism.features.forks.past import Chapter, Past
-from adk_prism.features.forks.truncated_run import TruncatedRun, close_truncated, truncate_run
+from adk_prism.features.forks.truncated_run import (
+    RefusedKeys,
+    TruncatedRun,
+    clean_head,
+    close_truncated,
+    truncate_run,
+)
 from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.runs.chats import ChatRun, Chats, fold_turns
