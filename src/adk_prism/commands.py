@@ -1,6 +1,6 @@
 """What a client can ask of a conversation, in no protocol's words.
 
-A protocol reads a request body into a `ClientRequest` (`projection/<protocol>/requests.py`);
+A protocol reads a request body into a `ClientRequest` (`protocols/<protocol>/requests.py`);
 `runs.conversations` carries its command out. Whether a command may happen, and which turn it is about,
 is decided there, from the log: nothing that a client says about the history is trusted.
 """

@@ -33,7 +33,7 @@ from adk_prism.log.hooks import bound_structure
 #   the key `constructor` becomes `(prototype)`: the AI SDK's parser throws at both (ai 6.0.326 and
 #   7.0.169, its copy of secure-json-parse); the brackets keep the name legible;
 # - the key `constructor` of a null becomes `(constructor)`: that parser falls over it in ai 6.0.0;
-# - what is nested too deep, and a number with too many digits, is cut (`log.json_bounds`). What enters a
+# - what is nested too deep, and a number with too many digits, is cut (`log.hooks`). What enters a
 #   log
 #   is cut there; here it is what an older log or a file holds.
 # It rewrites tokens and builds no values, so the depth of its input costs no stack. What is not JSON at

@@ -3,7 +3,7 @@
 A change takes several steps, and the run that it is made for is in the log only after the last one. So it is
 noted beside the log before the first. If that run is not in the log, the process died in between, or a step
 failed: then whoever uses the session next undoes the change, and finds what the log says. Results that were
-stored without their run are settled at the same time (`stored_results`).
+stored without their run are settled at the same time (`answers.StoredResults`).
 """
 
 from __future__ import annotations

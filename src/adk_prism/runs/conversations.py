@@ -147,7 +147,7 @@ class Conversations:
     # -------------------------------------------------------------- a chat's messages
 
     async def _submit(self, start: Start, message: Submit) -> RunId:
-        """Send a message. What the chat has after the message before it is removed first (`lineage`)."""
+        """Send a message. What the chat has after the message before it is removed first (`kept_turns`)."""
         async with self._alone(start):
             return await self._send_in_place(start, message)
 

@@ -164,7 +164,7 @@ TAKEN = {
 # The keys of our message metadata: what each holds, as TypeScript and in a sentence.
 #
 # The table from which `adk-prism types` and the protocol's page are written; a test holds it equal to
-# what `metadata.py` collects. Shapes name types of `typescript.py`.
+# what `ai_sdk/message_state.py` collects. Shapes name types of `typescript.py`.
 
 
 class MetadataKey(Struct, frozen=True):

@@ -1,7 +1,7 @@
 """ADK's run routes: `/run` gives a list of events, `/run_sse` a stream of them.
 
 Follows google-adk 2.13 `cli/api_server.py`. Deliberate differences: the run survives its client, until the
-next message to its session (`left_runs`); the stream has `id:` lines, keep-alive comments and the header
+next message to its session (`LeftRuns`); the stream has `id:` lines, keep-alive comments and the header
 `x-prism-run`; an error is one event, on `/run` too; an event is never split in two; a message without parts
 and a state change is a state-only update; answers that nobody waits for are 409.
 """

@@ -1,7 +1,7 @@
 """The events of the AG-UI protocol, as the npm package `@ag-ui/core` defines them.
 
 Follows the event schemas of 0.0.59 and 1.0.0. An absent optional field is left out, never null: both
-versions refuse most nulls. Only `dialects.py` knows what a version lacks. Chunk events are not used, since
+versions refuse most nulls. `Dialect` says what a version lacks. Chunk events are not used, since
 their expansion depends on the reader.
 
 Frames are not frozen: the projection writes the time into each of an entry's frames at once.

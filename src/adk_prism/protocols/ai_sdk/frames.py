@@ -2,7 +2,7 @@
 
 Follows `uiMessageChunkSchema` of ai 6.0.0 (strict: an extra key or a null kills the stream), and for
 dialect 7 the chunks that ai 7.0.0 added; dialect 5 leaves out what ai 5.0.0 does not know. An absent
-optional field is left out, never null. Only `dialects.py` knows which frame and key a dialect may use.
+optional field is left out, never null. `Dialect` says which frame and key one may use.
 """
 
 from __future__ import annotations

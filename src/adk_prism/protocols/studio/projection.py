@@ -5,10 +5,10 @@ holds:
 - a run ends with exactly one of `end` and `error`, last. A failed run has no `done`, nor has a recording
   that was cut; one that was stopped, or waits for a person, has it, with `status`;
 - a snapshot has what was asked and answered as `query` and `response`, where the state has no such keys:
-  `overlay` distinguishes them from the state (`overlay`, `scopes`);
+  `overlay` distinguishes them from the state (`trace.lay`, `trace.Scopes`);
 - `node_end.output`, `state.output` and `done.output` are the whole state so far; `done.input` is the
   state that the run began with;
-- `chunk` is a piece to be appended, one voice at a time (`voices`), and only what is said to the user:
+- `chunk` is a piece to be appended, one voice at a time (`trace.Voices`), and only what is said to the user:
   an agent inside a tool (`AgentTool`) shows in the trace and by its own calls, marked `within`;
 - tools and ADK's helper nodes are not nodes; a composite agent and a workflow are;
 - text that ADK did not store cannot be removed: a `log` has all valid text, as `text` and `thinking`;

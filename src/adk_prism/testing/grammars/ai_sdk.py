@@ -1,6 +1,6 @@
 """What holds in every AI SDK stream of ours, stricter than any client: for `laws`.
 
-Follows the order that the npm package `ai` expects (6.0.0 to 7.0.169), as `projection/ai_sdk` writes it
+Follows the order that the npm package `ai` expects (6.0.0 to 7.0.169), as `protocols/ai_sdk` writes it
 for one run: `start`; steps that hold the output of models; calls, each made once and answered after it
 was made; `finish`, `error` or `abort`; `[DONE]`. A live run is any number of such messages, with only
 transient parts between them, and one `[DONE]`.
