@@ -14,7 +14,7 @@ HEADS = ("option and variable", "default", "what it is")
 
 def settings() -> str:
     """Return a table for each group of settings."""
-    return "\n\n".join(map(_group, (*GROUPS, *feature_settings())))
+    return "\n\n".join(map(_group, (*GROUPS, *feature_settings().values())))
 
 
 def _group(group: type) -> str:

@@ -21,6 +21,7 @@ from adk_prism import extension, features
 from adk_prism.errors import UsageError
 from adk_prism.extension import Command, Extension, Served, chosen, installed
 from adk_prism.log.entry import ModelCalled
+from adk_prism.server.settings import Settings
 
 Json = dict[str, Any]
 FEATURES = sorted(installed().used)
@@ -217,3 +218,10 @@ async def test_a_route_that_is_taken_and_a_feature_that_fails() -> None:
 def test_every_shown_fault_is_valid_text() -> None:
     """Faults can be shown as JSON, too."""
     assert json.loads(json.dumps(installed().faults))
+
+
+def test_options_of_a_feature_that_is_left_out_are_refused(tmp_path: Path) -> None:
+    """Whoever asks for an audit log must not believe that there is one."""
+    with pytest.raises(UsageError, match="--without audit: options of this feature are set"):
+        Settings(without=("audit",), audit=str(tmp_path / "audit.jsonl"))
+    assert Settings(without=("audit",)).without == ("audit",)

@@ -44,7 +44,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
 def test_every_setting_is_explained_in_one_group(capsys: pytest.CaptureFixture[str]) -> None:
     """`serve --help` has no option without a heading, and none without a sentence."""
     known = options()
-    groups = [*GROUPS, *feature_settings()]
+    groups = [*GROUPS, *feature_settings().values()]
     grouped = [name for group in groups for name in options_of(group)]
     assert sorted(grouped) == sorted(known)
     assert main(["serve", "--help"]) == 0

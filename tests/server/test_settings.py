@@ -22,7 +22,7 @@ def project(folder: Path, text: str) -> Path:
 
 def test_every_setting_is_an_option() -> None:
     """The table describes each field of the settings, and nothing else."""
-    kinds = (Settings, *feature_settings())
+    kinds = (Settings, *feature_settings().values())
     known = [each.name for kind in kinds for each in fields(kind) if each.name != "features"]
     assert list(options()) == known
     assert all(option.help for option in options().values())

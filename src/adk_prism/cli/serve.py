@@ -274,7 +274,7 @@ def add_adk_options(parser: argparse.ArgumentParser) -> None:
 def add_settings(parser: argparse.ArgumentParser) -> None:
     """Add all settings to a parser, under the headings of their groups."""
     headings: dict[str, Any] = {}
-    for group in (*GROUPS, *feature_settings()):
+    for group in (*GROUPS, *feature_settings().values()):
         if group.title not in headings:
             headings[group.title] = parser.add_argument_group(group.title)
         for each in fields(group):

@@ -75,11 +75,16 @@ class Settings(
     def _read_features(self) -> None:
         """Make the settings of features from the values that are not the kernel's."""
         left, found = dict(self.features), {}
-        for kind in feature_settings():
+        for feature, kind in feature_settings().items():
             names = {each.name for each in fields(kind)}
             group = kind(**{name: left.pop(name) for name in names & left.keys()})
             if broken := group.broken_rule():
                 raise UsageError(broken)
+            if feature in self.without and group != kind():
+                # Whoever asks for an audit log, say, must not believe that there is one.
+                raise UsageError(
+                    f"--without {feature}: options of this feature are set; remove them, or use it."
+                )
             found[kind] = group
         if left:
             raise TypeError(f"Settings got an unexpected keyword argument {min(left)!r}")
@@ -263,15 +268,15 @@ def _take_options_of_features(init: Callable[..., None]) -> Callable[..., None]:
 Settings.__init__ = _take_options_of_features(Settings.__init__)  # type: ignore[method-assign]
 
 
-def feature_settings() -> list[type[FeatureSettings]]:
-    """Return the settings that features declare."""
-    declared = (each.settings for each in installed().used.values())
-    return [load() for load in declared if load is not None]
+def feature_settings() -> dict[str, type[FeatureSettings]]:
+    """Return the settings that features declare, by the name of the feature."""
+    declared = ((name, each.settings) for name, each in installed().used.items())
+    return {name: load() for name, load in declared if load is not None}
 
 
 def options() -> dict[str, Option]:
     """Return what each setting is, by name, in the order of the groups; those of features last."""
-    every: list[type[Any]] = [Settings, *feature_settings()]
+    every: list[type[Any]] = [Settings, *feature_settings().values()]
     return {name: option for group in every for name, option in kinds.options_of(group).items()}
 
 
