@@ -23,9 +23,8 @@ from tests.redis_server import RedisServer
 from adk_prism.adk.request import EventSource, RunRequest
 from adk_prism.adk.runner import RunnerSource
 from adk_prism.errors import ignore
-from adk_prism.log.contract import RunLog
+from adk_prism.log.contract import Leases, LocalLeases, RunLog
 from adk_prism.log.entry import Origin, RunId
-from adk_prism.log.leases import Leases, LocalLeases
 from adk_prism.log.memory import MemoryLog
 from adk_prism.log.redis.leases import RedisLeases
 from adk_prism.log.redis.store import RedisLog

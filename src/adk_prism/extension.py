@@ -22,8 +22,8 @@ from adk_prism.errors import UsageError
 if TYPE_CHECKING:
     from fastapi import APIRouter
 
-    from adk_prism.adk.model_calls import CallRecorder, Detail
     from adk_prism.adk.recording_file import FileForm
+    from adk_prism.adk.request import CallRecorder, Detail
     from adk_prism.adk.served_app import AppElsewhere
     from adk_prism.adk.session_store import SessionStore
     from adk_prism.errors import Report

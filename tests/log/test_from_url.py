@@ -8,8 +8,8 @@ from typing import NamedTuple
 import pytest
 
 from adk_prism.errors import PrismError, UsageError
+from adk_prism.log.contract import LocalLeases
 from adk_prism.log.from_url import open_leases, open_log
-from adk_prism.log.leases import LocalLeases
 from adk_prism.log.memory import MemoryLog
 from adk_prism.log.redis.leases import RedisLeases
 from adk_prism.log.redis.store import RedisLog, RedisStore

@@ -25,8 +25,13 @@ from adk_prism.protocols.sse import SseDecoder
 from adk_prism.protocols.studio.requests import read_request as read_studio
 from adk_prism.server.identity.methods import bearer, place_of, place_of_url
 from adk_prism.server.proxies import origin_of_url, parse_authority, parse_network, parse_origin
-from adk_prism.server.request_bodies import parse_body
-from adk_prism.server.request_names import check_app, check_artifact, check_session, check_user
+from adk_prism.server.request_bodies import (
+    check_app,
+    check_artifact,
+    check_session,
+    check_user,
+    parse_body,
+)
 from adk_prism.voice import socket as live_frames
 
 EXAMPLES = 150

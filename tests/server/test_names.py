@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adk_prism.errors import NotFound, UsageError
-from adk_prism.server.request_names import check_app, check_artifact, check_session, check_user
+from adk_prism.server.request_bodies import check_app, check_artifact, check_session, check_user
 
 GOOD_IDS = [
     "user",

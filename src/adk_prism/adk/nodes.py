@@ -35,9 +35,9 @@ from msgspec import Raw
 
 from adk_prism.adk.agents import kind_of
 from adk_prism.adk.internals.log_lines import AdkLogListener
-from adk_prism.adk.model_calls import Lane
 from adk_prism.adk.plain_json import encode_strictly
 from adk_prism.adk.redaction import safe_code
+from adk_prism.adk.request import Lane
 from adk_prism.adk.run_observer import SCOPE, Node, ObservedRun, RunObserver, Scope
 from adk_prism.facts.calls import failure
 from adk_prism.log.entry import NodeStatus

@@ -39,7 +39,7 @@ from adk_prism.adk.tools import (
     answer_in_doubt,
 )
 from adk_prism.errors import NotAnEvent, Report
-from adk_prism.log.leases import still_owned
+from adk_prism.log.contract import still_owned
 
 NAME = "adk_prism_nodes"
 

@@ -43,9 +43,15 @@ from google.adk.workflow import BaseNode
 from msgspec import Raw, Struct
 
 from adk_prism.adk.agents import children_of, kind_of
-from adk_prism.adk.model_calls import CALLS, CallWatcher, SeenCall, WatchCalls
 from adk_prism.adk.redaction import Serialiser, safe_code, state_json
-from adk_prism.adk.request import EmitRecord, ToolSubstitute
+from adk_prism.adk.request import (
+    CALLS,
+    CallWatcher,
+    EmitRecord,
+    SeenCall,
+    ToolSubstitute,
+    WatchCalls,
+)
 from adk_prism.adk.session_store import AppendedEvents
 from adk_prism.adk.tools import InDoubt
 from adk_prism.errors import CallNotRecorded, Diagnostic, Fenced, NotAnEvent, Report, cause_of

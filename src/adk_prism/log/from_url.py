@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 from adk_prism.errors import UsageError
-from adk_prism.log.contract import RunLog
-from adk_prism.log.leases import DEFAULT_TTL, Leases, LocalLeases
+from adk_prism.log.contract import DEFAULT_TTL, Leases, LocalLeases, RunLog
 from adk_prism.log.memory import MemoryLog
 from adk_prism.log.sqlite.file import Synchronous
 from adk_prism.log.sqlite.store import SqliteLog

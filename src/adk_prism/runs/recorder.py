@@ -26,12 +26,11 @@ from opentelemetry.trace import Span, Status, StatusCode
 
 from adk_prism import errors
 from adk_prism.adk.errors import CONTAINED, Containment, contain, message_of, ordinary
-from adk_prism.adk.model_calls import CALLS, CallRecorder, SeenCall
 from adk_prism.adk.redaction import safe_code
-from adk_prism.adk.request import Emit, EventSource
+from adk_prism.adk.request import CALLS, CallRecorder, Emit, EventSource, SeenCall
 from adk_prism.facts.adk_event import MOST, unknown_fields
 from adk_prism.facts.run_reader import Reader
-from adk_prism.log.contract import Receipt, RunLog
+from adk_prism.log.contract import OWNED, Lease, Receipt, RunLog
 from adk_prism.log.entry import (
     CLIENT_RUN,
     AgentEvent,
@@ -44,7 +43,6 @@ from adk_prism.log.entry import (
     RunStarted,
     relabelled,
 )
-from adk_prism.log.leases import OWNED, Lease
 from adk_prism.log.run_state import LOG_UNAVAILABLE
 from adk_prism.version import VERSION
 

@@ -16,8 +16,8 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from adk_prism.errors import Conflict, TooMany
+from adk_prism.log.contract import Lease, Leases, LocalLeases
 from adk_prism.log.entry import Origin, RunId
-from adk_prism.log.leases import Lease, Leases, LocalLeases
 
 Policy = Literal["interrupt", "refuse", "wait"]
 """A second message while a run is active: stops that run, is refused, or waits for its end."""

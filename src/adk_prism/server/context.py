@@ -19,13 +19,12 @@ from functools import partial
 from typing import NamedTuple
 
 from adk_prism.adk.apps import Apps
-from adk_prism.adk.model_calls import CallRecorder
+from adk_prism.adk.request import CallRecorder
 from adk_prism.adk.tools import InDoubt
 from adk_prism.errors import Diagnostic, LogError, Report, cause_of
 from adk_prism.extension import Observers, chosen
 from adk_prism.log import from_url
-from adk_prism.log.contract import LogObserver, RunLog
-from adk_prism.log.leases import Leases
+from adk_prism.log.contract import Leases, LogObserver, RunLog
 from adk_prism.runs.branches import SessionBranches
 from adk_prism.runs.broadcast import Broadcaster
 from adk_prism.runs.chats import Chats

@@ -22,12 +22,19 @@ from msgspec import structs
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.internals.capabilities import switched_off
 from adk_prism.errors import Diagnostic, Draining, NotFound, PrismError, Report, cause_of
-from adk_prism.log.contract import HOUR, Retention, RetentionGuard, RunLog, TrimmedRun
+from adk_prism.log.contract import (
+    HOUR,
+    Lease,
+    Leases,
+    Retention,
+    RetentionGuard,
+    RunLog,
+    TrimmedRun,
+)
 from adk_prism.log.entry import Origin
-from adk_prism.log.leases import Lease, Leases
 from adk_prism.log.private_files import cancel_task
 from adk_prism.runs.session_log import AuditedAction, WriteAudit
-from adk_prism.server.request_names import USER_SCOPE
+from adk_prism.server.request_bodies import USER_SCOPE
 from adk_prism.server.request_tracking import CURRENT_REQUEST
 
 Resource = Callable[[], AbstractAsyncContextManager[object]]

@@ -24,8 +24,7 @@ from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Principal, caller_of
 from adk_prism.server.identity.identity import Administrator, CallerOf, Cursor, Run
 from adk_prism.server.identity.methods import LONGEST_URL, TICKET_LIFETIME, place_of_url
-from adk_prism.server.request_bodies import StrictRoute
-from adk_prism.server.request_names import AppName
+from adk_prism.server.request_bodies import AppName, StrictRoute
 from adk_prism.server.run_starter import Key, RunStarter, Sent
 from adk_prism.server.run_streams import RunStreams
 from adk_prism.version import packages

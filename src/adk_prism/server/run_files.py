@@ -32,7 +32,7 @@ from adk_prism.facts.event_actions import UNKNOWN_TYPE
 from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog
 from adk_prism.runs.chats import Chats
-from adk_prism.server.request_names import USER_SCOPE, check_artifact
+from adk_prism.server.request_bodies import USER_SCOPE, check_artifact
 
 # ---------------------------------------------------------------------------
 # What an entry of the log holds at one of its parts: bytes, or a reference to a file elsewhere.

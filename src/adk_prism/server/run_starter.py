@@ -32,7 +32,7 @@ from adk_prism.runs.recorder import REQUEST_DIGEST
 from adk_prism.runs.session_locks import Policy, SessionLocks
 from adk_prism.server.identity.caller import Caller, acting_user, spoken_user
 from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.request_names import check_session, check_user
+from adk_prism.server.request_bodies import check_session, check_user
 from adk_prism.server.request_tracking import called_by
 from adk_prism.server.run_files import ResentFiles
 from adk_prism.server.settings import Settings

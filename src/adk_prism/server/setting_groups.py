@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from adk_prism import options as kinds
-from adk_prism.log.contract import Retention
-from adk_prism.log.leases import DEFAULT_TTL
+from adk_prism.log.contract import DEFAULT_TTL, Retention
 from adk_prism.server.limits import USUAL
 
 MIB = 1024**2

@@ -39,11 +39,10 @@ from adk_prism.protocols.contract import FrameReader
 from adk_prism.runs.session_log import WriteAudit
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import acting_user, caller_of
-from adk_prism.server.request_bodies import check_frame
-from adk_prism.server.request_names import check_app, check_session, check_user
+from adk_prism.server.request_bodies import check_app, check_frame, check_session, check_user
 from adk_prism.server.request_tracking import called_by
 from adk_prism.server.run_starter import ClientState
-from adk_prism.server.websocket import TOO_MANY_MESSAGES, Closing, encode
+from adk_prism.server.run_streams import TOO_MANY_MESSAGES, Closing, encode
 from adk_prism.voice.conversation import PcmChunk
 from adk_prism.voice.live_runs import LiveRun, LiveRuns
 from adk_prism.voice.run_context import ApprovalDecision, ClientToolResult, LiveOptions

@@ -22,10 +22,9 @@ from google.genai import types
 from msgspec import Struct, json
 
 from adk_prism.adk.errors import first_cause
-from adk_prism.adk.model_calls import SeenCall
 from adk_prism.adk.plain_json import storable
 from adk_prism.adk.redaction import Serialiser
-from adk_prism.adk.request import Emit, checked_message
+from adk_prism.adk.request import Emit, SeenCall, checked_message
 from adk_prism.errors import Report, Unprocessable
 from adk_prism.log.entry import AgentEvent, Record, SpeakerInterrupted
 from adk_prism.voice.run_context import ApprovalDecision, ClientToolResult, LiveCall

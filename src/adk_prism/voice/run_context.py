@@ -28,8 +28,8 @@ from msgspec import Raw, Struct, json
 
 from adk_prism.adk.app_environment import limit_of_model_calls, run_telemetry
 from adk_prism.adk.internals.runner import find_tool
-from adk_prism.adk.model_calls import LiveCallWatcher
 from adk_prism.adk.plain_json import storable
+from adk_prism.adk.request import LiveCallWatcher
 from adk_prism.errors import Conflict, NotFound
 from adk_prism.log.entry import NOTHING, ApprovalAsked, ApprovalGiven, Origin, Record
 

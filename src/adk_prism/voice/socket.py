@@ -39,10 +39,9 @@ from adk_prism.runs.broadcast import check_position, positioned_frames
 from adk_prism.runs.session_log import Action, AuditedAction, WriteAudit
 from adk_prism.server.context import Context
 from adk_prism.server.identity.identity import QueryUser
-from adk_prism.server.request_bodies import check_frame
-from adk_prism.server.request_names import LONGEST_NAME, AppName, check_session
+from adk_prism.server.request_bodies import LONGEST_NAME, AppName, check_frame, check_session
 from adk_prism.server.request_tracking import called_by
-from adk_prism.server.websocket import (
+from adk_prism.server.run_streams import (
     SHUTDOWN,
     TOO_MANY_MESSAGES,
     Closing,

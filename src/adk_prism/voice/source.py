@@ -34,11 +34,10 @@ from adk_prism.adk.agents import list_agents
 from adk_prism.adk.client_tools import is_client_tool
 from adk_prism.adk.internals.log_lines import CANCEL_CALLS, watch_cancellations
 from adk_prism.adk.internals.runner import agent_context
-from adk_prism.adk.model_calls import CALLS, LiveCallWatcher, SeenCall
 from adk_prism.adk.plain_json import storable
 from adk_prism.adk.plugin import tool_failure
 from adk_prism.adk.redaction import state_json
-from adk_prism.adk.request import Emit
+from adk_prism.adk.request import CALLS, Emit, LiveCallWatcher, SeenCall
 from adk_prism.adk.sessions import load_session
 from adk_prism.errors import Diagnostic, Report, cause_of, ignore
 from adk_prism.facts.adk_event import INPUT

@@ -15,8 +15,7 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
 from tests.adk.runs import ORIGIN, Reports, say
 
-from adk_prism.adk.model_calls import Detail
-from adk_prism.adk.request import RunRequest
+from adk_prism.adk.request import Detail, RunRequest
 from adk_prism.adk.runner import RunnerSource
 from adk_prism.adk.sessions import Sessions
 from adk_prism.features.long_sessions.session_cache import SessionCache

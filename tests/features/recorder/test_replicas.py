@@ -11,9 +11,8 @@ from tests.features.recorder.test_route import RUN, WHOLE, lines
 from tests.redis_server import RedisServer
 
 from adk_prism.features.recorder.runs import LOST, RecordedRuns
-from adk_prism.log.contract import RunLog
+from adk_prism.log.contract import Leases, RunLog
 from adk_prism.log.from_url import open_leases, open_log, open_short_lived_values
-from adk_prism.log.leases import Leases
 from adk_prism.runs.session_locks import SessionLocks
 
 

@@ -11,7 +11,7 @@ from adk_prism.features.cloud_files.settings import AllowedLocations, place_of
 from adk_prism.log.entry import parse_position, run_of_position
 from adk_prism.server.identity.methods import place_of_url
 from adk_prism.server.proxies import origin_of_url, parse_authority, parse_network, parse_origin
-from adk_prism.server.request_names import check_app, check_artifact, check_session, check_user
+from adk_prism.server.request_bodies import check_app, check_artifact, check_session, check_user
 from adk_prism.server.run_files import Presentation, plain_type
 
 _TEXTS: Sequence[Callable[[str], object]] = (

@@ -37,7 +37,7 @@ from adk_prism.runs.broadcast import positioned_frames
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import DEFAULT_USER, Anyone, Caller, spoken_user
 from adk_prism.server.identity.identity import CallerOf
-from adk_prism.server.request_names import AppName, check_session, check_user
+from adk_prism.server.request_bodies import AppName, check_session, check_user
 from adk_prism.server.run_starter import Sent
 
 # ---------------------------------------------------------------------------

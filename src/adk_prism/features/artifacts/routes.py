@@ -32,8 +32,13 @@ from adk_prism.protocols.adk.sessions import CamelModel, read_upstream
 from adk_prism.runs.session_log import AuditedAction
 from adk_prism.server.identity.identity import PathOrigin, PathUser
 from adk_prism.server.observability import AuditLog
-from adk_prism.server.request_bodies import StrictRoute
-from adk_prism.server.request_names import USER_SCOPE, AppName, ArtifactName, SessionId
+from adk_prism.server.request_bodies import (
+    USER_SCOPE,
+    AppName,
+    ArtifactName,
+    SessionId,
+    StrictRoute,
+)
 
 _ALL = "/apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts"
 _ONE = _ALL + "/{artifact_name:path}"

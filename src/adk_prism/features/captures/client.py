@@ -7,8 +7,11 @@ with positions, so that it can be resumed after a broken connection.
 from __future__ import annotations
 
 import asyncio
+import os
 import re
-from collections.abc import AsyncIterator, Callable, Generator, Mapping
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,12 +19,15 @@ from urllib.parse import quote, urlsplit
 
 import httpx
 import msgspec
+import uvicorn
 from msgspec import Struct
 
 from adk_prism.adk.recording_file import read_run
-from adk_prism.errors import PrismError, SourceError, UsageError
+from adk_prism.cli.run import DiagnosticPrinter
+from adk_prism.errors import LogError, PrismError, SourceError, UsageError
 from adk_prism.log.entry import Entry, Outcome
 from adk_prism.protocols.sse import SseDecoder, SseEvent
+from adk_prism.server.settings import Settings, read_settings
 
 # ---------------------------------------------------------------------- access token
 #
@@ -411,3 +417,65 @@ def _detail(response: httpx.Response) -> str:
 def _reports_broken_stream(event: SseEvent) -> bool:
     """Return whether an event reports that the server's run log failed; it has no position."""
     return _BROKEN in event.data and not event.id and f'"errorCode":"{_BROKEN}"' in event.data
+
+
+# ---------------------------------------------------------------------------
+# Runs a server in a thread of this process, for a command that is its client.
+#
+# It runs in a thread so that a blocking tool does not freeze the console, and on a loopback port so that
+# there is only one way to talk to a server.
+
+
+LAST_SECONDS = 2
+"""Seconds for connections and runs to end after the command is done."""
+
+
+def own_settings(*, kept: bool) -> Settings:
+    """Return the settings of a server that stores nothing, or in the data folder of `serve`."""
+    if not kept:
+        return Settings(log="memory:", sessions="memory://", artifacts="memory://")
+    return Settings(data_dir=read_settings({"insecure": True}, os.environ, Path.cwd()).data_dir)
+
+
+@contextmanager
+def serving(agents_dir: str, settings: Settings, say: Callable[[str], object]) -> Iterator[str]:
+    """Serve until the block ends; yield the URL. Raise `PrismError` if the server cannot start."""
+    # Importing ADK takes seconds, so arguments are checked first.
+    from adk_prism.server.app import create_app
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        app = create_app(agents_dir or None, settings, report=DiagnosticPrinter(say))
+        server = _Server(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                http="httptools",
+                timeout_graceful_shutdown=LAST_SECONDS,
+            )
+        )
+        thread = threading.Thread(target=server.run, args=([listener],), name="own server")
+        thread.start()
+        try:
+            server.settled.wait()
+            if not server.started:
+                raise LogError("the command's own server did not start; see the messages above.")
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+class _Server(uvicorn.Server):
+    """A server that signals when its startup has finished, successfully or not."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.settled = threading.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, then signal it."""
+        try:
+            await super().startup(sockets)
+        finally:
+            self.settled.set()

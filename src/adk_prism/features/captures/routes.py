@@ -23,9 +23,9 @@ from msgspec import structs
 from msgspec.structs import replace
 from starlette.exceptions import HTTPException
 
-from adk_prism.adk.model_calls import CallRecorder
 from adk_prism.adk.recording_file import UNNAMED, read_run, write_run
 from adk_prism.adk.redaction import foreign_json
+from adk_prism.adk.request import CallRecorder
 from adk_prism.errors import NotFound, PrismError, SourceError, Unprocessable
 from adk_prism.facts.run_reader import CaptureEnding
 from adk_prism.features.conversations.listing import ConversationTitles, change_label, short_title
@@ -34,17 +34,16 @@ from adk_prism.features.model_calls.routes import WithCalls, check_may_see_calls
 from adk_prism.features.model_calls.watching import from_file
 from adk_prism.features.model_calls.writer import append_foreign
 from adk_prism.log import entry as records
-from adk_prism.log.contract import RunLog, RunSummary
+from adk_prism.log.contract import Leases, LocalLeases, RunLog, RunSummary
 from adk_prism.log.entry import Entry, ModelCalled, RunId
 from adk_prism.log.hooks import bound_json
-from adk_prism.log.leases import Leases, LocalLeases
 from adk_prism.runs.chats import Chats
 from adk_prism.runs.recorder import FORKED_FROM, REQUEST_DIGEST
 from adk_prism.runs.runs import new_run
 from adk_prism.server.identity.caller import Caller, Guest, Principal, caller_of
 from adk_prism.server.identity.identity import CallerOf, Run
 from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.request_names import check_app, check_user
+from adk_prism.server.request_bodies import check_app, check_user
 from adk_prism.server.routes import shown_run
 from adk_prism.server.run_streams import RUN_HEADER
 

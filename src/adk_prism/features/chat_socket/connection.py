@@ -31,10 +31,9 @@ from adk_prism.runs.chats import Shown, running, scope_of, without_held_runs
 from adk_prism.runs.session_log import AuditedAction
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import caller_of, spoken_user
-from adk_prism.server.request_bodies import check_frame
-from adk_prism.server.request_names import AppName, check_session, check_user
+from adk_prism.server.request_bodies import AppName, check_frame, check_session, check_user
 from adk_prism.server.run_starter import Sent
-from adk_prism.server.websocket import (
+from adk_prism.server.run_streams import (
     INVALID_JSON,
     SHUTDOWN,
     TOO_MANY_MESSAGES,

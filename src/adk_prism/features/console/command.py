@@ -262,7 +262,7 @@ def _chosen(url: str, name: str, apps: list[str], on_screen: bool) -> str:
 @contextmanager
 def _own_server(args: argparse.Namespace, say: Callable[[str], object]) -> Iterator[str]:
     """Serve a folder, or the example apps, while the console is open; yield the URL."""
-    from adk_prism.features.captures.own_server import own_settings, serving
+    from adk_prism.features.captures.client import own_settings, serving
 
     # A session that is named is kept, where `serve` keeps its own.
     settings = own_settings(kept=bool(args.session))

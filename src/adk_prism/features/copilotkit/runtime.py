@@ -35,8 +35,13 @@ from adk_prism.server.identity.caller import Caller, caller_of, listed_user
 from adk_prism.server.identity.identity import CallerOf
 from adk_prism.server.limits import HeavyWork
 from adk_prism.server.problems import COPILOTKIT_PATH, TEXT_RESPONSES
-from adk_prism.server.request_bodies import AgentRoute, StrictRoute
-from adk_prism.server.request_names import SessionId, check_app, check_session
+from adk_prism.server.request_bodies import (
+    AgentRoute,
+    SessionId,
+    StrictRoute,
+    check_app,
+    check_session,
+)
 from adk_prism.server.run_streams import json_list
 from adk_prism.version import VERSION
 

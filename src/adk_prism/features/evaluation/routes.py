@@ -25,8 +25,7 @@ from adk_prism.log.entry import RunId
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Guest
 from adk_prism.server.identity.identity import Administrator, CallerOf, Run
-from adk_prism.server.request_bodies import StrictRoute
-from adk_prism.server.request_names import AppName
+from adk_prism.server.request_bodies import AppName, StrictRoute
 
 SetId = Annotated[str, PathParameter(pattern=r"^[A-Za-z0-9_]{1,100}$")]
 """The id of a set in a path: ADK's rule for new ones, so that it is a file's name and nothing else."""

@@ -64,8 +64,7 @@ from adk_prism.runs.runs import new_run
 from adk_prism.runs.session_log import AuditedAction
 from adk_prism.server.context import Context
 from adk_prism.server.identity.identity import Run
-from adk_prism.server.request_bodies import StrictRoute
-from adk_prism.server.request_names import AppName, SessionId
+from adk_prism.server.request_bodies import AppName, SessionId, StrictRoute
 from adk_prism.server.run_starter import Key
 from adk_prism.server.run_streams import RUN_HEADER
 

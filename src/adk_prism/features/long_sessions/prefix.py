@@ -34,7 +34,7 @@ from google.adk.sessions.session import Session
 from google.genai import types
 from pydantic import BaseModel, PrivateAttr
 
-from adk_prism.adk.model_calls import Placeholder
+from adk_prism.adk.request import Placeholder
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _Described = TypeVar("_Described")

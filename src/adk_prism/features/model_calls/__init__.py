@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from adk_prism.extension import Extension, Served
 
 if TYPE_CHECKING:
-    from adk_prism.adk.model_calls import CallRecorder, Detail
+    from adk_prism.adk.request import CallRecorder, Detail
     from adk_prism.errors import Report
     from adk_prism.features.model_calls.calls import ModelCalls
     from adk_prism.log.contract import RunLog

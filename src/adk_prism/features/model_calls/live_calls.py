@@ -22,8 +22,8 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from msgspec import Raw
 
-from adk_prism.adk.model_calls import LiveCallWatcher, SeenCall
 from adk_prism.adk.redaction import model_json, safe_code
+from adk_prism.adk.request import LiveCallWatcher, SeenCall
 from adk_prism.errors import Diagnostic, Report, cause_of, ignore
 from adk_prism.log.entry import NOTHING, ModelCalled
 

@@ -23,9 +23,9 @@ from google.genai import types
 from msgspec import Raw, Struct, ValidationError, json, structs
 from pydantic import BaseModel
 
-from adk_prism.adk.model_calls import CallWatcher, Detail, Lane, Placeholder, SeenCall
 from adk_prism.adk.plain_json import encode_strictly
 from adk_prism.adk.redaction import model_json, redacted_json, safe_code
+from adk_prism.adk.request import CallWatcher, Detail, Lane, Placeholder, SeenCall
 from adk_prism.errors import SourceError
 from adk_prism.log.contract import text_digest
 from adk_prism.log.entry import NOTHING, Entry, ModelCalled, is_absent

@@ -13,7 +13,7 @@ from google.adk.agents.base_agent import BaseAgent
 from google.adk.runners import Runner
 from msgspec import json, structs
 
-from adk_prism.adk.model_calls import CallRecorder, CallWatcher, Detail, LiveCallWatcher, SeenCall
+from adk_prism.adk.request import CallRecorder, CallWatcher, Detail, LiveCallWatcher, SeenCall
 from adk_prism.errors import Diagnostic, Fenced, LogError, Report, cause_of
 from adk_prism.features.model_calls.calls import LONGEST_CHAIN
 from adk_prism.features.model_calls.live_calls import LiveCalls, has_model_callbacks

@@ -45,7 +45,7 @@ from adk_prism.log.entry import Entry, ModelCalled
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Caller, listed_user, may_operate
 from adk_prism.server.identity.identity import CallerOf
-from adk_prism.server.request_names import AppName, SessionId
+from adk_prism.server.request_bodies import AppName, SessionId
 
 # ---------------------------------------------------------------------------
 # A recorded model call as the attributes of its span, in the words of google-adk's telemetry.

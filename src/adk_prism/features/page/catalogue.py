@@ -37,7 +37,7 @@ from adk_prism.models import ScriptedModel
 from adk_prism.protocols.adk.routes import folder_of
 from adk_prism.server.identity.identity import Administrator
 from adk_prism.server.problems import ErrorTexts
-from adk_prism.server.request_names import AppName
+from adk_prism.server.request_bodies import AppName
 
 MOST_PROMPTS = 64
 """Prompts that an app may offer; a longer list helps nobody to begin."""

@@ -31,10 +31,10 @@ from adk_prism.adk import nodes
 from adk_prism.adk.agents import list_agents
 from adk_prism.adk.internals.log_lines import INTERNAL_PREFIX
 from adk_prism.adk.internals.runner import CURRENT, final_event, observe_events, observe_runners
-from adk_prism.adk.model_calls import Detail, SeenCall
 from adk_prism.adk.nodes import SIGNALS, NodeCallbacks, code_of, see
 from adk_prism.adk.plugin import NAME as OWN_PLUGIN
 from adk_prism.adk.redaction import Serialiser, content_json, state_json, values_json
+from adk_prism.adk.request import Detail, SeenCall
 from adk_prism.adk.run_observer import SCOPE, RunObserver, Scope
 from adk_prism.adk.secrets import Secrets, secret_values
 from adk_prism.adk.stream_redaction import RunRedaction

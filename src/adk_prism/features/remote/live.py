@@ -28,9 +28,8 @@ from google.genai import types
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
-from adk_prism.adk.model_calls import SeenCall
 from adk_prism.adk.redaction import state_json
-from adk_prism.adk.request import Emit
+from adk_prism.adk.request import Emit, SeenCall
 from adk_prism.errors import Conflict, NotFound, Report, SourceError, Unprocessable
 from adk_prism.facts.adk_event import CONFIRMATION
 from adk_prism.features.remote.connection import Connection

@@ -68,7 +68,7 @@ class Gathered(Struct, frozen=True):
 @contextmanager
 def own_place(args: argparse.Namespace, gathered: Gathered, say: Say) -> Iterator[str]:
     """Serve the app of runs, with copies of them; yield the URL. Raise `PrismError`."""
-    from adk_prism.features.captures.own_server import serving
+    from adk_prism.features.captures.client import serving
 
     folder = args.out or tempfile.mkdtemp(prefix="adk-prism-rerun-")
     settings = Settings(data_dir=str(Path(folder).absolute()))

@@ -23,9 +23,19 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from adk_prism.errors import Conflict, LogError
-from adk_prism.log.contract import SECONDS, LimitCheck, Member, RunLog, RunSummary, UsageLimits
+from adk_prism.log.contract import (
+    DEFAULT_TTL,
+    SECONDS,
+    Hear,
+    Lease,
+    LimitCheck,
+    Member,
+    RunLog,
+    RunSummary,
+    UsageLimits,
+    Word,
+)
 from adk_prism.log.entry import RunId
-from adk_prism.log.leases import DEFAULT_TTL, Hear, Lease, Word
 from adk_prism.log.private_files import Notifier, cancel_task
 from adk_prism.log.redis import connection
 from adk_prism.log.redis.writer import describe, insist, log_errors

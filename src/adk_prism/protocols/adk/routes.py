@@ -40,8 +40,7 @@ from adk_prism.protocols.adk.sessions import AppInfo, AppList, Health, Version
 from adk_prism.runs.broadcast import positioned_frames
 from adk_prism.server.identity.caller import caller_of
 from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.request_bodies import StrictRoute
-from adk_prism.server.request_names import AppName, check_app
+from adk_prism.server.request_bodies import AppName, StrictRoute, check_app
 from adk_prism.server.run_starter import Key, RunStarter, Sent
 from adk_prism.server.run_streams import RUN_HEADER, RunStreams
 from adk_prism.version import VERSION

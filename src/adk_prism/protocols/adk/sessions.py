@@ -47,8 +47,7 @@ from adk_prism.runs.session_log import AuditedAction, Deletions
 from adk_prism.server.identity.identity import PathOrigin, PathUser
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.observability import AuditLog
-from adk_prism.server.request_bodies import StrictRoute
-from adk_prism.server.request_names import AppName, SessionId
+from adk_prism.server.request_bodies import AppName, SessionId, StrictRoute
 from adk_prism.server.run_starter import ClientState
 from adk_prism.server.run_streams import RUN_HEADER
 

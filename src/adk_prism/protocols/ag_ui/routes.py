@@ -44,8 +44,15 @@ from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import caller_of, spoken_user
 from adk_prism.server.identity.identity import QueryUser, seen_position
 from adk_prism.server.problems import AG_UI_PATH, TEXT_RESPONSES, TYPE_HEADER
-from adk_prism.server.request_bodies import AgentRoute, StrictRequest, StrictRoute
-from adk_prism.server.request_names import AppName, SessionId, check_session, check_user
+from adk_prism.server.request_bodies import (
+    AgentRoute,
+    AppName,
+    SessionId,
+    StrictRequest,
+    StrictRoute,
+    check_session,
+    check_user,
+)
 from adk_prism.server.run_starter import Key, Sent
 from adk_prism.server.run_streams import HEADERS, json_list
 from adk_prism.version import VERSION

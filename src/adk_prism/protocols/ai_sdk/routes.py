@@ -25,8 +25,7 @@ from adk_prism.server.identity.identity import Chat
 from adk_prism.server.limits import HeavyWork
 from adk_prism.server.observability import AuditLog
 from adk_prism.server.problems import CHAT_PATH, TEXT_RESPONSES
-from adk_prism.server.request_bodies import ChatRoute, StrictRequest, StrictRoute
-from adk_prism.server.request_names import AppName
+from adk_prism.server.request_bodies import AppName, ChatRoute, StrictRequest, StrictRoute
 from adk_prism.server.run_starter import Key, RunStarter, Sent
 from adk_prism.server.run_streams import RunStreams, json_list
 

@@ -24,8 +24,7 @@ from adk_prism.protocols.studio.requests import read_request
 from adk_prism.server.host_and_origin import FROM_PAGE_KEY
 from adk_prism.server.identity.caller import caller_of
 from adk_prism.server.identity.identity import seen_position
-from adk_prism.server.request_bodies import StrictRoute
-from adk_prism.server.request_names import AppName
+from adk_prism.server.request_bodies import AppName, StrictRoute
 from adk_prism.server.run_starter import Key, RunStarter, Sent
 from adk_prism.server.run_streams import RunStreams
 

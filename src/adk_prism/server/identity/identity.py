@@ -27,7 +27,7 @@ from adk_prism.log.entry import Origin, Position, RunId, parse_position, run_of_
 from adk_prism.server.identity import caller as callers
 from adk_prism.server.identity import methods as authentication
 from adk_prism.server.proxies import KNOWN_KEY, TrustedProxies
-from adk_prism.server.request_names import AppName, SessionId, UserId
+from adk_prism.server.request_bodies import AppName, SessionId, UserId
 from adk_prism.server.settings import Settings
 
 # ---------------------------------------------------------------------- names in requests

@@ -28,7 +28,7 @@ from starlette.requests import HTTPConnection
 from adk_prism.errors import NoIdentity, PrismError, TooMany, Unauthorized, UsageError
 from adk_prism.server.identity.caller import Principal
 from adk_prism.server.proxies import TrustedProxies, counted_address
-from adk_prism.server.request_names import check_user
+from adk_prism.server.request_bodies import check_user
 
 if TYPE_CHECKING:
     from adk_prism.log.redis.leases import RedisShortLivedValues

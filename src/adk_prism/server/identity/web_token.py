@@ -23,7 +23,7 @@ from starlette.requests import HTTPConnection
 from adk_prism.errors import NoIdentity, PrismError, Unauthorized
 from adk_prism.server.identity.caller import Principal
 from adk_prism.server.identity.methods import bearer
-from adk_prism.server.request_names import check_user
+from adk_prism.server.request_bodies import check_user
 
 # ---------------------------------------------------------------------- keys of the issuer
 #
