@@ -23,8 +23,7 @@ from adk_prism.adk.recording_file import read_run
 from adk_prism.facts.run_reader import CaptureEnding
 from adk_prism.log.entry import AgentEvent, Origin, RunEnded, RunId, RunStarted
 from adk_prism.log.sqlite.store import SqliteLog
-from adk_prism.protocols.registry import protocol
-from adk_prism.runs.project import replay
+from adk_prism.protocols.registry import protocol, replay
 from benchmarks.rounds import Measured
 from benchmarks.table import Row, kibibytes, millis
 

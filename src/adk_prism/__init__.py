@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from adk_prism.models import ScriptedModel as ScriptedModel
     from adk_prism.models import WritingModel as WritingModel
     from adk_prism.models import model_from_environment as model_from_environment
-    from adk_prism.runs.project import ProjectedFrame as ProjectedFrame
-    from adk_prism.runs.project import project as project
+    from adk_prism.protocols.registry import ProjectedFrame as ProjectedFrame
+    from adk_prism.protocols.registry import project as project
     from adk_prism.server.app import Prism as Prism
     from adk_prism.server.app import create_app as create_app
     from adk_prism.server.identity.caller import Principal as Principal
@@ -69,11 +69,11 @@ _HOMES = {
 _WITHOUT_ADK = {
     "Diagnostic": "adk_prism.errors",
     "PrismError": "adk_prism.errors",
-    "ProjectedFrame": "adk_prism.runs.project",
+    "ProjectedFrame": "adk_prism.protocols.registry",
     "Report": "adk_prism.errors",
     "RunLog": "adk_prism.log.contract",
     "open_log": "adk_prism.log.from_url",
-    "project": "adk_prism.runs.project",
+    "project": "adk_prism.protocols.registry",
 }
 """Where each other name is."""
 

@@ -470,7 +470,7 @@ def test_the_keys_are_adks() -> None:
 from google.adk.events.event import Event, NodeInfo
 from google.adk.events.event_actions import EventActions
 from google.genai.types import Part, FunctionCall, FunctionResponse, Blob, FileData
-from adk_prism.adk import plain_json as key_case
+from adk_prism.adk import key_case
 import json
 tables = {
     "event": (Event, key_case._EVENT), "actions": (EventActions, key_case._ACTIONS),

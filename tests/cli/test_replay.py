@@ -18,8 +18,7 @@ from tests.recordings.library import HERE, load
 from adk_prism.cli import main
 from adk_prism.errors import BadPosition
 from adk_prism.log.entry import Position
-from adk_prism.protocols.registry import protocol
-from adk_prism.runs.project import replay
+from adk_prism.protocols.registry import protocol, replay
 
 RECORDING = HERE / "tool.jsonl"
 CAPTURE = HERE / "raw" / "tool.jsonl"

@@ -18,8 +18,7 @@ from tests.protocols.studio.logs import begins, ended, ends, event, log, started
 from tests.protocols.studio.test_schema_example import RECORDS
 
 from adk_prism.log.entry import Record
-from adk_prism.protocols.registry import protocol
-from adk_prism.runs.project import replay
+from adk_prism.protocols.registry import protocol, replay
 
 if TYPE_CHECKING:
     from tests.conftest import Node

@@ -18,8 +18,7 @@ from adk_prism.protocols.ag_ui import frames as frames_of
 from adk_prism.protocols.ag_ui.frames import Frame
 from adk_prism.protocols.ag_ui.history import ThreadMessages, settled
 from adk_prism.protocols.contract import Scope
-from adk_prism.protocols.registry import protocol
-from adk_prism.runs.project import replay
+from adk_prism.protocols.registry import protocol, replay
 
 Json = dict[str, Any]
 

@@ -15,8 +15,7 @@ from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import same_json
 from adk_prism.log.entry import Entry, RunEnded, to_raw
 from adk_prism.protocols.ag_ui.history import settled
-from adk_prism.protocols.registry import protocol
-from adk_prism.runs.project import replay
+from adk_prism.protocols.registry import protocol, replay
 
 sampled = settings(
     max_examples=examples(80),

@@ -26,8 +26,7 @@ from tests.voice.turns import chunks, streams
 from adk_prism.adk.recording_file import read_run
 from adk_prism.log.entry import Entry
 from adk_prism.models.scripted_live import tone
-from adk_prism.protocols.registry import protocol
-from adk_prism.runs.project import replay
+from adk_prism.protocols.registry import protocol, replay
 
 if TYPE_CHECKING:
     from tests.conftest import Node

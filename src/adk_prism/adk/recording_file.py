@@ -23,7 +23,7 @@ from typing import BinaryIO, Protocol, runtime_checkable
 import msgspec
 from msgspec import Raw, Struct
 
-from adk_prism.adk.plain_json import LATEST, error_event, is_bare_error, is_event, is_plain, respell
+from adk_prism.adk.key_case import LATEST, error_event, is_bare_error, is_event, is_plain, respell
 from adk_prism.errors import SourceError, UsageError
 from adk_prism.extension import installed
 from adk_prism.facts.adk_event import AdkEvent, Content, read_event

@@ -12,8 +12,7 @@ import sys
 from adk_prism.adk.recording_file import read_run
 from adk_prism.facts.run_reader import CaptureEnding
 from adk_prism.log.entry import BEGINNING, parse_position
-from adk_prism.protocols.registry import names, protocol
-from adk_prism.runs.project import replay
+from adk_prism.protocols.registry import names, protocol, replay
 
 STDIN = "-"
 

@@ -14,9 +14,8 @@ from tests.protocols.chunks import chunks, of_kind
 from adk_prism.cli import readable
 from adk_prism.facts.model import FACTS, BlockGrew
 from adk_prism.protocols.ai_sdk.projection import AiSdkProjection, LiveAiSdkProjection
-from adk_prism.protocols.registry import protocol
+from adk_prism.protocols.registry import protocol, replay
 from adk_prism.protocols.sse import SseDecoder
-from adk_prism.runs.project import replay
 
 MADE = event(call("f", "c1"), partial=False)
 

@@ -18,7 +18,7 @@ from google.genai import types
 from msgspec import Raw, Struct
 from pydantic import ValidationError
 
-from adk_prism.adk.plain_json import error_event, is_bare_error, is_event, is_plain, respell
+from adk_prism.adk.key_case import error_event, is_bare_error, is_event, is_plain, respell
 from adk_prism.adk.redaction import redact_credentials
 from adk_prism.adk.request import RunRequest, checked_message
 from adk_prism.adk.secret_forms import REDACTED

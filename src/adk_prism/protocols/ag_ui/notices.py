@@ -17,7 +17,7 @@ from adk_prism.facts.pending import payload_schema, plain_schema, response_schem
 from adk_prism.facts.state import is_given, read_object, read_value, repair
 from adk_prism.protocols import contract
 from adk_prism.protocols.ag_ui import frames
-from adk_prism.protocols.ag_ui.owners import Tag
+from adk_prism.protocols.ag_ui.calls import Tag
 from adk_prism.protocols.contract import Complete
 
 REPLACED = "adk.replaced"

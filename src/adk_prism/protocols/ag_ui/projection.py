@@ -23,7 +23,7 @@ from adk_prism.facts.run_reader import Reader
 from adk_prism.log import entry as log
 from adk_prism.log.entry import AgentEvent, Entry
 from adk_prism.protocols.ag_ui import frames, notices
-from adk_prism.protocols.ag_ui.calls import Calls
+from adk_prism.protocols.ag_ui.calls import Calls, Owners, Tag, Utterances, user_text
 from adk_prism.protocols.ag_ui.notices import (
     Ending,
     Questions,
@@ -33,7 +33,6 @@ from adk_prism.protocols.ag_ui.notices import (
     ending,
     spoken_by,
 )
-from adk_prism.protocols.ag_ui.owners import Owners, Tag, Utterances, user_text
 from adk_prism.protocols.ag_ui.requests import parent_run, run_id, run_input
 from adk_prism.protocols.contract import (
     FactMethods,
