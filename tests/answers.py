@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from google.genai import types
-from tests.stage import Take
+from tests.app_runner import AppRun
 
 
 def decision(call: types.FunctionCall, approved: bool) -> types.FunctionResponse:
@@ -13,7 +13,7 @@ def decision(call: types.FunctionCall, approved: bool) -> types.FunctionResponse
     return respond(call, {"confirmed": approved})
 
 
-def decisions(take: Take, approved: bool) -> list[types.FunctionResponse]:
+def decisions(take: AppRun, approved: bool) -> list[types.FunctionResponse]:
     """Approve or deny everything that a run asked approval for."""
     asked = [call for call in take.calls if call.name == "adk_request_confirmation"]
     return [decision(call, approved) for call in asked]

@@ -17,7 +17,7 @@ from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.tools import ToolContext
 from google.genai import types
 from tests.adk.scripted import Scripted, call
-from tests.server.staged import Stage, agent, staging
+from tests.server.local_server import LocalServer, agent, local_server
 
 from adk_prism.log.entry import AgentEvent
 
@@ -64,9 +64,9 @@ def texts(events: list[Json]) -> list[str]:
     return [part.get("text") or next(iter(part)) for part in parts]
 
 
-async def logged(stage: Stage, run: str) -> list[Json]:
+async def logged(server: LocalServer, run: str) -> list[Json]:
     """Return the events of a run as the log has them."""
-    records = [entry.record for entry in await stage.entries(run)]
+    records = [entry.record for entry in await server.entries(run)]
     events = [json.loads(each.event) for each in records if isinstance(each, AgentEvent)]
     return [event for event in events if not event.get("partial")]
 
@@ -76,30 +76,30 @@ async def test_it_is_in_the_log(service: BaseSessionService, resumable: bool) ->
     """Before the event that the Runner yields next; and what the session has, the log has."""
     model = Scripted.saying(call("whisper", "c1"), "Done.", "Well.")
     root = agent(model, tools=[whisper], after_agent_callback=at_the_end)
-    async with staging(root, service=service, resumable=resumable) as stage:
-        run = await stage.say("go")
-        recorded = await logged(stage, run)
+    async with local_server(root, service=service, resumable=resumable) as server:
+        run = await server.say("go")
+        recorded = await logged(server, run)
         expected = ["functionCall", "Whispered.", "functionResponse", "Done.", "Added."]
         assert texts(recorded) == expected
         ids = {event["id"] for event in recorded}
-        stored = [e for e in (await stage.session())["events"] if e["id"] in ids]
+        stored = [e for e in (await server.session())["events"] if e["id"] in ids]
         assert {event["id"] for event in stored} == ids
-        [_, answer] = await stage.messages()
+        [_, answer] = await server.messages()
         said = [part["text"] for part in answer["parts"] if part["type"] == "text"]
         assert "Whispered." in said
-        assert (await stage.session())["state"]["said"] == "Added."
-        shown = await stage.client.get(f"/api/runs/{run}/stream", params={"as": "adk"})
+        assert (await server.session())["state"]["said"] == "Added."
+        shown = await server.client.get(f"/api/runs/{run}/stream", params={"as": "adk"})
         assert "Done." in shown.text
         assert "Whispered." not in shown.text, "ADK's own server does not stream it"
-        again = await logged(stage, await stage.say("and?"))
+        again = await logged(server, await server.say("and?"))
         assert texts(again) == ["Well.", "Added."], "nothing of before comes twice"
 
 
 async def test_a_run_that_fails_has_it_too(service: BaseSessionService) -> None:
     model = Scripted.saying(call("fail", "c1"))
-    async with staging(agent(model, tools=[fail]), service=service) as stage:
-        run = await stage.say("go")
-        assert texts(await logged(stage, run))[:2] == ["functionCall", "Whispered."]
+    async with local_server(agent(model, tools=[fail]), service=service) as server:
+        run = await server.say("go")
+        assert texts(await logged(server, run))[:2] == ["functionCall", "Whispered."]
 
 
 async def test_agents_that_append_nothing_are_recorded_as_they_were() -> None:
@@ -108,9 +108,9 @@ async def test_agents_that_append_nothing_are_recorded_as_they_were() -> None:
         name="child", model=Scripted.saying("Inside."), mode="single_turn", description="A child."
     )
     model = Scripted.saying(call("count", "c1"), call("child", "s1", request="go"), "Done.")
-    async with staging(agent(model, sub_agents=[child])) as stage:
-        events = await stage.events(await stage.say("go"))
+    async with local_server(agent(model, sub_agents=[child])) as server:
+        events = await server.events(await server.say("go"))
         ids = [event["id"] for event in events]
         assert len(ids) == len(set(ids))
-        stored = [e["id"] for e in (await stage.session())["events"] if e["author"] != "user"]
+        stored = [e["id"] for e in (await server.session())["events"] if e["author"] != "user"]
         assert sorted(ids) == sorted(stored)

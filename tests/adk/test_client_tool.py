@@ -12,7 +12,7 @@ from google.adk.apps import App
 from google.adk.models.llm_request import LlmRequest
 from pydantic import BaseModel
 from tests.answers import respond
-from tests.stage import Stage
+from tests.app_runner import AppRunner
 
 from adk_prism import client_tool
 from adk_prism.models import Call, ScriptedModel, Turn, read_conversation, say
@@ -54,7 +54,7 @@ async def declared(tool: Any) -> Any:
         return say("Seen.")
 
     root = LlmAgent(name="root", model=ScriptedModel(script=script), tools=[tool])
-    await Stage(App(name="app", root_agent=root)).send("go")
+    await AppRunner(App(name="app", root_agent=root)).send("go")
     (bundle,) = seen[0].config.tools or []
     (declaration,) = getattr(bundle, "function_declarations", None) or []
     return declaration
@@ -89,7 +89,7 @@ async def test_the_call_waits_for_the_client() -> None:
 
     model = ScriptedModel(script=script)
     root = LlmAgent(name="root", model=model, tools=[client_tool("place", "Where?")])
-    stage = Stage(App(name="app", root_agent=root))
+    stage = AppRunner(App(name="app", root_agent=root))
 
     first = await stage.send("go")
     call = first.call("place")

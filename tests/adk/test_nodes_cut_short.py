@@ -14,8 +14,8 @@ from google.adk.runners import Runner
 from google.adk.tools import ToolContext
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.workflow import BaseNode, Workflow
+from tests.adk.recorded_runs import RecordedRun, entries, recorder, watch
 from tests.adk.runs import ORIGIN, Reports, drain, new_runner, say
-from tests.adk.watching import Watched, entries, recorder, watch
 from tests.patience import PATIENCE
 from tests.recordings.shapes import agent, calling
 
@@ -39,7 +39,7 @@ pytestmark = [
 TALKING = Turn((Say("I talk until "), Pause(60), Say("you stop me.")))
 
 
-async def _stopped(runner: Runner, after: str) -> Watched:
+async def _stopped(runner: Runner, after: str) -> RecordedRun:
     """Stop a run once a node of that name has started and the loop has turned a little."""
     log, reports = MemoryLog(), Reports()
     await log.open()
@@ -48,7 +48,7 @@ async def _stopped(runner: Runner, after: str) -> Watched:
     await _until(recording, log, after)
     recording.stop()
     await asyncio.wait_for(running, PATIENCE)
-    return Watched(await entries(log), reports)
+    return RecordedRun(await entries(log), reports)
 
 
 async def _until(recording: RunRecorder, log: MemoryLog, name: str) -> None:
@@ -119,7 +119,7 @@ async def test_a_run_whose_task_is_cancelled_ends_its_nodes() -> None:
     await _until(recording, log, "talker")
     running.cancel()
     await asyncio.wait([running])
-    seen = Watched(await entries(log), reports).check()
+    seen = RecordedRun(await entries(log), reports).check()
     assert seen.ended.code == "server_stopped"
     assert seen.status("talker") == seen.status("steps") == "cancelled"
 
@@ -177,7 +177,7 @@ async def test_two_runs_of_one_runner_do_not_mix() -> None:
         runs.append(recording.record())
     await asyncio.gather(*runs)
     for name in ("s1", "s2"):
-        seen = Watched(await entries(log, f"run-{name}"), reports).check()
+        seen = RecordedRun(await entries(log, f"run-{name}"), reports).check()
         assert [n.name for n in seen.starts] == ["root", "echo"]
         assert f'"word":"{name}"' in str([e.record for e in seen.entries])
         other = "s2" if name == "s1" else "s1"

@@ -20,8 +20,8 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.tools import FunctionTool, LongRunningFunctionTool, ToolContext, exit_loop
 from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
+from tests.adk.recorded_runs import entries, raw, recorder, watch
 from tests.adk.runs import Reports, new_runner, say
-from tests.adk.watching import entries, raw, recorder, watch
 from tests.recordings.shapes import agent, calling
 
 from adk_prism.adk.request import CallAnswer

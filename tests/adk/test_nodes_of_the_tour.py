@@ -6,9 +6,9 @@ import pytest
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
+from tests.adk.recorded_runs import RecordedRun, raw, watch
 from tests.adk.runs import ORIGIN
 from tests.adk.runs import state as stored_state
-from tests.adk.watching import Watched, raw, watch
 
 from adk_prism.adk.request import CallAnswer
 from adk_prism.adk.sessions import Sessions
@@ -48,7 +48,7 @@ async def test_each_scenario(scenario: Scenario) -> None:
     assert [n.name for n in seen.starts if n.kind == "node"] in ([], ["copy_files"])
 
 
-def _last_status(seen: Watched) -> str:
+def _last_status(seen: RecordedRun) -> str:
     outermost = [n.node for n in seen.starts if n.parent in ("", "n1") and n.kind != "tool"][-1]
     (end,) = [f for f in seen.facts if isinstance(f, NodeFinished) and f.node == outermost]
     return end.status

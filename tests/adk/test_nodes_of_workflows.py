@@ -11,8 +11,8 @@ from google.adk.agents import Context, SequentialAgent
 from google.adk.events.request_input import RequestInput
 from google.adk.tools import FunctionTool
 from google.adk.workflow import FunctionNode, JoinNode, RetryConfig, Workflow, node
+from tests.adk.recorded_runs import raw, watch
 from tests.adk.runs import new_runner
-from tests.adk.watching import raw, watch
 from tests.recordings.shapes import agent, calling
 
 from adk_prism.adk.request import CallAnswer

@@ -18,9 +18,9 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.tools import ToolContext
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.workflow import BaseNode, JoinNode, Workflow
+from tests.adk.recorded_runs import RecordedRun, State, Witness, watch
 from tests.adk.runs import ORIGIN, new_runner
 from tests.adk.runs import state as stored_state
-from tests.adk.watching import State, Watched, Witness, watch
 from tests.recordings.shapes import agent, calling
 
 from adk_prism.adk.sessions import Sessions
@@ -135,7 +135,7 @@ SHAPES: list[Callable[[], BaseNode]] = [
 
 async def _watched(
     root: BaseNode, service: BaseSessionService | None = None
-) -> tuple[Watched, Witness, Runner]:
+) -> tuple[RecordedRun, Witness, Runner]:
     witness, service = Witness(), service or InMemorySessionService()
     app = App(name=ORIGIN.app, root_agent=root, plugins=[witness])
     await Sessions(service).create(ORIGIN, BEFORE)

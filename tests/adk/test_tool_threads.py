@@ -19,7 +19,7 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from tests.adk.app_folders import restored
 from tests.adk.scripted import Scripted, call
 from tests.patience import PATIENCE
-from tests.server.staged import staging
+from tests.server.local_server import local_server
 
 from adk_prism import tool_threads
 from adk_prism.adk.apps import Apps
@@ -68,8 +68,8 @@ async def test_where_tools_and_callbacks_run(threads: int) -> None:
         tools=[plain, coroutine],
         before_tool_callback=before,
     )
-    async with staging(root, tool_threads=threads) as stage:
-        await stage.say("go")
+    async with local_server(root, tool_threads=threads) as server:
+        await server.say("go")
     own = threading.current_thread().name
     assert (seen["async def"], seen["callback"]) == (own, own)
     assert (seen["def"] == own) == (threads == 0)

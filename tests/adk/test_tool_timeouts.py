@@ -13,7 +13,7 @@ import pytest
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools import ToolContext
 from tests.adk.scripted import Scripted, call
-from tests.server.staged import agent, staging
+from tests.server.local_server import agent, local_server
 
 from adk_prism import tool_timeout
 from adk_prism.errors import UsageError
@@ -88,16 +88,16 @@ async def test_a_call_that_takes_too_long_fails(case: Case, slow: Slow) -> None:
     """The model gets an error and answers, the client sees a failed call, the operator is told."""
     model = Scripted.saying(call(case.tool, "c1"), "Done.")
     root = agent(model, tools=[getattr(slow, case.tool)])
-    async with staging(root, tool_timeout=case.limits) as stage:
-        run = await stage.say("go")
-        assert (await stage.context.log.summary(run)).outcome == "finished"  # type: ignore[arg-type]
-        [part] = [p for p in (await stage.messages())[-1]["parts"] if "toolCallId" in p]
+    async with local_server(root, tool_timeout=case.limits) as server:
+        run = await server.say("go")
+        assert (await server.context.log.summary(run)).outcome == "finished"  # type: ignore[arg-type]
+        [part] = [p for p in (await server.messages())[-1]["parts"] if "toolCallId" in p]
         assert part["state"] == ("output-error" if case.fails else "output-available")
-        told = [report.detail for report in stage.reports if report.kind == "tool timed out"]
+        told = [report.detail for report in server.reports if report.kind == "tool timed out"]
         assert bool(told) == case.fails
         assert case.says in "".join(told)
         slow.goes_on.set()
-        again = [p for p in (await stage.messages())[-1]["parts"] if "toolCallId" in p]
+        again = [p for p in (await server.messages())[-1]["parts"] if "toolCallId" in p]
         assert again == [part], "what comes late counts for nothing"
 
 
@@ -119,9 +119,9 @@ async def test_an_app_handles_it_as_any_other_error(slow: Slow) -> None:
 
     model = Scripted.saying(call("limited", "c1"), "Done.")
     plugins = [Retrying(name="retrying")]
-    async with staging(agent(model, tools=[limited]), plugins=plugins) as stage:
-        await stage.say("go")
-        [part] = [p for p in (await stage.messages())[-1]["parts"] if "toolCallId" in p]
+    async with local_server(agent(model, tools=[limited]), plugins=plugins) as server:
+        await server.say("go")
+        [part] = [p for p in (await server.messages())[-1]["parts"] if "toolCallId" in p]
         assert part["output"] == {"handled": "ToolTimedOut"}
 
 

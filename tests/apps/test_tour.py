@@ -11,9 +11,9 @@ import pytest
 from google.adk.apps import App
 from google.adk.cli.utils.agent_loader import AgentLoader
 from google.genai import types
+from tests.app_runner import AppRun, AppRunner
 from tests.gemini_replies import ANSWER
 from tests.loopback_gemini import serve_gemini
-from tests.stage import Stage, Take
 
 import adk_prism
 from adk_prism.apps.tour.agent import tour_app
@@ -33,24 +33,24 @@ class Case:
     """A scenario and what its run must show. `prompt` is a quicker one than the table's."""
 
     scenario: str
-    shows: Callable[[Take], bool]
+    shows: Callable[[AppRun], bool]
     fails: bool = False
     prompt: str = ""
 
 
-def has_part(take: Take, field: str) -> bool:
+def has_part(take: AppRun, field: str) -> bool:
     return any(getattr(part, field) is not None for part in take.parts)
 
 
-def answers(name: str, key: str) -> Callable[[Take], bool]:
+def answers(name: str, key: str) -> Callable[[AppRun], bool]:
     """The tool has answered, and its answer has that key."""
     return lambda take: key in take.response(name) and bool(take.text)
 
 
-def waits_for(name: str) -> Callable[[Take], bool]:
+def waits_for(name: str) -> Callable[[AppRun], bool]:
     """A call of that name is open at the end of the run, and marked as long-running."""
 
-    def shows(take: Take) -> bool:
+    def shows(take: AppRun) -> bool:
         call = take.call(name)
         answered = [answer.id for answer in take.responses]
         open_ids = {i for event in take.whole for i in event.long_running_tool_ids or ()}
@@ -59,44 +59,44 @@ def waits_for(name: str) -> Callable[[Take], bool]:
     return shows
 
 
-def error_codes(take: Take) -> list[str]:
+def error_codes(take: AppRun) -> list[str]:
     return [event.error_code for event in take.whole if event.error_code]
 
 
-def media_types(take: Take) -> list[str | None]:
+def media_types(take: AppRun) -> list[str | None]:
     return [part.inline_data.mime_type for part in take.parts if part.inline_data]
 
 
-def sizes(take: Take) -> list[int]:
+def sizes(take: AppRun) -> list[int]:
     blobs = [part.inline_data for part in take.parts if part.inline_data]
     return [len(blob.data or b"") for blob in blobs]
 
 
-def interleaved(take: Take) -> bool:
+def interleaved(take: AppRun) -> bool:
     """Some agent spoke between two words of another."""
     speakers = [event.author for event in take.events if event.partial and event.branch]
     changes = sum(a != b for a, b in pairwise(speakers))
     return changes >= len(set(speakers))
 
 
-def state_deltas(take: Take) -> list[dict[str, object]]:
+def state_deltas(take: AppRun) -> list[dict[str, object]]:
     deltas = [event.actions.state_delta for event in take.whole]
     return [delta for delta in deltas if delta]
 
 
-def thinks_first(take: Take) -> bool:
+def thinks_first(take: AppRun) -> bool:
     thought, answer = take.parts
     return bool(thought.thought and thought.thought_signature and not answer.thought)
 
 
-def streams_arguments(take: Take) -> bool:
+def streams_arguments(take: AppRun) -> bool:
     contents = [event.content for event in take.events if event.partial and event.content]
     calls = [part.function_call for c in contents for part in c.parts or [] if part.function_call]
     whole = take.call("write_report")
     return any(call.partial_args for call in calls) and {call.id for call in calls} == {whole.id}
 
 
-def shows_sources(take: Take) -> bool:
+def shows_sources(take: AppRun) -> bool:
     (event,) = [event for event in take.whole if event.grounding_metadata]
     grounding = event.grounding_metadata
     assert grounding is not None
@@ -106,7 +106,7 @@ def shows_sources(take: Take) -> bool:
     return len(chunks) == 3 and quoted == [True, True] and event.citation_metadata is not None
 
 
-def runs_the_graph(take: Take) -> bool:
+def runs_the_graph(take: AppRun) -> bool:
     call = take.call("plan_trip").id
     names = {event.node_info.path for event in take.whole if event.output is not None}
     steps = ("brief", "gather", "conclude")
@@ -115,21 +115,21 @@ def runs_the_graph(take: Take) -> bool:
     return wanted <= names and {"route_planner", "hotel_planner"} <= spoke and interleaved(take)
 
 
-def survives(take: Take) -> bool:
+def survives(take: AppRun) -> bool:
     return error_codes(take) == ["ConnectionError"] and "meaning" in take.response("look_up")
 
 
-def transfers(take: Take) -> bool:
+def transfers(take: AppRun) -> bool:
     targets = [event.actions.transfer_to_agent for event in take.whole]
     return "guide" in targets and "guide" in {event.author for event in take.whole}
 
 
-def reports_progress(take: Take) -> bool:
+def reports_progress(take: AppRun) -> bool:
     said = [event for event in take.whole if event.author == "copy_files" and event.content]
     return len(said) == 3 and take.response("copy_files")["copied"] == 3
 
 
-def hides_the_agent(take: Take) -> bool:
+def hides_the_agent(take: AppRun) -> bool:
     authors = {event.author for event in take.events}
     return authors == {"tour"} and "Bom dia" in str(take.response("translator"))
 
@@ -201,7 +201,7 @@ def test_every_scenario_has_a_case() -> None:
 async def test_scenario(case: Case) -> None:
     """It shows what it names, fails only if it should, and leaves a session that goes on."""
     (scenario,) = [scenario for scenario in SCENARIOS if scenario.name == case.scenario]
-    stage = Stage(tour_app(delay=0))
+    stage = AppRunner(tour_app(delay=0))
 
     take = await stage.send(case.prompt or scenario.example)
     assert case.shows(take)
@@ -251,13 +251,13 @@ def test_every_name_and_example_chooses_its_own_scenario(scenario: Scenario) -> 
 
 
 async def test_unknown_text_gets_a_hint() -> None:
-    take = await Stage(tour_app(delay=0)).send("good morning")
+    take = await AppRunner(tour_app(delay=0)).send("good morning")
 
     assert "`help`" in take.text
 
 
 async def test_numbers_may_be_written_as_people_write_them() -> None:
-    take = await Stage(tour_app(delay=0)).send("a long answer of 1,200 words")
+    take = await AppRunner(tour_app(delay=0)).send("a long answer of 1,200 words")
 
     assert len(take.text.split()) == 1_200
 
@@ -290,7 +290,7 @@ async def test_the_real_gemini_class_can_declare_every_tool(
         monkeypatch.setenv("ADK_PRISM_MODEL", "gemini-2.5-flash")
         monkeypatch.setenv("GOOGLE_API_KEY", "synthetic")
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
-        take = await Stage(tour_app(delay=0)).send("tool")
+        take = await AppRunner(tour_app(delay=0)).send("tool")
     (request,) = server.requests
     declared = {item["name"] for item in request["tools"][0]["functionDeclarations"]}
 
@@ -300,7 +300,7 @@ async def test_the_real_gemini_class_can_declare_every_tool(
 
 async def test_shown_files_are_whole() -> None:
     """The image is a real PNG and the sound a real WAV, in the message and in the history."""
-    stage = Stage(tour_app(delay=0))
+    stage = AppRunner(tour_app(delay=0))
     image, audio = await stage.send("image"), await stage.send("audio")
 
     blobs = [part.inline_data for take in (image, audio) for part in take.parts]

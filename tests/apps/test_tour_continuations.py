@@ -11,7 +11,7 @@ from google.adk.sessions import InMemorySessionService
 from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from tests.answers import decision, decisions, respond, sign_in
-from tests.stage import SESSION, USER, Stage, Take
+from tests.app_runner import SESSION, USER, AppRun, AppRunner
 
 from adk_prism.apps.tour.agent import tour_app
 
@@ -29,28 +29,28 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(params=SERVICES, ids=str)
-def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Stage:
-    return Stage(tour_app(delay=0), SERVICES[request.param](tmp_path))
+def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AppRunner:
+    return AppRunner(tour_app(delay=0), SERVICES[request.param](tmp_path))
 
 
-Answer = Callable[[Stage, Take], Awaitable[Take]]
+Answer = Callable[[AppRunner, AppRun], Awaitable[AppRun]]
 
 
 def decide(approved: bool) -> Answer:
-    async def play(stage: Stage, first: Take) -> Take:
+    async def play(stage: AppRunner, first: AppRun) -> AppRun:
         return await stage.answer(*decisions(first, approved))
 
     return play
 
 
 def client(name: str, response: dict[str, object]) -> Answer:
-    async def play(stage: Stage, first: Take) -> Take:
+    async def play(stage: AppRunner, first: AppRun) -> AppRun:
         return await stage.answer(respond(first.call(name), response))
 
     return play
 
 
-async def one_by_one(stage: Stage, first: Take) -> Take:
+async def one_by_one(stage: AppRunner, first: AppRun) -> AppRun:
     """The model is silent until both are decided: that is why the app is resumable."""
     calls = [call for call in first.calls if call.name == "adk_request_confirmation"]
     half = await stage.answer(decision(calls[0], True))
@@ -58,19 +58,19 @@ async def one_by_one(stage: Stage, first: Take) -> Take:
     return await stage.answer(decision(calls[1], False))
 
 
-async def client_first(stage: Stage, first: Take) -> Take:
+async def client_first(stage: AppRunner, first: AppRun) -> AppRun:
     half = await stage.answer(respond(first.call("get_location"), {"city": "Rome"}))
     assert half.events == []
     return await stage.answer(*decisions(first, True))
 
 
-async def approval_first(stage: Stage, first: Take) -> Take:
+async def approval_first(stage: AppRunner, first: AppRun) -> AppRun:
     half = await stage.answer(*decisions(first, True))
     assert half.text == ""
     return await stage.answer(respond(first.call("get_location"), {"city": "Rome"}))
 
 
-async def credential(stage: Stage, first: Take) -> Take:
+async def credential(stage: AppRunner, first: AppRun) -> AppRun:
     return await stage.answer(sign_in(first.call("adk_request_credential")))
 
 
@@ -110,7 +110,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-async def test_an_answer_continues_the_invocation(stage: Stage, case: Case) -> None:
+async def test_an_answer_continues_the_invocation(stage: AppRunner, case: Case) -> None:
     """The answer's run has the invocation of the question, and ordinary messages still work."""
     first = await stage.send(case.prompt)
     second = await case.answer(stage, first)
@@ -124,7 +124,7 @@ async def test_an_answer_continues_the_invocation(stage: Stage, case: Case) -> N
     assert third.events[0].invocation_id != first.events[0].invocation_id
 
 
-async def test_an_approved_tool_runs_once_and_a_denied_one_never(stage: Stage) -> None:
+async def test_an_approved_tool_runs_once_and_a_denied_one_never(stage: AppRunner) -> None:
     first = await stage.send("approval")
     gated = first.call("send_invoice")
     second = await stage.answer(*decisions(first, True))
@@ -136,7 +136,7 @@ async def test_an_approved_tool_runs_once_and_a_denied_one_never(stage: Stage) -
 
 
 @pytest.mark.parametrize("prompt", ["approval", "client tool", "input request", "workflow"])
-async def test_the_same_prompt_works_again_and_again(stage: Stage, prompt: str) -> None:
+async def test_the_same_prompt_works_again_and_again(stage: AppRunner, prompt: str) -> None:
     """What an earlier message left open does not disturb the next one."""
     takes = [await stage.send(prompt) for _ in range(3)]
 
@@ -146,7 +146,7 @@ async def test_the_same_prompt_works_again_and_again(stage: Stage, prompt: str) 
 
 
 @pytest.mark.parametrize("prompt", ["tool", "approval", "transfer", "workflow", "state"])
-async def test_a_rewound_message_leaves_no_trace(stage: Stage, prompt: str) -> None:
+async def test_a_rewound_message_leaves_no_trace(stage: AppRunner, prompt: str) -> None:
     """After a rewind the session goes on as if the message had never been sent."""
     await stage.send("text")
     rewound = await stage.send(prompt)
@@ -162,7 +162,7 @@ async def test_a_rewound_message_leaves_no_trace(stage: Stage, prompt: str) -> N
     assert [call.name for call in again.calls] == [call.name for call in rewound.calls]
 
 
-async def test_after_a_transfer_the_next_message_goes_to_the_root(stage: Stage) -> None:
+async def test_after_a_transfer_the_next_message_goes_to_the_root(stage: AppRunner) -> None:
     await stage.send("transfer")
     take = await stage.send("approval")
 

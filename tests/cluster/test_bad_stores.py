@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from google.adk.sessions.database_session_service import DatabaseSessionService
 from tests.adk.scripted import Scripted, call
-from tests.cluster.stage import begin, ended, replica
+from tests.cluster.replica import begin, ended, replica
 from tests.patience import PATIENCE
 from tests.postgres_server import PostgresServer
 from tests.redis_server import RedisServer
-from tests.server.staged import agent
+from tests.server.local_server import agent
 
 from adk_prism.adk.services import ServiceUris, check_services, close_services, open_services
 from adk_prism.adk.session_store import SessionStore, store_over

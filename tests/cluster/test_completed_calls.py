@@ -15,7 +15,7 @@ from google.adk.agents.callback_context import CallbackContext
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.workflow import START, BaseNode, Workflow
 from tests.adk.scripted import Scripted, call
-from tests.cluster.stage import begin, ended, replica, vanish
+from tests.cluster.replica import begin, ended, replica, vanish
 from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 

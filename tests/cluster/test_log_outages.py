@@ -13,11 +13,11 @@ import pytest
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from redis.asyncio import Redis
 from tests.adk.scripted import Scripted, call
-from tests.cluster.stage import begin, ended, replica
+from tests.cluster.replica import begin, ended, replica
 from tests.log.test_sqlite import full_disk
 from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
-from tests.server.staged import Stage, agent, staging
+from tests.server.local_server import LocalServer, agent, local_server
 
 from adk_prism.log import group_commit
 from adk_prism.log.entry import RunEnded, RunId
@@ -54,7 +54,7 @@ class Tool:
     def all(self) -> list[Any]:
         return [self.work, self.work_on]
 
-    async def pass_outage(self, stage: Stage) -> None:
+    async def pass_outage(self, stage: LocalServer) -> None:
         """Have something to write, and go on once the log is unavailable."""
         self.goes_on.set()
         await asyncio.wait_for(self.reached_again.wait(), PATIENCE)
@@ -65,9 +65,9 @@ class Tool:
 
 
 @asynccontextmanager
-async def on_sqlite(model: Scripted, tool: Tool, folder: Path) -> AsyncIterator[Stage]:
+async def on_sqlite(model: Scripted, tool: Tool, folder: Path) -> AsyncIterator[LocalServer]:
     service, log = SqliteSessionService(str(folder / "sessions.db")), SqliteLog(folder / "runs.db")
-    async with staging(
+    async with local_server(
         agent(model, tools=tool.all), service=service, log=log, resumable=True
     ) as stage:
         yield stage
@@ -105,7 +105,7 @@ async def redis_away(redis: RedisServer) -> AsyncIterator[None]:
 @pytest.fixture(params=["locked", "full", "redis full"])
 async def place(
     request: pytest.FixtureRequest, redis: RedisServer, tmp_path: Path
-) -> tuple[Callable[[Scripted, Tool], AbstractAsyncContextManager[Stage]], Outage]:
+) -> tuple[Callable[[Scripted, Tool], AbstractAsyncContextManager[LocalServer]], Outage]:
     """Return how to serve, and how the log is lost."""
     if request.param == "redis full":
         return (
@@ -128,7 +128,7 @@ async def log_full(folder: Path) -> AsyncIterator[None]:
         yield
 
 
-async def watch(stage: Stage, run: str) -> bytes:
+async def watch(stage: LocalServer, run: str) -> bytes:
     """Return what a viewer is sent until the connection is closed, with an end of the body or without."""
     app, sent = stage.app, b""
     assert app is not None
@@ -158,21 +158,21 @@ async def watch(stage: Stage, run: str) -> bytes:
     return sent
 
 
-async def stuck(stage: Stage) -> None:
+async def stuck(stage: LocalServer) -> None:
     """Wait until the run has given up, and its end waits for the log."""
     async with asyncio.timeout(PATIENCE):
         while not any(r.detail == "log_unavailable" for r in stage.reports):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
 
-async def answered(stage: Stage) -> None:
+async def answered(stage: LocalServer) -> None:
     """Wait until ADK's session has the answer."""
     async with asyncio.timeout(PATIENCE):
         while "Once upon a time." not in str(await stage.stored()):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
 
-async def end_of(stage: Stage, run: str) -> tuple[str, str]:
+async def end_of(stage: LocalServer, run: str) -> tuple[str, str]:
     """Return how a run ended, once that is stored; the log may be unavailable until then."""
     async with asyncio.timeout(PATIENCE):
         while (await stage.context.log.summary(RunId(run))).outcome is None:  # noqa: ASYNC110

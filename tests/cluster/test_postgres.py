@@ -14,10 +14,10 @@ from google.adk.sessions.database_session_service import DatabaseSessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.tools import ToolContext
 from tests.adk.scripted import Scripted, call
-from tests.cluster.stage import begin, ended, replica, said, vanish
+from tests.cluster.replica import begin, ended, replica, said, vanish
 from tests.postgres_server import PostgresServer
 from tests.redis_server import RedisServer
-from tests.server.staged import Stage, agent, staging
+from tests.server.local_server import LocalServer, agent, local_server
 
 from adk_prism.adk.session_store import store_over
 
@@ -56,7 +56,7 @@ async def told(service: BaseSessionService, value: Any, session: str) -> dict[st
         return {"odd": value}
 
     model = Scripted.saying(call("odd", "c1"), "Done. ")
-    async with staging(agent(model, tools=[odd]), service=store_over(service)) as stage:
+    async with local_server(agent(model, tools=[odd]), service=store_over(service)) as stage:
         path = f"/apps/app/users/user/sessions/{session}"
         made = await stage.client.post(path)
         body = json.dumps({"stateDelta": {"odd": value}})
@@ -88,7 +88,7 @@ def _contents(events: list[dict[str, Any]]) -> list[Any]:
     return [event.get("content") for event in events]
 
 
-async def _stored(stage: Stage, session: str) -> Any:
+async def _stored(stage: LocalServer, session: str) -> Any:
     found = await stage.session(session)
     return found["state"], _contents(found["events"])
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from tests.adk.scripted import Scripted
-from tests.cluster.stage import begin, ended, replica, vanish
+from tests.cluster.replica import begin, ended, replica, vanish
 from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 from tests.server import cut_off
-from tests.server.staged import Stage, agent
+from tests.server.local_server import LocalServer, agent
 from tests.server.test_cut_off_changes import check_next
 
 OUTCOMES = {
@@ -36,15 +36,15 @@ class Door:
         return {"held": True}
 
 
-async def outcomes(stage: Stage) -> list[str | None]:
-    listed = await stage.context.log.list(app="app")
+async def outcomes(server: LocalServer) -> list[str | None]:
+    listed = await server.context.log.list(app="app")
     return [run.outcome for run in listed]
 
 
-def say(stage: Stage, text: str, **headers: str) -> Any:
+def say(server: LocalServer, text: str, **headers: str) -> Any:
     message = {"role": "user", "parts": [{"type": "text", "text": text}]}
     body = {"id": "chat", "messages": [message]}
-    return stage.client.post("/api/chat/app", json=body, headers=headers)
+    return server.client.post("/api/chat/app", json=body, headers=headers)
 
 
 @pytest.mark.parametrize("policy", OUTCOMES)
@@ -99,8 +99,8 @@ async def test_a_run_is_cancelled_from_anywhere(redis: RedisServer, tmp_path: Pa
         assert await stopped(two) == nothing
 
 
-async def stopped(stage: Stage) -> dict[str, Any]:
-    answer = await stage.client.post("/api/chat/app/chat/stop")
+async def stopped(server: LocalServer) -> dict[str, Any]:
+    answer = await server.client.post("/api/chat/app/chat/stop")
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
@@ -112,7 +112,7 @@ async def test_a_key_holds_everywhere(redis: RedisServer, tmp_path: Path) -> Non
         replica(agent(Scripted.saying("One.")), redis, tmp_path) as one,
         replica(agent(Scripted.saying("One.")), redis, tmp_path) as two,
     ):
-        posts = [say(stage, "hello", **{"idempotency-key": "k"}) for stage in (one, two) * 10]
+        posts = [say(server, "hello", **{"idempotency-key": "k"}) for server in (one, two) * 10]
         answers = await asyncio.gather(*posts)
         assert {answer.status_code for answer in answers} == {200}
         assert len({answer.headers["x-prism-run"] for answer in answers}) == 1

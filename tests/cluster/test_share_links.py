@@ -15,7 +15,7 @@ from tests.adk.scripted import Scripted
 from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 from tests.security.people import BOB, headers, said, token_file
-from tests.server.staged import agent
+from tests.server.local_server import agent
 
 from adk_prism.errors import NotFound, TooMany
 from adk_prism.features.share.links import MOST_NOTES_OF_A_RUN, SharedLinks, ShareLinks

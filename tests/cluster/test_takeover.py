@@ -13,10 +13,10 @@ from google.adk.agents.callback_context import CallbackContext
 from google.adk.tools import FunctionTool, ToolContext
 from redis.asyncio import Redis
 from tests.adk.scripted import Scripted, call
-from tests.cluster.stage import ORIGIN, begin, ended, owns, replica, said, vanish
+from tests.cluster.replica import ORIGIN, begin, ended, owns, replica, said, vanish
 from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
-from tests.server.staged import agent
+from tests.server.local_server import agent
 
 from adk_prism.adk.tools import idempotency_key, idempotent
 from adk_prism.errors import Diagnostic

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from tests.adk.scripted import Scripted
-from tests.cluster.stage import begin, replica
+from tests.cluster.replica import begin, replica
 from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
-from tests.server.staged import Stage, agent, staging
+from tests.server.local_server import LocalServer, agent, local_server
 
 from adk_prism.log import group_commit
 from adk_prism.log.from_url import open_log
@@ -38,9 +38,9 @@ async def settle(*asked: asyncio.Task[Any]) -> None:
         await asyncio.gather(*asked, return_exceptions=True)
 
 
-def work(stage: Stage, run: str) -> list[asyncio.Task[Any]]:
+def work(server: LocalServer, run: str) -> list[asyncio.Task[Any]]:
     """Do all that waits for a store: watch, resume, list, say, stop, cancel."""
-    client = stage.client
+    client = server.client
     said = {"id": "other", "messages": [{"role": "user", "parts": [{"type": "text", "text": "x"}]}]}
     asked = (
         client.get(f"/api/runs/{run}/stream"),
@@ -82,9 +82,9 @@ async def test_a_file_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     async with nothing_unretrieved():
         model = Scripted.saying(asyncio.Event(), asyncio.Event())
         log = open_log(f"sqlite:///{file}")
-        async with staging(agent(model), log=log) as stage:
-            run = await begin(stage)
-            await stage.reaches(run, b"Once")
+        async with local_server(agent(model), log=log) as server:
+            run = await begin(server)
+            await server.reaches(run, b"Once")
             file.rename(tmp_path / "elsewhere.db")
-            await settle(*work(stage, run))
+            await settle(*work(server, run))
             (tmp_path / "elsewhere.db").rename(file)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from tests.facts.telling import told
+from tests.facts.fact_lines import fact_lines
 from tests.laws.events import Json, answer, call, event, text, thought
 
 LEFT = {"author": "left", "branch": "par.left"}
@@ -485,10 +485,10 @@ REPLACED = [
 @pytest.mark.parametrize("case", REPLACED, ids=lambda case: case.id)
 def test_what_adk_stored_is_the_answer(case: Case) -> None:
     """Blocks that the stored event contradicts are replaced by what it says."""
-    assert told(*case.events) == case.told
+    assert fact_lines(*case.events) == case.told
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_what_is_said_is_shown_once(case: Case) -> None:
     """Per lane and kind the totals are compared; what was streamed is not said again."""
-    assert told(*case.events) == case.told
+    assert fact_lines(*case.events) == case.told

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec import Raw
-from tests.facts.telling import facts_of, told
+from tests.facts.fact_lines import fact_lines, facts_of
 from tests.laws.events import Json, answer, call, entries, event, text
 
 from adk_prism.facts import model as fact
@@ -613,7 +613,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_each_answer_finds_its_call(case: Case) -> None:
     """By ADK's id, else the oldest open call of that name; nothing vanishes, nothing is answered twice."""
-    assert told(*case.events, outcome=case.outcome) == case.told
+    assert fact_lines(*case.events, outcome=case.outcome) == case.told
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from google.adk.agents import ParallelAgent, SequentialAgent
 from google.adk.workflow import BaseNode, JoinNode, Workflow
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.adk.recorded_runs import watch
 from tests.adk.runs import new_runner
-from tests.adk.watching import watch
 from tests.recordings.shapes import agent, calling
 
 from adk_prism.facts.model import BlockBegan, Fact, NodeBegan, NodeFinished

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.facts.telling import facts_of, told
+from tests.facts.fact_lines import fact_lines, facts_of
 from tests.laws.events import Json, answer, call, entries, event, text
 from tests.recordings.library import CAPTURES, RECORDINGS, load
 
@@ -344,7 +344,7 @@ ODD = [
 @pytest.mark.parametrize("case", [*MEDIA, *BESIDE, *USER, *ODD], ids=lambda case: case.id)
 def test_what_an_event_means(case: Case) -> None:
     """Each thing once, in its order; what is odd is read as it was meant, or shown as it is."""
-    assert told(*case.events) == case.told
+    assert fact_lines(*case.events) == case.told
 
 
 def test_an_event_of_a_megabyte_is_read() -> None:
@@ -478,7 +478,9 @@ def _outcome(run: list[Entry]) -> tuple[str, str]:
 
 def test_an_answer_can_be_a_mixture() -> None:
     """Text, a call and its answer in one event, as a unary model call of another runtime gives them."""
-    assert told(event(text("So: "), call("f", "c1"), answer("f", "c1", 1), text("Done."))) == [
+    assert fact_lines(
+        event(text("So: "), call("f", "c1"), answer("f", "c1", 1), text("Done."))
+    ) == [
         *said("So: "),
         "call c1 f {}",
         "answer c1 1",
@@ -488,4 +490,4 @@ def test_an_answer_can_be_a_mixture() -> None:
 
 @pytest.mark.parametrize("outcome", ["waiting", "failed", "cancelled"])
 def test_an_output_is_no_answer_of_a_run_that_did_not_finish(outcome: Outcome) -> None:
-    assert told(event(output="Done."), outcome=outcome) == ['output "Done."']
+    assert fact_lines(event(output="Done."), outcome=outcome) == ['output "Done."']

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.facts.telling import facts_of
+from tests.facts.fact_lines import facts_of
 from tests.laws.events import (
     Json,
     answer,

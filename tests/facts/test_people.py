@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 from msgspec import structs
-from tests.facts.telling import facts_of, told
+from tests.facts.fact_lines import fact_lines, facts_of
 from tests.laws.events import (
     Json,
     answer,
@@ -166,7 +166,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_who_is_asked_what(case: Case) -> None:
     """In either order; the placeholder by its mark alone, a denial by the decision alone."""
-    assert told(*case.events, continues=case.continues) == case.told
+    assert fact_lines(*case.events, continues=case.continues) == case.told
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_what_was_open_goes_on_waiting(continues: Continues, outcome: Outcome) -
 def test_a_run_that_fails_takes_its_agents_along() -> None:
     """Whoever was to go on, and never spoke, leaves no call open."""
     continues = structs.replace(going_on(True), open_calls=BELOW, delegated=["c0"])
-    assert told(outcome="failed", continues=continues) == [
+    assert fact_lines(outcome="failed", continues=continues) == [
         "delegated c0",
         "abandon c0",
         "abandon c1",

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from tests.facts.telling import facts_of, told
+from tests.facts.fact_lines import fact_lines, facts_of
 from tests.laws.events import Json, answer, call, entries, event, text
 
 from adk_prism.facts.model import BlockBegan, BlockGrew, InputTranscribed
@@ -185,7 +185,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_a_transcript_is_read_wherever_it_stands(case: Case) -> None:
     """On any event, before what the agent says in it."""
-    assert told(*case.events) == case.told
+    assert fact_lines(*case.events) == case.told
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from google.adk.agents import LlmAgent
 from google.adk.tools import FunctionTool
 from tests.adk.scripted import Scripted, call
 from tests.server.answering import asked, chat, chunks, decided, said
-from tests.server.staged import APP, SESSION, Stage, agent, staging
+from tests.server.local_server import APP, SESSION, LocalServer, agent, local_server
 
 from adk_prism import extension, features
 from adk_prism.errors import UsageError
@@ -52,23 +52,23 @@ def everything_that_needs(name: str) -> set[str]:
     return gone
 
 
-async def check_kernel(stage: Stage) -> None:
+async def check_kernel(server: LocalServer) -> None:
     """Ask, approve, regenerate; then read the run in every protocol, whole and resumed."""
     prompt = said("Erase page 1")
-    message = await asked(stage, "Erase page 1")
-    answered = await chat(stage, prompt, decided(message, "erase", True))
+    message = await asked(server, "Erase page 1")
+    answered = await chat(server, prompt, decided(message, "erase", True))
     assert "tool-output-available" in [chunk["type"] for chunk in chunks(answered)]
-    again = await chat(stage, prompt, trigger="regenerate-message", messageId=message["id"])
+    again = await chat(server, prompt, trigger="regenerate-message", messageId=message["id"])
     assert again.status_code == 200, again.text
-    versions = await stage.client.get(f"/api/chat/{APP}/{SESSION}/versions")
+    versions = await server.client.get(f"/api/chat/{APP}/{SESSION}/versions")
     assert len(versions.json()[0]) == 2
     run = again.headers["x-prism-run"]
     for protocol in PROTOCOLS:
         path = f"/api/runs/{run}/stream?as={protocol}"
-        whole = (await stage.client.get(path)).text
+        whole = (await server.client.get(path)).text
         blocks = [block for block in whole.split("\n\n") if block.startswith("id: ")]
         first = blocks[0].splitlines()[0].removeprefix("id: ")
-        rest = (await stage.client.get(path, headers={"Last-Event-ID": first})).text
+        rest = (await server.client.get(path, headers={"Last-Event-ID": first})).text
         assert blocks[0] + "\n\n" + rest == whole, protocol
 
 
@@ -76,18 +76,20 @@ async def check_kernel(stage: Stage) -> None:
 async def test_the_kernel_works_without(name: str) -> None:
     """Without all features, and without each of them and what needs it: the rest of the routes is there."""
     gone = everything_that_needs(name) if name else set(FEATURES)
-    async with staging(careful(), without=tuple(gone)) as stage:
-        await check_kernel(stage)
-        setup = (await stage.client.get("/api/setup")).json()
+    async with local_server(careful(), without=tuple(gone)) as server:
+        await check_kernel(server)
+        setup = (await server.client.get("/api/setup")).json()
         assert setup["features"] == sorted(set(FEATURES) - gone)
-        assert [report for report in stage.reports if report.kind == "feature left out"] == []
+        assert [report for report in server.reports if report.kind == "feature left out"] == []
 
 
 async def test_without_model_calls_runs_have_none() -> None:
     """Nothing of them is recorded: neither requests nor times and tokens."""
     gone = tuple(everything_that_needs("model_calls"))
-    async with staging(agent(Scripted.saying("Hello.")), without=gone, model_calls="full") as stage:
-        entries = await stage.entries(await stage.say("Hi"))
+    async with local_server(
+        agent(Scripted.saying("Hello.")), without=gone, model_calls="full"
+    ) as server:
+        entries = await server.entries(await server.say("Hi"))
     assert not any(isinstance(entry.record, ModelCalled) for entry in entries)
 
 
@@ -205,10 +207,10 @@ def test_a_broken_extension_is_left_out_with_one_line() -> None:
 @pytest.mark.usefixtures("others")
 async def test_a_route_that_is_taken_and_a_feature_that_fails() -> None:
     """Both are reported and left out; the rest serves."""
-    async with staging(careful()) as stage:
-        await check_kernel(stage)
-        assert (await stage.client.get("/api/hello")).json() == {"hello": "there"}
-        left = {each.detail: each for each in stage.reports if each.kind == "feature left out"}
+    async with local_server(careful()) as server:
+        await check_kernel(server)
+        assert (await server.client.get("/api/hello")).json() == {"hello": "there"}
+        left = {each.detail: each for each in server.reports if each.kind == "feature left out"}
         assert "ZeroDivisionError" in left["faulty"].cause
         [taken] = [each for each in left if "GET /api/runs/{run} belongs to" in each]
         assert "'router'" in taken

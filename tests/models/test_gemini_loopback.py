@@ -16,9 +16,9 @@ from google.adk.apps import App
 from google.adk.events.event import Event
 from google.adk.models import Gemini
 from google.genai import types
+from tests.app_runner import AppRun, AppRunner
 from tests.gemini_replies import STREAMS
 from tests.loopback_gemini import serve_gemini
-from tests.stage import Stage, Take
 
 from adk_prism.models import Call, Say, ScriptedModel, Think, Turn, read_conversation, say
 
@@ -34,11 +34,13 @@ def get_weather(city: str) -> dict[str, Any]:
     return {"city": city, "sky": "sunny"}
 
 
-async def run(name: str, streaming: StreamingMode = StreamingMode.SSE) -> Take:
+async def run(name: str, streaming: StreamingMode = StreamingMode.SSE) -> AppRun:
     with serve_gemini(*STREAMS[name]) as server:
         model = Gemini(model="gemini-2.5-flash", base_url=server.url)
         root = LlmAgent(name="gemini", model=model, tools=[get_weather])
-        return await Stage(App(name="loopback", root_agent=root), streaming=streaming).send("go")
+        return await AppRunner(App(name="loopback", root_agent=root), streaming=streaming).send(
+            "go"
+        )
 
 
 def shape(event: Event) -> tuple[bool | None, tuple[str, ...]]:
@@ -132,10 +134,10 @@ async def test_the_scripted_model_gives_the_same_events() -> None:
         return Turn((thought, Say("Let me look."), Call("get_weather", {"city": "Paris"})))
 
     root = LlmAgent(name="gemini", model=ScriptedModel(script=script), tools=[get_weather])
-    scripted = await Stage(App(name="loopback", root_agent=root)).send("go")
+    scripted = await AppRunner(App(name="loopback", root_agent=root)).send("go")
     real = await run("thought_and_tool")
 
-    def told(take: Take) -> list[Any]:
+    def told(take: AppRun) -> list[Any]:
         return [(shape(event)[0], event.finish_reason, event.author) for event in take.whole]
 
     assert told(scripted) == told(real)

@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from tests.answers import decisions, respond, sign_in
+from tests.app_runner import AppRun, AppRunner
 from tests.recordings.determinism import start_counting
 from tests.recordings.gemini_shapes import GEMINI_SHAPES
 from tests.recordings.live_shape import live
@@ -25,42 +26,41 @@ from tests.recordings.recovery_capture import recovery_capture
 from tests.recordings.shapes import SHAPES, Shape, Takes
 from tests.recordings.stored_shapes import STORED_SHAPES
 from tests.recordings.workflow_shapes import WORKFLOW_SHAPES
-from tests.stage import Stage, Take
 
 from adk_prism.apps.tour.agent import tour_app
 from adk_prism.apps.tour.scenarios import SCENARIOS, Scenario
 
 RAW = Path(__file__).parent / "raw"
 
-Continuation = Callable[[Stage, Take], Awaitable[Take]]
+Continuation = Callable[[AppRunner, AppRun], Awaitable[AppRun]]
 
 # A prompt that is quicker, or smaller, than the one that `help` shows.
 _PROMPTS = {"slow": "slow 0", "long": "long 200"}
 
 
 def _decide(approved: bool) -> Continuation:
-    async def play(stage: Stage, first: Take) -> Take:
+    async def play(stage: AppRunner, first: AppRun) -> AppRun:
         return await stage.answer(*decisions(first, approved))
 
     return play
 
 
 def _client(name: str, response: dict[str, object]) -> Continuation:
-    async def play(stage: Stage, first: Take) -> Take:
+    async def play(stage: AppRunner, first: AppRun) -> AppRun:
         return await stage.answer(respond(first.call(name), response))
 
     return play
 
 
 def _client_then_decide(approved: bool) -> Continuation:
-    async def play(stage: Stage, first: Take) -> Take:
+    async def play(stage: AppRunner, first: AppRun) -> AppRun:
         await stage.answer(respond(first.call("get_location"), {"city": "Rome"}))
         return await stage.answer(*decisions(first, approved))
 
     return play
 
 
-async def _sign_in(stage: Stage, first: Take) -> Take:
+async def _sign_in(stage: AppRunner, first: AppRun) -> AppRun:
     return await stage.answer(sign_in(first.call("adk_request_credential")))
 
 
@@ -86,11 +86,11 @@ def _scenario(scenario: Scenario) -> Shape:
     prompt = _PROMPTS.get(scenario.name, scenario.example)
 
     async def play() -> Takes:
-        takes = {"": await Stage(tour_app(delay=0)).send(prompt)}
+        takes = {"": await AppRunner(tour_app(delay=0)).send(prompt)}
         for suffix, continuation in CONTINUATIONS.get(scenario.name, {}).items():
             # The same first run again, with the same ids.
             start_counting()
-            stage = Stage(tour_app(delay=0))
+            stage = AppRunner(tour_app(delay=0))
             takes[suffix] = await continuation(stage, await stage.send(prompt))
         return takes
 

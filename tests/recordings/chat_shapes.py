@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from tests.app_runner import AppRun
 from tests.recordings.shapes import Takes
-from tests.stage import Take
 
 from adk_prism.apps.tour.agent import tour_app
 from adk_prism.commands import ToolAnswer
@@ -15,8 +15,8 @@ from adk_prism.log.entry import NOTHING, Decision, to_raw
 class ChatStage(Protocol):
     """A stage whose runs can be gone on with as a chat client does."""
 
-    async def send(self, prompt: str) -> Take: ...
-    async def answer_chat(self, message: str, *answers: ToolAnswer) -> Take: ...
+    async def send(self, prompt: str) -> AppRun: ...
+    async def answer_chat(self, message: str, *answers: ToolAnswer) -> AppRun: ...
 
 
 class MakesChatStage(Protocol):
@@ -42,7 +42,7 @@ async def denied_with_reason(make: MakesChatStage) -> Takes:
     return {"": first, "2": await stage.answer_chat("run-1", denial)}
 
 
-def _approved(take: Take, approved: bool = True, reason: str = "") -> ToolAnswer:
+def _approved(take: AppRun, approved: bool = True, reason: str = "") -> ToolAnswer:
     asked = take.call("adk_request_confirmation")
     gated = (asked.args or {})["originalFunctionCall"]["id"]
     decision = Decision(approval=asked.id or "", approved=approved, reason=reason)

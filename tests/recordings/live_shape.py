@@ -18,8 +18,8 @@ from google.adk.models.base_llm_connection import BaseLlmConnection
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
+from tests.app_runner import SESSION, USER, AppRun, AppRunner
 from tests.recordings.shapes import Takes, app_of
-from tests.stage import SESSION, USER, Stage, Take
 
 _PROMPTS = ("hello", "what time is it", "tell me a story")
 
@@ -107,10 +107,10 @@ def clock() -> dict[str, str]:
 
 async def live() -> Takes:
     """Play three turns of one live run."""
-    stage = Stage(app_of(LlmAgent(name="voice", model=_LiveModel(), tools=[clock])))
+    stage = AppRunner(app_of(LlmAgent(name="voice", model=_LiveModel(), tools=[clock])))
     requests = LiveRequestQueue()
     prompts = iter(_PROMPTS)
-    take = Take()
+    take = AppRun()
     requests.send_content(types.UserContent(next(prompts)))
     async for event in stage.runner.run_live(
         user_id=USER,

@@ -26,12 +26,12 @@ from google.adk.events.event import Event
 from google.adk.sessions.base_session_service import BaseSessionService
 from google.genai import types
 from msgspec import Raw
+from tests.app_runner import SESSION, USER, AppRun, AppRunner
 from tests.recordings import capture, shapes, workflow_shapes
 from tests.recordings.chat_shapes import CHAT_SHAPES
 from tests.recordings.determinism import start_counting
 from tests.recordings.shapes import Shape
 from tests.recordings.takeover_shapes import TAKEOVER_SHAPES
-from tests.stage import SESSION, USER, Stage, Take
 
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.recording_file import write_run
@@ -69,13 +69,13 @@ _DRAWN = re.compile(
 """What is drawn by lot on the way to the log: invocations, and references to diagnostics."""
 
 
-class RecordedTake(Take):
+class RecordedTake(AppRun):
     """A run as it is in the log."""
 
     entries: list[Entry]
 
 
-class RecordingStage(Stage):
+class RecordingStage(AppRunner):
     """One app with one session, behind the pipeline of a server."""
 
     def __init__(
@@ -104,8 +104,8 @@ class RecordingStage(Stage):
         message: types.Content | None,
         abort: asyncio.Event | None = None,
         invocation: str | None = None,
-        take: Take | None = None,
-    ) -> Take:
+        take: AppRun | None = None,
+    ) -> AppRun:
         """Run the app as a server would; the take also holds the entries."""
         assert take is None, "a take that is cancelled is no recording"
         await self._log.open()
@@ -117,7 +117,7 @@ class RecordingStage(Stage):
         command = RunAgent(content=content, invocation=invocation or "")
         return await self._follow(await self._talk.perform(start, command), abort)
 
-    async def die_at(self, text: str, words: str) -> Take:
+    async def die_at(self, text: str, words: str) -> AppRun:
         """Say something; drop the run when its log has these words, and go on with it as a server does."""
         await self._log.open()
         await self._apps.sessions(self._origin.app).ensure(self._origin)
@@ -134,7 +134,7 @@ class RecordingStage(Stage):
         await self._takeovers.look()
         return await self._read(run)
 
-    async def answer_chat(self, message: str, *answers: ToolAnswer) -> Take:
+    async def answer_chat(self, message: str, *answers: ToolAnswer) -> AppRun:
         """Go on with a message as a chat client does."""
         command = Answer(message_id=message, answers=[*answers])
         return await self._follow(await self._talk.perform(self._start(), command))
@@ -201,12 +201,12 @@ async def record(name: str) -> dict[str, bytes]:
 def _recording() -> Iterator[None]:
     """Put the other stage up for the plays."""
     for module in _STAGED:
-        setattr(module, "Stage", RecordingStage)  # noqa: B010 - a module has no such attribute
+        setattr(module, "AppRunner", RecordingStage)  # noqa: B010 - a module has no such attribute
     try:
         yield
     finally:
         for module in _STAGED:
-            setattr(module, "Stage", Stage)  # noqa: B010 - see above
+            setattr(module, "AppRunner", AppRunner)  # noqa: B010 - see above
 
 
 def _counted(drawn: str, known: dict[str, str]) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.stage import Take
+from tests.app_runner import AppRun
 
 Json = dict[str, Any]
 
@@ -81,7 +81,7 @@ ANSWER = """\
 2. Establish hazard zones (synthetic)."""
 
 
-async def recovery_capture() -> dict[str, Take]:
+async def recovery_capture() -> dict[str, AppRun]:
     """Return the five events."""
     events = [
         _model(
@@ -112,7 +112,7 @@ async def recovery_capture() -> dict[str, Take]:
         _model(1767081419.786536, {"text": ANSWER}),
     ]
     numbered = (event | {"id": f"event-{number}"} for number, event in enumerate(events, 1))
-    return {"": Take(lines=[json.dumps(event) for event in numbered])}
+    return {"": AppRun(lines=[json.dumps(event) for event in numbered])}
 
 
 def _model(time: float, *parts: Json) -> Json:

@@ -21,7 +21,7 @@ from google.adk.workflow import BaseNode
 from google.genai import types
 from pydantic import BaseModel
 from tests.answers import decisions
-from tests.stage import Stage, Take
+from tests.app_runner import AppRun, AppRunner
 
 from adk_prism.models import (
     Call,
@@ -36,7 +36,7 @@ from adk_prism.models import (
     say,
 )
 
-Takes = dict[str, Take]
+Takes = dict[str, AppRun]
 Shape = Callable[[], Awaitable[Takes]]
 
 
@@ -64,7 +64,7 @@ def calling(*calls: Call, then: str, before: str = "One moment.") -> Script:
 
 async def one(root: BaseNode, prompt: str = "go", **stage: Any) -> Takes:
     """Play a single run."""
-    return {"": await Stage(app_of(root), **stage).send(prompt)}
+    return {"": await AppRunner(app_of(root), **stage).send(prompt)}
 
 
 def add(a: int, b: int) -> dict[str, int]:
@@ -186,7 +186,7 @@ async def transfer_that_stays() -> Takes:
         return Turn((Call("transfer_to_agent", {"agent_name": "desk"}),))
 
     clerk = agent("desk", desk, description="A desk.")
-    stage = Stage(app_of(agent("front", front, sub_agents=[clerk])))
+    stage = AppRunner(app_of(agent("front", front, sub_agents=[clerk])))
     runs = [await stage.send(text) for text in ("the desk please", "still there?", "back please")]
     return {"": runs[0], "2": runs[1], "3": runs[2]}
 
@@ -204,7 +204,7 @@ async def task() -> Takes:
         return Turn((Say("I ask the picker."), Call("picker", {"request": "Find the colour"})))
 
     child = agent("picker", picker, mode="task", description="Picks a colour.")
-    stage = Stage(app_of(agent("boss", boss, sub_agents=[child])))
+    stage = AppRunner(app_of(agent("boss", boss, sub_agents=[child])))
     return {"": await stage.send("paint it"), "2": await stage.send("blue")}
 
 
@@ -230,7 +230,7 @@ async def waiting_cancels_siblings() -> Takes:
         Call("payer", {"request": "pay"}), Call("talker", {"request": "talk"}), then="All done."
     )
     root = agent("boss", script, sub_agents=[payer, talker])
-    stage = Stage(app_of(root, resumable=True))
+    stage = AppRunner(app_of(root, resumable=True))
     first = await stage.send("go")
     return {"": first, "2": await stage.answer(*decisions(first, True))}
 
@@ -244,7 +244,7 @@ async def aborted_text() -> Takes:
         asyncio.get_running_loop().call_later(0.05, abort.set)
         return Turn((Say("I talk until "), Pause(60), Say("you stop me.")))
 
-    stage = Stage(app_of(agent("talker", script)))
+    stage = AppRunner(app_of(agent("talker", script)))
     return {"": await stage.send("go", abort), "2": await stage.send("what happened?")}
 
 
@@ -256,7 +256,7 @@ async def aborted_tool() -> Takes:
         abort.set()
         await asyncio.sleep(60)
 
-    stage = Stage(app_of(agent("patient", calling(Call("hang"), then="Never."), tools=[hang])))
+    stage = AppRunner(app_of(agent("patient", calling(Call("hang"), then="Never."), tools=[hang])))
     return {"": await stage.send("go", abort)}
 
 
@@ -306,8 +306,8 @@ async def resumed() -> Takes:
         return {"ok": True}
 
     root = agent("patient", calling(Call("hang_once"), then="It worked."), tools=[hang_once])
-    stage = Stage(app_of(root, resumable=True))
-    first = Take()
+    stage = AppRunner(app_of(root, resumable=True))
+    first = AppRun()
     run = asyncio.create_task(stage.run(types.UserContent("go"), take=first))
     await reached.wait()
     run.cancel()
@@ -327,7 +327,7 @@ async def resumed_after_error() -> Takes:
         return {"ok": True}
 
     root = agent("patient", calling(Call("fragile"), then="It worked."), tools=[fragile])
-    stage = Stage(app_of(root, resumable=True))
+    stage = AppRunner(app_of(root, resumable=True))
     first = await stage.send("go")
     return {"": first, "2": await stage.resume(first.events[0].invocation_id)}
 

@@ -11,8 +11,8 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.tools import exit_loop
 from google.adk.workflow import FunctionNode, JoinNode, RetryConfig, Workflow
 from tests.answers import respond
+from tests.app_runner import AppRunner
 from tests.recordings.shapes import Shape, Takes, agent, app_of, one
-from tests.stage import Stage
 
 from adk_prism.models import Call, Fail, Pause, Say, Turn, say
 
@@ -65,7 +65,7 @@ async def workflow() -> Takes:
 
 
 async def workflow_resumable() -> Takes:
-    return {"": await Stage(app_of(_fan_out(), resumable=True)).send("go")}
+    return {"": await AppRunner(app_of(_fan_out(), resumable=True)).send("go")}
 
 
 async def workflow_loop() -> Takes:
@@ -108,7 +108,7 @@ async def workflow_input() -> Takes:
     def paint(node_input: Any) -> str:
         return f"painted {node_input}"
 
-    stage = Stage(app_of(Workflow(name="painting", edges=[("START", ask, paint)])))
+    stage = AppRunner(app_of(Workflow(name="painting", edges=[("START", ask, paint)])))
     first = await stage.send("go")
     call = first.call("adk_request_input")
     return {"": first, "2": await stage.answer(respond(call, {"result": "blue"}))}
@@ -124,7 +124,7 @@ async def workflow_confirmation() -> Takes:
 
     takes: Takes = {}
     for suffix, approved in (("2", True), ("denied", False)):
-        stage = Stage(app_of(root()))
+        stage = AppRunner(app_of(root()))
         takes[""] = await stage.send("go")
         # A node of a workflow asks with an input request, not with a confirmation call.
         call = takes[""].call("adk_request_input")

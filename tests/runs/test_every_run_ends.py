@@ -36,8 +36,8 @@ from tests.runs.hostile import (
     sync_tool,
     workflow_node,
 )
-from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
-from tests.voice.stage import event_of, live, runner_of, scripted_agent
+from tests.server.local_server import APP, SESSION, USER, LocalServer, agent, local_server
+from tests.voice.live_run import event_of, live, runner_of, scripted_agent
 
 from adk_prism.adk.request import RunRequest
 from adk_prism.adk.runner import RunnerSource
@@ -68,25 +68,25 @@ async def _released() -> AsyncIterator[None]:
         UNAWAITED.pop().close()
 
 
-async def _end(stage: Stage, run: str) -> RunEnded:
+async def _end(server: LocalServer, run: str) -> RunEnded:
     """Return the one end of a run, which is its last entry."""
-    entries = await asyncio.wait_for(stage.entries(run), PATIENCE)
+    entries = await asyncio.wait_for(server.entries(run), PATIENCE)
     ends = [entry.record for entry in entries if isinstance(entry.record, RunEnded)]
     assert len(ends) == 1
     assert entries[-1].record is ends[0]
     return ends[0]
 
 
-async def _said(stage: Stage) -> RunEnded:
-    run = await asyncio.wait_for(stage.say("go"), PATIENCE)
-    return await _end(stage, run)
+async def _said(server: LocalServer) -> RunEnded:
+    run = await asyncio.wait_for(server.say("go"), PATIENCE)
+    return await _end(server, run)
 
 
-async def _still_serves(stage: Stage) -> None:
-    answer = await stage.client.get("/health")
+async def _still_serves(server: LocalServer) -> None:
+    answer = await server.client.get("/health")
     assert answer.status_code == 200
-    assert (await stage.client.get(f"/api/runs?app={APP}")).status_code == 200
-    assert not stage.context.runs.by_app()
+    assert (await server.client.get(f"/api/runs?app={APP}")).status_code == 200
+    assert not server.context.runs.by_app()
 
 
 @pytest.mark.parametrize("raised", RAISED)
@@ -94,16 +94,16 @@ async def _still_serves(stage: Stage) -> None:
 async def test_whatever_is_raised_fails_the_run(place: str, raised: str) -> None:
     """With the class as its code; the operator is told the cause, under the reference in the log."""
     do, code = RAISED[raised]
-    async with staging(PLACES[place](do)) as stage:
-        end = await _said(stage)
-        await _still_serves(stage)
+    async with local_server(PLACES[place](do)) as server:
+        end = await _said(server)
+        await _still_serves(server)
         if (place, raised) in TOLERATED:
             assert end.outcome == "finished"
             return
         assert end.outcome == "failed"
         assert end.code
         assert end.code in (code or end.code, "RuntimeError")
-        [told] = [each for each in stage.reports if each.kind == "run failed"]
+        [told] = [each for each in server.reports if each.kind == "run failed"]
         assert told.correlation == end.correlation
 
 
@@ -111,11 +111,11 @@ async def test_whatever_is_raised_fails_the_run(place: str, raised: str) -> None
 @pytest.mark.parametrize("hook", HOOKS)
 async def test_whatever_a_plugin_raises_fails_the_run(hook: str, raised: str) -> None:
     do, _ = RAISED[raised]
-    async with staging(sync_tool(lambda: {"ok": True})) as stage:
-        stage.runner.plugin_manager.register_plugin(Hostile(hook, do))
-        end = await _said(stage)
+    async with local_server(sync_tool(lambda: {"ok": True})) as server:
+        server.runner.plugin_manager.register_plugin(Hostile(hook, do))
+        end = await _said(server)
         assert (end.outcome, bool(end.code)) == ("failed", True)
-        await _still_serves(stage)
+        await _still_serves(server)
 
 
 @pytest.mark.parametrize("do", [cancels_itself, awaits_cancelled], ids=lambda do: do.__name__)
@@ -124,30 +124,30 @@ async def test_whatever_a_plugin_raises_fails_the_run(hook: str, raised: str) ->
 )
 async def test_a_cancellation_that_nobody_requested_is_a_failure(place: str, do: Do) -> None:
     """ADK would end the run as if all were well."""
-    async with staging(PLACES[place](do)) as stage:
-        end = await _said(stage)
+    async with local_server(PLACES[place](do)) as server:
+        end = await _said(server)
         assert (end.outcome, end.code) == ("failed", "CancelledError")
-        await _still_serves(stage)
+        await _still_serves(server)
 
 
 @pytest.mark.parametrize("returned", RETURNED)
 @pytest.mark.parametrize("place", [sync_tool, async_tool, workflow_node], ids=lambda p: p.__name__)
 async def test_whatever_is_returned_ends_the_run(place: Place, returned: str) -> None:
     """An odd result is an answer to the model, or a failure; it is never an open stream."""
-    async with staging(place(RETURNED[returned])) as stage:
-        end = await _said(stage)
+    async with local_server(place(RETURNED[returned])) as server:
+        end = await _said(server)
         assert end.outcome in ("finished", "failed")
-        await _still_serves(stage)
+        await _still_serves(server)
 
 
 @pytest.mark.parametrize("do", [leaks_task, leaks_thread], ids=lambda do: do.__name__)
 async def test_what_a_tool_leaves_behind_is_not_the_servers_end(do: Do) -> None:
     """The run has nothing to do with it."""
-    async with staging(async_tool(do)) as stage:
-        end = await _said(stage)
+    async with local_server(async_tool(do)) as server:
+        end = await _said(server)
         assert end.outcome == "finished"
         assert await asyncio.to_thread(LEFT.wait, PATIENCE)
-        await _still_serves(stage)
+        await _still_serves(server)
 
 
 @pytest.mark.parametrize("do", [swallows, hangs], ids=lambda do: do.__name__)
@@ -156,20 +156,20 @@ async def test_what_a_tool_leaves_behind_is_not_the_servers_end(do: Do) -> None:
 )
 async def test_a_stop_ends_whatever_never_ends(place: Place, do: Do) -> None:
     """Also where the agent's code ignores its cancellation: then the operator is told that it still runs."""
-    async with staging(place(do)) as stage:
-        run = await _begun(stage)
+    async with local_server(place(do)) as server:
+        run = await _begun(server)
         answer = await asyncio.wait_for(
-            stage.client.post(f"/api/runs/{run}/cancel", timeout=PATIENCE), PATIENCE
+            server.client.post(f"/api/runs/{run}/cancel", timeout=PATIENCE), PATIENCE
         )
         assert answer.status_code == 200
-        assert (await _end(stage, run)).outcome == "cancelled"
+        assert (await _end(server, run)).outcome == "cancelled"
         ignored = do is swallows
-        assert any(each.kind == "run abandoned" for each in stage.reports) == ignored
-        assert stage.context.runs.abandoned == ignored
-        await _still_serves(stage)
+        assert any(each.kind == "run abandoned" for each in server.reports) == ignored
+        assert server.context.runs.abandoned == ignored
+        await _still_serves(server)
         RELEASED.set()
         if ignored:
-            await _nothing_is_abandoned(stage)
+            await _nothing_is_abandoned(server)
 
 
 async def test_a_session_is_free_after_an_abandoned_run() -> None:
@@ -187,35 +187,38 @@ async def test_a_session_is_free_after_an_abandoned_run() -> None:
         return {"late": True}
 
     root = agent(Scripted.saying(call("ignores", "c1"), "Second answer."), tools=[ignores])
-    async with staging(root) as stage:
-        run = await _begun(stage)
-        await stage.client.post(f"/api/runs/{run}/cancel", timeout=PATIENCE)
-        before = len(await stage.entries(run))
-        assert (await _said(stage)).outcome == "finished"
+    async with local_server(root) as server:
+        run = await _begun(server)
+        await server.client.post(f"/api/runs/{run}/cancel", timeout=PATIENCE)
+        before = len(await server.entries(run))
+        assert (await _said(server)).outcome == "finished"
         go_on.set()
-        await _nothing_is_abandoned(stage)
-        assert len(await stage.entries(run)) == before
-        assert "late" not in str(await stage.session())
+        await _nothing_is_abandoned(server)
+        assert len(await server.entries(run)) == before
+        assert "late" not in str(await server.session())
 
 
-async def _nothing_is_abandoned(stage: Stage) -> None:
+async def _nothing_is_abandoned(server: LocalServer) -> None:
     """Wait until the code of abandoned runs has ended, too."""
     async with asyncio.timeout(PATIENCE):
-        while stage.context.runs.abandoned:  # noqa: ASYNC110 - nobody tells of it
+        while server.context.runs.abandoned:  # noqa: ASYNC110 - nobody tells of it
             await asyncio.sleep(0.01)
 
 
-async def _begun(stage: Stage) -> str:
+async def _begun(server: LocalServer) -> str:
     """Start a run that does not end by itself; return it once its code runs."""
     url = f"/apps/{APP}/users/{USER}/sessions/{SESSION}"
-    await stage.client.post(url)
+    await server.client.post(url)
     origin = Origin(app=APP, user=USER, session=SESSION)
     source = RunRequest(run=RunId(""), origin=origin, message=types.UserContent("go"))
-    run = await stage.context.runs.start(
+    run = await server.context.runs.start(
         origin,
         "refuse",
         lambda run: RunnerSource(
-            stage.runner, structs.replace(source, run=run), report=stage.reports.append, nodes=True
+            server.runner,
+            structs.replace(source, run=run),
+            report=server.reports.append,
+            nodes=True,
         ),
     )
     assert await asyncio.to_thread(BEGUN.wait, PATIENCE), "the code has not begun"
@@ -233,10 +236,10 @@ async def test_whatever_a_tool_of_a_live_run_raises(raised: str) -> None:
         do()
 
     script = calling(Call("work"), then="Done.")
-    async with live(runner_of(scripted_agent(script, [work]))) as stage:
-        await stage.say("go")
+    async with live(runner_of(scripted_agent(script, [work]))) as server:
+        await server.say("go")
         done = asyncio.create_task(
-            stage.until(
+            server.until(
                 lambda record: (
                     isinstance(record, RunEnded) or bool(event_of(record).get("turnComplete"))
                 )

@@ -14,9 +14,9 @@ import pytest
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.tools import FunctionTool, ToolContext
 from tests.adk.scripted import Scripted, call
-from tests.cluster.stage import begin, ended
+from tests.cluster.replica import begin, ended
 from tests.patience import PATIENCE
-from tests.server.staged import Stage, agent, staging
+from tests.server.local_server import LocalServer, agent, local_server
 
 from adk_prism import idempotency_key, idempotent, in_doubt
 from adk_prism.adk.tools import InDoubt, Policy
@@ -68,10 +68,12 @@ def test_a_policy_that_is_none_is_refused() -> None:
 
 def on_files(
     folder: Path, model: Scripted, tool: Any, **settings: Any
-) -> AbstractAsyncContextManager[Stage]:
+) -> AbstractAsyncContextManager[LocalServer]:
     service = SqliteSessionService(str(folder / "sessions.db"))
     log = open_log(f"sqlite:///{folder}/runs.db")
-    return staging(agent(model, tools=[tool]), resumable=True, service=service, log=log, **settings)
+    return local_server(
+        agent(model, tools=[tool]), resumable=True, service=service, log=log, **settings
+    )
 
 
 @pytest.mark.parametrize("policy", ["retry", "fail"])
@@ -90,15 +92,15 @@ async def test_one_process_on_sqlite_after_a_crash(policy: Policy, tmp_path: Pat
         await goes_on.wait()
         return {"done": True}
 
-    async with on_files(before, Scripted.saying(call("work", "c1"), "Done."), work) as stage:
-        run = await begin(stage)
+    async with on_files(before, Scripted.saying(call("work", "c1"), "Done."), work) as server:
+        run = await begin(server)
         await asyncio.wait_for(reached.wait(), PATIENCE)
-        await stage.context.log.commit(RunId(run))
+        await server.context.log.commit(RunId(run))
         shutil.copytree(before, after)  # what a crash leaves
         goes_on.set()
-        assert await ended(stage, run) == "finished"
+        assert await ended(server, run) == "finished"
     named = (f"work={policy}",)
-    async with on_files(after, Scripted.saying("Done."), work, in_doubt_tool=named) as stage:
-        assert await ended(stage, run) == "finished"
+    async with on_files(after, Scripted.saying("Done."), work, in_doubt_tool=named) as server:
+        assert await ended(server, run) == "finished"
     assert len(keys) == (2 if policy == "retry" else 1)
     assert len(set(keys)) == 1

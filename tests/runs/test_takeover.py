@@ -14,7 +14,7 @@ from tests.adk.scripted import Scripted
 from tests.patience import PATIENCE
 from tests.recordings.library import load
 from tests.runs.sources import event
-from tests.server.staged import APP, USER, agent, staging
+from tests.server.local_server import APP, USER, agent, local_server
 
 from adk_prism.log.entry import (
     FOREIGN,
@@ -162,8 +162,10 @@ async def test_a_run_that_was_left_ends(case: Case) -> None:
         head = RunStarted(run=later, origin=HERE, invocation="i2", message=MESSAGE)
         await log.append(later, [head, RunEnded(outcome="finished")])
     model = Scripted.saying("Continued.")
-    async with staging(agent(model), resumable=case.resumable, service=service, log=log) as stage:
-        entries = await asyncio.wait_for(stage.entries(RUN), PATIENCE)
+    async with local_server(
+        agent(model), resumable=case.resumable, service=service, log=log
+    ) as server:
+        entries = await asyncio.wait_for(server.entries(RUN), PATIENCE)
         end = entries[-1].record
         assert isinstance(end, RunEnded)
         assert (end.outcome, end.code) == (case.outcome, case.code)
@@ -184,12 +186,12 @@ async def test_runs_that_ended_are_left_alone() -> None:
     for run in left:
         head = RunStarted(run=run, origin=structs.replace(HERE, session=run))
         await log.append(run, [head])
-    async with staging(agent(Scripted.saying()), log=log) as stage:
+    async with local_server(agent(Scripted.saying()), log=log) as server:
         for run in left:
-            written = await asyncio.wait_for(stage.entries(run), PATIENCE)
+            written = await asyncio.wait_for(server.entries(run), PATIENCE)
             assert [type(entry.record) for entry in written] == [RunStarted, RunEnded]
-        assert [entry.record for entry in await stage.entries(RUN)] == ended
-        taken = [report.run for report in stage.reports if report.kind == "run taken over"]
+        assert [entry.record for entry in await server.entries(RUN)] == ended
+        taken = [report.run for report in server.reports if report.kind == "run taken over"]
         assert sorted(taken) == sorted(left)
 
 
@@ -201,8 +203,8 @@ async def test_an_event_that_cannot_be_read_keeps_no_server_from_starting(
     log = MemoryLog()
     await log.open()
     await log.append(RUN, [began(), AgentEvent(event=unreadable)])
-    async with staging(agent(Scripted.saying("Hello.")), log=log) as stage:
-        end = (await asyncio.wait_for(stage.entries(RUN), PATIENCE))[-1].record
+    async with local_server(agent(Scripted.saying("Hello.")), log=log) as server:
+        end = (await asyncio.wait_for(server.entries(RUN), PATIENCE))[-1].record
         assert isinstance(end, RunEnded)
         assert (end.outcome, end.code) == ("failed", OWNER_LOST)
-        assert await stage.say("next")
+        assert await server.say("next")

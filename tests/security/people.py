@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 from google.genai import types
 from tests.adk.scripted import Scripted, call
-from tests.server.staged import APP, Stage, agent, staging
+from tests.server.local_server import APP, LocalServer, agent, local_server
 
 ANN, BOB, ROOT = "ann", "bob", "root"
 TOKENS = {"token-of-ann": ANN, "token-of-bob": BOB}
@@ -55,7 +55,7 @@ class Belongings:
 class House:
     """A server with Bob's things on it."""
 
-    stage: Stage
+    stage: LocalServer
     bobs: Belongings
 
     @property
@@ -72,11 +72,11 @@ def model() -> Scripted:
 @asynccontextmanager
 async def house(folder: Path, **settings: Any) -> AsyncIterator[House]:
     """Serve, and let Bob have a conversation."""
-    async with staging(agent(model()), tokens=token_file(folder), **settings) as stage:
+    async with local_server(agent(model()), tokens=token_file(folder), **settings) as stage:
         yield House(stage, await _move_in(stage))
 
 
-async def _move_in(stage: Stage) -> Belongings:
+async def _move_in(stage: LocalServer) -> Belongings:
     client, bob = stage.client, headers(BOB)
     sessions = f"/apps/{APP}/users/{BOB}/sessions"
     answer = await client.post(f"{sessions}/{SESSION}", headers=bob, json={"mine": SECRET})
@@ -99,7 +99,7 @@ async def _move_in(stage: Stage) -> Belongings:
     )
 
 
-async def _cursor_of_file(stage: Stage, run: str) -> int:
+async def _cursor_of_file(stage: LocalServer, run: str) -> int:
     found = [
         e
         for e in await stage.entries(run)

@@ -12,7 +12,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from tests.security.people import SECRET, Belongings, said
-from tests.server.staged import APP
+from tests.server.local_server import APP
 
 Json = dict[str, Any]
 

@@ -12,7 +12,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 from tests.adk.scripted import Scripted
 from tests.security.people import ANN, headers, token_file
-from tests.server.staged import agent, staging
+from tests.server.local_server import agent, local_server
 
 from adk_prism.cli import main
 from adk_prism.errors import TooMany, UsageError
@@ -97,8 +97,8 @@ async def test_short_tokens_are_told(tmp_path: Path) -> None:
     """How many, not which."""
     file = tmp_path / "tokens.json"
     file.write_text(json.dumps({"a-long-random-token": "ann", "hunter2": "bob"}))
-    async with staging(agent(Scripted()), tokens=str(file)) as stage:
-        (told,) = [each.detail for each in stage.reports if each.kind == "short tokens"]
+    async with local_server(agent(Scripted()), tokens=str(file)) as server:
+        (told,) = [each.detail for each in server.reports if each.kind == "short tokens"]
     assert told.startswith("1 tokens in ")
     assert "hunter2" not in told
 
@@ -112,8 +112,8 @@ async def test_a_file_of_tokens_that_others_can_read_is_told(
     """A group may be meant; everybody is not."""
     file = token_file(tmp_path)
     os.chmod(file, mode)
-    async with staging(agent(Scripted()), tokens=file) as stage:
-        assert any(each.kind == "tokens readable by others" for each in stage.reports) is is_told
+    async with local_server(agent(Scripted()), tokens=file) as server:
+        assert any(each.kind == "tokens readable by others" for each in server.reports) is is_told
 
 
 async def test_wrong_tokens_are_slowed_down(
@@ -125,14 +125,14 @@ async def test_wrong_tokens_are_slowed_down(
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    async with staging(agent(Scripted()), tokens=token_file(tmp_path)) as stage:
+    async with local_server(agent(Scripted()), tokens=token_file(tmp_path)) as server:
         monkeypatch.setattr(tokens, "sleep", sleep)
         for number in range(FREE + 8):
             wrong = {"authorization": f"Bearer wrong-{number}"}
-            assert (await stage.client.get("/api/me", headers=wrong)).status_code == 401
+            assert (await server.client.get("/api/me", headers=wrong)).status_code == 401
         assert slept == [0.1, 0.2, 0.4, 0.8, *[LONGEST_DELAY] * 4]
-        assert (await stage.client.get("/api/me", headers=headers(ANN))).status_code == 200
-        assert (await stage.client.get("/api/me")).status_code == 401, "no token is no guess"
+        assert (await server.client.get("/api/me", headers=headers(ANN))).status_code == 200
+        assert (await server.client.get("/api/me")).status_code == 401, "no token is no guess"
         assert len(slept) == 8
 
 

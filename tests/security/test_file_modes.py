@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.adk.scripted import Scripted
 from tests.end_to_end.server import Server, serving
-from tests.server.staged import agent
+from tests.server.local_server import agent
 
 from adk_prism.errors import Diagnostic, UsageError
 from adk_prism.server.app import Prism
@@ -135,7 +135,7 @@ async def test_a_host_programs_log_is_closed_too(
     folder = tmp_path / ".adk-prism"
     folder.mkdir(mode=0o755)
     folder.chmod(0o755)
-    from tests.voice.stage import runner_of
+    from tests.voice.live_run import runner_of
 
     prism = Prism({"app": runner_of(agent(Scripted()))}, Settings())
     async with prism.lifespan(None):

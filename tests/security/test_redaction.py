@@ -16,7 +16,7 @@ from msgspec import Raw
 from redis.asyncio import Redis
 from tests.adk.scripted import Scripted, call
 from tests.redis_server import RedisServer
-from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
+from tests.server.local_server import APP, SESSION, USER, LocalServer, agent, local_server
 
 from adk_prism.adk.secret_forms import REDACTED
 from adk_prism.adk.secrets import Secrets, secret_values
@@ -66,7 +66,7 @@ def model() -> Scripted:
     )
 
 
-async def leaving(stage: Stage, run: str) -> dict[str, str]:
+async def leaving(server: LocalServer, run: str) -> dict[str, str]:
     """Return everything that a client can be given of a run."""
     paths = {
         "adk": f"/api/runs/{run}/stream?as=adk",
@@ -79,12 +79,12 @@ async def leaving(stage: Stage, run: str) -> dict[str, str]:
         "messages": f"/api/chat/{APP}/{SESSION}/messages",
         "runs": "/api/runs",
     }
-    last = (await stage.client.get(f"/api/runs/{run}")).json()["cursor"]
+    last = (await server.client.get(f"/api/runs/{run}")).json()["cursor"]
     paths |= {f"entry {n}": f"/api/runs/{run}/entries/{n}" for n in range(1, last + 1)}
     if web_page.built():
         paths["share"] = f"/api/runs/{run}/share"
-    found = {name: (await stage.client.get(path)).text for name, path in paths.items()}
-    entries = [e.record for e in await stage.entries(run)]
+    found = {name: (await server.client.get(path)).text for name, path in paths.items()}
+    entries = [e.record for e in await server.entries(run)]
     found["log"] = repr(entries) + repr(
         [json.loads(r.event) for r in entries if type(r) is AgentEvent]
     )
@@ -94,22 +94,22 @@ async def leaving(stage: Stage, run: str) -> dict[str, str]:
 async def test_a_canary_leaves_by_no_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """State, arguments, results, texts, errors; every protocol, film, file and diagnostic."""
     monkeypatch.setenv("SERVICE_API_KEY", CANARY)
-    async with staging(agent(model(), tools=[hide, log_in])) as stage:
-        run = await stage.post_run(newMessage={"role": "user", "parts": [{"text": "hello"}]})
-        failed = await stage.post_run(newMessage={"role": "user", "parts": [{"text": "again"}]})
+    async with local_server(agent(model(), tools=[hide, log_in])) as server:
+        run = await server.post_run(newMessage={"role": "user", "parts": [{"text": "hello"}]})
+        failed = await server.post_run(newMessage={"role": "user", "parts": [{"text": "again"}]})
         for each in (run, failed):
-            for name, text in (await leaving(stage, each)).items():
+            for name, text in (await leaving(server, each)).items():
                 # Streamed word by word, the text is whole in its last event only.
                 assert CANARY not in text, name
                 assert GOOGLE_KEY not in text, name
-        told = repr(stage.reports)
+        told = repr(server.reports)
         assert "401 from the service" in told
         assert CANARY not in told
         # The agent keeps what it was given, and the state shows what is no secret.
-        state = (await stage.stored())["state"]
+        state = (await server.stored())["state"]
         assert state["user_token"] == CANARY
         assert state["nested"] == {"deep": [{"access_token": CANARY}]}
-        film = (await stage.client.get(f"/api/runs/{run}/view?panel=state")).text
+        film = (await server.client.get(f"/api/runs/{run}/view?panel=state")).text
         for key, value in SHOWN.items():
             assert key in film
             assert json.dumps(value)[1:-1].strip('"') in film
@@ -139,18 +139,18 @@ async def test_redis_holds_no_canary(tmp_path: Path, monkeypatch: pytest.MonkeyP
     redis = RedisServer(tmp_path)
     try:
         root = agent(Scripted.saying(*turns), tools=[hide, ask_for_credential])
-        async with staging(root, log=open_log(redis.url)) as stage:
+        async with local_server(root, log=open_log(redis.url)) as server:
             said = {"role": "user", "parts": [{"text": f"use {CANARY}"}]}
-            run = await stage.post_run(newMessage=said)
-            failed = await stage.post_run(newMessage=said)
+            run = await server.post_run(newMessage=said)
+            failed = await server.post_run(newMessage=said)
             for each in (run, failed):
-                for name, text in (await leaving(stage, each)).items():
+                for name, text in (await leaving(server, each)).items():
                     assert CANARY not in text, name
                     assert AUTH_CANARY not in text, name
             assert b"adk_request_credential" in (kept := await everything(redis.url))
             assert CANARY.encode() not in kept
             assert AUTH_CANARY.encode() not in kept
-            assert AUTH_CANARY not in repr(stage.reports)
+            assert AUTH_CANARY not in repr(server.reports)
     finally:
         redis.kill()
 
@@ -185,26 +185,26 @@ async def test_every_way_into_the_log_is_redacted(
     monkeypatch.setenv("SERVICE_API_KEY", CANARY)
     log = open_log(url.format(tmp_path / "runs.db"))
     run, origin = RunId("run-1"), Origin(app=APP, user=USER, session=SESSION)
-    async with staging(agent(Scripted.saying()), log=log) as stage:
+    async with local_server(agent(Scripted.saying()), log=log) as server:
         await log.append(
             run, [RunStarted(run=run, origin=origin, state={"k": Raw(b'"%s"' % CANARY.encode())})]
         )
         await log.append(run, [AgentEvent(json.dumps({"text": CANARY}).encode()), END])
         await log.commit(run)
-        for name, text in (await leaving(stage, run)).items():
+        for name, text in (await leaving(server, run)).items():
             assert CANARY not in text, name
     assert all(CANARY.encode() not in file.read_bytes() for file in tmp_path.iterdir())
 
 
 async def test_a_fork_has_the_real_values() -> None:
     """What the log does not show is still in the session, and goes on with it."""
-    async with staging(agent(model(), tools=[hide, log_in])) as stage:
+    async with local_server(agent(model(), tools=[hide, log_in])) as server:
         body = {"state": {"mine": 1, "start_secret": CANARY}, "sessionId": SESSION}
-        await stage.client.post(f"/apps/{APP}/users/{USER}/sessions", json=body)
-        run = await stage.post_run(newMessage={"role": "user", "parts": [{"text": "hello"}]})
-        last = (await stage.client.get(f"/api/runs/{run}")).json()["cursor"]
-        forked = await stage.fork(run, last, sessionId="fork")
-        state = (await stage.stored(forked["session"]))["state"]
+        await server.client.post(f"/apps/{APP}/users/{USER}/sessions", json=body)
+        run = await server.post_run(newMessage={"role": "user", "parts": [{"text": "hello"}]})
+        last = (await server.client.get(f"/api/runs/{run}")).json()["cursor"]
+        forked = await server.fork(run, last, sessionId="fork")
+        state = (await server.stored(forked["session"]))["state"]
         assert (state["start_secret"], state["user_token"]) == (CANARY, CANARY)
         assert REDACTED not in json.dumps(state)
 
@@ -218,14 +218,14 @@ async def test_an_upload_loses_its_secrets(tmp_path: Path) -> None:
         "content": {"role": "model", "parts": [{"text": f"key {GOOGLE_KEY}"}]},
         "actions": {"stateDelta": {"user_token": CANARY, "plain": "kept"}},
     }
-    async with staging(agent(Scripted())) as stage:
-        answer = await stage.client.post(
+    async with local_server(agent(Scripted())) as server:
+        answer = await server.client.post(
             "/api/recordings",
             content=json.dumps(event).encode() + b"\n",
             headers={"content-type": "application/jsonl"},
         )
         assert answer.status_code == 201, answer.text
-        text = (await leaving(stage, answer.json()["run"]))["log"]
+        text = (await leaving(server, answer.json()["run"]))["log"]
         assert "kept" in text
         assert CANARY not in text
         assert GOOGLE_KEY not in text

@@ -19,7 +19,7 @@ from tests.adk.scripted import Scripted
 from tests.patience import PATIENCE
 from tests.security.people import ANN, BOB, TOKENS, headers, said, token_file
 from tests.security.test_sockets import address, ticket
-from tests.server.staged import agent
+from tests.server.local_server import agent
 from tests.voice.served import Served, served
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed

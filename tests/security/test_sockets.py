@@ -17,7 +17,7 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from tests.adk.scripted import Scripted
 from tests.patience import PATIENCE
 from tests.security.people import ANN, BOB, headers, said, token_file
-from tests.server.staged import agent
+from tests.server.local_server import agent
 from tests.voice.served import Served, served
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tests.adk.scripted import Scripted
-from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
+from tests.server.local_server import APP, SESSION, USER, LocalServer, agent, local_server
 
 RESERVED = ("app:admin", "user:plan", "temp:now", "_adk_x")
 Json = dict[str, Any]
 
 
-async def written(stage: Stage, run: str, key: str) -> dict[str, tuple[int, str]]:
+async def written(server: LocalServer, run: str, key: str) -> dict[str, tuple[int, str]]:
     """Try to write a key by every route that takes state; return what each answered."""
     base = f"/apps/{APP}/users/{USER}/sessions"
     where = {"appName": APP, "userId": USER, "sessionId": SESSION}
@@ -29,18 +29,18 @@ async def written(stage: Stage, run: str, key: str) -> dict[str, tuple[int, str]
     ]
     answers = {}
     for number, (method, path, body) in enumerate(requests):
-        answer = await stage.client.request(method, path, json=body)
+        answer = await server.client.request(method, path, json=body)
         answers[f"{number} {method} {path}"] = (answer.status_code, answer.text)
     return answers
 
 
 async def test_reserved_state_is_not_a_clients() -> None:
     """Refused by each, and there is nothing of it afterwards: not here, not for anybody else."""
-    async with staging(agent(Scripted())) as stage:
-        run = await stage.say("hello")
+    async with local_server(agent(Scripted())) as server:
+        run = await server.say("hello")
         for key in RESERVED:
-            for route, (status, text) in (await written(stage, run, key)).items():
+            for route, (status, text) in (await written(server, run, key)).items():
                 assert status in (400, 403), (key, route, text)
-            assert key not in (await stage.session())["state"]
-        other = await stage.client.post(f"/apps/{APP}/users/other/sessions", json={})
+            assert key not in (await server.session())["state"]
+        other = await server.client.post(f"/apps/{APP}/users/other/sessions", json={})
         assert "written" not in other.text

@@ -12,7 +12,7 @@ from google.adk.tools import ToolContext
 from google.genai import types
 from tests.adk.scripted import Scripted, call
 from tests.conformance.worker import Worker, running
-from tests.server.staged import APP, SESSION, Stage, agent, staging
+from tests.server.local_server import APP, SESSION, LocalServer, agent, local_server
 
 if TYPE_CHECKING:
     from tests.conftest import Node
@@ -46,10 +46,10 @@ def model() -> Scripted:
     )
 
 
-async def streams(stage: Stage, run: str) -> dict[str, bytes]:
+async def streams(server: LocalServer, run: str) -> dict[str, bytes]:
     """Return a run in every protocol, as bytes."""
     return {
-        name: (await stage.client.get(f"/api/runs/{run}/stream?as={name}")).content
+        name: (await server.client.get(f"/api/runs/{run}/stream?as={name}")).content
         for name in PROTOCOLS
     }
 
@@ -75,12 +75,12 @@ def check(parser: Worker, name: str, stream: bytes) -> list[Json]:
 
 async def test_an_agents_words_are_never_frames(parser: Worker) -> None:
     """In texts, thoughts, names, ids, keys, values, links and errors; in every protocol."""
-    async with staging(agent(model(), tools=[poison])) as stage:
+    async with local_server(agent(model(), tools=[poison])) as server:
         for text in (PAYLOAD, "again"):
-            run = await stage.say(text.replace("\0", ""))
-            for name, stream in (await streams(stage, run)).items():
+            run = await server.say(text.replace("\0", ""))
+            for name, stream in (await streams(server, run)).items():
                 assert check(parser, name, stream)
-        history = (await stage.client.get(f"/api/chat/{APP}/{SESSION}/messages")).text
+        history = (await server.client.get(f"/api/chat/{APP}/{SESSION}/messages")).text
         json.loads(history)
 
 
@@ -96,10 +96,10 @@ async def test_a_remote_servers_frames_are_never_ours(parser: Worker) -> None:
         "branch": PAYLOAD,
     }
     line = f"id: 7{PAYLOAD[:2]}\ndata: {json.dumps(event)}\n\n".encode()
-    async with staging(agent(Scripted())) as stage:
-        made = await stage.client.post(
+    async with local_server(agent(Scripted())) as server:
+        made = await server.client.post(
             "/api/recordings", content=line * 2, headers={"content-type": "text/event-stream"}
         )
         assert made.status_code == 201, made.text
-        for name, stream in (await streams(stage, made.json()["run"])).items():
+        for name, stream in (await streams(server, made.json()["run"])).items():
             check(parser, name, stream)

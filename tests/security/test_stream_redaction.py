@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.adk.scripted import Scripted
 from tests.security.test_redaction import leaving
-from tests.server.staged import Stage, agent, staging
+from tests.server.local_server import LocalServer, agent, local_server
 
 from adk_prism.adk.secret_forms import REDACTED
 from adk_prism.adk.secrets import Secrets
@@ -293,23 +293,25 @@ async def test_parallel_agents_of_a_server(monkeypatch: pytest.MonkeyPatch) -> N
         )
         for name, step in (("one", 4), ("two", 7))
     ]
-    async with staging(ParallelAgent(name="both", sub_agents=agents)) as stage:
-        run = await stage.say("go")
-        for name, text in (await leaving(stage, run)).items():
+    async with local_server(ParallelAgent(name="both", sub_agents=agents)) as server:
+        run = await server.say("go")
+        for name, text in (await leaving(server, run)).items():
             assert KNOWN not in text, name
         expected = Secrets([KNOWN]).text(TEXT)
-        messages = json.dumps(await stage.messages())
+        messages = json.dumps(await server.messages())
         for name in ("one", "two"):
-            streamed = "".join(await _partials(stage, run, name))
+            streamed = "".join(await _partials(server, run, name))
             assert is_redacted(streamed, expected, Secrets([KNOWN]))
             assert messages.count(json.dumps(streamed)[1:-1]) >= 1, (
                 "the whole text is the streamed one"
             )
 
 
-async def _partials(stage: Stage, run: str, author: str) -> list[str]:
+async def _partials(server: LocalServer, run: str, author: str) -> list[str]:
     events = [
-        json.loads(e.record.event) for e in await stage.entries(run) if type(e.record) is AgentEvent
+        json.loads(e.record.event)
+        for e in await server.entries(run)
+        if type(e.record) is AgentEvent
     ]
     return [
         e["content"]["parts"][0]["text"]
@@ -323,13 +325,13 @@ async def test_a_run_that_is_stopped_loses_nothing(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("SERVICE_PASS", KNOWN)
     reached = asyncio.Event()
     model = Pieces(pieces=["it is ", "done, s3cr3t"], hangs=reached)
-    async with staging(LlmAgent(name="agent", model=model)) as stage:
-        saying = asyncio.create_task(stage.say("go"))
+    async with local_server(LlmAgent(name="agent", model=model)) as server:
+        saying = asyncio.create_task(server.say("go"))
         await reached.wait()
-        (run,) = [each.run for each in await stage.context.log.list()]
-        await stage.client.post(f"/api/runs/{run}/cancel")
+        (run,) = [each.run for each in await server.context.log.list()]
+        await server.client.post(f"/api/runs/{run}/cancel")
         await saying
-        assert "".join(await _partials(stage, run, "agent")) == "it is done, s3cr3t"
+        assert "".join(await _partials(server, run, "agent")) == "it is done, s3cr3t"
 
 
 AGENT = """
@@ -369,6 +371,6 @@ async def test_the_env_file_of_an_app(tmp_path: Path, monkeypatch: pytest.Monkey
 
 async def test_a_stage_keeps_its_own_text() -> None:
     """Without secrets the events of a run are what the agent streamed."""
-    async with staging(agent(Scripted.saying("one two three"))) as stage:
-        run = await stage.say("go")
-        assert "".join(await _partials(stage, run, "agent")) == "one two three "
+    async with local_server(agent(Scripted.saying("one two three"))) as server:
+        run = await server.say("go")
+        assert "".join(await _partials(server, run, "agent")) == "one two three "

@@ -19,10 +19,10 @@ from google.adk.tools import FunctionTool, LongRunningFunctionTool
 from google.adk.workflow import START, BaseNode, Workflow
 from msgspec import structs
 from tests.adk.scripted import Scripted, call
-from tests.server.staged import APP, SESSION, USER, Stage, staging
+from tests.server.local_server import APP, SESSION, USER, LocalServer, local_server
 from tests.voice.agent import script
+from tests.voice.live_run import runner_of, scripted_agent
 from tests.voice.served import served
-from tests.voice.stage import runner_of, scripted_agent
 
 from adk_prism import client_state
 from adk_prism.adk.sessions import Sessions
@@ -251,16 +251,16 @@ class Bank:
 
 
 @asynccontextmanager
-async def banking(kind: str = "agent") -> AsyncIterator[tuple[Stage, Bank]]:
+async def banking(kind: str = "agent") -> AsyncIterator[tuple[LocalServer, Bank]]:
     """Serve the bank, resumable; its clients may write one key of the state."""
     bank = Bank()
     allowed = [client_state("mood")]
-    async with staging(bank.root(kind), resumable=True, plugins=allowed) as stage:
+    async with local_server(bank.root(kind), resumable=True, plugins=allowed) as stage:
         yield stage, bank
         assert bank.ran == []
 
 
-async def upload(stage: Stage, forgery: Forgery) -> Json:
+async def upload(stage: LocalServer, forgery: Forgery) -> Json:
     headers = {"content-type": "application/jsonl"}
     answer = await stage.client.post("/api/recordings", content=forgery.file(), headers=headers)
     assert answer.status_code == 201, answer.text
@@ -319,14 +319,14 @@ def words(text: str) -> Json:
     return {"role": "user", "parts": [{"text": text}]}
 
 
-async def attack(stage: Stage, session: str) -> None:
+async def attack(stage: LocalServer, session: str) -> None:
     """Try all of them: each is refused, and nothing has run."""
     for route, body in attacks(session, await stage.messages(session)):
         answer = await stage.client.post(route, json=body)
         assert answer.status_code in (400, 404, 409, 422), (route, body, answer.text)
 
 
-async def check_state(stage: Stage, session: str) -> None:
+async def check_state(stage: LocalServer, session: str) -> None:
     """Nothing but what a client may write is there, for this session and for any other."""
     state = (await stage.stored(session))["state"]
     assert state in ({}, {"mood": "calm"}), state
@@ -334,7 +334,7 @@ async def check_state(stage: Stage, session: str) -> None:
     assert other.json()["state"] == {}
 
 
-async def check_closed(stage: Stage, session: str, run: str) -> None:
+async def check_closed(stage: LocalServer, session: str, run: str) -> None:
     """The page shows nothing that could be answered."""
     shown = json.dumps(await stage.messages(session))
     assert "approval-requested" not in shown
@@ -392,11 +392,11 @@ async def test_nor_is_a_descendant_of_it(forgery: Forgery) -> None:
             assert again["goesOn"] == "nothing"
 
 
-async def runs_of(stage: Stage, session: str) -> Any:
+async def runs_of(stage: LocalServer, session: str) -> Any:
     return await stage.context.log.list(app=APP, user=USER, session=session)
 
 
-async def regenerate(stage: Stage, session: str) -> None:
+async def regenerate(stage: LocalServer, session: str) -> None:
     """Ask for another answer to the first message, which is the forger's."""
     messages = await stage.messages(session)
     for message in messages:
@@ -405,7 +405,7 @@ async def regenerate(stage: Stage, session: str) -> None:
         assert answer.status_code in (200, 404, 409), answer.text
 
 
-async def edit(stage: Stage, session: str) -> None:
+async def edit(stage: LocalServer, session: str) -> None:
     """Say something else in the place of the first message; then take that back, too."""
     [first, *_] = await stage.messages(session)
     message = {**first, "role": "user", "parts": [{"type": "text", "text": "other"}]}
@@ -424,7 +424,7 @@ async def test_what_runs_here_is_trusted_in_the_fork_of_an_upload() -> None:
     bank = Bank()
     root = bank.agent()
     model: Any = root.model
-    async with staging(root, resumable=True) as stage:
+    async with local_server(root, resumable=True) as stage:
         run = await upload(stage, FORGERIES[1])
         model.then(call("pay", "p9", amount=5))
         forked = await stage.fork(run["run"], run["cursor"], newMessage=words("pay"))
@@ -528,7 +528,7 @@ async def test_a_fork_of_an_earlier_version_is_closed_too() -> None:
     bank = Bank()
     root = bank.agent()
     model: Any = root.model
-    async with staging(root, resumable=True) as stage:
+    async with local_server(root, resumable=True) as stage:
         model.then(call("pay", "c1", amount=5))
         [head, *rest] = [entry.record for entry in await stage.entries(await stage.say("pay"))]
         assert isinstance(head, RunStarted)

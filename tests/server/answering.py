@@ -14,7 +14,7 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.database_session_service import DatabaseSessionService
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.workflow import BaseNode
-from tests.server.staged import APP, SESSION, USER, Stage, staging
+from tests.server.local_server import APP, SESSION, USER, LocalServer, local_server
 
 Json = dict[str, Any]
 
@@ -37,13 +37,13 @@ GROUNDS = (
 
 
 @asynccontextmanager
-async def on(ground: Ground, root: BaseNode, folder: Path) -> AsyncIterator[Stage]:
+async def on(ground: Ground, root: BaseNode, folder: Path) -> AsyncIterator[LocalServer]:
     """Serve an app there."""
     service: BaseSessionService = InMemorySessionService()
     if ground.stored:
         service = DatabaseSessionService(f"sqlite+aiosqlite:///{folder}/sessions.db")
-    async with staging(root, resumable=ground.resumable, service=service) as stage:
-        yield stage
+    async with local_server(root, resumable=ground.resumable, service=service) as server:
+        yield server
     if isinstance(service, DatabaseSessionService):
         await service.close()
 
@@ -51,10 +51,10 @@ async def on(ground: Ground, root: BaseNode, folder: Path) -> AsyncIterator[Stag
 # --------------------------------------------------------------------------- chat
 
 
-async def chat(stage: Stage, *messages: Json, **more: Any) -> httpx.Response:
+async def chat(server: LocalServer, *messages: Json, **more: Any) -> httpx.Response:
     """Post messages to the chat."""
     body = {"id": SESSION, "messages": list(messages), "trigger": "submit-message", **more}
-    return await stage.client.post(f"/api/chat/{APP}", json=body)
+    return await server.client.post(f"/api/chat/{APP}", json=body)
 
 
 def said(text: str, name: str = "") -> Json:
@@ -112,26 +112,26 @@ def decided(message: Json, tool: str, approved: bool, *more: Json) -> Json:
     return with_part(message, {**part, "state": "approval-responded", "approval": approval}, *more)
 
 
-async def asked(stage: Stage, prompt: str) -> Json:
+async def asked(server: LocalServer, prompt: str) -> Json:
     """Say something in the chat; return the assistant's message."""
-    assert (await chat(stage, said(prompt))).status_code == 200
-    return (await stage.messages())[-1]
+    assert (await chat(server, said(prompt))).status_code == 200
+    return (await server.messages())[-1]
 
 
 # --------------------------------------------------------------------------- the others
 
 
-async def studio(stage: Stage, *answers: Json) -> httpx.Response:
+async def studio(server: LocalServer, *answers: Json) -> httpx.Response:
     """Answer as a Studio panel does."""
     body = {"session_id": SESSION, "answers": list(answers)}
-    return await stage.client.post(f"/api/studio/{APP}/stream", json=body)
+    return await server.client.post(f"/api/studio/{APP}/stream", json=body)
 
 
-async def adk(stage: Stage, *responses: Json, route: str = "/run_sse") -> httpx.Response:
+async def adk(server: LocalServer, *responses: Json, route: str = "/run_sse") -> httpx.Response:
     """Answer as a client of ADK's routes does."""
     parts = [{"functionResponse": response} for response in responses]
     body = {"appName": APP, "userId": USER, "sessionId": SESSION}
-    return await stage.client.post(
+    return await server.client.post(
         route, json={**body, "newMessage": {"role": "user", "parts": parts}}
     )
 

@@ -18,7 +18,7 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.session import Session
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from tests.adk.scripted import Scripted, call
-from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
+from tests.server.local_server import APP, SESSION, USER, LocalServer, agent, local_server
 from tests.server.test_lineage import assistant, user
 from tests.server.test_lineage import post_named as post
 
@@ -30,7 +30,7 @@ from adk_prism.log.memory import MemoryLog
 from adk_prism.log.sqlite.store import SqliteLog
 
 KILLED = 86
-Change = Callable[[Stage, "Chat"], Awaitable[httpx.Response]]
+Change = Callable[[LocalServer, "Chat"], Awaitable[httpx.Response]]
 
 
 class Cut:
@@ -95,32 +95,32 @@ def working(number: int) -> list[Any]:
     return [call("count", f"c{number}"), call("note", f"n{number}", text=str(number))]
 
 
-async def begin(stage: Stage, model: Scripted) -> Chat:
+async def begin(server: LocalServer, model: Scripted) -> Chat:
     model.then(working(1), "One.", working(2), "Two.", working(3), "Three.")
-    answers = [await post(stage, user("u1"))]
+    answers = [await post(server, user("u1"))]
     one = answers[0].headers["x-prism-run"]
-    answers.append(await post(stage, assistant(one), user("u2")))
+    answers.append(await post(server, assistant(one), user("u2")))
     two = answers[1].headers["x-prism-run"]
-    answers.append(await again(stage, two))
+    answers.append(await again(server, two))
     assert [answer.status_code for answer in answers] == [200, 200, 200], answers[-1].text
     return Chat(one, two, answers[2].headers["x-prism-run"])
 
 
-async def again(stage: Stage, message: str) -> httpx.Response:
-    return await post(stage, trigger="regenerate-message", messageId=message)
+async def again(server: LocalServer, message: str) -> httpx.Response:
+    return await post(server, trigger="regenerate-message", messageId=message)
 
 
-async def rewind(stage: Stage, run: str) -> httpx.Response:
-    found = (await stage.client.get(f"/api/runs/{run}")).json()
+async def rewind(server: LocalServer, run: str) -> httpx.Response:
+    found = (await server.client.get(f"/api/runs/{run}")).json()
     path = f"/apps/{APP}/users/{USER}/sessions/{SESSION}/rewind"
-    return await stage.client.post(path, json={"invocationId": found["invocation"]})
+    return await server.client.post(path, json={"invocationId": found["invocation"]})
 
 
 CHANGES: dict[str, Change] = {
-    "regenerate": lambda stage, chat: again(stage, chat.one),
-    "edit": lambda stage, chat: post(stage, assistant(chat.one), user("other")),
-    "restore": lambda stage, chat: post(stage, assistant(chat.two), user("u3")),
-    "rewind": lambda stage, chat: rewind(stage, chat.three),
+    "regenerate": lambda server, chat: again(server, chat.one),
+    "edit": lambda server, chat: post(server, assistant(chat.one), user("other")),
+    "restore": lambda server, chat: post(server, assistant(chat.two), user("u3")),
+    "rewind": lambda server, chat: rewind(server, chat.three),
 }
 
 
@@ -129,13 +129,13 @@ async def _die(folder: str, change: str, after: str) -> None:
     service = SqliteSessionService(f"{folder}/sessions.db")
     log = _Deadly(f"{folder}/runs.db")
     model = Scripted()
-    async with staging(agent(model), service=service, log=log) as stage:
-        chat = await begin(stage, model)
+    async with local_server(agent(model), service=service, log=log) as server:
+        chat = await begin(server, model)
         if after == "start":
             log.is_deadly = True
         else:
             Cut(service, lambda: os._exit(KILLED)).after = int(after)
-        await CHANGES[change](stage, chat)
+        await CHANGES[change](server, chat)
 
 
 class _Deadly(SqliteLog):

@@ -13,9 +13,9 @@ from starlette.types import Receive, Scope, Send
 from tests.adk.scripted import Scripted
 from tests.patience import PATIENCE
 from tests.security.people import ANN, BOB, ROOT, SECRET, headers, house, token_file
-from tests.server.staged import agent, staging
+from tests.server.local_server import agent, local_server
+from tests.voice.live_run import runner_of, scripted_agent
 from tests.voice.served import served
-from tests.voice.stage import runner_of, scripted_agent
 from websockets.asyncio.client import connect
 
 from adk_prism.models import say
@@ -120,7 +120,7 @@ ODD = ("a b", '"quoted"', "\x1b[31mred", "x" * 129, "")
 
 async def test_a_plain_request_id_is_kept() -> None:
     """What is no plain word is not repeated anywhere; the request has one of ours."""
-    async with staging(agent(Scripted.saying())) as stage:
+    async with local_server(agent(Scripted.saying())) as stage:
         for given in (*PLAIN, *ODD):
             answer = await stage.client.get("/nothing", headers={"x-request-id": given})
             (named,) = answer.headers.get_list("x-request-id")
@@ -178,7 +178,7 @@ async def test_without_the_option_there_is_no_line(
 
 async def test_a_browser_may_read_the_id() -> None:
     """It is among the headers that a page of an allowed origin is shown."""
-    async with staging(agent(Scripted.saying()), allow_origin=("https://a.example",)) as stage:
+    async with local_server(agent(Scripted.saying()), allow_origin=("https://a.example",)) as stage:
         answer: httpx.Response = await stage.client.get(
             "/health", headers={"origin": "https://a.example"}
         )

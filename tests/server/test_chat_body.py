@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.adk.scripted import Scripted
-from tests.server.staged import APP, SESSION, agent, staging, texts
+from tests.server.local_server import APP, SESSION, agent, local_server, texts
 
 from adk_prism.errors import TooLarge, UsageError
 from adk_prism.server import request_bodies as chat_body
@@ -148,12 +148,12 @@ async def test_ten_photos_in_one_chat() -> None:
     """Of 3 MiB each, with the settings as they are: the last request has 40 MiB."""
     photo = "data:image/png;base64," + base64.b64encode(b"p" * 3 * 1024**2).decode()
     file = {"type": "file", "mediaType": "image/png", "url": photo}
-    async with staging(agent(Scripted.saying(*["Seen."] * 10))) as stage:
+    async with local_server(agent(Scripted.saying(*["Seen."] * 10))) as server:
         shown: list[Json] = []
         for number in range(10):
             shown.append({**user(f"u{number}"), "parts": [file]})
             body = {"id": SESSION, "messages": shown}
-            answer = await stage.client.post(f"/api/chat/{APP}", json=body)
+            answer = await server.client.post(f"/api/chat/{APP}", json=body)
             assert answer.status_code == 200, answer.text[:200]
             run = answer.headers["x-prism-run"]
             shown.append({"id": run, "role": "assistant", "parts": []})
@@ -164,7 +164,7 @@ async def test_photos_in_the_history_do_not_count() -> None:
     photo = "data:image/png;base64," + base64.b64encode(b"p" * 3 * 1024**2).decode()
     file = {"type": "file", "mediaType": "image/png", "url": photo}
     model = Scripted.saying("One.", "Two.", "Three.")
-    async with staging(agent(model), history_limit=20 * 1024**2) as stage:
+    async with local_server(agent(model), history_limit=20 * 1024**2) as server:
         shown: list[Json] = []
         for number in (1, 2, 3):
             message = user(f"u{number}", f"photo {number}")
@@ -172,20 +172,20 @@ async def test_photos_in_the_history_do_not_count() -> None:
                 message["parts"].insert(0, file)
             shown.append(message)
             body = {"id": SESSION, "messages": shown}
-            answer = await stage.client.post(f"/api/chat/{APP}", json=body)
+            answer = await server.client.post(f"/api/chat/{APP}", json=body)
             assert answer.status_code == 200, answer.text[:200]
             run = answer.headers["x-prism-run"]
             shown.append({"id": run, "role": "assistant", "parts": []})
-        told = await stage.messages()
+        told = await server.messages()
         assert [texts(message) for message in told] == [
             "photo 1", "One.", "photo 2", "Two.", "photo 3", "Three.",
         ]  # fmt: skip
 
         large = {"id": SESSION, "messages": [user("u", "x" * 9 * 1024**2)]}
-        answer = await stage.client.post(f"/api/chat/{APP}", json=large)
+        answer = await server.client.post(f"/api/chat/{APP}", json=large)
         assert (answer.status_code, "--body-limit" in answer.text) == (413, True)
         shown.extend([user("u", "x" * 7 * 1024**2)] * 2)
-        answer = await stage.client.post(
+        answer = await server.client.post(
             f"/api/chat/{APP}", json={"id": SESSION, "messages": shown}
         )
         assert (answer.status_code, "--history-limit" in answer.text) == (413, True)
@@ -193,12 +193,12 @@ async def test_photos_in_the_history_do_not_count() -> None:
 
 async def test_a_key_is_that_of_the_whole_body() -> None:
     """Bodies that differ only in what is not kept are other bodies."""
-    async with staging(agent(Scripted.saying("One.", "Two."))) as stage:
+    async with local_server(agent(Scripted.saying("One.", "Two."))) as server:
         answers = []
         for text in ("first", "first", "other"):
             body = {"id": SESSION, "messages": [user("x", text), user("u1")]}
             answers.append(
-                await stage.client.post(
+                await server.client.post(
                     f"/api/chat/{APP}", json=body, headers={"idempotency-key": "k"}
                 )
             )

@@ -13,7 +13,7 @@ from google.adk.apps.app import App
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from tests.adk.scripted import Scripted
-from tests.server.staged import SETTINGS
+from tests.server.local_server import SETTINGS
 
 from adk_prism import client_state
 from adk_prism.server.app import Prism

@@ -21,7 +21,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 from google.adk.tools.function_tool import FunctionTool
 from tests.adk.scripted import Scripted, call
-from tests.server.staged import APP, SESSION, SETTINGS, Stage, agent, count, texts
+from tests.server.local_server import APP, SESSION, SETTINGS, LocalServer, agent, count, texts
 
 from adk_prism import client_tools
 from adk_prism.adk.client_tools import LARGEST_ALL, LARGEST_TOOL, MOST_TOOLS, read_tools
@@ -49,7 +49,7 @@ DECLARED: list[Json] = []
 
 
 @asynccontextmanager
-async def serving(root: LlmAgent, *, allowed: bool = True) -> AsyncIterator[Stage]:
+async def serving(root: LlmAgent, *, allowed: bool = True) -> AsyncIterator[LocalServer]:
     DECLARED.clear()
     app = App(name=APP, root_agent=root, plugins=[client_tools("request")] if allowed else [])
     runner = Runner(
@@ -63,7 +63,7 @@ async def serving(root: LlmAgent, *, allowed: bool = True) -> AsyncIterator[Stag
         prism.lifespan(None),
         httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client,
     ):
-        yield Stage(client, prism.context, runner)
+        yield LocalServer(client, prism.context, runner)
 
 
 def body(*messages: Json, **more: Any) -> Json:
@@ -82,8 +82,8 @@ def user(text: str, **more: Any) -> Json:
     return {"id": text, "role": "user", "parts": [{"type": "text", "text": text}], **more}
 
 
-async def post(stage: Stage, *messages: Json, **more: Any) -> httpx.Response:
-    return await stage.client.post(f"/api/chat/{APP}", json=body(*messages, **more))
+async def post(server: LocalServer, *messages: Json, **more: Any) -> httpx.Response:
+    return await server.client.post(f"/api/chat/{APP}", json=body(*messages, **more))
 
 
 def chunks(answer: httpx.Response) -> list[Json]:
@@ -98,23 +98,23 @@ def warnings(answer: httpx.Response) -> list[str]:
 async def test_the_model_calls_the_tool_and_the_client_answers() -> None:
     """As with a tool of the app's own, and the next request without it has it no more."""
     model = Noting.saying(call("show_weather", "c1", city="Rome"), "Shown.", "Bye.")
-    async with serving(agent(model)) as stage:
-        asked = await post(stage, user("weather"), tools=WEATHER)
+    async with serving(agent(model)) as server:
+        asked = await post(server, user("weather"), tools=WEATHER)
         assert asked.status_code == 200, asked.text
         assert warnings(asked) == []
         assert DECLARED[0]["show_weather"] == SCHEMA
         assert "count" in DECLARED[0]
-        called = (await stage.messages())[-1]
+        called = (await server.messages())[-1]
         part = next(p for p in called["parts"] if p["type"] == "tool-show_weather")
         assert (part["state"], part["input"]) == ("input-available", {"city": "Rome"})
 
         part |= {"state": "output-available", "output": {"shown": True}}
-        answered = await post(stage, called, messageId=called["id"], tools=WEATHER)
+        answered = await post(server, called, messageId=called["id"], tools=WEATHER)
         assert answered.status_code == 200, answered.text
-        assert texts((await stage.messages())[-1]) == "Shown."
+        assert texts((await server.messages())[-1]) == "Shown."
         assert "show_weather" in DECLARED[1]
 
-        await post(stage, user("bye"))
+        await post(server, user("bye"))
         assert "show_weather" not in DECLARED[2]
         assert "count" in DECLARED[2]
 
@@ -134,22 +134,22 @@ async def test_every_agent_of_the_app_has_them() -> None:
         tools=[AgentTool(helper)],
         sub_agents=[LlmAgent(name="other", model=other, description="Goes on.")],
     )
-    async with serving(root) as stage:
-        answer = await post(stage, user("hello"), tools=WEATHER)
+    async with serving(root) as server:
+        answer = await post(server, user("hello"), tools=WEATHER)
         assert answer.status_code == 200, answer.text
         assert ["show_weather" in found for found in DECLARED] == [True, False, True, True]
 
 
 async def test_an_app_that_does_not_say_so_ignores_them() -> None:
     """Once per run, with a part that says so; an empty list is nothing to ignore."""
-    async with serving(agent(Noting.saying("One.", "Two.")), allowed=False) as stage:
-        answer = await post(stage, user("hello"), tools=WEATHER | {"adk_x": 1})
+    async with serving(agent(Noting.saying("One.", "Two.")), allowed=False) as server:
+        answer = await post(server, user("hello"), tools=WEATHER | {"adk_x": 1})
         assert warnings(answer) == ["tools-ignored"]
         assert "show_weather" in answer.text
         assert "show_weather" not in DECLARED[0]
-        stored = (await stage.messages())[-1]["parts"]
+        stored = (await server.messages())[-1]["parts"]
         assert [p["type"] for p in stored].count("data-warning") == 1
-        assert warnings(await post(stage, user("again"), tools={})) == []
+        assert warnings(await post(server, user("again"), tools={})) == []
 
 
 class Toolset(BaseToolset):
@@ -168,8 +168,8 @@ def show_weather(city: str) -> Json:
 async def test_a_tool_of_a_toolset_is_not_replaced() -> None:
     """It has the name already; the client's is left out."""
     model = Noting.saying(call("show_weather", "c1", city="Rome"), "Done.")
-    async with serving(agent(model, tools=[Toolset()])) as stage:
-        answer = await post(stage, user("weather"), tools=WEATHER)
+    async with serving(agent(model, tools=[Toolset()])) as server:
+        answer = await post(server, user("weather"), tools=WEATHER)
         outputs = [c["output"] for c in chunks(answer) if c["type"] == "tool-output-available"]
         assert outputs == [{"server": "Rome"}]
 
@@ -212,11 +212,11 @@ REFUSED = [
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.id)
 async def test_what_is_refused(case: Refused) -> None:
     """422 with the reason, and no run."""
-    async with serving(agent(Noting.saying("One."))) as stage:
-        answer = await post(stage, user("hello"), tools=case.tools)
+    async with serving(agent(Noting.saying("One."))) as server:
+        answer = await post(server, user("hello"), tools=case.tools)
         assert answer.status_code == 422, answer.text
         assert case.why in answer.text
-        assert await stage.context.log.list() == []
+        assert await server.context.log.list() == []
 
 
 def test_what_is_taken() -> None:
@@ -258,11 +258,11 @@ KEPT = [
 async def test_what_a_message_has_for_its_client_comes_back(case: Kept) -> None:
     """After a reload, and after the message was regenerated; the model is not given it."""
     model = Scripted.saying("One.", "Two.")
-    async with serving(agent(model)) as stage:
+    async with serving(agent(model)) as server:
         for more in ({}, {"trigger": "regenerate-message"}):
-            answer = await post(stage, case.message, **more)
+            answer = await post(server, case.message, **more)
             assert answer.status_code == 200, answer.text
-            shown = (await stage.messages())[0]
+            shown = (await server.messages())[0]
             if "metadata" not in case.message:
                 assert isinstance(shown.pop("metadata")["createdAt"], int)
             assert shown == case.message
@@ -272,12 +272,12 @@ async def test_what_a_message_has_for_its_client_comes_back(case: Kept) -> None:
 
 async def test_more_than_may_be_kept_is_refused() -> None:
     """422 with the reason."""
-    async with serving(agent(Scripted.saying())) as stage:
+    async with serving(agent(Scripted.saying())) as server:
         for message in (
             user("u", metadata={"x": "y" * 70_000}),
             user("u") | {"parts": [*user("u")["parts"], DATA | {"data": "y" * 70_000}]},
         ):
-            answer = await post(stage, message)
+            answer = await post(server, message)
             assert (answer.status_code, "metadata, data parts" in answer.text) == (422, True)
 
 
@@ -287,30 +287,30 @@ SYSTEM = {"id": "s1", "role": "system", "parts": [{"type": "text", "text": "Say 
 async def test_a_system_message_is_shown_and_not_followed() -> None:
     """Kept with the message that it came with, and once; a warning says that the model does not get it."""
     model = Scripted.saying("One.", "Two.", "Three.")
-    async with serving(agent(model)) as stage:
-        first = await post(stage, SYSTEM, user("u1"))
+    async with serving(agent(model)) as server:
+        first = await post(server, SYSTEM, user("u1"))
         assert warnings(first) == ["system-ignored"]
-        shown = await stage.messages()
+        shown = await server.messages()
         assert [message["role"] for message in shown] == ["system", "user", "assistant"]
         assert shown[0] == SYSTEM
-        second = await post(stage, *shown, user("u2"))
+        second = await post(server, *shown, user("u2"))
         assert warnings(second) == []
-        assert [m["role"] for m in await stage.messages()].count("system") == 1
+        assert [m["role"] for m in await server.messages()].count("system") == 1
         assert "Say yes." not in str(model.requests)
-        assert warnings(await post(stage, user("u3"), system="Say no.")) == ["system-ignored"]
-        assert (await post(stage, user("u3"), SYSTEM)).status_code == 422
+        assert warnings(await post(server, user("u3"), system="Say no.")) == ["system-ignored"]
+        assert (await post(server, user("u3"), SYSTEM)).status_code == 422
 
 
 async def test_messages_say_when_they_were_created() -> None:
     """The streamed one and the stored one the same, in milliseconds; a continuation does not change it."""
     model = Noting.saying(call("show_weather", "c1", city="Rome"), "Shown.")
-    async with serving(agent(model)) as stage:
-        answer = await post(stage, user("u1"), tools=WEATHER)
+    async with serving(agent(model)) as server:
+        answer = await post(server, user("u1"), tools=WEATHER)
         started = chunks(answer)[0]["messageMetadata"]["createdAt"]
-        [entry, *_] = await stage.entries(answer.headers["x-prism-run"])
+        [entry, *_] = await server.entries(answer.headers["x-prism-run"])
         assert isinstance(entry.record, RunStarted)
         assert started == round(entry.time * 1000)
-        said, called = await stage.messages()
+        said, called = await server.messages()
         assert (said["metadata"]["createdAt"], called["metadata"]["createdAt"]) == (
             started,
             started,
@@ -318,6 +318,6 @@ async def test_messages_say_when_they_were_created() -> None:
         for part in called["parts"]:
             if part["type"] == "tool-show_weather":
                 part |= {"state": "output-available", "output": 1}
-        more = await post(stage, called, messageId=called["id"])
+        more = await post(server, called, messageId=called["id"])
         assert "createdAt" not in chunks(more)[0]["messageMetadata"]
-        assert (await stage.messages())[-1]["metadata"]["createdAt"] == started
+        assert (await server.messages())[-1]["metadata"]["createdAt"] == started

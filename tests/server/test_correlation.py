@@ -17,8 +17,8 @@ from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from tests.adk.scripted import Scripted
 from tests.patience import PATIENCE
+from tests.voice.live_run import runner_of, scripted_agent
 from tests.voice.served import Served, served
-from tests.voice.stage import runner_of, scripted_agent
 from websockets.asyncio.client import connect
 
 from adk_prism.errors import Diagnostic, LogError

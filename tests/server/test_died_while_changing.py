@@ -11,7 +11,7 @@ from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from tests.adk.scripted import Scripted
 from tests.patience import PATIENCE
 from tests.server.cut_off import KILLED, Chat
-from tests.server.staged import agent, staging
+from tests.server.local_server import agent, local_server
 from tests.server.test_cut_off_changes import check_next
 from tests.server.test_versions import versions
 
@@ -42,7 +42,7 @@ async def _die(folder: Path, change: str, after: str) -> Path:
 async def _check_folder(folder: Path, version: str) -> None:
     service, model = SqliteSessionService(f"{folder}/sessions.db"), Scripted()
     log = SqliteLog(folder / "runs.db")
-    async with staging(agent(model), service=service, log=log) as stage:
-        ((two, three),) = await versions(stage)
+    async with local_server(agent(model), service=service, log=log) as server:
+        ((two, three),) = await versions(server)
         chat = Chat("", two["messageId"], three["messageId"])
-        await check_next(stage, model, chat, version)
+        await check_next(server, model, chat, version)

@@ -19,8 +19,8 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from tests.adk.scripted import Scripted
 from tests.patience import PATIENCE
 from tests.security.people import ANN, ROOT, headers, token_file
+from tests.voice.live_run import runner_of, scripted_agent
 from tests.voice.served import Served, served
-from tests.voice.stage import runner_of, scripted_agent
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 

@@ -30,7 +30,7 @@ from tests.server.answering import (
     said,
     studio,
 )
-from tests.server.staged import Stage, agent, staging
+from tests.server.local_server import LocalServer, agent, local_server
 
 Json = dict[str, Any]
 
@@ -61,33 +61,33 @@ def booking(schema: Any, **more: Any) -> Workflow:
     return Workflow(name="booking", edges=[("START", ask, tell)], **more)
 
 
-Door = Callable[[Stage, Any], Awaitable[httpx.Response]]
+Door = Callable[[LocalServer, Any], Awaitable[httpx.Response]]
 
 
-async def typed(stage: Stage, value: Any) -> httpx.Response:
-    return await chat(stage, said(value if isinstance(value, str) else str(value), "u-typed"))
+async def typed(server: LocalServer, value: Any) -> httpx.Response:
+    return await chat(server, said(value if isinstance(value, str) else str(value), "u-typed"))
 
 
-async def by_form(stage: Stage, value: Any) -> httpx.Response:
-    return await chat(stage, answering("input", {"id": "q-1", "response": {"result": value}}))
+async def by_form(server: LocalServer, value: Any) -> httpx.Response:
+    return await chat(server, answering("input", {"id": "q-1", "response": {"result": value}}))
 
 
-async def by_studio(stage: Stage, value: Any) -> httpx.Response:
-    return await studio(stage, {"id": "q-1", "result": {"result": value}})
+async def by_studio(server: LocalServer, value: Any) -> httpx.Response:
+    return await studio(server, {"id": "q-1", "result": {"result": value}})
 
 
-async def by_adk(stage: Stage, value: Any) -> httpx.Response:
+async def by_adk(server: LocalServer, value: Any) -> httpx.Response:
     response = {"id": "q-1", "name": "adk_request_input", "response": {"result": value}}
-    return await adk(stage, response)
+    return await adk(server, response)
 
 
 DOORS: dict[str, Door] = {"typed": typed, "form": by_form, "studio": by_studio, "run_sse": by_adk}
 door = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
 
 
-async def outputs(stage: Stage) -> list[Any]:
+async def outputs(server: LocalServer) -> list[Any]:
     """Return what the workflow's last node gave."""
-    messages = await stage.messages()
+    messages = await server.messages()
     told = [
         data for m in messages for data in data_of(m, "output") if data["path"].endswith("tell@1")
     ]
@@ -126,45 +126,45 @@ async def test_a_wrong_answer_is_refused_and_the_question_stays_open(
     door: Door, case: Case
 ) -> None:
     """422, nothing is consumed, no run begins; the right answer still counts."""
-    async with staging(booking(case.schema)) as stage:
-        await asked(stage, "go")
-        before = await stage.messages()
-        refused = await door(stage, case.wrong)
+    async with local_server(booking(case.schema)) as server:
+        await asked(server, "go")
+        before = await server.messages()
+        refused = await door(server, case.wrong)
         assert refused.status_code == 422, refused.text
         assert "The question stays open" in refused.text
-        assert await stage.messages() == before
-        answer = await door(stage, case.right)
+        assert await server.messages() == before
+        answer = await door(server, case.right)
         assert answer.status_code == 200, answer.text
-        assert await outputs(stage) == [case.value]
-        assert (await by_adk(stage, case.right)).status_code == 409
+        assert await outputs(server) == [case.value]
+        assert (await by_adk(server, case.right)).status_code == 409
 
 
 @door
 @pytest.mark.parametrize("ground", GROUNDS, ids=lambda ground: ground.id)
 async def test_an_answer_is_fitted(door: Door, ground: Ground, tmp_path: Path) -> None:
     """A single value is that of the one required field."""
-    async with on(ground, booking(Guests), tmp_path) as stage:
-        await asked(stage, "go")
-        assert (await door(stage, "4")).status_code == 200
-        assert await outputs(stage) == [{"guests": 4, "terrace": None}]
+    async with on(ground, booking(Guests), tmp_path) as server:
+        await asked(server, "go")
+        assert (await door(server, "4")).status_code == 200
+        assert await outputs(server) == [{"guests": 4, "terrace": None}]
 
 
 @pytest.mark.parametrize("text", ["4", "true", "null", '"quoted"', "[1]", "plain words"])
 async def test_text_stays_text(text: str) -> None:
     """ADK reads a text that is JSON as what that says, and would refuse it where text is wanted."""
-    async with staging(booking(str)) as stage:
-        await asked(stage, "go")
-        assert (await typed(stage, text)).status_code == 200
-        assert await outputs(stage) == [text]
+    async with local_server(booking(str)) as server:
+        await asked(server, "go")
+        assert (await typed(server, text)).status_code == 200
+        assert await outputs(server) == [text]
 
 
 @pytest.mark.parametrize("schema", [None, {"type": "nonsense"}, {"$ref": "http://127.0.0.1:9/x"}])
 async def test_without_a_schema_anything_is_an_answer(schema: Any) -> None:
     """Nothing is fetched, and a schema that is none refuses nobody."""
-    async with staging(booking(schema)) as stage:
-        await asked(stage, "go")
-        assert (await typed(stage, "whatever")).status_code == 200
-        assert await outputs(stage) == ["whatever"]
+    async with local_server(booking(schema)) as server:
+        await asked(server, "go")
+        assert (await typed(server, "whatever")).status_code == 200
+        assert await outputs(server) == ["whatever"]
 
 
 async def test_a_question_of_an_agent_is_checked_too() -> None:
@@ -174,10 +174,10 @@ async def test_a_question_of_an_agent_is_checked_too() -> None:
     )
     root = agent(Scripted.saying(question, "Thanks."), tools=[request_input])
     assert isinstance(request_input, LongRunningFunctionTool)
-    async with staging(root) as stage:
-        await asked(stage, "go")
-        assert (await typed(stage, "many")).status_code == 422
-        assert (await typed(stage, "4")).status_code == 200
+    async with local_server(root) as server:
+        await asked(server, "go")
+        assert (await typed(server, "many")).status_code == 422
+        assert (await typed(server, "4")).status_code == 200
         model = root.model
         assert isinstance(root, LlmAgent)
         assert isinstance(model, Scripted)
@@ -193,16 +193,16 @@ async def test_a_call_whose_question_is_open_has_no_output() -> None:
     workflow = booking(Guests, input_schema=Table, description="Books a table.")
     table = call("booking", "c-1", place="Prisma")
     root = agent(Scripted.saying(table, "Booked."), tools=[workflow])
-    async with staging(root) as stage:
-        message = await asked(stage, "go")
+    async with local_server(root) as server:
+        message = await asked(server, "go")
         assert part_of(message, "booking")["state"] == "input-available"
         (told,) = data_of(message, "input-request")
         assert "status" not in told
         answer = await chat(
-            stage, answering("input", {"id": told["id"], "response": {"result": 4}})
+            server, answering("input", {"id": told["id"], "response": {"result": 4}})
         )
         assert answer.status_code == 200, answer.text
-        messages = await stage.messages()
+        messages = await server.messages()
         assert part_of(messages[1], "booking")["state"] == "output-available"
         assert part_of(messages[3], "booking")["state"] == "output-available"
         assert data_of(messages[1], "input-request")[0]["status"] == "answered"
@@ -210,10 +210,10 @@ async def test_a_call_whose_question_is_open_has_no_output() -> None:
 
 async def test_an_answer_by_a_part_is_in_the_history() -> None:
     """As the client's own message, under the client's id."""
-    async with staging(booking(Guests)) as stage:
-        await asked(stage, "go")
-        await by_form(stage, 4)
-        messages = await stage.messages()
+    async with local_server(booking(Guests)) as server:
+        await asked(server, "go")
+        await by_form(server, 4)
+        messages = await server.messages()
         assert roles(messages) == ["user", "assistant"] * 2
         kept = {key: value for key, value in messages[2].items() if key != "metadata"}
         assert kept == answering("input", {"id": "q-1", "response": {"result": {"guests": 4}}})

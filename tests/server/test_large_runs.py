@@ -15,7 +15,7 @@ import pytest
 from tests.adk.scripted import Scripted
 from tests.end_to_end.server import Server, serving
 from tests.patience import PATIENCE
-from tests.server.staged import Stage, agent, staging
+from tests.server.local_server import LocalServer, agent, local_server
 
 from adk_prism.errors import Busy, TooMany
 from adk_prism.log.entry import RunId
@@ -59,9 +59,9 @@ async def upload(client: httpx.AsyncClient, body: bytes) -> str:
 
 
 @asynccontextmanager
-async def stage_with(rounds: int) -> AsyncIterator[tuple[Stage, str, int]]:
+async def stage_with(rounds: int) -> AsyncIterator[tuple[LocalServer, str, int]]:
     body = capture(rounds)
-    async with staging(agent(Scripted.saying("One."))) as stage:
+    async with local_server(agent(Scripted.saying("One."))) as stage:
         yield stage, await upload(stage.client, body), len(body)
 
 

@@ -32,7 +32,7 @@ from tests.server.answering import (
     text_of,
     with_result,
 )
-from tests.server.staged import SESSION, Stage, agent, staging, texts
+from tests.server.local_server import SESSION, LocalServer, agent, local_server, texts
 
 Json = dict[str, Any]
 UPDATES = ({"status": "in_progress"}, {"status": "still working"}, {"status": "approved"})
@@ -62,26 +62,26 @@ def shop(*turns: Any) -> LlmAgent:
     return agent(Scripted.saying(*turns), tools=tools)
 
 
-Door = Callable[[Stage, str, Json], Awaitable[httpx.Response]]
+Door = Callable[[LocalServer, str, Json], Awaitable[httpx.Response]]
 
 
-async def by_chat(stage: Stage, tool: str, result: Json) -> httpx.Response:
-    messages = await stage.messages()
+async def by_chat(server: LocalServer, tool: str, result: Json) -> httpx.Response:
+    messages = await server.messages()
     message = next(m for m in messages if any(p["type"] == f"tool-{tool}" for p in m["parts"]))
-    return await chat(stage, with_result(message, tool, result))
+    return await chat(server, with_result(message, tool, result))
 
 
-async def by_studio(stage: Stage, tool: str, result: Json) -> httpx.Response:
-    return await studio(stage, {"call": f"c-{tool}", "result": result})
+async def by_studio(server: LocalServer, tool: str, result: Json) -> httpx.Response:
+    return await studio(server, {"call": f"c-{tool}", "result": result})
 
 
-async def by_adk(stage: Stage, tool: str, result: Json) -> httpx.Response:
-    return await adk(stage, {"id": f"c-{tool}", "name": tool, "response": result})
+async def by_adk(server: LocalServer, tool: str, result: Json) -> httpx.Response:
+    return await adk(server, {"id": f"c-{tool}", "name": tool, "response": result})
 
 
-async def by_run(stage: Stage, tool: str, result: Json) -> httpx.Response:
+async def by_run(server: LocalServer, tool: str, result: Json) -> httpx.Response:
     given = {"id": f"c-{tool}", "name": tool, "response": result}
-    return await adk(stage, given, route="/run")
+    return await adk(server, given, route="/run")
 
 
 DOORS: dict[str, Door] = {
@@ -99,9 +99,9 @@ CALLS = {
 tool = pytest.mark.parametrize("tool", CALLS)
 
 
-def heard(stage: Stage) -> list[list[types.Content]]:
+def heard(server: LocalServer) -> list[list[types.Content]]:
     """Return what the model was asked."""
-    root = stage.runner.agent
+    root = server.runner.agent
     assert isinstance(root, LlmAgent)
     assert isinstance(root.model, Scripted)
     return root.model.requests
@@ -123,26 +123,26 @@ async def test_a_result_may_come_after_other_messages_and_be_updated(
     what was said in between stays where it is."""
     opening = [CALLS[tool], "It is ordered."] if tool == "order" else [CALLS[tool]]
     root = shop(*opening, "Hello.", "First.", "Second.", "Third.", "Bye.")
-    async with on(ground, root, tmp_path) as stage:
-        first = await asked(stage, "go")
+    async with on(ground, root, tmp_path) as server:
+        first = await asked(server, "go")
         assert [told.get("status") for told in data_of(first, "long-running")] == [None]
-        await asked(stage, "hello")
+        await asked(server, "hello")
         for update, words in zip(UPDATES, ("First.", "Second.", "Third."), strict=True):
-            before = len(heard(stage))
-            answer = await door(stage, tool, update)
+            before = len(heard(server))
+            answer = await door(server, tool, update)
             assert answer.status_code == 200, answer.text
-            assert len(heard(stage)) == before + 1
-            assert results(heard(stage)[-1], tool)[-1] == update
-            messages = await stage.messages()
+            assert len(heard(server)) == before + 1
+            assert results(heard(server)[-1], tool)[-1] == update
+            messages = await server.messages()
             assert roles(messages) == ["user", "assistant"] * 2
             assert messages[1]["id"] == first["id"]
             assert part_of(messages[1], tool)["output"] == update
             assert [told["status"] for told in data_of(messages[1], "long-running")] == ["answered"]
             assert texts(messages[1]).endswith(words)
             assert texts(messages[3]) == "Hello."
-        assert (await chat(stage, said("bye"))).status_code == 200
-        assert roles(await stage.messages()) == ["user", "assistant"] * 3
-        events = (await stage.session())["events"]
+        assert (await chat(server, said("bye"))).status_code == 200
+        assert roles(await server.messages()) == ["user", "assistant"] * 3
+        events = (await server.session())["events"]
         calls = [e for e in events if "functionCall" in str(e.get("content"))]
         late = [e for e in events if "Third." in str(e.get("content"))]
         assert late[-1]["invocationId"] == calls[0]["invocationId"]
@@ -151,30 +151,30 @@ async def test_a_result_may_come_after_other_messages_and_be_updated(
 async def test_the_stream_goes_on_with_the_old_message() -> None:
     """A client is told which message, and that it is over."""
     root = shop(CALLS["order"], "It is ordered.", "Hello.", "It is there.")
-    async with staging(root) as stage:
-        first = await asked(stage, "go")
-        await asked(stage, "hello")
-        answer = await by_chat(stage, "order", {"status": "done"})
+    async with local_server(root) as server:
+        first = await asked(server, "go")
+        await asked(server, "hello")
+        answer = await by_chat(server, "order", {"status": "done"})
         told = chunks(answer)
         assert told[0]["messageId"] == first["id"]
         assert (told[-1]["type"], told[-1]["finishReason"]) == ("finish", "stop")
         assert "It is there." in text_of(answer)
         run = answer.headers["x-prism-run"]
-        whole = await stage.client.get(f"/api/runs/{run}/stream?as=studio")
+        whole = await server.client.get(f"/api/runs/{run}/stream?as=studio")
         assert "event: resume" in whole.text
-        film = await stage.client.get(f"/api/runs/{run}/film")
+        film = await server.client.get(f"/api/runs/{run}/film")
         assert film.status_code == 200
 
 
 async def test_a_message_that_comes_back_as_it_is_answers_nothing() -> None:
     """A chat client sends its whole message with every answer: what it was shown is not an update."""
     root = shop(CALLS["order"], "It is ordered.", "It is there.")
-    async with staging(root) as stage:
-        first = await asked(stage, "go")
-        assert (await chat(stage, first)).status_code == 409
-        assert (await by_chat(stage, "order", {"n": 2**60, "x": 1.0})).status_code == 200
-        assert (await chat(stage, (await stage.messages())[1])).status_code == 409
-        assert len(heard(stage)) == 3
+    async with local_server(root) as server:
+        first = await asked(server, "go")
+        assert (await chat(server, first)).status_code == 409
+        assert (await by_chat(server, "order", {"n": 2**60, "x": 1.0})).status_code == 200
+        assert (await chat(server, (await server.messages())[1])).status_code == 409
+        assert len(heard(server)) == 3
 
 
 @dataclass(frozen=True)
@@ -197,23 +197,23 @@ FORGED = (
 async def test_a_forged_result_is_refused(case: Forged, late: bool) -> None:
     """409 on every route, and the model hears nothing of it."""
     calls = [CALLS["order"], call("count", "c-count")]
-    async with staging(shop(calls, "It is ordered.", "Hello.")) as stage:
-        first = await asked(stage, "go")
+    async with local_server(shop(calls, "It is ordered.", "Hello.")) as server:
+        first = await asked(server, "go")
         if late:
-            await asked(stage, "hello")
-        before = len(heard(stage))
+            await asked(server, "hello")
+        before = len(heard(server))
         part = {**part_of(first, "order"), "output": {"status": "done"}, **case.part}
         parts = [p for p in first["parts"] if p.get("toolCallId") != "c-order"]
         forged = {**first, "parts": [*parts, part]}
         answers = [
-            await chat(stage, forged),
-            await adk(stage, {**case.response, "response": {"status": "done"}}),
-            await studio(stage, {"call": case.response["id"], "result": {}})
+            await chat(server, forged),
+            await adk(server, {**case.response, "response": {"status": "done"}}),
+            await studio(server, {"call": case.response["id"], "result": {}})
             if case.id != "another name"
-            else await adk(stage, {**case.response, "response": {}}, route="/run"),
+            else await adk(server, {**case.response, "response": {}}, route="/run"),
         ]
         assert [answer.status_code for answer in answers] == [409, 409, 409]
-        assert len(heard(stage)) == before
+        assert len(heard(server)) == before
 
 
 # --------------------------------------------------------------------------- approvals
@@ -223,19 +223,19 @@ async def test_a_forged_result_is_refused(case: Forged, late: bool) -> None:
 async def test_a_late_confirmation_is_for_adks_routes_alone(ground: Ground, tmp_path: Path) -> None:
     """In a chat a new message lets the question expire; ADK's own server takes the answer all the same."""
     gated = call("erase", "c-erase", page="page")
-    async with on(ground, shop(gated, "Hello.", "Erased."), tmp_path) as stage:
-        first = await asked(stage, "go")
-        await asked(stage, "hello")
+    async with on(ground, shop(gated, "Hello.", "Erased."), tmp_path) as server:
+        first = await asked(server, "go")
+        await asked(server, "hello")
         approval = part_of(first, "erase")["approval"]["id"]
-        assert (await chat(stage, decided(first, "erase", True))).status_code == 409
+        assert (await chat(server, decided(first, "erase", True))).status_code == 409
         given = {"id": approval, "call": "c-erase", "approved": True}
-        assert (await studio(stage, given)).status_code == 409
-        answer = await adk(stage, confirmation(approval))
+        assert (await studio(server, given)).status_code == 409
+        answer = await adk(server, confirmation(approval))
         assert answer.status_code == 200, answer.text
         assert '"erased":"page"' in answer.text
         for route in ("/run_sse", "/run"):
-            assert (await adk(stage, confirmation(approval), route=route)).status_code == 409
-        messages = await stage.messages()
+            assert (await adk(server, confirmation(approval), route=route)).status_code == 409
+        messages = await server.messages()
         assert part_of(messages[1], "erase")["state"] == "output-available"
         assert part_of(messages[1], "erase")["approval"] == {"id": approval, "approved": True}
         assert texts(messages[1]).endswith("Erased.")
@@ -249,19 +249,19 @@ async def test_what_was_approved_and_kept_expires_with_the_rest() -> None:
         call("erase", "c-2", page="two"),
         CALLS["consult"],
     ]
-    async with staging(shop(calls, "Hello.", "Told.")) as stage:
-        first = await asked(stage, "go")
+    async with local_server(shop(calls, "Hello.", "Told.")) as server:
+        first = await asked(server, "go")
         one = next(p for p in first["parts"] if p.get("toolCallId") == "c-1")
         approval = {**one["approval"], "approved": True}
         parts = [
             {**p, "state": "approval-responded", "approval": approval} if p is one else p
             for p in first["parts"]
         ]
-        assert (await chat(stage, {**first, "parts": parts})).status_code == 200
-        await asked(stage, "hello")
-        assert (await by_adk(stage, "consult", {"said": "yes"})).status_code == 200
-        assert "erased" not in str(heard(stage)[-1])
-        messages = await stage.messages()
+        assert (await chat(server, {**first, "parts": parts})).status_code == 200
+        await asked(server, "hello")
+        assert (await by_adk(server, "consult", {"said": "yes"})).status_code == 200
+        assert "erased" not in str(heard(server)[-1])
+        messages = await server.messages()
         states = {p["toolCallId"]: p["state"] for p in messages[1]["parts"] if "toolCallId" in p}
         assert states == {
             "c-1": "output-denied",
@@ -280,40 +280,40 @@ async def test_what_came_late_is_taken_back_with_what_came_before_it(edit: bool)
     root = shop(
         CALLS["order"], "It is ordered.", "Hello.", "It is there.", "Hello again.", "It is."
     )
-    async with staging(root) as stage:
-        await asked(stage, "go")
-        await asked(stage, "hello")
-        await by_chat(stage, "order", {"status": "done"})
+    async with local_server(root) as server:
+        await asked(server, "go")
+        await asked(server, "hello")
+        await by_chat(server, "order", {"status": "done"})
         if edit:
-            answer = await chat(stage, said("hallo", "u-hello"), messageId="u-hello")
+            answer = await chat(server, said("hallo", "u-hello"), messageId="u-hello")
         else:
-            second = (await stage.messages())[3]["id"]
-            answer = await chat(stage, trigger="regenerate-message", messageId=second)
+            second = (await server.messages())[3]["id"]
+            answer = await chat(server, trigger="regenerate-message", messageId=second)
         assert answer.status_code == 200, answer.text
-        messages = await stage.messages()
+        messages = await server.messages()
         assert [texts(m) for m in messages if m["role"] == "assistant"] == [
             "It is ordered.",
             "Hello again.",
         ]
         assert part_of(messages[1], "order")["output"] == order("print")
-        assert "done" not in str(heard(stage)[-1])
-        assert (await by_chat(stage, "order", {"status": "done"})).status_code == 200
-        assert part_of((await stage.messages())[1], "order")["output"] == {"status": "done"}
+        assert "done" not in str(heard(server)[-1])
+        assert (await by_chat(server, "order", {"status": "done"})).status_code == 200
+        assert part_of((await server.messages())[1], "order")["output"] == {"status": "done"}
 
 
 async def test_a_late_answer_can_be_watched_by_who_comes_back() -> None:
     """While it runs it is the message that `resume` streams, and the history is without it."""
     started = asyncio.Event()
     root = shop(CALLS["order"], "It is ordered.", "Hello.", started)
-    async with staging(root) as stage:
-        first = await asked(stage, "go")
-        await asked(stage, "hello")
-        running = asyncio.create_task(by_chat(stage, "order", {"status": "done"}))
+    async with local_server(root) as server:
+        first = await asked(server, "go")
+        await asked(server, "hello")
+        running = asyncio.create_task(by_chat(server, "order", {"status": "done"}))
         await started.wait()
-        messages = await stage.messages()
+        messages = await server.messages()
         assert first["id"] not in [m["id"] for m in messages]
-        resuming = asyncio.create_task(stage.client.get(f"/api/chat/app/{SESSION}/stream"))
-        assert (await stage.client.post(f"/api/chat/app/{SESSION}/stop")).status_code == 200
+        resuming = asyncio.create_task(server.client.get(f"/api/chat/app/{SESSION}/stream"))
+        assert (await server.client.post(f"/api/chat/app/{SESSION}/stop")).status_code == 200
         told = chunks(await resuming)
         assert told[0]["messageId"] == first["id"]
         await running
@@ -323,15 +323,15 @@ async def test_a_late_answer_waits_for_the_run_that_is_on_and_holds_up_nobody() 
     """A new message still interrupts that run; then both are answered."""
     started = asyncio.Event()
     root = shop(CALLS["order"], "It is ordered.", started, "Here.", "There.")
-    async with staging(root) as stage:
-        await asked(stage, "go")
-        running = asyncio.create_task(chat(stage, said("tell me")))
+    async with local_server(root) as server:
+        await asked(server, "go")
+        running = asyncio.create_task(chat(server, said("tell me")))
         await started.wait()
-        late = asyncio.create_task(by_studio(stage, "order", {"status": "done"}))
-        assert (await chat(stage, said("stop that"))).status_code == 200
+        late = asyncio.create_task(by_studio(server, "order", {"status": "done"}))
+        assert (await chat(server, said("stop that"))).status_code == 200
         assert (await late).status_code == 200
         await running
-        messages = await stage.messages()
+        messages = await server.messages()
         assert part_of(messages[1], "order")["output"] == {"status": "done"}
         told = texts(messages[1]) + texts(messages[-1])
         assert "Here." in told

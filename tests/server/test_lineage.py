@@ -11,7 +11,7 @@ import httpx
 import pytest
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from tests.adk.scripted import Scripted
-from tests.server.staged import APP, SESSION, Stage, agent, staging, texts
+from tests.server.local_server import APP, SESSION, LocalServer, agent, local_server, texts
 
 from adk_prism.log.entry import RunStarted, pack, unpack
 from adk_prism.log.sqlite.store import SqliteLog
@@ -30,13 +30,13 @@ def assistant(name: str) -> Json:
     return {"id": name, **found} if name else found
 
 
-async def post(stage: Stage, *messages: Json, **body: Any) -> httpx.Response:
+async def post(stage: LocalServer, *messages: Json, **body: Any) -> httpx.Response:
     trigger = "submit-message"
     sent = {"id": SESSION, "trigger": trigger, "messages": list(messages), **body}
     return await stage.client.post(f"/api/chat/{APP}", json=sent)
 
 
-async def post_named(stage: Stage, *messages: Json, **body: Any) -> httpx.Response:
+async def post_named(stage: LocalServer, *messages: Json, **body: Any) -> httpx.Response:
     """Post a list whose message names the one before it: a version is continued on purpose."""
     named = {"parentId": messages[-2]["id"]} if len(messages) > 1 else {}
     return await post(stage, *messages, **named, **body)
@@ -60,7 +60,7 @@ def is_stale(answer: httpx.Response) -> bool:
 class Talk:
     """A chat of three turns: u1 a1 u2 a2 u3 a3, and the names of its messages."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: LocalServer) -> None:
         self.stage = stage
         self.ids: dict[str, str] = {}
 
@@ -156,7 +156,7 @@ CASES = [
 async def test_the_message_before_the_new_one_decides(case: Case) -> None:
     """What stays is what the client shows; the model is sent that and nothing else."""
     model = Scripted.saying("One.", "Two.", "Three.", "Four.", "Five.")
-    async with staging(agent(model)) as stage:
+    async with local_server(agent(model)) as stage:
         talk = Talk(stage)
         await talk.begin()
         body = dict(case.body)
@@ -196,7 +196,7 @@ AGAIN = [
 async def test_the_list_says_which_answer_is_regenerated(case: Case) -> None:
     """Without `messageId` its last entry; an entry that the chat does not know regenerates nothing."""
     model = Scripted.saying("One.", "Two.", "Three.", "Four.")
-    async with staging(agent(model)) as stage:
+    async with local_server(agent(model)) as stage:
         talk = Talk(stage)
         await talk.begin()
         named = {key: talk.ids.get(value, value) for key, value in case.body.items()}
@@ -216,7 +216,7 @@ async def test_the_list_says_which_answer_is_regenerated(case: Case) -> None:
 async def test_a_message_that_never_arrived_is_sent(named: Json) -> None:
     """It is new to the chat, so it is said at its end."""
     model = Scripted.saying("One.", "Two.", "Three.", "Four.")
-    async with staging(agent(model)) as stage:
+    async with local_server(agent(model)) as stage:
         talk = Talk(stage)
         await talk.begin()
         messages = [talk.message(name) for name in ("u3", "a3", "u9")]
@@ -228,7 +228,7 @@ async def test_a_message_that_never_arrived_is_sent(named: Json) -> None:
 async def test_what_was_taken_back_is_an_earlier_version() -> None:
     """Whoever goes on from it, or answers it again, has that conversation again (`test_versions`)."""
     model = Scripted.saying("One.", "Two.", "Three.", "Four.")
-    async with staging(agent(model)) as stage:
+    async with local_server(agent(model)) as stage:
         talk = Talk(stage)
         await talk.begin()
         taken = await post(
@@ -255,7 +255,7 @@ async def test_earlier_answers_stay_in_the_log_and_are_announced_again(tmp_path:
     """A run that was taken back can be streamed; a replay, and another server, say what was taken back."""
     service = SqliteSessionService(f"{tmp_path}/sessions.db")
     log = tmp_path / "runs.db"
-    async with staging(
+    async with local_server(
         agent(Scripted.saying("One.", "Two.", "Three.", "Four.")),
         service=service,
         log=SqliteLog(log),
@@ -264,7 +264,7 @@ async def test_earlier_answers_stay_in_the_log_and_are_announced_again(tmp_path:
         await talk.begin()
         answer = await post(stage, user("u9"), parentId=talk.ids["a1"])
         run = answer.headers["x-prism-run"]
-    async with staging(
+    async with local_server(
         agent(Scripted.saying("Five.")), service=service, log=SqliteLog(log)
     ) as stage:
         for known in (run, talk.ids["a2"]):
@@ -292,7 +292,7 @@ async def test_a_branch_while_the_last_answer_runs(busy: str) -> None:
     """It is decided like any other message: interrupted and taken back, after its end, or refused."""
     held = asyncio.Event()
     model = Scripted.saying("One.", held, "Three.")
-    async with staging(agent(model), chat_busy=busy) as stage:
+    async with local_server(agent(model), chat_busy=busy) as stage:
         first = await post(stage, user("u1"))
         one = first.headers["x-prism-run"]
         going = asyncio.create_task(post(stage, user("u1"), assistant(one), user("u2")))
@@ -314,7 +314,7 @@ async def test_a_branch_while_the_last_answer_runs(busy: str) -> None:
 async def test_two_branches_at_once_are_two_decisions() -> None:
     """The second is decided after the first: what it goes on from is there, and the first is not."""
     model = Scripted.saying("One.", "Two.", "Three.", "Four.", "Five.")
-    async with staging(agent(model), chat_busy="wait") as stage:
+    async with local_server(agent(model), chat_busy="wait") as stage:
         talk = Talk(stage)
         await talk.begin()
         parent = talk.ids["a1"]
@@ -330,7 +330,7 @@ async def test_two_branches_at_once_are_two_decisions() -> None:
 async def test_a_key_that_was_used_takes_nothing_back_again() -> None:
     """The same key and body attach to the run that there is."""
     model = Scripted.saying("One.", "Two.", "Three.", "Four.", "Five.")
-    async with staging(agent(model)) as stage:
+    async with local_server(agent(model)) as stage:
         talk = Talk(stage)
         await talk.begin()
         body = {

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from tests.adk.scripted import Scripted
 from tests.server.conftest import Client
-from tests.server.staged import APP, USER, agent, staging
+from tests.server.local_server import APP, USER, agent, local_server
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]")
 PATH = "/apps/helper/users/ann"
@@ -36,8 +36,8 @@ async def test_what_the_service_keeps_of_a_user_is_found(serve: Client) -> None:
 
 async def test_an_app_without_a_memory_service_says_so() -> None:
     """As for adding to it: 400 with the reason."""
-    async with staging(agent(Scripted.saying("x"))) as stage:
+    async with local_server(agent(Scripted.saying("x"))) as server:
         path = f"/apps/{APP}/users/{USER}/memory"
-        answer = await stage.client.get(path, params={"query": "x"})
+        answer = await server.client.get(path, params={"query": "x"})
         assert answer.status_code == 400
         assert "not configured" in answer.json()["detail"]

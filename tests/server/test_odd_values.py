@@ -18,7 +18,7 @@ from google.genai import types
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.adk.scripted import Scripted, call
-from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
+from tests.server.local_server import APP, SESSION, USER, LocalServer, agent, local_server
 
 from adk_prism.features.captures import routes as uploaded_runs
 from adk_prism.log import hooks
@@ -102,7 +102,7 @@ def setting(make: Callable[[], Any]) -> Any:
     return keep
 
 
-async def read_everything(stage: Stage, run: str, session: str = SESSION) -> None:
+async def read_everything(server: LocalServer, run: str, session: str = SESSION) -> None:
     """Ask every reader for a run and its conversation. Each answers, and none with a failure."""
     chat, adk = f"/api/chat/{APP}/{session}", f"/apps/{APP}/users/{USER}/sessions"
     runs = f"/api/runs/{run}"
@@ -131,7 +131,7 @@ async def read_everything(stage: Stage, run: str, session: str = SESSION) -> Non
         f"/debug/trace/session/{session}",
     ]
     for path in paths:
-        answer = await stage.client.get(path)
+        answer = await server.client.get(path)
         assert answer.status_code < 500, (path, answer.text[:300])
         if path.startswith(runs) and "model-calls" not in path:
             assert answer.status_code in (200, 409, 422), (
@@ -139,42 +139,42 @@ async def read_everything(stage: Stage, run: str, session: str = SESSION) -> Non
                 answer.status_code,
                 answer.text[:300],
             )
-    last = (await stage.client.get(runs)).json()["cursor"]
+    last = (await server.client.get(runs)).json()["cursor"]
     for cursor in range(1, last + 1):
         for path in (f"{runs}/entries/{cursor}", f"{runs}/view?at={cursor}"):
-            answer = await stage.client.get(path)
+            answer = await server.client.get(path)
             assert answer.status_code == 200, (path, answer.text[:300])
     connect = {
         "threadId": session, "runId": "r", "messages": [], "tools": [], "context": [],
         "state": {}, "forwardedProps": {},
     }  # fmt: skip
-    answer = await stage.client.post(f"/api/ag-ui/{APP}/connect", json=connect)
+    answer = await server.client.post(f"/api/ag-ui/{APP}/connect", json=connect)
     assert answer.status_code < 500, answer.text[:300]
 
 
-async def go_on(stage: Stage, run: str, session: str = SESSION) -> None:
+async def go_on(server: LocalServer, run: str, session: str = SESSION) -> None:
     """Send the next message, fork, rerun, upload the recording: what a person does next."""
     body = {"id": session, "messages": [message("and then?")]}
-    answer = await stage.client.post(f"/api/chat/{APP}", json=body)
+    answer = await server.client.post(f"/api/chat/{APP}", json=body)
     assert answer.status_code == 200, answer.text[:300]
     assert '"type":"error"' not in answer.text, answer.text[-500:]
-    last = (await stage.client.get(f"/api/runs/{run}")).json()["cursor"]
+    last = (await server.client.get(f"/api/runs/{run}")).json()["cursor"]
     for at in (2, last):
-        answer = await stage.client.post(
+        answer = await server.client.post(
             f"/api/runs/{run}/fork", json={"at": at, "message": {"parts": [{"text": "again"}]}}
         )
         assert answer.status_code < 500, answer.text[:300]
-    recording = await stage.client.get(f"/api/runs/{run}/recording")
+    recording = await server.client.get(f"/api/runs/{run}/recording")
     assert recording.status_code == 200, recording.text[:300]
     for line in recording.content.splitlines():
         json.loads(line)
-    sent = await stage.client.post(
+    sent = await server.client.post(
         "/api/recordings",
         content=recording.content,
         headers={"content-type": "application/jsonl"},
     )
     assert sent.status_code == 201, sent.text[:300]
-    await read_everything(stage, sent.headers["x-prism-run"])
+    await read_everything(server, sent.headers["x-prism-run"])
 
 
 def message(text: str) -> Json:
@@ -193,11 +193,11 @@ async def test_an_odd_value_leaves_the_conversation_readable(
     sessions = SERVICES[service](tmp_path)
     log = SqliteLog(tmp_path / "runs.db")
     root = agent(model, tools=[tool])
-    async with staging(root, service=sessions, log=log) as stage:
-        run = await stage.say("do it")
-        await read_everything(stage, run)
-        await go_on(stage, run)
-        await read_everything(stage, run)
+    async with local_server(root, service=sessions, log=log) as server:
+        run = await server.say("do it")
+        await read_everything(server, run)
+        await go_on(server, run)
+        await read_everything(server, run)
     if isinstance(sessions, DatabaseSessionService):
         await sessions.close()
 
@@ -239,10 +239,10 @@ async def test_whatever_agents_make_is_readable(answer: Any, state: Any) -> None
     """A tool's answer and state that were made at random, against every reader."""
     model = Scripted.saying(call("answer", "c1"), call("keep", "c2"), "One.", "Two.", "Three.")
     tools = [answering(lambda: answer), setting(lambda: state)]
-    async with staging(agent(model, tools=tools)) as stage:
-        run = await stage.say("do it")
-        await read_everything(stage, run)
-        await go_on(stage, run)
+    async with local_server(agent(model, tools=tools)) as server:
+        run = await server.say("do it")
+        await read_everything(server, run)
+        await go_on(server, run)
 
 
 def odd_json(value: Any) -> str:
@@ -257,18 +257,18 @@ def odd_json(value: Any) -> str:
 @given(st.lists(st.tuples(_ODD, _ODD), min_size=1, max_size=3), st.data())
 async def test_whatever_is_uploaded_is_readable(values: list[tuple[Any, Any]], data: Any) -> None:
     """Captures with values made at random, in any field: refused with a reason, or readable everywhere."""
-    async with staging(agent(Scripted.saying("One."))) as stage:
+    async with local_server(agent(Scripted.saying("One."))) as server:
         lines = [
             _event(n, data.draw(_PLACES), odd_json(a), odd_json(b))
             for n, (a, b) in enumerate(values)
         ]
         body = "\n".join(lines).encode(errors="surrogatepass")
-        sent = await stage.client.post(
+        sent = await server.client.post(
             "/api/recordings", content=body, headers={"content-type": "application/jsonl"}
         )
         assert sent.status_code in (201, 422), sent.text[:300]
         if sent.status_code == 201:
-            await read_everything(stage, sent.headers["x-prism-run"])
+            await read_everything(server, sent.headers["x-prism-run"])
 
 
 _PLACES = st.sampled_from(
@@ -313,16 +313,16 @@ async def test_a_log_of_before_is_readable(
     )
     lines = [_event(n, place, odd, odd) for n, place in enumerate(places)]
     lines.append(_event(9, '"content":{"parts":[{"text":%s},{"text":%s}]}', '"kept"', '"too"'))
-    async with staging(agent(Scripted.saying("One."))) as stage:
-        sent = await stage.client.post(
+    async with local_server(agent(Scripted.saying("One."))) as server:
+        sent = await server.client.post(
             "/api/recordings",
             content="\n".join(lines),
             headers={"content-type": "application/jsonl"},
         )
         assert sent.status_code == 201, sent.text[:300]
         run = sent.headers["x-prism-run"]
-        await read_everything(stage, run)
-        shown = (await stage.client.get(f"/api/runs/{run}/stream?as=ai-sdk")).text
+        await read_everything(server, run)
+        shown = (await server.client.get(f"/api/runs/{run}/stream?as=ai-sdk")).text
         assert "kept" in shown
         assert "[cut: " in shown
 
@@ -339,9 +339,9 @@ async def test_a_session_that_adk_cannot_read_is_mended(value: Any, tmp_path: Pa
     await sessions.append_event(session, Event(author="agent", invocation_id="i", content=content))
     with pytest.raises(ValueError, match="JSON"):
         await sessions.get_session(app_name=APP, user_id=USER, session_id=SESSION)
-    async with staging(agent(Scripted.saying("One.")), service=sessions) as stage:
-        answer = await stage.client.get(f"/apps/{APP}/users/{USER}/sessions/{SESSION}")
+    async with local_server(agent(Scripted.saying("One.")), service=sessions) as server:
+        answer = await server.client.get(f"/apps/{APP}/users/{USER}/sessions/{SESSION}")
         assert answer.status_code == 200, answer.text[:300]
         assert "[cut: " in answer.text
         assert '"fine":"kept"' in answer.text
-        await read_everything(stage, await stage.say("and then?"))
+        await read_everything(server, await server.say("and then?"))

@@ -9,8 +9,8 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 from tests.adk.scripted import Scripted
-from tests.server.staged import Stage, agent, staging
-from tests.voice.stage import runner_of, scripted_agent
+from tests.server.local_server import LocalServer, agent, local_server
+from tests.voice.live_run import runner_of, scripted_agent
 
 from adk_prism.errors import LogError
 from adk_prism.models import say
@@ -100,14 +100,14 @@ WRONG = [
 @pytest.mark.parametrize("case", WRONG, ids=lambda case: case.id)
 async def test_every_refusal_of_the_chat_can_be_shown(case: Wrong) -> None:
     """The text is the problem's detail; the headers have its type; as JSON it has all fields."""
-    async with staging(agent(Scripted.saying("x")), body_limit=4096) as stage:
+    async with local_server(agent(Scripted.saying("x")), body_limit=4096) as server:
         told = []
         for accept in ("*/*", "application/json"):
             request = {
                 **case.request,
                 "headers": {**case.request.get("headers", {}), "accept": accept},
             }
-            told.append(await stage.client.request(case.method, case.path, **request))
+            told.append(await server.client.request(case.method, case.path, **request))
         text, problem = told
         assert [answer.status_code for answer in told] == [case.status] * 2
         assert [answer.headers["content-type"] for answer in told] == [TEXT, JSON]
@@ -120,34 +120,34 @@ async def test_every_refusal_of_the_chat_can_be_shown(case: Wrong) -> None:
         assert ("allow" in text.headers) is (case.status == 405)
 
 
-async def fails(stage: Stage) -> None:
+async def fails(server: LocalServer) -> None:
     async def broken(*_: Any, **__: Any) -> Any:
         raise LogError("The log is away.") from RuntimeError("the cause")
 
-    stage.context.chats.shown_turns = broken  # type: ignore[method-assign]
+    server.context.chats.shown_turns = broken  # type: ignore[method-assign]
 
 
 async def test_our_own_fault_has_its_reference() -> None:
     """In the text, since whoever shows it shows nothing else, and in a header."""
-    async with staging(agent(Scripted.saying("x"))) as stage:
-        await fails(stage)
-        answer = await stage.client.get(f"{CHAT}/c/messages", headers={"accept": "*/*"})
+    async with local_server(agent(Scripted.saying("x"))) as server:
+        await fails(server)
+        answer = await server.client.get(f"{CHAT}/c/messages", headers={"accept": "*/*"})
         reference = answer.headers["x-prism-reference"]
         assert answer.status_code == 503
         assert answer.text == f"The log is away. Reference: {reference}."
         assert answer.headers["retry-after"]
-        assert reference in {report.correlation for report in stage.reports}
+        assert reference in {report.correlation for report in server.reports}
 
 
 async def test_on_this_machine_it_has_its_cause() -> None:
     """With `errors` full: in the text and in the problem; a forwarded request gets the reference."""
-    async with staging(agent(Scripted.saying("x")), errors="full") as stage:
-        await fails(stage)
+    async with local_server(agent(Scripted.saying("x")), errors="full") as server:
+        await fails(server)
         for accept in ("*/*", "application/json"):
-            answer = await stage.client.get(f"{CHAT}/c/messages", headers={"accept": accept})
+            answer = await server.client.get(f"{CHAT}/c/messages", headers={"accept": accept})
             assert "RuntimeError: the cause" in answer.text
         other = {"accept": "*/*", "x-forwarded-for": "192.0.2.1"}
-        answer = await stage.client.get(f"{CHAT}/c/messages", headers=other)
+        answer = await server.client.get(f"{CHAT}/c/messages", headers=other)
         assert "the cause" not in answer.text
 
 
@@ -170,7 +170,7 @@ async def test_a_known_caller_is_asked_for() -> None:
     async def nobody(_: Any) -> None:
         return None
 
-    async with staging(agent(Scripted.saying("x")), authenticate=nobody) as stage:
-        answer = await stage.client.post(CHAT, json={}, headers={"accept": "*/*"})
+    async with local_server(agent(Scripted.saying("x")), authenticate=nobody) as server:
+        answer = await server.client.post(CHAT, json={}, headers={"accept": "*/*"})
         assert (answer.status_code, answer.headers["content-type"]) == (401, TEXT)
         assert "www-authenticate" in answer.headers

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.adk.scripted import Scripted
-from tests.server.staged import APP, SESSION, Stage, agent, staging, texts
+from tests.server.local_server import APP, SESSION, LocalServer, agent, local_server, texts
 
 Json = dict[str, Any]
 PHOTO = bytes(range(256)) * 600
@@ -26,8 +26,8 @@ def message(name: str, *files: Json) -> Json:
     return {"id": name, "role": "user", "parts": [*files, text]}
 
 
-async def post(stage: Stage, *messages: Json, session: str = SESSION, **body: Any) -> Any:
-    return await stage.client.post(
+async def post(server: LocalServer, *messages: Json, session: str = SESSION, **body: Any) -> Any:
+    return await server.client.post(
         f"/api/chat/{APP}", json={"id": session, "messages": list(messages), **body}
     )
 
@@ -40,39 +40,39 @@ def seen(model: Scripted) -> list[bytes]:
 
 async def test_a_large_upload_is_a_link_to_its_bytes() -> None:
     """A small one stays inline, and both keep their names."""
-    async with staging(agent(Scripted.saying("One."))) as stage:
+    async with local_server(agent(Scripted.saying("One."))) as server:
         sent = message("u1", file(PHOTO, filename="a photo.png"), file(ICON))
-        run = (await post(stage, sent)).headers["x-prism-run"]
-        photo, icon, _ = (await stage.messages())[0]["parts"]
+        run = (await post(server, sent)).headers["x-prism-run"]
+        photo, icon, _ = (await server.messages())[0]["parts"]
         link = f"http://127.0.0.1:8000/api/runs/{run}/files/1/0"
         assert photo == file(PHOTO, filename="a photo.png") | {"url": link}
         assert icon == file(ICON)
-        answer = await stage.client.get(link)
+        answer = await server.client.get(link)
         assert (answer.content, answer.headers["content-type"]) == (PHOTO, "image/png")
         assert "a%20photo.png" in answer.headers["content-disposition"]
         for wrong in ("1/2", "1/9", "2/0"):
-            assert (await stage.client.get(f"/api/runs/{run}/files/{wrong}")).status_code == 404
+            assert (await server.client.get(f"/api/runs/{run}/files/{wrong}")).status_code == 404
 
 
 async def test_a_link_that_is_sent_again_is_the_file() -> None:
     """A message with a photo is edited after a reload, its history is resent: the model sees the photo."""
     model = Scripted.saying("One.", "Two.", "Three.")
-    async with staging(agent(model)) as stage:
-        await post(stage, message("u1", file(PHOTO, filename="p.png")))
-        reloaded = await stage.messages()
+    async with local_server(agent(model)) as server:
+        await post(server, message("u1", file(PHOTO, filename="p.png")))
+        reloaded = await server.messages()
         edited = await post(
-            stage, reloaded[0] | {"parts": [*reloaded[0]["parts"], {"type": "text", "text": "!"}]}
+            server, reloaded[0] | {"parts": [*reloaded[0]["parts"], {"type": "text", "text": "!"}]}
         )
         assert edited.status_code == 200, edited.text
         assert seen(model) == [PHOTO]
-        again = await stage.messages()
+        again = await server.messages()
         assert again[0]["parts"][0]["filename"] == "p.png"
         assert edited.headers["x-prism-run"] in again[0]["parts"][0]["url"]
 
-        more = await post(stage, *again, message("u2"))
+        more = await post(server, *again, message("u2"))
         assert more.status_code == 200
         assert seen(model) == [PHOTO]
-        assert [texts(m) for m in await stage.messages()][2:] == ["look at u2", "Three."]
+        assert [texts(m) for m in await server.messages()][2:] == ["look at u2", "Three."]
 
 
 @dataclass(frozen=True)
@@ -111,11 +111,11 @@ CASES = [
 async def test_only_own_files_are_taken(case: Case) -> None:
     """A link that names no file of the same user's is refused, or, elsewhere, left as it is."""
     model = Scripted.saying("One.", "Two.")
-    async with staging(agent(model)) as stage:
-        run = (await post(stage, message("u1", file(PHOTO)))).headers["x-prism-run"]
+    async with local_server(agent(model)) as server:
+        run = (await post(server, message("u1", file(PHOTO)))).headers["x-prism-run"]
         link = {"type": "file", "mediaType": "image/png", "url": case.url.format(run=run)}
         user = {"userId": case.body} if case.body else {}
-        answer = await post(stage, message("u2", link), session="other", **user)
+        answer = await post(server, message("u2", link), session="other", **user)
         assert answer.status_code == case.status, answer.text
         if case.status == 200:
             assert seen(model) == ([PHOTO] if case.is_file else [])
@@ -125,7 +125,7 @@ async def test_only_own_files_are_taken(case: Case) -> None:
 
 async def test_links_do_not_get_around_the_limit() -> None:
     """A hundred links to one photo are a hundred photos."""
-    async with staging(agent(Scripted.saying("One.")), body_limit=400_000) as stage:
-        run = (await post(stage, message("u1", file(PHOTO)))).headers["x-prism-run"]
+    async with local_server(agent(Scripted.saying("One.")), body_limit=400_000) as server:
+        run = (await post(server, message("u1", file(PHOTO)))).headers["x-prism-run"]
         link = {"type": "file", "mediaType": "image/png", "url": LINK.format(run=run)}
-        assert (await post(stage, message("u2", *[link] * 3))).status_code == 413
+        assert (await post(server, message("u2", *[link] * 3))).status_code == 413

@@ -20,7 +20,7 @@ from tests.adk.scripted import Scripted, call
 from tests.patience import PATIENCE
 from tests.server.ag_ui.test_runs import SHOW
 from tests.server.ag_ui.thread import Thread, result, text_of, user
-from tests.server.staged import agent, staging
+from tests.server.local_server import agent, local_server
 
 from adk_prism import client_tools
 from adk_prism.log.buffered_log import BufferedSide
@@ -82,8 +82,8 @@ async def _die(folder: str, step: str) -> None:
     service, log = _DeadlyService(f"{folder}/sessions.db"), _Deadly(f"{folder}/runs.db")
     model = Scripted.saying(call("show_weather", CALL, city="Rome"), "Never said.")
     plugins = [client_tools("request")]
-    async with staging(agent(model), service=service, log=log, plugins=plugins) as stage:
-        thread = Thread(stage)
+    async with local_server(agent(model), service=service, log=log, plugins=plugins) as server:
+        thread = Thread(server)
         await thread.run(user("weather"), tools=[SHOW])
         service.step = log.step = log.side.step = step
         await thread.run(result(CALL, GIVEN), user("thanks"), tools=[SHOW])
@@ -105,15 +105,15 @@ async def test_results_are_stored_once(
         SqliteLog(tmp_path / "runs.db"),
     )
     plugins = [client_tools("request")]
-    async with staging(
+    async with local_server(
         agent(model), service=service, log=log, plugins=plugins, resumable=resumable
-    ) as stage:
-        thread = Thread(stage)
+    ) as server:
+        thread = Thread(server)
         thread.messages = [user("weather"), _called()]
         new = [result(CALL, GIVEN), user("thanks")] if again else [user("and now?")]
         assert text_of(await thread.run(*new, tools=[SHOW])) == "Fine."
         assert len(model.requests) == 1
-        stored = (await stage.stored())["events"]
+        stored = (await server.stored())["events"]
         answered = [
             part["function_response"]["response"]
             for event in stored
@@ -127,7 +127,7 @@ async def test_results_are_stored_once(
             m for m in await thread.history() if m["role"] == "tool" and '"shown"' in m["content"]
         ]
         assert len(shown) == is_stored
-        runs = await stage.context.log.list()
+        runs = await server.context.log.list()
         assert all(run.outcome in ("finished", "waiting") for run in runs), runs
 
 

@@ -11,7 +11,7 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.genai import types
 from tests.adk.scripted import Scripted, call
-from tests.server.staged import APP, SESSION, USER, Stage, agent, staging, texts
+from tests.server.local_server import APP, SESSION, USER, LocalServer, agent, local_server, texts
 
 from adk_prism.features.page.film import fold
 from adk_prism.log.entry import RunStarted
@@ -20,13 +20,13 @@ from adk_prism.log.sqlite.store import SqliteLog
 PATH = f"/apps/{APP}/users/{USER}/sessions/{SESSION}"
 
 
-async def invocation(stage: Stage, run: str) -> str:
-    found: str = (await stage.client.get(f"/api/runs/{run}")).json()["invocation"]
+async def invocation(server: LocalServer, run: str) -> str:
+    found: str = (await server.client.get(f"/api/runs/{run}")).json()["invocation"]
     return found
 
 
-async def rewind(stage: Stage, invocation: str) -> httpx.Response:
-    return await stage.client.post(PATH + "/rewind", json={"invocationId": invocation})
+async def rewind(server: LocalServer, invocation: str) -> httpx.Response:
+    return await server.client.post(PATH + "/rewind", json={"invocationId": invocation})
 
 
 def said(messages: list[dict[str, Any]]) -> list[str]:
@@ -41,35 +41,35 @@ def service(request: pytest.FixtureRequest, tmp_path: Any) -> BaseSessionService
 async def test_the_chat_and_the_session_are_as_before(service: BaseSessionService | None) -> None:
     """Messages, state and what the model is sent next; the answer is the session."""
     model = Scripted.saying(call("count", "c1"), "One.", call("count", "c2"), "Two.", "Three.")
-    async with staging(agent(model), service=service) as stage:
-        await stage.client.post(PATH, json={"tone": "brief"})
-        await stage.say("first")
-        before = await stage.messages()
-        second = await stage.say("second")
-        await stage.say("third")
-        assert len(await stage.messages()) == 6
+    async with local_server(agent(model), service=service) as server:
+        await server.client.post(PATH, json={"tone": "brief"})
+        await server.say("first")
+        before = await server.messages()
+        second = await server.say("second")
+        await server.say("third")
+        assert len(await server.messages()) == 6
 
-        answer = await rewind(stage, await invocation(stage, second))
+        answer = await rewind(server, await invocation(server, second))
         assert answer.status_code == 200, answer.text
         assert answer.json()["state"] == {"tone": "brief", "count": 1}
-        assert await stage.messages() == before
+        assert await server.messages() == before
 
         model.then("Again.")
-        await stage.say("other")
+        await server.say("other")
         assert [part.text for c in model.requests[-1] for part in c.parts or [] if part.text] == [
             "first",
             "One.",
             "other",
         ]
-        assert said(await stage.messages())[2:] == ["other", "Again."]
+        assert said(await server.messages())[2:] == ["other", "Again."]
 
 
 async def test_the_rewind_is_a_run_that_no_turn_follows() -> None:
     """It says what it voids, and its film shows the state before and after."""
-    async with staging(agent(Scripted.saying(call("count", "c1"), "One."))) as stage:
-        run = await stage.say("first")
-        answer = await rewind(stage, await invocation(stage, run))
-        entries = await stage.entries(answer.headers["x-prism-run"])
+    async with local_server(agent(Scripted.saying(call("count", "c1"), "One."))) as server:
+        run = await server.say("first")
+        answer = await rewind(server, await invocation(server, run))
+        entries = await server.entries(answer.headers["x-prism-run"])
         head = entries[0].record
         assert isinstance(head, RunStarted)
         assert (head.kind, head.replaces) == ("rewind", run)
@@ -78,30 +78,30 @@ async def test_the_rewind_is_a_run_that_no_turn_follows() -> None:
         assert film.at(None, "state")["state"]["snapshot"]["session"] == {"count": None}
         assert film.at()["outcome"] == "finished"
         assert answer.json()["state"] == {}
-        assert await stage.messages() == []
+        assert await server.messages() == []
 
 
 async def test_a_server_that_starts_again_knows_it(tmp_path: Any) -> None:
     """Nothing is kept beside the log."""
     file, service = tmp_path / "runs.db", SqliteSessionService(f"{tmp_path}/sessions.db")
     model = Scripted.saying("One.", "Two.")
-    async with staging(agent(model), service=service, log=SqliteLog(file)) as stage:
-        await stage.say("first")
-        run = await stage.say("second")
-        await rewind(stage, await invocation(stage, run))
-    async with staging(agent(model), service=service, log=SqliteLog(file)) as stage:
-        assert said(await stage.messages()) == ["first", "One."]
+    async with local_server(agent(model), service=service, log=SqliteLog(file)) as server:
+        await server.say("first")
+        run = await server.say("second")
+        await rewind(server, await invocation(server, run))
+    async with local_server(agent(model), service=service, log=SqliteLog(file)) as server:
+        assert said(await server.messages()) == ["first", "One."]
 
 
 async def test_initial_state_of_somebody_else_s_session_comes_back() -> None:
     """State that was given to ADK's `create_session` is not in any event; the log has it."""
-    async with staging(agent(Scripted.saying(call("count", "c1"), "Six."))) as stage:
-        await stage.runner.session_service.create_session(
+    async with local_server(agent(Scripted.saying(call("count", "c1"), "Six."))) as server:
+        await server.runner.session_service.create_session(
             app_name=APP, user_id=USER, session_id=SESSION, state={"count": 5, "tone": "brief"}
         )
-        run = await stage.say("first")
-        assert (await stage.session())["state"] == {"count": 6, "tone": "brief"}
-        answer = await rewind(stage, await invocation(stage, run))
+        run = await server.say("first")
+        assert (await server.session())["state"] == {"count": 6, "tone": "brief"}
+        answer = await rewind(server, await invocation(server, run))
         assert answer.json()["state"] == {"count": 5, "tone": "brief"}
 
 
@@ -110,65 +110,65 @@ async def test_an_artifact_has_its_old_content_again() -> None:
     model = Scripted.saying(
         call("note", "c1", text="one"), "Noted.", call("note", "c2", text="two"), "Noted."
     )
-    async with staging(agent(model)) as stage:
-        await stage.say("first")
-        run = await stage.say("second")
-        await rewind(stage, await invocation(stage, run))
-        part = (await stage.client.get(f"{PATH}/artifacts/notes.txt")).json()
+    async with local_server(agent(model)) as server:
+        await server.say("first")
+        run = await server.say("second")
+        await rewind(server, await invocation(server, run))
+        part = (await server.client.get(f"{PATH}/artifacts/notes.txt")).json()
         assert types.Part.model_validate(part).inline_data.data == b"one"  # type: ignore[union-attr]
 
 
 async def test_an_invocation_that_the_log_does_not_know() -> None:
     """Said to ADK without this server: taken back all the same, with the turns after it."""
-    async with staging(agent(Scripted.saying("Zero.", "One."))) as stage:
-        await stage.client.post(PATH)
-        runner = stage.runner
+    async with local_server(agent(Scripted.saying("Zero.", "One."))) as server:
+        await server.client.post(PATH)
+        runner = server.runner
         message = types.UserContent("before")
         async for event in runner.run_async(user_id=USER, session_id=SESSION, new_message=message):
             unknown = event.invocation_id
-        await stage.say("first")
-        answer = await rewind(stage, unknown)
+        await server.say("first")
+        answer = await rewind(server, unknown)
         assert answer.status_code == 200
-        assert await stage.messages() == []
+        assert await server.messages() == []
 
 
 async def test_a_rewind_waits_for_the_run() -> None:
     """ADK fails a run whose session somebody else writes to; what the run says is taken back too."""
     held = asyncio.Event()
-    async with staging(agent(Scripted.saying("One.", held))) as stage:
-        first = await stage.say("first")
-        going = asyncio.create_task(stage.say("second"))
+    async with local_server(agent(Scripted.saying("One.", held))) as server:
+        first = await server.say("first")
+        going = asyncio.create_task(server.say("second"))
         await held.wait()
-        rewinding = asyncio.create_task(rewind(stage, await invocation(stage, first)))
+        rewinding = asyncio.create_task(rewind(server, await invocation(server, first)))
         for _ in range(50):
             await asyncio.sleep(0)
         assert not rewinding.done()
-        await stage.client.post(f"/api/chat/{APP}/{SESSION}/stop")
+        await server.client.post(f"/api/chat/{APP}/{SESSION}/stop")
         await going
         assert (await rewinding).status_code == 200
-        assert await stage.messages() == []
+        assert await server.messages() == []
 
 
 async def test_what_is_not_there_is_not_rewound() -> None:
     """An unknown session is 404, an unknown or void invocation 409; nothing has changed, no run is left."""
-    async with staging(agent(Scripted.saying("One."))) as stage:
-        assert (await rewind(stage, "e-1")).status_code == 404
-        run = await stage.say("first")
-        runs = len(await stage.context.log.list())
-        before = await stage.stored()
-        assert (await rewind(stage, "e-nobody")).status_code == 409
+    async with local_server(agent(Scripted.saying("One."))) as server:
+        assert (await rewind(server, "e-1")).status_code == 404
+        run = await server.say("first")
+        runs = len(await server.context.log.list())
+        before = await server.stored()
+        assert (await rewind(server, "e-nobody")).status_code == 409
         for body in ({}, {"invocationId": ""}, {"invocationId": 1}):
-            assert (await stage.client.post(PATH + "/rewind", json=body)).status_code == 422
-        assert len(await stage.context.log.list()) == runs
-        assert await stage.stored() == before
-        known = await invocation(stage, run)
-        assert (await rewind(stage, known)).status_code == 200
-        assert (await rewind(stage, known)).status_code == 409
+            assert (await server.client.post(PATH + "/rewind", json=body)).status_code == 422
+        assert len(await server.context.log.list()) == runs
+        assert await server.stored() == before
+        known = await invocation(server, run)
+        assert (await rewind(server, known)).status_code == 200
+        assert (await rewind(server, known)).status_code == 409
 
 
 async def test_either_spelling() -> None:
     """As everywhere in ADK's own contract."""
-    async with staging(agent(Scripted.saying("One."))) as stage:
-        run = await stage.say("first")
-        body = {"invocation_id": await invocation(stage, run)}
-        assert (await stage.client.post(PATH + "/rewind", json=body)).status_code == 200
+    async with local_server(agent(Scripted.saying("One."))) as server:
+        run = await server.say("first")
+        body = {"invocation_id": await invocation(server, run)}
+        assert (await server.client.post(PATH + "/rewind", json=body)).status_code == 200

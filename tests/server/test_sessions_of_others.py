@@ -17,7 +17,16 @@ from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.tools import FunctionTool
 from google.genai import types
 from tests.adk.scripted import Scripted, call
-from tests.server.staged import APP, SESSION, USER, Json, Stage, agent, staging, texts
+from tests.server.local_server import (
+    APP,
+    SESSION,
+    USER,
+    Json,
+    LocalServer,
+    agent,
+    local_server,
+    texts,
+)
 
 from adk_prism.adk.session_runs import SessionRunId
 from adk_prism.log.contract import Retention
@@ -48,10 +57,10 @@ async def elsewhere(service: BaseSessionService, root: LlmAgent, *said: str) -> 
             pass
 
 
-async def post(stage: Stage, message: Json, **more: Any) -> Any:
+async def post(server: LocalServer, message: Json, **more: Any) -> Any:
     """Post a message to the chat."""
     body = {"id": SESSION, "messages": [message], **more}
-    return await stage.client.post(f"/api/chat/{APP}", json=body)
+    return await server.client.post(f"/api/chat/{APP}", json=body)
 
 
 def user(text: str) -> Json:
@@ -66,8 +75,8 @@ async def test_a_session_of_another_server_is_shown(service: BaseSessionService)
     """In the list of conversations, as messages, and as runs that every view can read."""
     root = agent(Scripted.saying(call("count", "c1"), "One.", "Two."))
     await elsewhere(service, root, "count", "again")
-    async with staging(agent(Scripted.saying()), service=service) as stage:
-        messages = await stage.messages()
+    async with local_server(agent(Scripted.saying()), service=service) as server:
+        messages = await server.messages()
         assert said(messages) == [
             ("user", "count"),
             ("assistant", "One."),
@@ -79,11 +88,11 @@ async def test_a_session_of_another_server_is_shown(service: BaseSessionService)
         assert [(part["type"], part["state"]) for part in calls] == [
             ("tool-count", "output-available")
         ]
-        (listed,) = (await stage.client.get("/api/conversations")).json()
+        (listed,) = (await server.client.get("/api/conversations")).json()
         assert (listed["session"], listed["title"], listed["recorded"]) == (SESSION, "count", False)
         run = messages[1]["metadata"]["runId"]
         for path in ("", "/film", "/view", "/recording", "/stream?as=ai-sdk", "/stream?as=studio"):
-            answer = await stage.client.get(f"/api/runs/{run}{path}")
+            answer = await server.client.get(f"/api/runs/{run}{path}")
             assert answer.status_code == 200, (path, answer.text)
 
 
@@ -92,11 +101,11 @@ async def test_both_parts_of_a_mixed_conversation_are_in_order(
 ) -> None:
     """Another server's turns stand between this one's; none is shown twice."""
     await elsewhere(service, agent(Scripted.saying("A.")), "a")
-    async with staging(agent(Scripted.saying("B.", "D.")), service=service) as stage:
-        assert (await post(stage, user("b"))).status_code == 200
+    async with local_server(agent(Scripted.saying("B.", "D.")), service=service) as server:
+        assert (await post(server, user("b"))).status_code == 200
         await elsewhere(service, agent(Scripted.saying("C.")), "c")
-        assert (await post(stage, user("d"))).status_code == 200
-        messages = await stage.messages()
+        assert (await post(server, user("d"))).status_code == 200
+        messages = await server.messages()
         assert [text for _, text in said(messages)] == ["a", "A.", "b", "B.", "c", "C.", "d", "D."]
         assert ["derived" in m.get("metadata", {}) for m in messages[1::2]] == [
             True,
@@ -104,21 +113,21 @@ async def test_both_parts_of_a_mixed_conversation_are_in_order(
             True,
             False,
         ]
-        (listed,) = (await stage.client.get("/api/conversations")).json()
+        (listed,) = (await server.client.get("/api/conversations")).json()
         assert listed["recorded"] is True
 
 
 async def test_what_retention_removed_is_read_from_the_session(service: BaseSessionService) -> None:
     """The conversation stays; what only the log knew is gone."""
-    async with staging(agent(Scripted.saying("A.", "B.")), service=service) as stage:
-        await post(stage, user("a"))
-        await post(stage, user("b"))
-        before = said(await stage.messages())
-        await stage.context.log.trim(Retention(max_age=0), now=1e12)
-        messages = await stage.messages()
+    async with local_server(agent(Scripted.saying("A.", "B.")), service=service) as server:
+        await post(server, user("a"))
+        await post(server, user("b"))
+        before = said(await server.messages())
+        await server.context.log.trim(Retention(max_age=0), now=1e12)
+        messages = await server.messages()
         assert said(messages) == before
         assert all(m["metadata"]["derived"] for m in messages[1::2])
-        (listed,) = (await stage.client.get("/api/conversations")).json()
+        (listed,) = (await server.client.get("/api/conversations")).json()
         assert (listed["title"], listed["recorded"]) == ("a", False)
 
 
@@ -149,42 +158,42 @@ async def test_an_approval_that_another_server_asked_is_answered_here(
 ) -> None:
     """The call is shown as waiting; the answer continues the same message, once."""
     await elsewhere(service, payer(Scripted.saying(call("pay", "c1", amount=3))), "pay")
-    async with staging(payer(Scripted.saying("Paid.")), service=service) as stage:
-        _, asked = await stage.messages()
+    async with local_server(payer(Scripted.saying("Paid.")), service=service) as server:
+        _, asked = await server.messages()
         (waiting,) = [part for part in asked["parts"] if "toolCallId" in part]
         assert waiting["state"] == "approval-requested"
         approval = waiting["approval"] | {"approved": decision.approved}
         answered = waiting | {"state": "approval-responded", "approval": approval}
         answer = {**asked, "parts": [answered]}
-        assert (await post(stage, answer)).status_code == 200
-        messages = await stage.messages()
+        assert (await post(server, answer)).status_code == 200
+        messages = await server.messages()
         assert [message["role"] for message in messages] == ["user", "assistant"]
         assert messages[1]["id"] == asked["id"]
         assert texts(messages[1]) == decision.says
-        assert (await post(stage, answer)).status_code == 409
+        assert (await post(server, answer)).status_code == 409
 
 
 async def test_a_turn_of_another_server_is_taken_back(service: BaseSessionService) -> None:
     """Regenerating its answer rewinds the session, as with a turn of this server."""
     await elsewhere(service, agent(Scripted.saying("A.", "B.")), "a", "b")
-    async with staging(agent(Scripted.saying("C.")), service=service) as stage:
-        messages = await stage.messages()
+    async with local_server(agent(Scripted.saying("C.")), service=service) as server:
+        messages = await server.messages()
         body = {"trigger": "regenerate-message", "messageId": messages[1]["id"]}
-        assert (await post(stage, messages[0], **body)).status_code == 200
-        assert [text for _, text in said(await stage.messages())] == ["a", "C."]
+        assert (await post(server, messages[0], **body)).status_code == 200
+        assert [text for _, text in said(await server.messages())] == ["a", "C."]
 
 
 async def test_turns_of_both_are_taken_back_together(service: BaseSessionService) -> None:
     """What was said here after another server's turn goes with it, and the state is as it was before."""
     await elsewhere(service, agent(Scripted.saying(call("count", "c1"), "A.")), "a")
     await elsewhere(service, agent(Scripted.saying("B.")), "b")
-    async with staging(agent(Scripted.saying("C.", "D.")), service=service) as stage:
-        await post(stage, user("c"))
-        theirs = (await stage.messages())[3]["id"]
+    async with local_server(agent(Scripted.saying("C.", "D.")), service=service) as server:
+        await post(server, user("c"))
+        theirs = (await server.messages())[3]["id"]
         body = {"trigger": "regenerate-message", "messageId": theirs}
-        assert (await post(stage, user("b"), **body)).status_code == 200
-        assert [text for _, text in said(await stage.messages())] == ["a", "A.", "b", "D."]
-        assert (await stage.session())["state"] == {"count": 1}
+        assert (await post(server, user("b"), **body)).status_code == 200
+        assert [text for _, text in said(await server.messages())] == ["a", "A.", "b", "D."]
+        assert (await server.session())["state"] == {"count": 1}
 
 
 NO_RUNS = {
@@ -201,20 +210,20 @@ NO_RUNS = {
 async def test_a_made_up_run_is_not_found(service: BaseSessionService, run: str) -> None:
     """An id says where a run would be; it must be there."""
     await elsewhere(service, agent(Scripted.saying("A.")), "a")
-    async with staging(agent(Scripted.saying()), service=service) as stage:
-        assert (await stage.client.get(f"/api/runs/{run}")).status_code == 404
-        assert (await stage.client.get(f"/api/runs/{run}/stream?as=adk")).status_code == 404
+    async with local_server(agent(Scripted.saying()), service=service) as server:
+        assert (await server.client.get(f"/api/runs/{run}")).status_code == 404
+        assert (await server.client.get(f"/api/runs/{run}/stream?as=adk")).status_code == 404
 
 
 @asynccontextmanager
-async def known_callers(service: BaseSessionService) -> AsyncIterator[Stage]:
+async def known_callers(service: BaseSessionService) -> AsyncIterator[LocalServer]:
     async def authenticate(request: Any) -> str:
         return str(request.headers.get("x-user", ""))
 
-    async with staging(
+    async with local_server(
         agent(Scripted.saying()), service=service, authenticate=authenticate
-    ) as stage:
-        yield stage
+    ) as server:
+        yield server
 
 
 async def test_another_users_session_is_not_shown(service: BaseSessionService) -> None:
@@ -224,9 +233,9 @@ async def test_another_users_session_is_not_shown(service: BaseSessionService) -
     assert stored is not None
     invocation = stored.events[0].invocation_id
     run = SessionRunId(APP, USER, SESSION, invocation, len(stored.events)).encode()
-    async with known_callers(service) as stage:
+    async with known_callers(service) as server:
         mine, other = {"x-user": USER}, {"x-user": "mallory"}
-        assert (await stage.client.get(f"/api/runs/{run}", headers=mine)).status_code == 200
-        assert (await stage.client.get(f"/api/runs/{run}", headers=other)).status_code == 404
-        assert len((await stage.client.get("/api/conversations", headers=mine)).json()) == 1
-        assert (await stage.client.get("/api/conversations", headers=other)).json() == []
+        assert (await server.client.get(f"/api/runs/{run}", headers=mine)).status_code == 200
+        assert (await server.client.get(f"/api/runs/{run}", headers=other)).status_code == 404
+        assert len((await server.client.get("/api/conversations", headers=mine)).json()) == 1
+        assert (await server.client.get("/api/conversations", headers=other)).json() == []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.adk.scripted import Scripted
-from tests.server.staged import APP, agent, staging
+from tests.server.local_server import APP, agent, local_server
 
 from adk_prism.log.group_commit import AppendResult, Group
 from adk_prism.log.sqlite.store import SqliteLog, SqliteStore
@@ -35,14 +35,14 @@ async def test_a_request_whose_run_was_not_stored_can_be_sent_again(tmp_path: Pa
     log.store = store
     message = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}
     body = {"id": "chat", "messages": [message], "trigger": "submit-message"}
-    async with staging(agent(Scripted.saying("Hello.")), log=log) as stage:
+    async with local_server(agent(Scripted.saying("Hello.")), log=log) as server:
         store.is_full = True
         for _ in range(2):
-            refused = await stage.client.post(f"/api/chat/{APP}", json=body, headers=HEADERS)
+            refused = await server.client.post(f"/api/chat/{APP}", json=body, headers=HEADERS)
             assert refused.status_code == 503, refused.text
         store.is_full = False
-        answer = await stage.client.post(f"/api/chat/{APP}", json=body, headers=HEADERS)
+        answer = await server.client.post(f"/api/chat/{APP}", json=body, headers=HEADERS)
         assert answer.status_code == 200
         assert "Hello." in answer.text
-        again = await stage.client.post(f"/api/chat/{APP}", json=body, headers=HEADERS)
+        again = await server.client.post(f"/api/chat/{APP}", json=body, headers=HEADERS)
         assert again.headers["x-prism-run"] == answer.headers["x-prism-run"]

@@ -13,7 +13,7 @@ from google.adk.agents.run_config import RunConfig, ToolThreadPoolConfig
 from google.genai import types
 from tests.adk.scripted import Scripted, call
 from tests.patience import PATIENCE
-from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
+from tests.server.local_server import APP, SESSION, USER, LocalServer, agent, local_server
 
 from adk_prism.adk.plugin import watch_nodes
 from adk_prism.adk.tools import NO_TIMEOUTS, WORK, NotingExecutor, Work, thread_pool
@@ -76,27 +76,27 @@ async def test_a_stop_tells_whether_the_tool_goes_on(case: Case, route: str) -> 
     asyncio.get_running_loop().set_default_executor(NotingExecutor())
     tools = Tools()
     model = Scripted.saying(call(case.tool, "c1"), "Never said.")
-    async with staging(agent(model, tools=[getattr(tools, case.tool)])) as stage:
+    async with local_server(agent(model, tools=[getattr(tools, case.tool)])) as server:
         try:
-            running = asyncio.create_task(stage.say("go"))
+            running = asyncio.create_task(server.say("go"))
             await asyncio.wait_for(tools.reached.wait(), PATIENCE)
-            [summary] = await stage.context.log.list()
-            answer = await stopped(stage, route, summary.run)
+            [summary] = await server.context.log.list()
+            answer = await stopped(server, route, summary.run)
             assert answer["toolRunning"] is case.goes_on
             assert answer["runningTools"] == ([case.tool] if case.goes_on else [])
         finally:
             tools.let_go.set()
         await asyncio.wait_for(running, PATIENCE)
-        assert (await stage.context.log.summary(RunId(summary.run))).outcome == "cancelled"
-        again = await stopped(stage, route, summary.run)
+        assert (await server.context.log.summary(RunId(summary.run))).outcome == "cancelled"
+        again = await stopped(server, route, summary.run)
         assert (again["toolRunning"], again["runningTools"]) == (False, [])
         assert again.get("stopped", False) is False
 
 
-async def stopped(stage: Stage, route: str, run: str) -> Json:
+async def stopped(server: LocalServer, route: str, run: str) -> Json:
     paths = {"stop": f"/api/chat/{APP}/{SESSION}/stop", "cancel": f"/api/runs/{run}/cancel"}
     async with asyncio.timeout(PATIENCE):
-        answer = await stage.client.post(paths[route])
+        answer = await server.client.post(paths[route])
     assert answer.status_code == 200, answer.text
     found: Json = answer.json()
     return found
@@ -107,10 +107,10 @@ async def test_threads_of_adk_are_seen() -> None:
     tools, work, config = Tools(), Work(), RunConfig(tool_thread_pool_config=ToolThreadPoolConfig())
     assert thread_pool(4) is not None
     model = Scripted.saying(call("block", "c1"), "Done.")
-    async with staging(agent(model, tools=[tools.block])) as stage:
-        watch_nodes(stage.runner, NO_TIMEOUTS, ignore)
-        await stage.client.post(f"/apps/{APP}/users/{USER}/sessions/{SESSION}")
-        running = asyncio.create_task(drive(stage, work, config))
+    async with local_server(agent(model, tools=[tools.block])) as server:
+        watch_nodes(server.runner, NO_TIMEOUTS, ignore)
+        await server.client.post(f"/apps/{APP}/users/{USER}/sessions/{SESSION}")
+        running = asyncio.create_task(drive(server, work, config))
         try:
             await asyncio.wait_for(tools.reached.wait(), PATIENCE)
             assert work.tools == ["block"]
@@ -123,10 +123,10 @@ async def test_threads_of_adk_are_seen() -> None:
         assert not work.tools
 
 
-async def drive(stage: Stage, work: Work, config: RunConfig) -> None:
+async def drive(server: LocalServer, work: Work, config: RunConfig) -> None:
     WORK.set(work)
     message = types.Content(role="user", parts=[types.Part(text="go")])
-    async for _ in stage.runner.run_async(
+    async for _ in server.runner.run_async(
         user_id=USER, session_id=SESSION, new_message=message, run_config=config
     ):
         pass

@@ -12,7 +12,7 @@ from google.adk.events.event import Event
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
 from tests.server.ag_ui.thread import Thread
-from tests.server.staged import APP, SESSION, USER, Stage, staging, texts
+from tests.server.local_server import APP, SESSION, USER, LocalServer, local_server, texts
 from tests.server.test_lineage import post, user
 
 from adk_prism.log.entry import RunId
@@ -29,11 +29,11 @@ class Terse(BaseAgent):
             yield Event(author=self.name, content=types.ModelContent(text))
 
 
-async def talked(stage: Stage) -> list[str]:
+async def talked(server: LocalServer) -> list[str]:
     """Say two things; return the runs."""
     runs = []
     for name in ("one", "two"):
-        answer = await post(stage, user(name))
+        answer = await post(server, user(name))
         assert answer.status_code == 200
         runs.append(answer.headers["x-prism-run"])
     return runs
@@ -41,24 +41,24 @@ async def talked(stage: Stage) -> list[str]:
 
 async def test_messages_have_each_event_once() -> None:
     """In the chat, in an AG-UI thread, and in the session."""
-    async with staging(Terse(name="terse")) as stage:
-        await talked(stage)
-        said = [texts(message) for message in await stage.messages()]
+    async with local_server(Terse(name="terse")) as server:
+        await talked(server)
+        said = [texts(message) for message in await server.messages()]
         assert said == ["one", "Heard one. Done.", "two", "Heard two. Done."]
-        thread = await Thread(stage).history()
+        thread = await Thread(server).history()
         assert [m["content"] for m in thread if m["role"] == "user"] == ["one", "two"]
         spoken = [m["content"] for m in thread if m["role"] == "assistant"]
         assert spoken == ["Heard one.", "Done.", "Heard two.", "Done."]
-        assert all(event["invocationId"] for event in (await stage.session())["events"])
+        assert all(event["invocationId"] for event in (await server.session())["events"])
 
 
 async def test_a_fork_has_each_event_once() -> None:
-    async with staging(Terse(name="terse")) as stage:
-        *_, last = await talked(stage)
+    async with local_server(Terse(name="terse")) as server:
+        *_, last = await talked(server)
         message = types.UserContent("three").model_dump(exclude_none=True)
-        forked = await stage.fork(last, len(await stage.entries(last)), newMessage=message)
-        await stage.entries(forked["run"])
-        said = [texts(m) for m in await stage.messages(forked["session"])]
+        forked = await server.fork(last, len(await server.entries(last)), newMessage=message)
+        await server.entries(forked["run"])
+        said = [texts(m) for m in await server.messages(forked["session"])]
         assert said[:4] == ["one", "Heard one. Done.", "two", "Heard two. Done."]
         assert said[4:] == ["three", "Heard three. Done."]
 
@@ -75,10 +75,10 @@ async def test_events_that_were_stored_so_before(known: bool) -> None:
         said = Event(author="terse", content=types.ModelContent(f"Heard {name}."))
         for event in (asked, said):
             await service.append_event(session, event)
-    async with staging(Terse(name="terse"), service=service) as stage:
+    async with local_server(Terse(name="terse"), service=service) as server:
         if known:
-            await post(stage, user("three"))
-        said_there = [texts(message) for message in await stage.messages()]
+            await post(server, user("three"))
+        said_there = [texts(message) for message in await server.messages()]
         assert said_there[:4] == ["one", "Heard one.", "two", "Heard two."]
         assert said_there[4:] == (["three", "Heard three. Done."] if known else [])
 
@@ -93,10 +93,10 @@ class Odd(BaseAgent):
 
 async def test_an_agent_that_yields_no_event_is_named(caplog: pytest.LogCaptureFixture) -> None:
     """The error is the agent's, not our plugin's."""
-    async with staging(Odd(name="odd")) as stage:
-        run = (await post(stage, user("one"))).headers["x-prism-run"]
-        assert (await stage.context.log.summary(RunId(run))).outcome == "failed"
-        (report,) = [each for each in stage.reports if each.kind == "run failed"]
+    async with local_server(Odd(name="odd")) as server:
+        run = (await post(server, user("one"))).headers["x-prism-run"]
+        assert (await server.context.log.summary(RunId(run))).outcome == "failed"
+        (report,) = [each for each in server.reports if each.kind == "run failed"]
         assert report.detail == "not-an-event"
         assert "The agent 'odd' yielded an object of type 'dict'" in (report.cause or "")
         assert "Error in plugin" not in caplog.text

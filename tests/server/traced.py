@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from starlette.types import ASGIApp, Message
 from tests.adk.scripted import Scripted, call
-from tests.server.staged import agent, staging
+from tests.server.local_server import agent, local_server
 
 from adk_prism.runs.recorder import is_traced
 
@@ -60,16 +60,16 @@ async def call_in(app: ASGIApp) -> None:
 async def ask() -> None:
     """One run that calls a tool, for a caller who is traced; one that fails; one below a host's span."""
     model = Scripted.saying(call("count", "c1"), "Counted.", RuntimeError("broken"), "Well.")
-    async with staging(agent(model)) as stage:
+    async with local_server(agent(model)) as server:
         headers = {"traceparent": ABOVE, "x-request-id": "req-1"}
         for name in ("good", "bad"):
-            await stage.client.post("/api/chat/app?x=secret", json=chat(name), headers=headers)
+            await server.client.post("/api/chat/app?x=secret", json=chat(name), headers=headers)
             headers = {}
         with trace.get_tracer("host").start_as_current_span("host"):
-            await stage.client.post("/api/chat/app", json=chat("hosted"))
-        await stage.client.get("/nowhere?ticket=secret")
-        assert stage.app is not None
-        await call_in(stage.app)
+            await server.client.post("/api/chat/app", json=chat("hosted"))
+        await server.client.get("/nowhere?ticket=secret")
+        assert server.app is not None
+        await call_in(server.app)
 
 
 def main() -> None:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from tests.patience import PATIENCE
 from tests.voice.agent import TOOLS, script
+from tests.voice.live_run import runner_of, scripted_agent
 from tests.voice.served import Served, served
-from tests.voice.stage import runner_of, scripted_agent
 
 from adk_prism.log.entry import Origin, RunId
 

@@ -18,7 +18,7 @@ from google.adk.sessions import InMemorySessionService
 from google.genai import types
 from tests.patience import PATIENCE
 from tests.voice.agent import TOOLS, script
-from tests.voice.stage import answers, live, runner_of, scripted_agent
+from tests.voice.live_run import answers, live, runner_of, scripted_agent
 
 from adk_prism.models import Call, ScriptedModel, Turn, read_conversation, say
 from adk_prism.voice.conversation import audio_in

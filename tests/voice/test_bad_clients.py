@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import pytest
 from tests.patience import PATIENCE
 from tests.voice.agent import TOOLS, script
+from tests.voice.live_run import runner_of, scripted_agent
 from tests.voice.served import Client, Served, served
-from tests.voice.stage import runner_of, scripted_agent
 
 from adk_prism.log.entry import RunId
 

@@ -9,8 +9,8 @@ import pytest
 from google.adk.models.llm_request import LlmRequest
 from google.adk.tools import FunctionTool, ToolContext
 from google.adk.tools._request_input_tool import request_input
+from tests.voice.live_run import runner_of, scripted_agent
 from tests.voice.served import Served, served
-from tests.voice.stage import runner_of, scripted_agent
 
 from adk_prism.models import Call, Turn, read_conversation, say
 

@@ -37,7 +37,7 @@ pytestmark = [
 APP = "prism_test_talker"
 AGENT = """
 from tests.voice.agent import TOOLS, script
-from tests.voice.stage import scripted_agent
+from tests.voice.live_run import scripted_agent
 root_agent = scripted_agent(script, TOOLS)
 """
 QUERY = f"app_name={APP}&user_id=user&session_id=s1"

@@ -18,9 +18,9 @@ from tests.conformance.judge import Judge
 from tests.conformance.worker import Worker, running
 from tests.patience import PATIENCE
 from tests.voice.agent import TOOLS, script
+from tests.voice.live_run import runner_of, scripted_agent
 from tests.voice.loopback import certificate, serve_gemini_live
 from tests.voice.served import Client, Served, served
-from tests.voice.stage import runner_of, scripted_agent
 from tests.voice.turns import chunks, streams
 
 from adk_prism.adk.recording_file import read_run

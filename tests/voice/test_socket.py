@@ -15,8 +15,8 @@ from tests.conformance.conftest import judge as judge
 from tests.conformance.judge import Judge
 from tests.patience import PATIENCE
 from tests.voice.agent import TOOLS, script
+from tests.voice.live_run import runner_of, scripted_agent
 from tests.voice.served import Served, served
-from tests.voice.stage import runner_of, scripted_agent
 from websockets.exceptions import InvalidStatus
 
 from adk_prism.models.scripted_live import tone

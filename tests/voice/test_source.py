@@ -10,7 +10,7 @@ from google.genai import types
 from msgspec import Raw
 from tests.patience import PATIENCE
 from tests.voice.agent import TOOLS, script
-from tests.voice.stage import (
+from tests.voice.live_run import (
     ORIGIN,
     RUN,
     answers,

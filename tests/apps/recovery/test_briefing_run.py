@@ -17,10 +17,10 @@ from google.adk.apps import App
 from google.adk.cli.utils.agent_loader import AgentLoader
 from google.adk.tools import FunctionTool
 from google.genai import types
+from tests.app_runner import SESSION, USER, AppRun, AppRunner
 from tests.apps.recovery.folders import FIRE, Folder
 from tests.laws.events import entries
 from tests.loopback_gemini import Json, chunk, serve_gemini
-from tests.stage import SESSION, USER, Stage, Take
 
 import adk_prism_apps
 from adk_prism.features.page.film import fold
@@ -32,14 +32,14 @@ BRIEFING = "Give me a recovery briefing for Cedar Creek Fire"
 
 
 @pytest.fixture(scope="module")
-def briefing() -> Take:
+def briefing() -> AppRun:
     """The briefing of the bundled fire, run once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ADK_PRISM_MODEL", "offline")
         return asyncio.run(ask(BRIEFING))
 
 
-def final_text(take: Take) -> str:
+def final_text(take: AppRun) -> str:
     """Return the coordinator's last words."""
     texts = [
         part.text
@@ -51,18 +51,18 @@ def final_text(take: Take) -> str:
     return texts[-1]
 
 
-def briefing_data(take: Take) -> dict[str, Any]:
+def briefing_data(take: AppRun) -> dict[str, Any]:
     data: Any = take.response("compose_briefing")["data"]
     return dict(data)
 
 
-async def ask(question: str, folder: Path | None = None) -> Take:
-    take = await Stage(recovery_app(0, folder)).send(question)
+async def ask(question: str, folder: Path | None = None) -> AppRun:
+    take = await AppRunner(recovery_app(0, folder)).send(question)
     assert take.error is None
     return take
 
 
-def proofs(take: Take) -> dict[str, list[dict[str, Any]]]:
+def proofs(take: AppRun) -> dict[str, list[dict[str, Any]]]:
     """Return the proof layers by the agent whose tool gave them."""
     found: dict[str, list[dict[str, Any]]] = {}
     for event in take.whole:
@@ -73,12 +73,12 @@ def proofs(take: Take) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def answers_of(take: Take, name: str) -> list[dict[str, Any]]:
+def answers_of(take: AppRun, name: str) -> list[dict[str, Any]]:
     """Return what a specialist answered, call by call."""
     return [answer.response or {} for answer in take.responses if answer.name == name]
 
 
-def delegations(take: Take) -> list[list[str]]:
+def delegations(take: AppRun) -> list[list[str]]:
     """Return the specialists called in each turn of the coordinator."""
     turns = []
     for event in take.whole:
@@ -88,13 +88,13 @@ def delegations(take: Take) -> list[list[str]]:
     return turns
 
 
-def test_a_briefing_asks_all_four_at_once_and_follows_up(briefing: Take) -> None:
+def test_a_briefing_asks_all_four_at_once_and_follows_up(briefing: AppRun) -> None:
     take = briefing
 
     assert delegations(take) == [list(SPECIALISTS), ["burn_analyst", "nepa_advisor"]]
 
 
-def test_the_specialists_speak_at_the_same_time(briefing: Take) -> None:
+def test_the_specialists_speak_at_the_same_time(briefing: AppRun) -> None:
     """Their words interleave: some specialist speaks between two words of another."""
     take = briefing
     speakers = [event.author for event in take.events if event.partial and event.branch]
@@ -104,7 +104,7 @@ def test_the_specialists_speak_at_the_same_time(briefing: Take) -> None:
     assert changes > 10 * len(SPECIALISTS)
 
 
-def test_every_specialist_has_a_proof_and_the_lowest_is_the_whole(briefing: Take) -> None:
+def test_every_specialist_has_a_proof_and_the_lowest_is_the_whole(briefing: AppRun) -> None:
     take = briefing
     layers = proofs(take)
     whole = layers["coordinator"][-1]
@@ -123,7 +123,7 @@ def test_every_specialist_has_a_proof_and_the_lowest_is_the_whole(briefing: Take
 
 
 @pytest.mark.parametrize("name", SPECIALISTS)
-def test_a_specialists_response_carries_its_proof(briefing: Take, name: str) -> None:
+def test_a_specialists_response_carries_its_proof(briefing: AppRun, name: str) -> None:
     """In the function response itself, the total first; the text states the same total first."""
     for response in answers_of(briefing, name):
         layer = response["proof_layer"]
@@ -140,7 +140,7 @@ def test_a_specialists_response_carries_its_proof(briefing: Take, name: str) -> 
         assert layer["reasoning_chain"]
 
 
-def test_each_call_of_a_specialist_has_the_proof_of_that_call(briefing: Take) -> None:
+def test_each_call_of_a_specialist_has_the_proof_of_that_call(briefing: AppRun) -> None:
     """A follow-up carries what it found, and the first answer keeps what it was."""
     burn = [
         set(a["proof_layer"].get("confidence_by_part", ()))
@@ -155,7 +155,7 @@ def test_each_call_of_a_specialist_has_the_proof_of_that_call(briefing: Take) ->
 
 
 @pytest.mark.parametrize("dialect", ["6", "7"])
-def test_the_proof_is_in_the_output_of_the_call_on_the_wire(briefing: Take, dialect: str) -> None:
+def test_the_proof_is_in_the_output_of_the_call_on_the_wire(briefing: AppRun, dialect: str) -> None:
     """As AI SDK clients get it, and as ADK's own stream has it."""
     run = entries(line.encode() for line in briefing.lines)
     for protocol_name, dialects in (("ai-sdk", dialect), ("adk", "")):
@@ -184,7 +184,7 @@ def carried(frames: list[dict[str, Any]]) -> set[str]:
     return found
 
 
-def test_what_the_proof_of_a_briefing_shows_is_true(briefing: Take) -> None:
+def test_what_the_proof_of_a_briefing_shows_is_true(briefing: AppRun) -> None:
     """Every source is one that a tool cited, each once with who used it; nothing disagrees."""
     shown = fold(entries(line.encode() for line in briefing.lines)).at(None, "proof")["proof"]
     known = {
@@ -201,7 +201,7 @@ def test_what_the_proof_of_a_briefing_shows_is_true(briefing: Take) -> None:
     assert len(users) == len(shown["answer"]["citations"])
 
 
-def test_the_headings_of_a_briefing(briefing: Take) -> None:
+def test_the_headings_of_a_briefing(briefing: AppRun) -> None:
     text = final_text(briefing)
 
     assert "**Overall Confidence:** 60%" in text
@@ -223,7 +223,7 @@ async def test_a_specialist_without_a_finding_has_no_proof(folder: Folder) -> No
     assert [list(answer) for answer in answers_of(take, "nepa_advisor")] == [["result"]]
 
 
-def test_the_follow_up_carries_the_acres_of_the_cruise(briefing: Take) -> None:
+def test_the_follow_up_carries_the_acres_of_the_cruise(briefing: AppRun) -> None:
     """What the NEPA advisor asked for is what the cruising assistant found."""
     take = briefing
     requests = [
@@ -234,7 +234,7 @@ def test_the_follow_up_carries_the_acres_of_the_cruise(briefing: Take) -> None:
     assert "How many acres does P1 cover" not in final_text(take)
 
 
-def test_the_briefing_says_what_is_synthetic_and_ends_as_a_screening_aid(briefing: Take) -> None:
+def test_the_briefing_says_what_is_synthetic_and_ends_as_a_screening_aid(briefing: AppRun) -> None:
     take = briefing
     text = final_text(take)
 
@@ -245,7 +245,7 @@ def test_the_briefing_says_what_is_synthetic_and_ends_as_a_screening_aid(briefin
     assert "as of 2022-12-01" in text
 
 
-def test_nothing_that_earlier_material_had_wrong_is_said(briefing: Take) -> None:
+def test_nothing_that_earlier_material_had_wrong_is_said(briefing: AppRun) -> None:
     """No fixed MTBS class, no 63.6 or 42 %, no other acreage, no salvage limit of 4,200 acres."""
     # Contents only: the digits of an event's id or time may be any.
     text = "\n".join(e.content.model_dump_json() for e in briefing.whole if e.content)
@@ -262,7 +262,7 @@ async def test_a_narrow_question_asks_one_specialist() -> None:
     assert take.response("evaluate_closures")["data"]["by_status"]["close"] == ["T01"]  # type: ignore[index]
 
 
-def test_the_words_of_the_offline_model_come_from_the_tools(briefing: Take) -> None:
+def test_the_words_of_the_offline_model_come_from_the_tools(briefing: AppRun) -> None:
     """The final text is the briefing's result, and each specialist's text is its tools'."""
     take = briefing
     assert final_text(take) == take.response("compose_briefing")["result"]
@@ -289,7 +289,7 @@ async def test_an_empty_or_foreign_question_gets_help_and_no_specialist(question
 
 
 async def test_an_empty_message_in_a_chat_does_not_repeat_the_last_answer() -> None:
-    stage = Stage(recovery_app(0))
+    stage = AppRunner(recovery_app(0))
     await stage.send("When did the Cedar Creek Fire start?")
     take = await stage.send("")
 
@@ -313,7 +313,7 @@ async def test_a_question_about_the_incident_needs_no_specialist() -> None:
 
 async def test_a_second_question_does_not_mix_with_the_first() -> None:
     """Findings of an earlier run stay in the state and out of the next briefing."""
-    stage = Stage(recovery_app(0))
+    stage = AppRunner(recovery_app(0))
     await stage.send(BRIEFING)
     take = await stage.send("And which trails are closed?")
     sections = briefing_data(take)["sections"]
@@ -329,15 +329,17 @@ async def test_the_day_travels_to_the_specialists() -> None:
     assert "has ended" in take.text
 
 
-async def test_the_same_question_gives_the_same_words(briefing: Take) -> None:
+async def test_the_same_question_gives_the_same_words(briefing: AppRun) -> None:
     again = await ask(BRIEFING)
     assert final_text(again) == final_text(briefing)
 
 
 @pytest.mark.parametrize("events", [3, 120, 1_500])
-async def test_a_run_that_broke_off_ends_in_the_same_briefing(briefing: Take, events: int) -> None:
+async def test_a_run_that_broke_off_ends_in_the_same_briefing(
+    briefing: AppRun, events: int
+) -> None:
     """Cut before the delegation, among the four specialists, and among the follow-ups."""
-    stage = Stage(recovery_app(0))
+    stage = AppRunner(recovery_app(0))
     question = types.UserContent(BRIEFING)
     run = stage.runner.run_async(
         user_id=USER,
@@ -398,7 +400,7 @@ async def test_the_same_app_runs_on_the_real_gemini_class(monkeypatch: pytest.Mo
         monkeypatch.setenv("ADK_PRISM_MODEL", "gemini-2.5-flash")
         monkeypatch.setenv("GOOGLE_API_KEY", "synthetic")
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
-        take = await Stage(recovery_app(0)).send("Which exclusion fits 180 acres of salvage?")
+        take = await AppRunner(recovery_app(0)).send("Which exclusion fits 180 acres of salvage?")
     declared = [
         {item["name"] for item in request["tools"][0]["functionDeclarations"]}
         for request in server.requests

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.app_runner import AppRunner
 from tests.apps.recovery.folders import FIRE, Folder
-from tests.stage import Stage
 
 from adk_prism_apps.recovery.agent import recovery_app
 from adk_prism_apps.recovery.finding import Finding
@@ -185,7 +185,7 @@ def test_an_empty_folder_has_no_fires(tmp_path: Path) -> None:
 async def test_one_bad_file_leaves_the_other_specialists_at_work(folder: Folder) -> None:
     """A bad tally stops the cruise alone; the briefing says which file and field."""
     folder.set_cell("cruise_trees.csv", 0, "dbh_in", "thick")
-    take = await Stage(recovery_app(0, folder.root)).send("Give me a briefing")
+    take = await AppRunner(recovery_app(0, folder.root)).send("Give me a briefing")
     sections = {
         item["specialist"]: item for item in take.response("compose_briefing")["data"]["sections"]
     }  # type: ignore[index]
@@ -202,7 +202,7 @@ async def test_one_bad_file_leaves_the_other_specialists_at_work(folder: Folder)
 
 async def test_a_bad_incident_ends_in_one_clear_sentence(folder: Folder) -> None:
     folder.change_json("incident.json", lambda incident: incident.pop("acres"))
-    take = await Stage(recovery_app(0, folder.root)).send("Give me a briefing")
+    take = await AppRunner(recovery_app(0, folder.root)).send("Give me a briefing")
 
     assert take.error is None
     assert "incident.json" in take.text

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
+from tests.app_runner import AppRun, AppRunner
 from tests.apps.recovery.questions import QUESTIONS
-from tests.stage import Stage, Take
 
 from adk_prism_apps.recovery.agent import recovery_app
 from adk_prism_apps.recovery.agent_names import COORDINATOR, SPECIALISTS
@@ -30,7 +30,7 @@ UNANSWERED = (
 @pytest.mark.parametrize("question", UNANSWERED)
 async def test_what_no_tool_answers(question: str) -> None:
     """No specialist is asked, and the answer holds no number at all, also after an answer that had some."""
-    stage = Stage(recovery_app(0))
+    stage = AppRunner(recovery_app(0))
     await stage.send("Which trails have to stay shut?")
     take = await stage.send(question)
     assert not {call.name for call in take.calls} & set(SPECIALISTS)
@@ -168,9 +168,9 @@ async def test_another_language() -> None:
     assert "English" in take.text
 
 
-async def talk(words: str) -> Take:
+async def talk(words: str) -> AppRun:
     """Say some things, separated by "|"; return the last run."""
-    stage = Stage(recovery_app(0))
+    stage = AppRunner(recovery_app(0))
     for text in words.split("|"):
         take = await stage.send(text)
     return take

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.app_runner import AppRunner
 from tests.apps.research.databases.asking import Clock
 from tests.apps.research.databases.loopback import loopback, synthetic
 from tests.apps.research.talk import Talk
 from tests.apps.research.test_turns import LOW, QUESTION, ResearchChat
-from tests.stage import Stage
 
 from adk_prism.grounding import SearchPlan
 from adk_prism_apps.research.agent import research_app
@@ -106,7 +106,7 @@ async def test_a_database_of_the_field_is_preferred() -> None:
     """Where it can be asked."""
     chat = ResearchChat()
     everything = {"ADK_PRISM_DATABASES": "all"}
-    chat.stage = Stage(research_app(0, environment=everything, timer=Clock()))
+    chat.stage = AppRunner(research_app(0, environment=everything, timer=Clock()))
     await chat.say("explainable AI")
     first = (await chat.box()).pending_search_plan
     delta = {"grounding:search_assumptions": ["Clinical applications only"]}
@@ -166,7 +166,7 @@ async def test_a_question_goes_when_a_search_answers_it(monkeypatch: pytest.Monk
         monkeypatch.setenv("ADK_PRISM_SEMANTIC_SCHOLAR_URL", service.url)
         chat = ResearchChat()
         environment = {"ADK_PRISM_DATABASES": "semantic_scholar"}
-        chat.stage = Stage(research_app(0, environment=environment, timer=Clock()))
+        chat.stage = AppRunner(research_app(0, environment=environment, timer=Clock()))
         async for _ in chat.stage.runner.run_async(
             user_id="user",
             session_id="session",

@@ -274,12 +274,12 @@ async def test_an_empty_search_can_be_put_on_record() -> None:
 
 async def test_a_misspelt_word_where_counting_is_not_free(monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan asks about it, and changes nothing by itself."""
-    from tests.stage import Stage
+    from tests.app_runner import AppRunner
 
     from adk_prism_apps.research.agent import research_app
 
     chat = ResearchChat()
-    chat.stage = Stage(research_app(0, environment={"ADK_PRISM_DATABASES": "arxiv"}))
+    chat.stage = AppRunner(research_app(0, environment={"ADK_PRISM_DATABASES": "arxiv"}))
     await chat.say("counterfactul explanations")
     plan = (await chat.box()).pending_search_plan
     assert plan is not None

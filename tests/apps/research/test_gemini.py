@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from google.genai import types
+from tests.app_runner import SESSION, USER, AppRun, AppRunner
 from tests.loopback_gemini import Json, LoopbackGemini, chunk, serve_gemini
-from tests.stage import SESSION, USER, Stage, Take
 
 from adk_prism_apps.research.agent import research_app
 from adk_prism_apps.research.directive import read_directive
@@ -38,15 +38,15 @@ def gemini(monkeypatch: pytest.MonkeyPatch, *replies: list[Json]) -> Iterator[Lo
         yield server
 
 
-def searched(take: Take) -> bool:
+def searched(take: AppRun) -> bool:
     return any("papers" in (answer.response or {}) for answer in take.responses)
 
 
-def asked(take: Take) -> bool:
+def asked(take: AppRun) -> bool:
     return any(call.name == CONFIRMATION for call in take.calls)
 
 
-async def state_of(stage: Stage) -> dict[str, Any]:
+async def state_of(stage: AppRunner) -> dict[str, Any]:
     session = await stage.sessions.get_session(
         app_name="research", user_id=USER, session_id=SESSION
     )
@@ -74,7 +74,7 @@ async def test_a_whole_search(monkeypatch: pytest.MonkeyPatch) -> None:
         says("Found."),
     )
     with gemini(monkeypatch, *replies) as server:
-        stage = Stage(research_app(0, environment={}))
+        stage = AppRunner(research_app(0, environment={}))
         planned = await stage.send(QUERY)
         found = await stage.send("yes, go ahead")
     assert planned.error is None
@@ -104,7 +104,7 @@ async def test_a_search_that_nobody_planned_is_asked_about(
 ) -> None:
     """It becomes the pending plan, so that the box shows what is asked."""
     with gemini(monkeypatch, calls(SEARCH, query="saliency", since=2019), says("Done.")):
-        stage = Stage(research_app(0, environment={}))
+        stage = AppRunner(research_app(0, environment={}))
         take = await stage.send("Just search for saliency, do not ask me")
         assert asked(take)
         assert not searched(take)
@@ -134,7 +134,7 @@ async def test_an_approval_is_of_one_search_only(
         calls(SEARCH, **other),
     )
     with gemini(monkeypatch, *replies):
-        stage = Stage(research_app(0, environment={}))
+        stage = AppRunner(research_app(0, environment={}))
         await stage.send(QUERY)
         take = await stage.send("ok")
     assert asked(take)
@@ -151,7 +151,7 @@ async def test_one_approval_is_one_search(monkeypatch: pytest.MonkeyPatch) -> No
         calls(SEARCH, query=QUERY),
     )
     with gemini(monkeypatch, *replies):
-        stage = Stage(research_app(0, environment={}))
+        stage = AppRunner(research_app(0, environment={}))
         await stage.send(QUERY)
         take = await stage.send("ok")
     assert searched(take)
@@ -168,7 +168,7 @@ async def test_one_approval_is_one_search_also_at_once(monkeypatch: pytest.Monke
         [chunk(call, call, finish="STOP")],
     )
     with gemini(monkeypatch, *replies):
-        stage = Stage(research_app(0, environment={}))
+        stage = AppRunner(research_app(0, environment={}))
         await stage.send(QUERY)
         take = await stage.send("ok")
     assert asked(take)
@@ -184,7 +184,7 @@ async def test_a_short_run_stays_short(monkeypatch: pytest.MonkeyPatch) -> None:
         says("Ten."),
     )
     with gemini(monkeypatch, *replies):
-        stage = Stage(research_app(0, environment={}))
+        stage = AppRunner(research_app(0, environment={}))
         await stage.send(QUERY)
         take = await stage.send("short run")
     assert take.response(SEARCH)["count"] == 10
@@ -193,7 +193,7 @@ async def test_a_short_run_stays_short(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_database_out_of_reach_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer says how to enable it; the researcher is not asked."""
     with gemini(monkeypatch, calls("search_arxiv", query=QUERY), says("Sorry.")):
-        take = await Stage(research_app(0, environment={})).send("Search arXiv")
+        take = await AppRunner(research_app(0, environment={})).send("Search arXiv")
     assert not asked(take)
     assert "ADK_PRISM_DATABASES=arxiv" in json.dumps(take.response("search_arxiv"))
 
@@ -215,7 +215,7 @@ async def test_arguments_that_a_model_got_wrong(
 ) -> None:
     """It is told so or asked about; nothing is searched and nothing breaks."""
     with gemini(monkeypatch, calls(SEARCH, **args), says("Sorry.")):
-        take = await Stage(research_app(0, environment={})).send("Search")
+        take = await AppRunner(research_app(0, environment={})).send("Search")
     assert take.error is None
     assert not searched(take)
 
@@ -232,7 +232,7 @@ async def test_a_model_s_own_synthesis_is_checked(monkeypatch: pytest.MonkeyPatc
         says("Done."),
     )
     with gemini(monkeypatch, *replies):
-        stage = Stage(research_app(0, environment={}))
+        stage = AppRunner(research_app(0, environment={}))
         await stage.send(QUERY)
         await stage.send("ok")
         take = await stage.send("synthesise")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.app_runner import AppRunner
 from tests.apps.research.databases.asking import Clock
 from tests.apps.research.databases.loopback import Answer, loopback, synthetic
 from tests.apps.research.test_turns import ResearchChat
-from tests.stage import Stage
 
 from adk_prism.grounding import RemedyAction, SearchFailure
 from adk_prism_apps.research.agent import research_app
@@ -97,7 +97,7 @@ async def test_a_service_that_fails(
         while number < count:
             number += 1
             chat = ResearchChat()
-            chat.stage = Stage(research_app(0, environment=ONLINE, timer=Clock()))
+            chat.stage = AppRunner(research_app(0, environment=ONLINE, timer=Clock()))
             failure = await failed(chat, question)
             count = len(failure.actions)
             assert count

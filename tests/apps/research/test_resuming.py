@@ -9,15 +9,15 @@ import pytest
 from google.adk.agents import RunConfig
 from google.adk.agents.run_config import StreamingMode
 from google.genai import types
+from tests.app_runner import SESSION, USER, AppRunner
 from tests.apps.research.talk import Talk
-from tests.stage import SESSION, USER, Stage
 
 from adk_prism_apps.research.agent import research_app
 
 QUESTION = "counterfactual explanations"
 
 
-async def cut(stage: Stage, text: str, events: int) -> str:
+async def cut(stage: AppRunner, text: str, events: int) -> str:
     """Say something and stop listening after so many whole events; return the invocation."""
     run = stage.runner.run_async(
         user_id=USER,
@@ -30,7 +30,7 @@ async def cut(stage: Stage, text: str, events: int) -> str:
     return seen[-1].invocation_id
 
 
-async def state_of(stage: Stage) -> dict[str, Any]:
+async def state_of(stage: AppRunner) -> dict[str, Any]:
     session = await stage.sessions.get_session(
         app_name="research", user_id=USER, session_id=SESSION
     )
@@ -41,7 +41,7 @@ async def state_of(stage: Stage) -> dict[str, Any]:
 @pytest.mark.parametrize("events", [1, 2, 3])
 async def test_a_question_that_broke_off(events: int) -> None:
     """Stopped after the intent, the call or the plan: it continues with the same plan, asked once."""
-    stage = Stage(research_app(0, environment={}))
+    stage = AppRunner(research_app(0, environment={}))
     invocation = await cut(stage, QUESTION, events)
     take = await stage.resume(invocation)
     assert take.error is None
@@ -53,7 +53,7 @@ async def test_a_question_that_broke_off(events: int) -> None:
 @pytest.mark.parametrize("events", [1, 2, 3])
 async def test_an_approved_search_that_broke_off(events: int) -> None:
     """After the approval, the call or the result: one search in the end, and its receipt is told."""
-    stage = Stage(research_app(0, environment={}))
+    stage = AppRunner(research_app(0, environment={}))
     await stage.send(QUESTION)
     invocation = await cut(stage, "ok", events)
     take = await stage.resume(invocation)

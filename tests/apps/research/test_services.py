@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from tests.app_runner import SESSION, USER, AppRun, AppRunner
 from tests.apps.research.databases.asking import Clock
 from tests.apps.research.databases.loopback import Answer, loopback, synthetic
-from tests.stage import SESSION, USER, Stage, Take
 
 from adk_prism_apps.research.agent import research_app
 from adk_prism_apps.research.session_state import FAILED
@@ -31,11 +31,11 @@ def found(count: int, total: int | None = None) -> Answer:
     return synthetic(200, {"total": count if total is None else total, "offset": 0, "data": papers})
 
 
-async def conversation(url: str, *words: str) -> tuple[Take, dict[str, Any]]:
+async def conversation(url: str, *words: str) -> tuple[AppRun, dict[str, Any]]:
     """Say some things to the app with that service; return the last run and the state."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ADK_PRISM_SEMANTIC_SCHOLAR_URL", url)
-        stage = Stage(research_app(0, environment=ONLINE, timer=Clock()))
+        stage = AppRunner(research_app(0, environment=ONLINE, timer=Clock()))
         for text in words:
             take = await stage.send(text)
             assert take.error is None
@@ -171,13 +171,15 @@ async def test_papers_of_two_databases_count_once() -> None:
 )
 async def test_which_database_is_planned(environment: dict[str, str], tool: str) -> None:
     """The environment decides; with nothing set it is the sample library."""
-    stage = Stage(research_app(0, environment=environment))
+    stage = AppRunner(research_app(0, environment=environment))
     take = await stage.send("explainable AI")
     assert take.response("propose_search")["plan"]["tool"] == tool  # type: ignore[index]
 
 
 async def test_another_database_than_the_one_that_was_asked_for_is_said_to_be_one() -> None:
     """With how the other could be reached."""
-    take = await Stage(research_app(0, environment={})).send("Search Semantic Scholar for saliency")
+    take = await AppRunner(research_app(0, environment={})).send(
+        "Search Semantic Scholar for saliency"
+    )
     assert "Semantic Scholar is not asked from here" in take.text
     assert "SEMANTIC_SCHOLAR_API_KEY" in take.text

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from google.genai import types
-from tests.stage import SESSION, USER, Stage, Take
+from tests.app_runner import SESSION, USER, AppRun, AppRunner
 
 from adk_prism.grounding import GroundingBox, read
 from adk_prism_apps.research.agent import research_app
@@ -21,23 +21,23 @@ class ResearchChat:
     """A conversation with the app, in one process."""
 
     def __init__(self) -> None:
-        self.stage = Stage(research_app(0, environment={}))
+        self.stage = AppRunner(research_app(0, environment={}))
         self.asked = ""
 
-    async def say(self, *words: str) -> Take:
+    async def say(self, *words: str) -> AppRun:
         """Say some things; return the last run."""
         for text in words:
             take = await self._done(await self.stage.send(text))
         return take
 
-    async def confirm(self, confirmed: bool, call: str = "") -> Take:
+    async def confirm(self, confirmed: bool, call: str = "") -> AppRun:
         """Answer a confirmation, the newest one unless another is named."""
         answer = types.FunctionResponse(
             id=call or self.asked, name=CONFIRMATION, response={"confirmed": confirmed}
         )
         return await self._done(await self.stage.answer(answer))
 
-    async def _done(self, take: Take) -> Take:
+    async def _done(self, take: AppRun) -> AppRun:
         assert take.error is None
         self.asked = next((c.id or "" for c in take.calls if c.name == CONFIRMATION), self.asked)
         return take

@@ -15,10 +15,10 @@ from google.adk.tools import FunctionTool
 from tests.adk.scripted import Scripted, call
 from tests.patience import PATIENCE
 from tests.security.people import ANN, BOB, ROOT, SECRET, headers, house, token_file
-from tests.server.staged import APP, Stage, agent, staging
+from tests.server.local_server import APP, LocalServer, agent, local_server
 from tests.voice.agent import TOOLS, script
+from tests.voice.live_run import runner_of, scripted_agent
 from tests.voice.served import served
-from tests.voice.stage import runner_of, scripted_agent
 
 from adk_prism.errors import LogError
 from adk_prism.features.audit.audit_file import AuditFile, RotatingFile, open_audit_file
@@ -32,7 +32,7 @@ pytestmark = [
 ]
 
 
-async def deeds(stage: Stage, **query: str) -> list[Json]:
+async def deeds(stage: LocalServer, **query: str) -> list[Json]:
     """Ask as an administrator; the oldest first."""
     answer = await stage.client.get("/api/audit", headers=headers(ROOT), params=query)
     assert answer.status_code == 200, answer.text
@@ -46,13 +46,13 @@ def erase(what: str) -> Json:
 
 
 @asynccontextmanager
-async def asking(folder: Path, **settings: Any) -> AsyncIterator[Stage]:
+async def asking(folder: Path, **settings: Any) -> AsyncIterator[LocalServer]:
     """Serve an agent that asks before it erases."""
     model = Scripted.saying(call("erase", "c1", what="it"), "Done.")
     tools = [FunctionTool(erase, require_confirmation=True)]
     audit = str(folder / "audit.jsonl")
     settings = {"tokens": token_file(folder), "audit": audit, **settings}
-    async with staging(agent(model, tools=tools), **settings) as stage:
+    async with local_server(agent(model, tools=tools), **settings) as stage:
         yield stage
 
 
@@ -63,7 +63,7 @@ def chat(*messages: Json) -> Json:
 SAID: Json = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "erase it"}]}
 
 
-async def asked(stage: Stage) -> tuple[str, str, str]:
+async def asked(stage: LocalServer) -> tuple[str, str, str]:
     """Have the agent ask; return its message, its call and its approval."""
     answer = await stage.client.post(f"/api/chat/{APP}", json=chat(SAID), headers=headers(BOB))
     lines = [line[6:] for line in answer.text.splitlines() if line.startswith("data: {")]
@@ -72,7 +72,7 @@ async def asked(stage: Stage) -> tuple[str, str, str]:
     return answer.headers["x-prism-run"], request["toolCallId"], request["approvalId"]
 
 
-async def answer_chat(stage: Stage, by: str, approved: bool) -> str:
+async def answer_chat(stage: LocalServer, by: str, approved: bool) -> str:
     message, tool, approval = await asked(stage)
     part = {
         "type": "tool-erase",
@@ -88,7 +88,7 @@ async def answer_chat(stage: Stage, by: str, approved: bool) -> str:
     return answer.headers["x-prism-run"]
 
 
-async def answer_adk(stage: Stage, by: str, approved: bool) -> str:
+async def answer_adk(stage: LocalServer, by: str, approved: bool) -> str:
     _, _, approval = await asked(stage)
     given = {"confirmed": approved}
     response = {"name": "adk_request_confirmation", "id": approval, "response": given}
@@ -99,7 +99,7 @@ async def answer_adk(stage: Stage, by: str, approved: bool) -> str:
     return answer.headers["x-prism-run"]
 
 
-async def answer_studio(stage: Stage, by: str, approved: bool) -> str:
+async def answer_studio(stage: LocalServer, by: str, approved: bool) -> str:
     _, tool, approval = await asked(stage)
     given = {"id": approval, "call": tool, "approved": approved}
     body = {"session_id": "chat", "user_id": BOB, "answers": [given]}
@@ -201,7 +201,7 @@ async def test_cancelled_runs_are_written_down(tmp_path: Path) -> None:
     """By run and by chat; one that was over before is not cancelled."""
     events = [asyncio.Event(), asyncio.Event()]
     settings = {"tokens": token_file(tmp_path), "audit": str(tmp_path / "audit.jsonl")}
-    async with staging(agent(Scripted.saying(*events)), **settings) as stage:
+    async with local_server(agent(Scripted.saying(*events)), **settings) as stage:
         client, bob = stage.client, headers(BOB)
         posted = []
         for event, name in zip(events, ("one", "two"), strict=True):

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.adk.scripted import Scripted, call
-from tests.server.staged import SESSION, Stage, agent, staging
+from tests.server.local_server import SESSION, LocalServer, agent, local_server
 
 from adk_prism.adk.recording_file import read_run, write_run
 from adk_prism.errors import LogError
@@ -26,12 +26,12 @@ JSONL = "application/jsonl"
 Json = dict[str, Any]
 
 
-async def send(stage: Stage, body: Any, kind: str = JSONL) -> httpx.Response:
-    return await stage.client.post("/api/recordings", content=body, headers={"content-type": kind})
+async def send(server: LocalServer, body: Any, kind: str = JSONL) -> httpx.Response:
+    return await server.client.post("/api/recordings", content=body, headers={"content-type": kind})
 
 
-async def upload(stage: Stage, body: Any, kind: str = JSONL) -> Json:
-    answer = await send(stage, body, kind)
+async def upload(server: LocalServer, body: Any, kind: str = JSONL) -> Json:
+    answer = await send(server, body, kind)
     assert answer.status_code == 201, answer.text
     found: Json = answer.json()
     assert answer.headers["x-prism-run"] == found["run"]
@@ -40,7 +40,7 @@ async def upload(stage: Stage, body: Any, kind: str = JSONL) -> Json:
 
 
 def stage_of(model: Scripted | None = None) -> Any:
-    return staging(agent(model or Scripted.saying()))
+    return local_server(agent(model or Scripted.saying()))
 
 
 def events_of(name: str) -> list[bytes]:
@@ -89,23 +89,23 @@ FORMS = [
 async def test_every_form_is_read(form: Form) -> None:
     """The form is told from the bytes; the type only says that no web page sent them unasked."""
     events = events_of("tool")
-    async with stage_of() as stage:
-        found = await upload(stage, form.make(events), form.kind)
+    async with stage_of() as server:
+        found = await upload(server, form.make(events), form.kind)
         assert (found["app"], found["user"], found["outcome"]) == (form.app, form.user, "finished")
         assert found["session"] == f"recording-{found['run']}"
         assert found["cursor"] == len(events) + 2
-        streamed = await stage.client.get(f"/api/runs/{found['run']}/stream?as=ai-sdk")
+        streamed = await server.client.get(f"/api/runs/{found['run']}/stream?as=ai-sdk")
         assert streamed.text.rstrip().endswith("data: [DONE]")
-        seen = (await stage.client.get(f"/api/runs/{found['run']}/view")).json()
+        seen = (await server.client.get(f"/api/runs/{found['run']}/view")).json()
         assert seen["graph"]["nodes"]
 
 
 async def test_every_recording_comes_back_as_it_was() -> None:
     """Entries, cursors and times; only its name and place are new. No secret was in them to redact."""
-    async with stage_of() as stage:
+    async with stage_of() as server:
         for recording in sorted(RECORDINGS.glob("*.jsonl")):
-            found = await upload(stage, recording.read_bytes())
-            entries = await stage.entries(found["run"])
+            found = await upload(server, recording.read_bytes())
+            entries = await server.entries(found["run"])
             wanted = list(read_run(recording, end=CaptureEnding()))
             assert [(e.cursor, e.time) for e in entries] == [(e.cursor, e.time) for e in wanted]
             if "credential" not in recording.stem:
@@ -117,10 +117,10 @@ async def test_every_recording_comes_back_as_it_was() -> None:
 
 async def test_a_download_can_be_uploaded_elsewhere() -> None:
     """And keeps its id there; where the id is taken, it gets another."""
-    async with stage_of(Scripted.saying(call("count", "c1"), "One.")) as stage:
-        run = await stage.say("count")
-        file = (await stage.client.get(f"/api/runs/{run}/recording")).content
-        again = await upload(stage, file)
+    async with stage_of(Scripted.saying(call("count", "c1"), "One.")) as server:
+        run = await server.say("count")
+        file = (await server.client.get(f"/api/runs/{run}/recording")).content
+        again = await upload(server, file)
         assert again["run"] != run
         assert (again["app"], again["user"]) == ("app", "user")
     async with stage_of() as other:
@@ -133,14 +133,14 @@ async def test_a_download_can_be_uploaded_elsewhere() -> None:
 
 async def test_an_upload_is_no_turn_of_a_chat() -> None:
     """Not of the chat it was recorded in, and not of one with the name that it has now."""
-    async with stage_of(Scripted.saying("One.", "Two.")) as stage:
-        run = await stage.say("first")
-        file = (await stage.client.get(f"/api/runs/{run}/recording")).content
-        found = await upload(stage, file)
-        assert len(await stage.messages()) == 2
-        await stage.say("second", found["session"])
-        assert len(await stage.messages(found["session"])) == 2
-        head = (await stage.entries(found["run"]))[0].record
+    async with stage_of(Scripted.saying("One.", "Two.")) as server:
+        run = await server.say("first")
+        file = (await server.client.get(f"/api/runs/{run}/recording")).content
+        found = await upload(server, file)
+        assert len(await server.messages()) == 2
+        await server.say("second", found["session"])
+        assert len(await server.messages(found["session"])) == 2
+        head = (await server.entries(found["run"]))[0].record
         assert isinstance(head, RunStarted)
         assert (REQUEST_DIGEST.read(head), head.replaces) == ("", "")
 
@@ -148,18 +148,18 @@ async def test_an_upload_is_no_turn_of_a_chat() -> None:
 async def test_a_recording_without_an_end_is_incomplete() -> None:
     """It was cut, or downloaded while the run went on: nobody knows how that ended."""
     lines = (RECORDINGS / "approval.jsonl").read_bytes().splitlines(keepends=True)
-    async with stage_of() as stage:
-        found = await upload(stage, b"".join(lines[:-1]))
+    async with stage_of() as server:
+        found = await upload(server, b"".join(lines[:-1]))
         assert found["outcome"] == "incomplete"
 
 
 async def test_an_old_recording_is_not_trimmed_at_once() -> None:
     """It is as old as its upload, whatever its own clock says."""
-    async with stage_of() as stage:
-        found = await upload(stage, as_lines(events_of("text")))
+    async with stage_of() as server:
+        found = await upload(server, as_lines(events_of("text")))
         assert found["started"] > 1_600_000_000
-        await stage.context.log.trim(stage.context.settings.retention, found["ended"] + 60)
-        assert (await stage.client.get(f"/api/runs/{found['run']}")).status_code == 200
+        await server.context.log.trim(server.context.settings.retention, found["ended"] + 60)
+        assert (await server.client.get(f"/api/runs/{found['run']}")).status_code == 200
 
 
 # ------------------------------------------------------------------ what must not get in
@@ -201,9 +201,9 @@ async def test_credentials_are_redacted_on_the_way_in(place: str, spelled: str) 
     assert b"s3cret" in file
     if spelled == "in escapes":
         file = file.replace(b"authType", b"\\u0061uthType").replace(b"rawAuth", b"raw\\u0041uth")
-    async with stage_of() as stage:
-        found = await upload(stage, file)
-        stored = (await stage.client.get(f"/api/runs/{found['run']}/recording")).text
+    async with stage_of() as server:
+        found = await upload(server, file)
+        stored = (await server.client.get(f"/api/runs/{found['run']}/recording")).text
         assert "rawAuthCredential" in stored
         assert "s3cret" not in stored
 
@@ -216,9 +216,9 @@ async def test_internal_marks_and_temporary_state_stay_outside() -> None:
         "customMetadata": {"__adk_internal_restored_event": True, "mine": 1},
         "actions": {"stateDelta": {"temp:x": 1, "kept": 2}},
     }
-    async with stage_of() as stage:
-        found = await upload(stage, json.dumps(event).encode())
-        stored = (await stage.client.get(f"/api/runs/{found['run']}/recording")).text
+    async with stage_of() as server:
+        found = await upload(server, json.dumps(event).encode())
+        stored = (await server.client.get(f"/api/runs/{found['run']}/recording")).text
         assert "internal" not in stored
         assert "temp:" not in stored
         assert '"mine":1' in stored
@@ -228,10 +228,10 @@ async def test_internal_marks_and_temporary_state_stay_outside() -> None:
 async def test_the_uploader_s_own_error_texts_stay() -> None:
     """They are no exception of this server."""
     event = {"id": "e1", "author": "agent", "errorCode": "X", "errorMessage": "boom in line 3"}
-    async with stage_of() as stage:
-        found = await upload(stage, json.dumps(event).encode())
+    async with stage_of() as server:
+        found = await upload(server, json.dumps(event).encode())
         assert found["outcome"] == "failed"
-        stored = (await stage.client.get(f"/api/runs/{found['run']}/recording")).text
+        stored = (await server.client.get(f"/api/runs/{found['run']}/recording")).text
         assert "boom in line 3" in stored
 
 
@@ -246,8 +246,8 @@ async def test_the_uploader_s_own_error_texts_stay() -> None:
 async def test_names_that_may_not_be_used_are_not(origin: Json) -> None:
     """Nor an id that is none."""
     line = {"cursor": 1, "time": 1.0, "type": "RunStarted", "run": "../etc", "origin": origin}
-    async with stage_of() as stage:
-        found = await upload(stage, json.dumps(line).encode() + b"\n")
+    async with stage_of() as server:
+        found = await upload(server, json.dumps(line).encode() + b"\n")
         assert (found["app"], found["user"]) == ("recording", "user")
         assert found["run"].startswith("run-")
 
@@ -293,15 +293,15 @@ BAD = [
 @pytest.mark.parametrize("case", BAD, ids=lambda case: case.id)
 async def test_what_cannot_be_read_is_refused_and_leaves_nothing(case: Bad) -> None:
     """With the line; no run, not even one that was removed again; the operator is not bothered."""
-    async with stage_of() as stage:
-        answer = await send(stage, case.body, case.kind)
+    async with stage_of() as server:
+        answer = await send(server, case.body, case.kind)
         assert answer.status_code == case.status, answer.text
         assert answer.headers["content-type"] == "application/problem+json"
         assert case.says in answer.json()["detail"]
-        assert await stage.context.log.list() == []
-        assert stage.reports == []
+        assert await server.context.log.list() == []
+        assert server.reports == []
         whole = (RECORDINGS / "tool.jsonl").read_bytes()
-        assert (await upload(stage, whole))["run"] == "run-1"
+        assert (await upload(server, whole))["run"] == "run-1"
 
 
 async def test_the_limit_is_its_own() -> None:
@@ -318,13 +318,15 @@ async def test_the_limit_is_its_own() -> None:
             sent += 1
             yield small
 
-    async with staging(agent(Scripted.saying()), body_limit=1000, upload_limit=200_000) as stage:
-        await upload(stage, small)
-        answer = await send(stage, endless())
+    async with local_server(
+        agent(Scripted.saying()), body_limit=1000, upload_limit=200_000
+    ) as server:
+        await upload(server, small)
+        answer = await send(server, endless())
         assert answer.status_code == 413
         assert "--upload-limit" in answer.json()["detail"]
         assert sent < 5
-        other = await stage.client.post("/run", json={"x": "y" * 2000})
+        other = await server.client.post("/run", json={"x": "y" * 2000})
         assert "--body-limit" in other.json()["detail"]
 
 
@@ -340,10 +342,10 @@ class FullLog(MemoryLog):
 
 async def test_what_cannot_be_stored_leaves_nothing() -> None:
     """The part that was there is removed, and the client told to come back."""
-    async with staging(agent(Scripted.saying()), log=FullLog()) as stage:
-        answer = await send(stage, (RECORDINGS / "long.jsonl").read_bytes())
+    async with local_server(agent(Scripted.saying()), log=FullLog()) as server:
+        answer = await send(server, (RECORDINGS / "long.jsonl").read_bytes())
         assert answer.status_code == 503
-        assert await stage.context.log.list() == []
+        assert await server.context.log.list() == []
 
 
 async def test_a_long_recording_is_stored_in_batches(tmp_path: Path) -> None:
@@ -355,18 +357,18 @@ async def test_a_long_recording_is_stored_in_batches(tmp_path: Path) -> None:
         for n in range(2, 3000)
     )
     log = SqliteLog(tmp_path / "runs.db")
-    async with staging(agent(Scripted.saying()), log=log) as stage:
-        found = await upload(stage, recording)
-        entries = await stage.entries(found["run"])
+    async with local_server(agent(Scripted.saying()), log=log) as server:
+        found = await upload(server, recording)
+        entries = await server.entries(found["run"])
         assert [e.time for e in entries[1:-1]] == [n + 0.5 for n in range(2, 3000)]
 
 
 async def test_the_chat_it_came_from_is_untouched() -> None:
     """An upload never writes to a session."""
-    async with stage_of(Scripted.saying("One.")) as stage:
-        run = await stage.say("first")
-        before = await stage.stored()
-        await upload(stage, (await stage.client.get(f"/api/runs/{run}/recording")).content)
-        assert await stage.stored() == before
-        listed = (await stage.client.get("/apps/app/users/user/sessions")).json()
+    async with stage_of(Scripted.saying("One.")) as server:
+        run = await server.say("first")
+        before = await server.stored()
+        await upload(server, (await server.client.get(f"/api/runs/{run}/recording")).content)
+        assert await server.stored() == before
+        listed = (await server.client.get("/apps/app/users/user/sessions")).json()
         assert [session["id"] for session in listed] == [SESSION]

@@ -7,15 +7,15 @@ from urllib.parse import quote, unquote
 
 import pytest
 from tests.adk.scripted import Scripted
-from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
+from tests.server.local_server import APP, SESSION, USER, LocalServer, agent, local_server
 
 from adk_prism.features.captures.routes import LONGEST, attachment, safe_name
 
 Json = dict[str, Any]
 
 
-async def listed(stage: Stage) -> dict[str, Json]:
-    found: list[Json] = (await stage.client.get("/api/conversations")).json()
+async def listed(server: LocalServer) -> dict[str, Json]:
+    found: list[Json] = (await server.client.get("/api/conversations")).json()
     return {each["session"]: each for each in found}
 
 
@@ -47,29 +47,29 @@ def test_names_that_every_file_system_takes(title: str, name: str) -> None:
 
 async def test_files_are_named_after_their_conversation() -> None:
     """As its user called it; until then, by its first message."""
-    async with staging(agent(Scripted.saying("One."))) as stage:
-        run = await stage.say("Brände in Bayern?")
+    async with local_server(agent(Scripted.saying("One."))) as server:
+        run = await server.say("Brände in Bayern?")
         for title in ("Brände in Bayern", "Meine Frage"):
             for kind, ending in (("recording", "jsonl"), ("share", "html")):
-                answer = await stage.client.get(f"/api/runs/{run}/{kind}")
+                answer = await server.client.get(f"/api/runs/{run}/{kind}")
                 assert answer.status_code == 200, answer.text
                 named = answer.headers["content-disposition"].partition("; filename*=UTF-8''")
                 assert named[0] == f'attachment; filename="{run}.{ending}"'
                 assert named[2] == quote(f"{title}.{ending}")
-            await stage.client.patch(f"/api/chat/{APP}/{SESSION}", json={"title": "Meine Frage"})
+            await server.client.patch(f"/api/chat/{APP}/{SESSION}", json={"title": "Meine Frage"})
 
 
 async def test_an_upload_has_the_name_of_its_file() -> None:
     """Cut to a title, on one line; without a name, its first message."""
-    async with staging(agent(Scripted.saying("One."))) as stage:
-        run = await stage.say("Hello")
-        recording = (await stage.client.get(f"/api/runs/{run}/recording")).content
+    async with local_server(agent(Scripted.saying("One."))) as server:
+        run = await server.say("Hello")
+        recording = (await server.client.get(f"/api/runs/{run}/recording")).content
         for name, title in (
             ("büro trace.jsonl", "büro trace.jsonl"),
             ("a\nb" + "c" * 300, "a b" + "c" * 117),
             ("", "Hello"),
         ):
-            answer = await stage.client.post(
+            answer = await server.client.post(
                 "/api/recordings",
                 params={"name": name} if name else {},
                 content=recording,
@@ -77,19 +77,19 @@ async def test_an_upload_has_the_name_of_its_file() -> None:
             )
             assert answer.status_code == 201, answer.text
             session = answer.json()["session"]
-            assert (await listed(stage))[session]["title"] == title
+            assert (await listed(server))[session]["title"] == title
 
 
 async def test_forks_and_reruns_say_of_what() -> None:
     """By the name that the original has now, with the way to it."""
-    async with staging(agent(Scripted.saying("One.", "Two.", "Three."))) as stage:
-        run = await stage.say("Hello")
-        await stage.client.patch(f"/api/chat/{APP}/{SESSION}", json={"title": "Greeting"})
+    async with local_server(agent(Scripted.saying("One.", "Two.", "Three."))) as server:
+        run = await server.say("Hello")
+        await server.client.patch(f"/api/chat/{APP}/{SESSION}", json={"title": "Greeting"})
         message = {"role": "user", "parts": [{"text": "And now?"}]}
-        fork = await stage.fork(run, 3, newMessage=message)
-        answer = await stage.client.post(f"/api/runs/{run}/rerun", json={"tools": "live"})
+        fork = await server.fork(run, 3, newMessage=message)
+        answer = await server.client.post(f"/api/runs/{run}/rerun", json={"tools": "live"})
         assert answer.status_code == 200, answer.text
-        found = await listed(stage)
+        found = await listed(server)
         assert found[fork["session"]]["title"] == "Fork of Greeting"
         point = {"run": run, "session": SESSION}
         assert found[fork["session"]]["forkedFrom"] == point | {"at": 3, "rerun": False}

@@ -11,7 +11,7 @@ from google.adk.evaluation.eval_set import EvalSet
 from msgspec import structs
 from tests.adk.scripted import Scripted, call
 from tests.recordings.library import CAPTURES, RECORDINGS, began, continues, first_of, load
-from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
+from tests.server.local_server import APP, SESSION, USER, LocalServer, agent, local_server
 
 from adk_prism.errors import Conflict
 from adk_prism.features.evaluation.criteria import case_as_written
@@ -183,9 +183,9 @@ def test_of_one_conversation_the_last_run_counts() -> None:
     ]
 
 
-async def evalcase(stage: Stage, run: str) -> Json:
+async def evalcase(server: LocalServer, run: str) -> Json:
     """Return a run's eval case, by the route."""
-    answer = await stage.client.get(f"/api/runs/{run}/evalcase")
+    answer = await server.client.get(f"/api/runs/{run}/evalcase")
     assert answer.status_code == 200, answer.text
     found: Json = answer.json()
     EvalCase.model_validate(found)
@@ -197,18 +197,18 @@ async def test_a_case_is_the_conversation_up_to_its_run() -> None:
     model = Scripted.saying(
         call("count", "c1"), "One.", "Two, wrongly.", "Two.", "Three.", ValueError("no")
     )
-    async with staging(agent(model)) as stage:
+    async with local_server(agent(model)) as server:
         place = f"/apps/{APP}/users/{USER}/sessions/{SESSION}"
-        await stage.client.post(place, json={"unit": "piece"})
-        first = await stage.say("one")
-        wrong = await stage.say("two")
+        await server.client.post(place, json={"unit": "piece"})
+        first = await server.say("one")
+        wrong = await server.say("two")
         body = {"id": SESSION, "trigger": "regenerate-message", "messages": []}
-        again = await stage.client.post(f"/api/chat/{APP}", json=body)
+        again = await server.client.post(f"/api/chat/{APP}", json=body)
         assert again.status_code == 200, again.text
-        last = await stage.say("three")
-        failed = await stage.say("four")
+        last = await server.say("three")
+        failed = await server.say("four")
 
-        case = await evalcase(stage, last)
+        case = await evalcase(server, last)
         said = [text["parts"][0]["text"] for text in _each(case, "userContent")]
         told = [text["parts"][-1]["text"].strip() for text in _each(case, "finalResponse")]
         assert said == ["one", "two", "three"]
@@ -219,13 +219,13 @@ async def test_a_case_is_the_conversation_up_to_its_run() -> None:
             "state": {"unit": "piece"},
         }
         assert case["evalId"] == case["prismRun"] == last
-        earlier = await evalcase(stage, first)
+        earlier = await evalcase(server, first)
         assert len(earlier["conversation"]) == 1
-        replaced = await evalcase(stage, wrong)
+        replaced = await evalcase(server, wrong)
         assert replaced["conversation"][-1]["finalResponse"]["parts"][0]["text"].startswith(
             "Two, w"
         )
-        refused = await stage.client.get(f"/api/runs/{failed}/evalcase")
+        refused = await server.client.get(f"/api/runs/{failed}/evalcase")
         assert refused.status_code == 409
         assert "failed" in refused.json()["detail"]
 

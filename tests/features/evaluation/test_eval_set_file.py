@@ -11,7 +11,7 @@ import pytest
 from google.adk.evaluation.local_eval_sets_manager import LocalEvalSetsManager
 from tests.adk.scripted import Scripted
 from tests.recordings.library import HERE
-from tests.server.staged import agent, staging
+from tests.server.local_server import agent, local_server
 
 from adk_prism.cli import main
 from adk_prism.errors import UsageError
@@ -116,8 +116,8 @@ async def test_runs_of_a_log_are_read_beside_its_server(tmp_path: Path) -> None:
     """Both runs of a conversation are one case."""
     address = f"sqlite:///{tmp_path}/runs.db"
     log = open_log(address)
-    async with staging(agent(Scripted.saying("One.", "Two.")), log=log) as stage:
-        first, second = await stage.say("one"), await stage.say("two")
+    async with local_server(agent(Scripted.saying("One.", "Two.")), log=log) as server:
+        first, second = await server.say("one"), await server.say("two")
     path = tmp_path / "chat.evalset.json"
     words = ["eval-set", first, second, "-o", str(path), "--log", address]
     assert await asyncio.to_thread(main, words) == 0

@@ -11,49 +11,49 @@ import pytest
 from tests.adk.scripted import Scripted
 from tests.security.people import ANN, BOB, ROOT, headers, house
 from tests.server.answering import chunks
-from tests.server.staged import APP, SESSION, Stage, agent, staging
+from tests.server.local_server import APP, SESSION, LocalServer, agent, local_server
 
 from adk_prism.features.feedback.feedback import LONGEST_COMMENT
 
 
 @pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
-    async with staging(agent(Scripted.saying("One.", "Two.", "Three."))) as made:
+async def server() -> AsyncIterator[LocalServer]:
+    async with local_server(agent(Scripted.saying("One.", "Two.", "Three."))) as made:
         yield made
 
 
-async def give(stage: Stage, run: str, **body: Any) -> httpx.Response:
-    return await stage.client.post(f"/api/runs/{run}/feedback", json=body)
+async def give(server: LocalServer, run: str, **body: Any) -> httpx.Response:
+    return await server.client.post(f"/api/runs/{run}/feedback", json=body)
 
 
-async def given(stage: Stage, run: str) -> list[Any]:
-    found = (await stage.client.get(f"/api/runs/{run}/feedback")).json()
+async def given(server: LocalServer, run: str) -> list[Any]:
+    found = (await server.client.get(f"/api/runs/{run}/feedback")).json()
     return [(each["messageId"], each["score"], each["comment"], each["by"]) for each in found]
 
 
-async def found(stage: Stage, feedback: str) -> list[str]:
-    answer = await stage.client.get("/api/runs", params={"feedback": feedback})
+async def found(server: LocalServer, feedback: str) -> list[str]:
+    answer = await server.client.get("/api/runs", params={"feedback": feedback})
     assert answer.status_code == 200, answer.text
     return [each["run"] for each in answer.json()]
 
 
-async def test_feedback_is_kept_replaced_and_taken_back(stage: Stage) -> None:
+async def test_feedback_is_kept_replaced_and_taken_back(server: LocalServer) -> None:
     """One for each message; thumbs in every spelling; a search knows at once."""
-    one, two = await stage.say("1"), await stage.say("2", "other")
-    assert await given(stage, one) == []
+    one, two = await server.say("1"), await server.say("2", "other")
+    assert await given(server, one) == []
     for score, kept in ((True, 1), ("up", 1), (1, 1), (0.25, 0.25), (0, 0), (False, -1)):
-        answer = await give(stage, one, score=score, messageId=one)
+        answer = await give(server, one, score=score, messageId=one)
         assert (answer.status_code, answer.json()["score"]) == (200, kept), answer.text
-    assert (await give(stage, one, score="down", comment="Too short ✂")).json()["time"] > 0
-    assert await given(stage, one) == [(one, -1, "Too short ✂", "user")]
-    assert (await found(stage, "down"), await found(stage, "none")) == ([one], [two])
-    assert (await found(stage, "any"), await found(stage, "up")) == ([one], [])
-    chat = await stage.client.get(f"/api/chat/{APP}/{SESSION}/feedback")
+    assert (await give(server, one, score="down", comment="Too short ✂")).json()["time"] > 0
+    assert await given(server, one) == [(one, -1, "Too short ✂", "user")]
+    assert (await found(server, "down"), await found(server, "none")) == ([one], [two])
+    assert (await found(server, "any"), await found(server, "up")) == ([one], [])
+    chat = await server.client.get(f"/api/chat/{APP}/{SESSION}/feedback")
     assert [(each["run"], each["score"]) for each in chat.json()] == [(one, -1)]
     for _ in range(2):
-        assert (await give(stage, one, score=None)).json()["score"] is None
-    assert await given(stage, one) == []
-    assert await found(stage, "none") == [two, one]
+        assert (await give(server, one, score=None)).json()["score"] is None
+    assert await given(server, one) == []
+    assert await found(server, "none") == [two, one]
 
 
 BAD: tuple[tuple[dict[str, Any], int, str], ...] = (
@@ -67,31 +67,31 @@ BAD: tuple[tuple[dict[str, Any], int, str], ...] = (
 )
 
 
-async def test_nonsense_is_refused_and_changes_nothing(stage: Stage) -> None:
+async def test_nonsense_is_refused_and_changes_nothing(server: LocalServer) -> None:
     """The answer says what was wrong."""
-    run, other = await stage.say("1"), await stage.say("2", "other")
+    run, other = await server.say("1"), await server.say("2", "other")
     for body, status, words in (*BAD, ({"score": 1, "messageId": other}, 404, other[:20])):
-        answer = await give(stage, run, **body)
+        answer = await give(server, run, **body)
         assert (answer.status_code, words in answer.text) == (status, True), answer.text
     json = {"content-type": "application/json"}
     for content in (b'{"score": NaN}', b'{"score": 1e999}', b"[", b'{"score": "\\ud800"}'):
         url = f"/api/runs/{run}/feedback"
-        assert (await stage.client.post(url, content=content, headers=json)).status_code == 400
-    assert (await give(stage, "run-nobody", score=1)).status_code == 404
-    assert (await stage.client.get("/api/runs/run-nobody/feedback")).status_code == 404
-    assert (await stage.client.get("/api/runs?feedback=best")).status_code == 400
-    assert await given(stage, run) == []
+        assert (await server.client.post(url, content=content, headers=json)).status_code == 400
+    assert (await give(server, "run-nobody", score=1)).status_code == 404
+    assert (await server.client.get("/api/runs/run-nobody/feedback")).status_code == 404
+    assert (await server.client.get("/api/runs?feedback=best")).status_code == 400
+    assert await given(server, run) == []
 
 
-async def test_the_ids_of_every_protocol_name_an_answer(stage: Stage) -> None:
+async def test_the_ids_of_every_protocol_name_an_answer(server: LocalServer) -> None:
     """The id that a client was sent is taken, whichever protocol it speaks."""
-    run = await stage.say("1")
+    run = await server.say("1")
     for protocol in ("ai-sdk", "ag-ui"):
-        stream = await stage.client.get(f"/api/runs/{run}/stream", params={"as": protocol})
+        stream = await server.client.get(f"/api/runs/{run}/stream", params={"as": protocol})
         ids = {frame["messageId"] for frame in chunks(stream) if "messageId" in frame}
         assert ids
         for name in ids:
-            assert (await give(stage, run, score=1, messageId=name)).status_code == 200, name
+            assert (await give(server, run, score=1, messageId=name)).status_code == 200, name
 
 
 async def test_each_person_has_a_say(tmp_path: Path) -> None:

@@ -17,7 +17,16 @@ from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.tools import FunctionTool
 from google.adk.workflow import START, Workflow
 from tests.adk.scripted import Scripted, call
-from tests.server.staged import APP, SESSION, USER, Stage, agent, count, staging, texts
+from tests.server.local_server import (
+    APP,
+    SESSION,
+    USER,
+    LocalServer,
+    agent,
+    count,
+    local_server,
+    texts,
+)
 
 from adk_prism.errors import LogError
 from adk_prism.facts.adk_event import read_event
@@ -70,9 +79,9 @@ def tour() -> Scripted:
     )
 
 
-async def play(stage: Stage) -> list[str]:
-    await stage.client.post(f"{PATH}/{SESSION}", json={"tone": "brief"})
-    return [await stage.say(text) for text in ("first", "second", "third")]
+async def play(server: LocalServer) -> list[str]:
+    await server.client.post(f"{PATH}/{SESSION}", json={"tone": "brief"})
+    return [await server.say(text) for text in ("first", "second", "third")]
 
 
 def asked(model: Scripted) -> list[tuple[str, str]]:
@@ -95,12 +104,12 @@ def whole(entries: list[Entry], until: int) -> list[Any]:
     return [event for event in read if not event.partial]
 
 
-async def notes(stage: Stage, session: str) -> list[bytes]:
+async def notes(server: LocalServer, session: str) -> list[bytes]:
     """Return every version of the notes."""
     found = []
-    versions = (await stage.client.get(f"{PATH}/{session}/artifacts/notes.txt/versions")).json()
+    versions = (await server.client.get(f"{PATH}/{session}/artifacts/notes.txt/versions")).json()
     for version in versions if isinstance(versions, list) else []:
-        part = await stage.runner.artifact_service.load_artifact(  # type: ignore[union-attr]
+        part = await server.runner.artifact_service.load_artifact(  # type: ignore[union-attr]
             app_name=APP, user_id=USER, session_id=session, filename="notes.txt", version=version
         )
         assert part is not None
@@ -118,32 +127,32 @@ async def test_every_cursor_of_a_chat_with_a_new_message(service: BaseSessionSer
     The original is the same afterwards, to the last event.
     """
     model = tour()
-    async with staging(agent(model), service=service) as stage:
-        runs = await play(stage)
-        before = await stage.stored()
-        films = [fold(await stage.entries(run)) for run in runs]
+    async with local_server(agent(model), service=service) as server:
+        runs = await play(server)
+        before = await server.stored()
+        films = [fold(await server.entries(run)) for run in runs]
         history: list[str] = []
         state: Json = {"tone": "brief"}
         written: list[bytes] = []
         for run, text in zip(runs, ("first", "second", "third"), strict=True):
-            entries = await stage.entries(run)
+            entries = await server.entries(run)
             for at in cursors(service, len(entries)):
                 told = whole(entries, at)
                 model.then("Well. ")
-                forked = await stage.fork(run, at, newMessage=hello())
-                await stage.entries(forked["run"])
-                session = await stage.session(forked["session"])
+                forked = await server.fork(run, at, newMessage=hello())
+                await server.entries(forked["run"])
+                session = await server.session(forked["session"])
                 ids = [e["id"] for e in session["events"] if e["author"] != "user"][:-1]
                 assert ids == [*history, *(event.id for event in told)], (text, at)
                 assert asked(model)[-1] == ("user", "and now?")
                 assert session["state"] == state | _deltas(told)
-                assert await notes(stage, forked["session"]) == [*written, *_notes(told)]
+                assert await notes(server, forked["session"]) == [*written, *_notes(told)]
             history += [event.id for event in whole(entries, len(entries))]
             state |= _deltas(whole(entries, len(entries)))
             written += _notes(whole(entries, len(entries)))
-        assert await stage.stored() == before
-        assert [fold(await stage.entries(run)).at() for run in runs] == [f.at() for f in films]
-        assert await notes(stage, SESSION) == [b"one", b"two"]
+        assert await server.stored() == before
+        assert [fold(await server.entries(run)).at() for run in runs] == [f.at() for f in films]
+        assert await notes(server, SESSION) == [b"one", b"two"]
 
 
 def _deltas(events: list[Any]) -> Json:
@@ -168,21 +177,21 @@ async def test_every_cursor_of_a_run_without_a_message(
     A resumable app runs a call that was made; any other asks its model again.
     """
     model = tour()
-    async with staging(agent(model), service=service, resumable=resumable) as stage:
-        runs = await play(stage)
-        before = await stage.stored()
-        entries = await stage.entries(runs[1])
+    async with local_server(agent(model), service=service, resumable=resumable) as server:
+        runs = await play(server)
+        before = await server.stored()
+        entries = await server.entries(runs[1])
         for at in cursors(service, len(entries)):
             model.then("Otherwise. ")
-            forked = await stage.fork(runs[1], at)
-            new = await stage.entries(forked["run"])
+            forked = await server.fork(runs[1], at)
+            new = await server.entries(forked["run"])
             assert check_laws(new) == [], at
             told = whole(entries, at)
             if forked["goesOn"] == "nothing":
                 model.say_nothing_more()
                 # What ends a run: its last event, the end of its node, its own end.
                 assert at >= len(entries) - (5 if resumable else 3)
-                assert len(await stage.messages(forked["session"])) == 4
+                assert len(await server.messages(forked["session"])) == 4
                 continue
             calls = [
                 c for c in ("c2", "n2") if f'"id":"{c}"'.encode() in b"".join(_raw(entries, at))
@@ -190,13 +199,13 @@ async def test_every_cursor_of_a_run_without_a_message(
             done = [c for c in calls if _has_answer(told, c) or resumable]
             expected = [pair for c in done for pair in (("calls", c), ("answers", c))]
             assert asked(model)[6:] == [("user", "second"), *expected], at
-            messages = await stage.messages(forked["session"])
+            messages = await server.messages(forked["session"])
             assert [m["role"] for m in messages] == ["user", "assistant"] * 2
             assert texts(messages[2]) == "second"
             assert texts(messages[3]).endswith("Otherwise.")
             kept = [e.id for e in whole(new, len(new))][: len(told)]
             assert kept == [event.id for event in told]
-        assert await stage.stored() == before
+        assert await server.stored() == before
 
 
 def _raw(entries: list[Entry], at: int) -> list[bytes]:
@@ -218,50 +227,50 @@ def _has_answer(events: list[Any], call_id: str) -> bool:
 async def test_a_sentence_that_was_being_spoken_is_said_anew() -> None:
     """ADK keeps whole events only; the page of the fork does not show half a sentence either."""
     model = Scripted.saying("One two three four. ")
-    async with staging(agent(model)) as stage:
-        run = await stage.say("count")
-        entries = await stage.entries(run)
+    async with local_server(agent(model)) as server:
+        run = await server.say("count")
+        entries = await server.entries(run)
         model.then("Fine. ")
         at = next(e.cursor for e in entries if b"three" in getattr(e.record, "event", b""))
-        forked = await stage.fork(run, at, newMessage=hello("stop"))
-        await stage.entries(forked["run"])
+        forked = await server.fork(run, at, newMessage=hello("stop"))
+        await server.entries(forked["run"])
         assert asked(model) == [("user", "count"), ("user", "stop")]
-        said = [texts(m) for m in await stage.messages(forked["session"])]
+        said = [texts(m) for m in await server.messages(forked["session"])]
         assert said == ["count", "", "stop", "Fine."]
 
 
 async def test_where_nothing_is_left_to_do_no_model_is_called() -> None:
     """A copy: asked again, ADK would show the model its own last answer and ask for more."""
     model = Scripted.saying("Done. ")
-    async with staging(agent(model)) as stage:
-        run = await stage.say("go")
-        last = len(await stage.entries(run))
+    async with local_server(agent(model)) as server:
+        run = await server.say("go")
+        last = len(await server.entries(run))
         for at in (last - 1, last):
-            forked = await stage.fork(run, at, stateDelta={"mood": "good"})
+            forked = await server.fork(run, at, stateDelta={"mood": "good"})
             assert forked["goesOn"] == "nothing"
-            entries = await stage.entries(forked["run"])
+            entries = await server.entries(forked["run"])
             assert entries[-1].record == RunEnded(outcome="finished")
             assert len(model.requests) == 1
-            session = await stage.session(forked["session"])
+            session = await server.session(forked["session"])
             assert session["state"] == {"mood": "good"}
-            assert [texts(m) for m in await stage.messages(forked["session"])] == ["go", "Done."]
+            assert [texts(m) for m in await server.messages(forked["session"])] == ["go", "Done."]
 
 
 async def test_a_failed_run_is_tried_again_from_where_it_failed() -> None:
     """What worked is not repeated."""
     model = Scripted.saying(call("count", "c1"), RuntimeError("overloaded"))
-    async with staging(agent(model)) as stage:
-        run = await stage.say("count")
-        entries = await stage.entries(run)
+    async with local_server(agent(model)) as server:
+        run = await server.say("count")
+        entries = await server.entries(run)
         end = entries[-1].record
         assert isinstance(end, RunEnded)
         assert end.outcome == "failed"
         model.then("It is one. ")
-        forked = await stage.fork(run, len(entries))
-        new = await stage.entries(forked["run"])
+        forked = await server.fork(run, len(entries))
+        new = await server.entries(forked["run"])
         assert new[-1].record == RunEnded(outcome="finished")
         assert asked(model) == [("user", "count"), ("calls", "c1"), ("answers", "c1")]
-        assert (await stage.session(forked["session"]))["state"] == {"count": 1}
+        assert (await server.session(forked["session"]))["state"] == {"count": 1}
         assert check_laws(new) == []
 
 
@@ -269,15 +278,15 @@ async def test_a_stopped_run_goes_on() -> None:
     """That somebody stopped the original is not the fork's end."""
     held = asyncio.Event()
     model = Scripted.saying(call("count", "c1"), held)
-    async with staging(agent(model)) as stage:
-        going = asyncio.create_task(stage.say("count"))
+    async with local_server(agent(model)) as server:
+        going = asyncio.create_task(server.say("count"))
         await held.wait()
-        await stage.client.post(f"/api/chat/{APP}/{SESSION}/stop")
+        await server.client.post(f"/api/chat/{APP}/{SESSION}/stop")
         run = await going
-        entries = await stage.entries(run)
+        entries = await server.entries(run)
         model.then("It is one. ")
-        forked = await stage.fork(run, len(entries))
-        new = await stage.entries(forked["run"])
+        forked = await server.fork(run, len(entries))
+        new = await server.entries(forked["run"])
         assert new[-1].record == RunEnded(outcome="finished")
         assert check_laws(new) == []
 
@@ -286,58 +295,58 @@ async def test_a_live_run_is_forked_while_it_runs() -> None:
     """It is only read, and goes on."""
     held = asyncio.Event()
     model = Scripted.saying(call("count", "c1"), held)
-    async with staging(agent(model)) as stage:
-        going = asyncio.create_task(stage.say("count"))
+    async with local_server(agent(model)) as server:
+        going = asyncio.create_task(server.say("count"))
         await held.wait()
-        [summary] = await stage.context.log.list()
-        await stage.reaches(summary.run, b"Once")
+        [summary] = await server.context.log.list()
+        await server.reaches(summary.run, b"Once")
         model.then("Elsewhere. ")
-        at = (await stage.context.log.summary(summary.run)).cursor
-        forked = await stage.fork(summary.run, at)
-        new = await stage.entries(forked["run"])
+        at = (await server.context.log.summary(summary.run)).cursor
+        forked = await server.fork(summary.run, at)
+        new = await server.entries(forked["run"])
         assert new[-1].record == RunEnded(outcome="finished")
         assert not going.done()
-        await stage.client.post(f"/api/runs/{summary.run}/cancel")
+        await server.client.post(f"/api/runs/{summary.run}/cancel")
         await going
 
 
 async def test_changed_state_is_seen_by_what_goes_on() -> None:
     """One event more, at the end of the past; the film shows it between past and new."""
     model = Scripted.saying(call("count", "c1"), "One. ")
-    async with staging(agent(model, instruction="Mood: {mood?}")) as stage:
-        run = await stage.say("count")
-        entries = await stage.entries(run)
+    async with local_server(agent(model, instruction="Mood: {mood?}")) as server:
+        run = await server.say("count")
+        entries = await server.entries(run)
         answered = next(i for i, e in enumerate(entries, 1) if b"functionResponse" in _bytes(e))
         model.then("Good. ", "Better. ")
         for message in (None, hello()):
-            forked = await stage.fork(
+            forked = await server.fork(
                 run, answered, stateDelta={"mood": "good", "count": 7}, newMessage=message
             )
-            new = await stage.entries(forked["run"])
-            session = await stage.session(forked["session"])
+            new = await server.entries(forked["run"])
+            session = await server.session(forked["session"])
             assert session["state"] == {"count": 7, "mood": "good"}
             film = fold(new)
             assert film.at(None, "state")["state"]["snapshot"]["session"] == session["state"]
-        assert (await stage.session())["state"] == {"count": 1}
+        assert (await server.session())["state"] == {"count": 1}
 
 
 async def test_a_key_is_taken_out_of_the_state() -> None:
     """Whether a message is said, the run goes on, or nothing is left to do: the fork never had it."""
     model = Scripted.saying(call("count", "c1"), "One. ")
-    async with staging(agent(model), resumable=True) as stage:
-        await stage.client.post(f"{PATH}/{SESSION}", json={"tone": "brief"})
-        run = await stage.say("count")
-        entries = await stage.entries(run)
+    async with local_server(agent(model), resumable=True) as server:
+        await server.client.post(f"{PATH}/{SESSION}", json={"tone": "brief"})
+        run = await server.say("count")
+        entries = await server.entries(run)
         answered = next(i for i, e in enumerate(entries, 1) if b"functionResponse" in _bytes(e))
         model.then("Good. ", "Better. ")
         for at, message in ((answered, None), (answered, hello()), (len(entries), None)):
             keys = ["count", "tone", "unheard of"]
-            forked = await stage.fork(run, at, removeState=keys, newMessage=message)
-            new = await stage.entries(forked["run"])
-            assert (await stage.session(forked["session"]))["state"] == {}, forked["goesOn"]
+            forked = await server.fork(run, at, removeState=keys, newMessage=message)
+            new = await server.entries(forked["run"])
+            assert (await server.session(forked["session"]))["state"] == {}, forked["goesOn"]
             assert fold(new).at(None, "state")["state"]["snapshot"]["session"] == {}
             assert check_laws(new) == []
-        assert (await stage.session())["state"] == {"count": 1, "tone": "brief"}
+        assert (await server.session())["state"] == {"count": 1, "tone": "brief"}
 
 
 @pytest.mark.parametrize(
@@ -355,36 +364,36 @@ async def test_a_key_is_taken_out_of_the_state() -> None:
 )
 async def test_changes_of_the_state_that_are_refused(body: Json, status: int) -> None:
     """Nothing is made, and no model is called."""
-    async with staging(agent(Scripted.saying("One. "))) as stage:
-        run = await stage.say("hello")
-        before = await _everything(stage)
-        answer = await stage.client.post(f"/api/runs/{run}/fork", json={"at": 1} | body)
+    async with local_server(agent(Scripted.saying("One. "))) as server:
+        run = await server.say("hello")
+        before = await _everything(server)
+        answer = await server.client.post(f"/api/runs/{run}/fork", json={"at": 1} | body)
         assert answer.status_code == status, answer.text
-        assert await _everything(stage) == before
+        assert await _everything(server) == before
 
 
 async def test_a_fork_and_its_origin_know_each_other(tmp_path: Path) -> None:
     """In the list of conversations and after a restart; a fork of a fork names the fork."""
     model = Scripted.saying(call("count", "c1"), "One. ", "Two. ", *["More. "] * 9)
     log = f"sqlite:///{tmp_path}/log.db"
-    async with staging(agent(model), log=open_log(log)) as stage:
-        await stage.say("first")
-        run = await stage.say("second")
+    async with local_server(agent(model), log=open_log(log)) as server:
+        await server.say("first")
+        run = await server.say("second")
         made = [
-            await stage.fork(run, at, newMessage=message)
-            for at, message in ((1, None), (3, hello()), (len(await stage.entries(run)), None))
+            await server.fork(run, at, newMessage=message)
+            for at, message in ((1, None), (3, hello()), (len(await server.entries(run)), None))
         ]
-        again = await stage.fork(made[1]["run"], 2, newMessage=hello())
+        again = await server.fork(made[1]["run"], 2, newMessage=hello())
         for each in (*made, again):
-            await stage.entries(each["run"])
-        alone = await stage.client.get("/api/conversations", params={"session": SESSION})
+            await server.entries(each["run"])
+        alone = await server.client.get("/api/conversations", params={"session": SESSION})
         assert [fork["session"] for fork in alone.json()[0]["forks"]] == [
             f["session"] for f in made
         ]
         gone = made.pop()["session"]
-        assert (await stage.client.delete(f"{PATH}/{gone}")).status_code == 200
-    async with staging(agent(model), log=open_log(log)) as stage:
-        listed = (await stage.client.get("/api/conversations")).json()
+        assert (await server.client.delete(f"{PATH}/{gone}")).status_code == 200
+    async with local_server(agent(model), log=open_log(log)) as server:
+        listed = (await server.client.get("/api/conversations")).json()
         found = {each["session"]: each for each in listed}
         origin = found[SESSION]
         assert origin["forkedFrom"] is None
@@ -408,15 +417,15 @@ async def test_a_workflow_goes_on_at_its_node(service: BaseSessionService) -> No
     first = LlmAgent(name="one", model=one)
     second = LlmAgent(name="two", model=two, tools=[count])
     flow = Workflow(name="flow", edges=[(START, first, second)])
-    async with staging(flow, service=service, resumable=True) as stage:
-        run = await stage.say("go")
-        entries = await stage.entries(run)
+    async with local_server(flow, service=service, resumable=True) as server:
+        run = await server.say("go")
+        entries = await server.entries(run)
         called = next(i for i, e in enumerate(entries, 1) if b'"functionCall"' in _bytes(e))
         asked_before = len(one.requests)
         for at in (called - 1, called, called + 1):
             two.then("Otherwise. ")
-            forked = await stage.fork(run, at)
-            new = await stage.entries(forked["run"])
+            forked = await server.fork(run, at)
+            new = await server.entries(forked["run"])
             assert b"Otherwise" in b"".join(map(_bytes, new)), at
             assert new[-1].record == RunEnded(outcome="finished")
             assert len(one.requests) == asked_before
@@ -427,27 +436,27 @@ async def test_an_app_that_cannot_resume_needs_a_message() -> None:
     """The older workflow agents resume only with a ResumabilityConfig: 409, and nothing is left."""
     model = Scripted.saying(call("count", "c1"), "One. ")
     root = SequentialAgent(name="root", sub_agents=[agent(model)])
-    async with staging(root) as stage:
-        run = await stage.say("count")
-        entries = await stage.entries(run)
+    async with local_server(root) as server:
+        run = await server.say("count")
+        entries = await server.entries(run)
         called = next(i for i, e in enumerate(entries, 1) if b'"functionCall"' in _bytes(e))
-        runs, sessions = await _everything(stage)
-        answer = await stage.client.post(f"/api/runs/{run}/fork", json={"at": called})
+        runs, sessions = await _everything(server)
+        answer = await server.client.post(f"/api/runs/{run}/fork", json={"at": called})
         assert answer.status_code == 409
         assert "Send a message" in answer.json()["detail"]
-        assert await _everything(stage) == (runs, sessions)
+        assert await _everything(server) == (runs, sessions)
         model.then("Hello. ")
-        forked = await stage.fork(run, called, newMessage=hello())
-        assert (await stage.entries(forked["run"]))[-1].record == RunEnded(outcome="finished")
+        forked = await server.fork(run, called, newMessage=hello())
+        assert (await server.entries(forked["run"]))[-1].record == RunEnded(outcome="finished")
         model.then(call("count", "c9"), "Two. ")
-        again = await stage.fork(run, 1)
+        again = await server.fork(run, 1)
         assert again["goesOn"] == "again"
-        assert (await stage.entries(again["run"]))[-1].record == RunEnded(outcome="finished")
+        assert (await server.entries(again["run"]))[-1].record == RunEnded(outcome="finished")
 
 
-async def _everything(stage: Stage) -> tuple[list[str], list[str]]:
-    runs = [summary.run for summary in await stage.context.log.list()]
-    listed = (await stage.client.get(PATH)).json()
+async def _everything(server: LocalServer) -> tuple[list[str], list[str]]:
+    runs = [summary.run for summary in await server.context.log.list()]
+    listed = (await server.client.get(PATH)).json()
     return runs, sorted(session["id"] for session in listed)
 
 
@@ -472,37 +481,39 @@ async def test_a_pending_approval_is_answered_in_the_fork(
     """The tool runs there; the original still waits, and is answered on its own."""
     ran, pay = gated()
     model = Scripted.saying(call("pay", "p1", amount=5))
-    async with staging(agent(model, tools=[pay]), service=service, resumable=resumable) as stage:
-        run = await stage.say("pay")
-        entries = await stage.entries(run)
+    async with local_server(
+        agent(model, tools=[pay]), service=service, resumable=resumable
+    ) as server:
+        run = await server.say("pay")
+        entries = await server.entries(run)
         assert entries[-1].record == RunEnded(outcome="waiting")
         asking = next(
             i for i, e in enumerate(entries, 1) if b"adk_request_confirmation" in _bytes(e)
         )
         for at in (asking, len(entries)):
-            forked = await stage.fork(run, at)
+            forked = await server.fork(run, at)
             assert forked["goesOn"] == "nothing"
-            await stage.entries(forked["run"])
+            await server.entries(forked["run"])
             assert ran == []
             model.then("Paid. ")
-            await _approve(stage, forked["session"])
+            await _approve(server, forked["session"])
             assert ran == ["5"]
-            assert texts((await stage.messages(forked["session"]))[-1]) == "Paid."
+            assert texts((await server.messages(forked["session"]))[-1]) == "Paid."
             ran.clear()
-        assert (await stage.messages())[-1]["parts"][-1]["state"] == "approval-requested"
+        assert (await server.messages())[-1]["parts"][-1]["state"] == "approval-requested"
         model.then("Paid here. ")
-        await _approve(stage, SESSION)
+        await _approve(server, SESSION)
         assert ran == ["5"]
 
 
-async def _approve(stage: Stage, session: str) -> str:
-    last = (await stage.messages(session))[-1]
+async def _approve(server: LocalServer, session: str) -> str:
+    last = (await server.messages(session))[-1]
     part = next(p for p in last["parts"] if p.get("state") == "approval-requested")
     response = {"name": "adk_request_confirmation", "id": part["approval"]["id"]}
     answer = response | {"response": {"confirmed": True}}
     message = {"role": "user", "parts": [{"functionResponse": answer}]}
-    run = await stage.post_run(session, newMessage=message)
-    await stage.entries(run)
+    run = await server.post_run(session, newMessage=message)
+    await server.entries(run)
     return run
 
 
@@ -510,19 +521,19 @@ async def test_a_fork_may_answer_at_once() -> None:
     """The message that it begins with is the answer."""
     ran, pay = gated()
     model = Scripted.saying(call("pay", "p1", amount=5))
-    async with staging(agent(model, tools=[pay])) as stage:
-        run = await stage.say("pay")
-        entries = await stage.entries(run)
-        last = (await stage.messages())[-1]
+    async with local_server(agent(model, tools=[pay])) as server:
+        run = await server.say("pay")
+        entries = await server.entries(run)
+        last = (await server.messages())[-1]
         approval = next(p["approval"]["id"] for p in last["parts"] if "approval" in p)
         response = {"name": "adk_request_confirmation", "id": approval}
         part = {"functionResponse": response | {"response": {"confirmed": True}}}
         model.then("Paid. ")
-        forked = await stage.fork(run, len(entries), newMessage={"role": "user", "parts": [part]})
-        new = await stage.entries(forked["run"])
+        forked = await server.fork(run, len(entries), newMessage={"role": "user", "parts": [part]})
+        new = await server.entries(forked["run"])
         assert ran == ["5"]
         assert check_laws(new) == []
-        [_, message] = await stage.messages(forked["session"])
+        [_, message] = await server.messages(forked["session"])
         assert texts(message) == "Paid."
 
 
@@ -531,19 +542,19 @@ async def test_a_continuation_is_forked(at_start: bool) -> None:
     """Its answer belongs to it: at its start the approval is given again, later it has been given."""
     ran, pay = gated()
     model = Scripted.saying(call("pay", "p1", amount=5))
-    async with staging(agent(model, tools=[pay])) as stage:
-        await stage.say("pay")
+    async with local_server(agent(model, tools=[pay])) as server:
+        await server.say("pay")
         model.then("Paid. ")
-        second = await _approve(stage, SESSION)
-        entries = await stage.entries(second)
+        second = await _approve(server, SESSION)
+        entries = await server.entries(second)
         paid = next(i for i, e in enumerate(entries, 1) if b'"paid"' in _bytes(e))
         ran.clear()
         model.then("Paid elsewhere. ")
-        forked = await stage.fork(second, 1 if at_start else paid)
-        new = await stage.entries(forked["run"])
+        forked = await server.fork(second, 1 if at_start else paid)
+        new = await server.entries(forked["run"])
         assert ran == (["5"] if at_start else [])
         assert check_laws(new) == []
-        messages = await stage.messages(forked["session"])
+        messages = await server.messages(forked["session"])
         assert [m["role"] for m in messages] == ["user", "assistant"]
         assert texts(messages[1]) == "Paid elsewhere."
         head = new[0].record
@@ -560,44 +571,44 @@ async def test_shared_state_is_left_alone_and_told_of() -> None:
     model = Scripted.saying(
         call("share", "s1", text="old"), "Told. ", call("share", "s2", text="new")
     )
-    async with staging(agent(model)) as stage:
-        run = await stage.say("tell", "one")
+    async with local_server(agent(model)) as server:
+        run = await server.say("tell", "one")
         model.then("Told. ")
-        await stage.say("tell again", "two")
-        entries = await stage.entries(run)
+        await server.say("tell again", "two")
+        entries = await server.entries(run)
         model.then("Well. ")
-        forked = await stage.fork(run, len(entries), newMessage=hello())
-        await stage.entries(forked["run"])
+        forked = await server.fork(run, len(entries), newMessage=hello())
+        await server.entries(forked["run"])
         assert forked["warnings"] == ["app:told", "user:told"]
-        session = await stage.session(forked["session"])
+        session = await server.session(forked["session"])
         assert session["state"] == {"told": "old", "user:told": "new", "app:told": "new"}
-        other = await stage.session("two")
+        other = await server.session("two")
         assert other["state"] == {"told": "new", "user:told": "new", "app:told": "new"}
         model.then("Well. ")
-        early = await stage.fork(run, 1, newMessage=hello())
+        early = await server.fork(run, 1, newMessage=hello())
         assert early["warnings"] == ["app:told", "user:told"]
 
 
 async def test_a_client_s_own_artifact_comes_along_and_the_user_s_stays() -> None:
     """What no event tells of is taken by its time; `user:` artifacts are every session's anyway."""
     model = Scripted.saying("One. ", "Two. ")
-    async with staging(agent(model)) as stage:
-        await stage.client.post(f"{PATH}/{SESSION}")
+    async with local_server(agent(model)) as server:
+        await server.client.post(f"{PATH}/{SESSION}")
 
         async def save(name: str, text: str) -> None:
             body = {"filename": name, "artifact": {"text": text}}
-            saved = await stage.client.post(f"{PATH}/{SESSION}/artifacts", json=body)
+            saved = await server.client.post(f"{PATH}/{SESSION}/artifacts", json=body)
             assert saved.status_code == 200, saved.text
 
         await save("early.txt", "early")
         await save("user:mine.txt", "mine")
-        run = await stage.say("first")
+        run = await server.say("first")
         await save("late.txt", "late")
         model.then("Well. ")
-        last = len(await stage.entries(run))
-        forked = await stage.fork(run, last, newMessage=hello())
-        await stage.entries(forked["run"])
-        names = (await stage.client.get(f"{PATH}/{forked['session']}/artifacts")).json()
+        last = len(await server.entries(run))
+        forked = await server.fork(run, last, newMessage=hello())
+        await server.entries(forked["run"])
+        names = (await server.client.get(f"{PATH}/{forked['session']}/artifacts")).json()
         assert sorted(names) == ["early.txt", "user:mine.txt"]
 
 
@@ -606,23 +617,23 @@ async def test_versions_match_also_after_a_rewind() -> None:
     model = Scripted.saying(
         call("note", "n1", text="one"), "Noted. ", call("note", "n2", text="two"), "Noted. "
     )
-    async with staging(agent(model)) as stage:
-        await stage.say("first")
-        second = await stage.say("second")
-        invocation = (await stage.client.get(f"/api/runs/{second}")).json()["invocation"]
-        await stage.client.post(f"{PATH}/{SESSION}/rewind", json={"invocationId": invocation})
+    async with local_server(agent(model)) as server:
+        await server.say("first")
+        second = await server.say("second")
+        invocation = (await server.client.get(f"/api/runs/{second}")).json()["invocation"]
+        await server.client.post(f"{PATH}/{SESSION}/rewind", json={"invocationId": invocation})
         model.then(call("note", "n3", text="three"), "Noted. ")
-        third = await stage.say("third")
-        entries = await stage.entries(third)
+        third = await server.say("third")
+        entries = await server.entries(third)
         model.then("Well. ", "Well. ")
-        forked = await stage.fork(third, len(entries), newMessage=hello())
-        await stage.entries(forked["run"])
-        assert await notes(stage, forked["session"]) == [b"one", b"two", b"one", b"three"]
+        forked = await server.fork(third, len(entries), newMessage=hello())
+        await server.entries(forked["run"])
+        assert await notes(server, forked["session"]) == [b"one", b"two", b"one", b"three"]
         ids = {part for kind, part in asked(model) if kind == "answers"}
         assert ids == {"n1", "n3"}
-        void = await stage.fork(second, len(await stage.entries(second)), newMessage=hello())
-        await stage.entries(void["run"])
-        assert await notes(stage, void["session"]) == [b"one", b"two"]
+        void = await server.fork(second, len(await server.entries(second)), newMessage=hello())
+        await server.entries(void["run"])
+        assert await notes(server, void["session"]) == [b"one", b"two"]
         assert {part for kind, part in asked(model) if kind == "answers"} == {"n1", "n2"}
 
 
@@ -632,17 +643,17 @@ async def test_versions_match_also_after_a_rewind() -> None:
 async def test_a_fork_of_a_fork_of_a_fork(service: BaseSessionService) -> None:
     """Each has the history of those before it, and none knows of its children."""
     model = tour()
-    async with staging(agent(model), service=service) as stage:
-        runs = await play(stage)
+    async with local_server(agent(model), service=service) as server:
+        runs = await play(server)
         run, session = runs[0], SESSION
         for number in range(3):
             model.then(f"Reply {number}. ")
-            before = await stage.stored(session)
-            forked = await stage.fork(
-                run, len(await stage.entries(run)), newMessage=hello(f"Fork {number}")
+            before = await server.stored(session)
+            forked = await server.fork(
+                run, len(await server.entries(run)), newMessage=hello(f"Fork {number}")
             )
-            await stage.entries(forked["run"])
-            assert await stage.stored(session) == before
+            await server.entries(forked["run"])
+            assert await server.stored(session) == before
             run, session = forked["run"], forked["session"]
         said = [pair for pair in asked(model) if pair[0] in ("user", "model")]
         assert said == [
@@ -654,31 +665,31 @@ async def test_a_fork_of_a_fork_of_a_fork(service: BaseSessionService) -> None:
             ("model", "Reply 1."),
             ("user", "Fork 2"),
         ]
-        shown = [texts(m) for m in await stage.messages(session)]
+        shown = [texts(m) for m in await server.messages(session)]
         assert shown[2:] == ["Fork 0", "Reply 0.", "Fork 1", "Reply 1.", "Fork 2", "Reply 2."]
-        assert (await stage.session(session))["state"] == {"tone": "brief", "count": 1}
-        assert await notes(stage, session) == [b"one"]
+        assert (await server.session(session))["state"] == {"tone": "brief", "count": 1}
+        assert await notes(server, session) == [b"one"]
 
 
 async def test_a_fork_can_be_rewound_to_its_first_message(service: BaseSessionService) -> None:
     """Initial state survives, as everywhere; so the fork keeps it as an event of its own."""
     model = Scripted.saying(call("count", "c1"), "One. ")
-    async with staging(agent(model), service=service) as stage:
-        await stage.runner.session_service.create_session(
+    async with local_server(agent(model), service=service) as server:
+        await server.runner.session_service.create_session(
             app_name=APP, user_id=USER, session_id=SESSION, state={"given": [1, 2]}
         )
-        run = await stage.say("first")
+        run = await server.say("first")
         model.then("Well. ")
-        forked = await stage.fork(run, len(await stage.entries(run)), newMessage=hello())
-        await stage.entries(forked["run"])
-        session = await stage.session(forked["session"])
+        forked = await server.fork(run, len(await server.entries(run)), newMessage=hello())
+        await server.entries(forked["run"])
+        session = await server.session(forked["session"])
         assert session["state"] == {"given": [1, 2], "count": 1}
         invocation = next(e["invocationId"] for e in session["events"] if "content" in e)
-        answer = await stage.client.post(
+        answer = await server.client.post(
             f"{PATH}/{forked['session']}/rewind", json={"invocationId": invocation}
         )
         assert answer.json()["state"] == {"given": [1, 2]}
-        assert await stage.messages(forked["session"]) == []
+        assert await server.messages(forked["session"]) == []
 
 
 @pytest.mark.parametrize("resumable", [False, True], ids=["plain", "resumable"])
@@ -686,45 +697,45 @@ async def test_a_session_that_is_gone_is_rebuilt_from_its_runs(resumable: bool) 
     """Messages, calls, answers and state are in the log; only artifacts had to be kept elsewhere."""
     _, pay = gated()
     model = Scripted.saying(call("count", "c1"), "One. ", call("pay", "p1", amount=5))
-    async with staging(agent(model, tools=[pay]), resumable=resumable) as stage:
-        await stage.client.post(f"{PATH}/{SESSION}", json={"tone": "brief"})
-        await stage.say("first")
-        await stage.client.patch(f"{PATH}/{SESSION}", json={"stateDelta": {"tone": "long"}})
-        await stage.say("pay")
+    async with local_server(agent(model, tools=[pay]), resumable=resumable) as server:
+        await server.client.post(f"{PATH}/{SESSION}", json={"tone": "brief"})
+        await server.say("first")
+        await server.client.patch(f"{PATH}/{SESSION}", json={"stateDelta": {"tone": "long"}})
+        await server.say("pay")
         model.then("Paid. ")
-        last = await _approve(stage, SESSION)
-        entries = await stage.entries(last)
+        last = await _approve(server, SESSION)
+        entries = await server.entries(last)
         model.then("Here. ")
-        kept = await stage.fork(last, len(entries), newMessage=hello())
-        await stage.entries(kept["run"])
+        kept = await server.fork(last, len(entries), newMessage=hello())
+        await server.entries(kept["run"])
         wanted = asked(model)
-        await stage.runner.session_service.delete_session(
+        await server.runner.session_service.delete_session(
             app_name=APP, user_id=USER, session_id=SESSION
         )
         model.then("Here. ")
-        forked = await stage.fork(last, len(entries), newMessage=hello())
-        await stage.entries(forked["run"])
+        forked = await server.fork(last, len(entries), newMessage=hello())
+        await server.entries(forked["run"])
         assert asked(model) == wanted
-        session = await stage.session(forked["session"])
+        session = await server.session(forked["session"])
         assert session["state"] == {"tone": "long", "count": 1}
-        assert len(await stage.messages(forked["session"])) == len(
-            await stage.messages(kept["session"])
+        assert len(await server.messages(forked["session"])) == len(
+            await server.messages(kept["session"])
         )
 
 
 async def test_an_uploaded_recording_is_forked() -> None:
     """By itself, in the app of its name; what it does not hold is told, or an error."""
     model = tour()
-    async with staging(agent(model)) as stage:
-        runs = await play(stage)
-        file = (await stage.client.get(f"/api/runs/{runs[1]}/recording")).content
+    async with local_server(agent(model)) as server:
+        runs = await play(server)
+        file = (await server.client.get(f"/api/runs/{runs[1]}/recording")).content
     other = Scripted.saying("Well. ")
-    async with staging(agent(other)) as stage:
+    async with local_server(agent(other)) as server:
         headers = {"content-type": "application/jsonl"}
-        made = await stage.client.post("/api/recordings", content=file, headers=headers)
+        made = await server.client.post("/api/recordings", content=file, headers=headers)
         run, last = made.json()["run"], made.json()["cursor"]
-        forked = await stage.fork(run, last, newMessage=hello())
-        await stage.entries(forked["run"])
+        forked = await server.fork(run, last, newMessage=hello())
+        await server.entries(forked["run"])
         assert asked(other) == [
             ("user", "second"),
             ("calls", "c2"),
@@ -734,57 +745,63 @@ async def test_an_uploaded_recording_is_forked() -> None:
             ("model", "Again."),
             ("user", "and now?"),
         ]
-        session = await stage.session(forked["session"])
+        session = await server.session(forked["session"])
         assert session["state"] == {"tone": "brief", "count": 2}
         assert forked["missingArtifacts"] == ["notes.txt"]
-        assert len(await stage.messages(forked["session"])) == 4
+        assert len(await server.messages(forked["session"])) == 4
         for cursor in range(1, last):
             other.then("Otherwise. ")
-            again = await stage.fork(run, cursor)
-            assert check_laws(await stage.entries(again["run"])) == []
+            again = await server.fork(run, cursor)
+            assert check_laws(await server.entries(again["run"])) == []
 
 
 async def test_an_upload_is_continued_by_an_app_of_this_server() -> None:
     """As a session of its own that links to the upload: nothing of it is resumed, and it can be talked to."""
     ran, pay = gated()
-    async with staging(agent(Scripted.saying(call("pay", "p1", amount=5)), tools=[pay])) as stage:
-        run = await stage.say("pay")
-        await stage.entries(run)
-        events = (await stage.session())["events"]
+    async with local_server(
+        agent(Scripted.saying(call("pay", "p1", amount=5)), tools=[pay])
+    ) as server:
+        run = await server.say("pay")
+        await server.entries(run)
+        events = (await server.session())["events"]
     capture = "\n".join(map(json.dumps, events)).encode()
     model = Scripted.saying("Well. ")
-    async with staging(agent(model, tools=[pay]), resumable=True) as stage:
+    async with local_server(agent(model, tools=[pay]), resumable=True) as server:
         headers = {"content-type": "application/jsonl"}
-        made = (await stage.client.post("/api/recordings", content=capture, headers=headers)).json()
-        unserved = await stage.client.post(f"/api/runs/{made['run']}/fork", json={"at": 1})
+        made = (
+            await server.client.post("/api/recordings", content=capture, headers=headers)
+        ).json()
+        unserved = await server.client.post(f"/api/runs/{made['run']}/fork", json={"at": 1})
         assert unserved.status_code == 404
         assert "app" in unserved.json()["detail"]
-        forked = await stage.fork(made["run"], made["cursor"], appName=APP)
+        forked = await server.fork(made["run"], made["cursor"], appName=APP)
         assert (forked["app"], forked["goesOn"]) == (APP, "nothing")
-        await stage.entries(forked["run"])
-        parts = [part for each in await stage.messages(forked["session"]) for part in each["parts"]]
+        await server.entries(forked["run"])
+        parts = [
+            part for each in await server.messages(forked["session"]) for part in each["parts"]
+        ]
         assert "approval-requested" not in [part.get("state") for part in parts]
-        await stage.say("and now?", forked["session"])
+        await server.say("and now?", forked["session"])
         assert ("user", "pay") in asked(model)
         assert ran == []
-        listed = (await stage.client.get("/api/conversations")).json()
+        listed = (await server.client.get("/api/conversations")).json()
         found = {each["session"]: each for each in listed}
         assert found[forked["session"]]["forkedFrom"]["run"] == made["run"]
         (fork,) = found[made["session"]]["forks"]
         assert (fork["app"], fork["session"]) == (APP, forked["session"])
         body = {"at": 1, "appName": "other"}
-        assert (await stage.client.post(f"/api/runs/{forked['run']}/fork", json=body)).is_error
+        assert (await server.client.post(f"/api/runs/{forked['run']}/fork", json=body)).is_error
 
 
 async def test_the_recording_of_a_continuation_alone() -> None:
     """The calls that it answers are not in it, so no model is shown their answers."""
     model = Scripted.saying("Well. ")
-    async with staging(agent(model)) as stage:
+    async with local_server(agent(model)) as server:
         file = (RECORDINGS / "approval.2.jsonl").read_bytes().replace(b'"tour"', b'"app"')
         headers = {"content-type": "application/jsonl"}
-        made = (await stage.client.post("/api/recordings", content=file, headers=headers)).json()
-        forked = await stage.fork(made["run"], made["cursor"], newMessage=hello())
-        new = await stage.entries(forked["run"])
+        made = (await server.client.post("/api/recordings", content=file, headers=headers)).json()
+        forked = await server.fork(made["run"], made["cursor"], newMessage=hello())
+        new = await server.entries(forked["run"])
         assert new[-1].record == RunEnded(outcome="finished")
         assert {kind for kind, _ in asked(model)} <= {"user", "model"}
 
@@ -792,22 +809,22 @@ async def test_the_recording_of_a_continuation_alone() -> None:
 async def test_an_upload_never_reads_the_session_it_names() -> None:
     """Its origin is a claim: nobody gets at a session's events or artifacts by it."""
     model = tour()
-    async with staging(agent(model)) as stage:
-        runs = await play(stage)
-        file = (await stage.client.get(f"/api/runs/{runs[0]}/recording")).content
+    async with local_server(agent(model)) as server:
+        runs = await play(server)
+        file = (await server.client.get(f"/api/runs/{runs[0]}/recording")).content
         lines = file.splitlines(keepends=True)
         headers = {"content-type": "application/jsonl"}
-        made = await stage.client.post(
+        made = await server.client.post(
             "/api/recordings",
             content=lines[0] + lines[-1].replace(b'"cursor":%d' % len(lines), b'"cursor":2'),
             headers=headers,
         )
         assert made.status_code == 201, made.text
         model.then("Well. ")
-        forked = await stage.fork(made.json()["run"], 2, newMessage=hello())
-        await stage.entries(forked["run"])
+        forked = await server.fork(made.json()["run"], 2, newMessage=hello())
+        await server.entries(forked["run"])
         assert asked(model) == [("user", "first"), ("user", "and now?")]
-        assert await notes(stage, forked["session"]) == []
+        assert await notes(server, forked["session"]) == []
 
 
 # ------------------------------------------------------------------ refusals, failures, keys
@@ -835,40 +852,40 @@ async def test_an_upload_never_reads_the_session_it_names() -> None:
 )
 async def test_what_cannot_be_forked_is_refused_and_leaves_nothing(body: Json, status: int) -> None:
     """Before anything is made."""
-    async with staging(agent(Scripted.saying("Hi. "))) as stage:
-        run = await stage.say("hello")
-        before = await _everything(stage)
-        stored = await stage.stored()
-        answer = await stage.client.post(f"/api/runs/{run}/fork", json=body)
+    async with local_server(agent(Scripted.saying("Hi. "))) as server:
+        run = await server.say("hello")
+        before = await _everything(server)
+        stored = await server.stored()
+        answer = await server.client.post(f"/api/runs/{run}/fork", json=body)
         assert answer.status_code == status, answer.text
-        assert await _everything(stage) == before
-        assert await stage.stored() == stored
+        assert await _everything(server) == before
+        assert await server.stored() == stored
 
 
 async def test_an_unknown_run_a_deleted_one_and_an_app_that_is_gone() -> None:
     """404, 410, and 404 that names the app."""
-    async with staging(agent(Scripted.saying("Hi. "))) as stage:
+    async with local_server(agent(Scripted.saying("Hi. "))) as server:
         body = {"at": 1}
-        assert (await stage.client.post("/api/runs/nobody/fork", json=body)).status_code == 404
+        assert (await server.client.post("/api/runs/nobody/fork", json=body)).status_code == 404
         capture = b'{"author":"agent","id":"e1"}\n'
         headers = {"content-type": "application/jsonl"}
-        made = await stage.client.post("/api/recordings", content=capture, headers=headers)
-        answer = await stage.client.post(f"/api/runs/{made.json()['run']}/fork", json=body)
+        made = await server.client.post("/api/recordings", content=capture, headers=headers)
+        answer = await server.client.post(f"/api/runs/{made.json()['run']}/fork", json=body)
         assert answer.status_code == 404
         assert "'recording'" in answer.json()["detail"]
-        run = await stage.say("hello")
-        await stage.client.delete(f"{PATH}/{SESSION}")
-        assert (await stage.client.post(f"/api/runs/{run}/fork", json=body)).status_code == 410
+        run = await server.say("hello")
+        await server.client.delete(f"{PATH}/{SESSION}")
+        assert (await server.client.post(f"/api/runs/{run}/fork", json=body)).status_code == 410
 
 
 async def test_the_session_may_be_named() -> None:
     """And is there under that name."""
-    async with staging(agent(Scripted.saying("Hi. ", "Ho. "))) as stage:
-        run = await stage.say("hello")
-        forked = await stage.fork(run, 1, newMessage=hello(), sessionId="my fork")
-        await stage.entries(forked["run"])
+    async with local_server(agent(Scripted.saying("Hi. ", "Ho. "))) as server:
+        run = await server.say("hello")
+        forked = await server.fork(run, 1, newMessage=hello(), sessionId="my fork")
+        await server.entries(forked["run"])
         assert (forked["session"], forked["app"], forked["user"]) == ("my fork", APP, USER)
-        assert (await stage.session("my fork"))["id"] == "my fork"
+        assert (await server.session("my fork"))["id"] == "my fork"
 
 
 class Failing(InMemorySessionService):
@@ -899,52 +916,52 @@ class FullLog(MemoryLog):
 async def test_a_fork_that_fails_half_way_leaves_nothing() -> None:
     """At whichever step: no session, no runs, no artifacts; the client learns nothing of the cause."""
     model, service, log = tour(), Failing(), FullLog()
-    async with staging(agent(model), service=service, log=log) as stage:
-        runs = await play(stage)
-        before = await _everything(stage)
-        artifacts = stage.runner.artifact_service
+    async with local_server(agent(model), service=service, log=log) as server:
+        runs = await play(server)
+        before = await _everything(server)
+        artifacts = server.runner.artifact_service
         kept = set(artifacts.artifacts)  # type: ignore[union-attr]
-        last = len(await stage.entries(runs[1]))
+        last = len(await server.entries(runs[1]))
         for step in range(1, 9):
             service.appended, service.fails_at = 0, step
-            answer = await stage.client.post(
+            answer = await server.client.post(
                 f"/api/runs/{runs[1]}/fork", json={"at": last, "stateDelta": {"x": 1}}
             )
             assert answer.status_code == 500, step
             assert "secret" not in answer.text
-            assert await _everything(stage) == before
+            assert await _everything(server) == before
         service.fails_at = 10**6
         log.full = True
         body = {"at": last, "newMessage": hello()}
-        assert (await stage.client.post(f"/api/runs/{runs[1]}/fork", json=body)).status_code == 503
+        assert (await server.client.post(f"/api/runs/{runs[1]}/fork", json=body)).status_code == 503
         log.full = False
-        assert await _everything(stage) == before
+        assert await _everything(server) == before
         assert set(artifacts.artifacts) == kept  # type: ignore[union-attr]
 
 
 async def test_the_same_key_makes_one_fork() -> None:
     """Repeated, it finds the fork; with another body it is refused."""
     model = Scripted.saying("Hi. ", "Ho. ")
-    async with staging(agent(model)) as stage:
-        run = await stage.say("hello")
+    async with local_server(agent(model)) as server:
+        run = await server.say("hello")
         headers = {"idempotency-key": "k"}
         body = {"at": 1, "newMessage": hello()}
         url = f"/api/runs/{run}/fork"
         first, second = await asyncio.gather(
-            *(stage.client.post(url, json=body, headers=headers) for _ in range(2))
+            *(server.client.post(url, json=body, headers=headers) for _ in range(2))
         )
         assert first.status_code == second.status_code == 200
         assert first.json()["run"] == second.json()["run"]
         assert first.json()["session"] == second.json()["session"]
-        assert len((await stage.client.get(PATH)).json()) == 2
-        other = await stage.client.post(url, json={"at": 2}, headers=headers)
+        assert len((await server.client.get(PATH)).json()) == 2
+        other = await server.client.post(url, json={"at": 2}, headers=headers)
         assert other.status_code == 422
-        await stage.entries(first.json()["run"])
+        await server.entries(first.json()["run"])
         model.then("Hey. ")
         for at in (1, 3):  # without a message the key is kept as well
             headers = {"idempotency-key": f"k{at}"}
-            first = await stage.client.post(url, json={"at": at}, headers=headers)
-            second = await stage.client.post(url, json={"at": at}, headers=headers)
+            first = await server.client.post(url, json={"at": at}, headers=headers)
+            second = await server.client.post(url, json={"at": at}, headers=headers)
             assert first.json()["run"] == second.json()["run"], at
 
 
@@ -952,13 +969,13 @@ async def test_credentials_come_along_unredacted() -> None:
     """The fork is made of the session, not of what may be shown of it."""
     secret = {"rawAuthCredential": {"authType": "apiKey", "apiKey": "s3cret"}}
     model = Scripted.saying("Hi. ", "Ho. ")
-    async with staging(agent(model)) as stage:
-        await stage.runner.session_service.create_session(
+    async with local_server(agent(model)) as server:
+        await server.runner.session_service.create_session(
             app_name=APP, user_id=USER, session_id=SESSION, state={"auth": secret}
         )
-        run = await stage.say("hello")
-        forked = await stage.fork(run, 1, newMessage=hello())
-        await stage.entries(forked["run"])
-        assert (await stage.stored(forked["session"]))["state"] == {"auth": secret}
-        shown = await stage.client.get(f"{PATH}/{forked['session']}")
+        run = await server.say("hello")
+        forked = await server.fork(run, 1, newMessage=hello())
+        await server.entries(forked["run"])
+        assert (await server.stored(forked["session"]))["state"] == {"auth": secret}
+        shown = await server.client.get(f"{PATH}/{forked['session']}")
         assert "s3cret" not in shown.text

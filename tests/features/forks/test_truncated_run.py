@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from msgspec import structs
-from tests.features.page.making import STEP, Log
+from tests.features.page.entries import STEP, Log
 
 from adk_prism.errors import BadPosition
 from adk_prism.facts.model import CallAbandoned, CallAnswered, RunOver

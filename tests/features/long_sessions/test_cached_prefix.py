@@ -22,8 +22,8 @@ from google.adk.sessions.session import Session
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.tools import ToolContext
 from google.genai import types
-from tests.adk.improvised import PIXEL, ROOTS, Conversation
 from tests.adk.own_service import OwnSessionService
+from tests.adk.random_conversations import PIXEL, ROOTS, Conversation
 from tests.adk.runs import ORIGIN, run, say
 from tests.adk.scripted import Scripted, Turn, call
 from tests.gemini_replies import ANSWER, THOUGHT_AND_TOOL

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.adk.scripted import Scripted
-from tests.server.staged import Stage, agent, staging
+from tests.server.local_server import LocalServer, agent, local_server
 
 from adk_prism.cli import main
 
@@ -17,8 +17,8 @@ RECORDING = Path(__file__).parent.parent.parent / "recordings" / "parallel_speci
 Json = dict[str, Any]
 
 
-async def get(stage: Stage, path: str, **query: str) -> Any:
-    answer = await stage.client.get(path, params=query)
+async def get(server: LocalServer, path: str, **query: str) -> Any:
+    answer = await server.client.get(path, params=query)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -30,22 +30,22 @@ async def test_costs_are_the_same_everywhere(
     file = tmp_path / "prices.json"
     file.write_text('{"tour-offline": {"input": 300, "output": 2500}}')
     body, kind = RECORDING.read_bytes(), {"content-type": "application/jsonl"}
-    async with staging(agent(Scripted.saying()), prices=str(file)) as stage:
-        made = await stage.client.post("/api/recordings", content=body, headers=kind)
+    async with local_server(agent(Scripted.saying()), prices=str(file)) as server:
+        made = await server.client.post("/api/recordings", content=body, headers=kind)
         run = made.json()["run"]
-        shown = await get(stage, f"/api/runs/{run}")
+        shown = await get(server, f"/api/runs/{run}")
         cost = shown["cost"]
         assert cost > 0
         assert sum(each["cost"] for each in shown["agents"].values()) == pytest.approx(cost)
-        timeline = (await get(stage, f"/api/runs/{run}/view", panel="timeline"))["timeline"]
+        timeline = (await get(server, f"/api/runs/{run}/view", panel="timeline"))["timeline"]
         assert timeline["cost"] == cost
         assert sum(node.get("cost", 0) for node in timeline["nodes"]) == pytest.approx(cost)
-        (found,) = await get(stage, "/api/runs", cost=f"{cost / 2}..{cost * 2}")
+        (found,) = await get(server, "/api/runs", cost=f"{cost / 2}..{cost * 2}")
         assert (found["run"], found["cost"], found["usage"]) == (run, cost, shown["usage"])
-        assert await get(stage, "/api/runs", cost=str(cost * 2)) == []
-        compared = await get(stage, "/api/compare", a=run, b=run)
+        assert await get(server, "/api/runs", cost=str(cost * 2)) == []
+        compared = await get(server, "/api/compare", a=run, b=run)
         assert compared["a"]["cost"] == cost
-        wrong = await stage.client.get("/api/runs", params={"cost": "1...2"})
+        wrong = await server.client.get("/api/runs", params={"cost": "1...2"})
         assert wrong.status_code == 400
     prices = ["--prices", str(file)]
     view = ["view", str(RECORDING), "--panel", "timeline", *prices]
@@ -59,10 +59,10 @@ async def test_costs_are_the_same_everywhere(
 async def test_without_prices_there_are_no_costs() -> None:
     """None is guessed, and a search by cost says what is missing."""
     body, kind = RECORDING.read_bytes(), {"content-type": "application/jsonl"}
-    async with staging(agent(Scripted.saying())) as stage:
-        made = await stage.client.post("/api/recordings", content=body, headers=kind)
+    async with local_server(agent(Scripted.saying())) as server:
+        made = await server.client.post("/api/recordings", content=body, headers=kind)
         run = made.json()["run"]
         for path in (f"/api/runs/{run}", f"/api/runs/{run}/film", "/api/runs?limit=5"):
-            assert '"cost"' not in (await stage.client.get(path)).text
-        refused = await stage.client.get("/api/runs", params={"cost": "1"})
+            assert '"cost"' not in (await server.client.get(path)).text
+        refused = await server.client.get("/api/runs", params={"cost": "1"})
         assert "needs prices" in refused.json()["detail"]

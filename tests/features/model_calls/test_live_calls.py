@@ -17,9 +17,9 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 from tests.voice.agent import TOOLS
+from tests.voice.live_run import runner_of
 from tests.voice.loopback import Family, LoopbackLive, certificate, serve_gemini_live
 from tests.voice.served import Client, Served, served
-from tests.voice.stage import runner_of
 
 from adk_prism.errors import Diagnostic
 from adk_prism.features.model_calls.live_calls import LiveCalls

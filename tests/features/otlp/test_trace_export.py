@@ -9,7 +9,7 @@ from tests.adk.scripted import Scripted, call
 from tests.features.otlp.test_export import Collector, spans
 from tests.features.otlp.test_export import collector as collector
 from tests.patience import PATIENCE
-from tests.server.staged import agent, staging
+from tests.server.local_server import agent, local_server
 
 from adk_prism.errors import UsageError
 
@@ -18,12 +18,12 @@ async def test_runs_are_exported_as_they_end(collector: Collector) -> None:
     """A failure of the collector is reported, and the next run is sent again."""
     collector.status = 503
     model = Scripted.saying(call("count", "c1"), "There is one owl.", "And a bear.")
-    async with staging(agent(model), otlp=collector.url) as stage, asyncio.timeout(PATIENCE):
-        await stage.say("How many owls?", "one")
-        while not any(r.kind == "trace not exported" for r in stage.reports):  # noqa: ASYNC110 - nobody tells of it
+    async with local_server(agent(model), otlp=collector.url) as server, asyncio.timeout(PATIENCE):
+        await server.say("How many owls?", "one")
+        while not any(r.kind == "trace not exported" for r in server.reports):  # noqa: ASYNC110 - nobody tells of it
             await asyncio.sleep(0.01)
         collector.status = 200
-        run = await stage.say("And?", "two")
+        run = await server.say("And?", "two")
         while len(collector.requests) < 2:  # noqa: ASYNC110 - nobody tells of it
             await asyncio.sleep(0.01)
     first, second = (spans(body) for _, _, body in collector.requests)
@@ -35,5 +35,5 @@ async def test_runs_are_exported_as_they_end(collector: Collector) -> None:
 async def test_an_address_that_is_none_is_refused_at_the_start() -> None:
     """Before anything is served."""
     with pytest.raises(UsageError, match="--otlp must be a URL"):
-        async with staging(agent(Scripted.saying()), otlp="collector"):
+        async with local_server(agent(Scripted.saying()), otlp="collector"):
             pass

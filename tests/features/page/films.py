@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Raw
-from tests.features.page.making import Log
+from tests.features.page.entries import Log
 from tests.recordings.library import load
 
 from adk_prism.facts.usage import Prices

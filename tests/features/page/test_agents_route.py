@@ -9,7 +9,7 @@ from google.adk.agents import LlmAgent, SequentialAgent
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_toolset import BaseToolset
 from tests.adk.scripted import Scripted
-from tests.server.staged import APP, count, staging
+from tests.server.local_server import APP, count, local_server
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -31,8 +31,8 @@ async def test_agents_below_any_root_are_described(monkeypatch: pytest.MonkeyPat
     child = LlmAgent(name="child", model=model, instruction=f"Use {KEY}.", tools=[count])
     first = LlmAgent(name="first", model=model, instruction="Be {tone}.", tools=[AgentTool(child)])
     second = LlmAgent(name="second", model=model, instruction=lambda _: "x", tools=[_Down()])
-    async with staging(SequentialAgent(name="root", sub_agents=[first, second])) as stage:
-        answer = await stage.client.get(f"/api/apps/{APP}/agents")
+    async with local_server(SequentialAgent(name="root", sub_agents=[first, second])) as server:
+        answer = await server.client.get(f"/api/apps/{APP}/agents")
         assert answer.status_code == 200, answer.text
         found = answer.json()
         assert set(found) == {"first", "second", "child"}
@@ -45,5 +45,5 @@ async def test_agents_below_any_root_are_described(monkeypatch: pytest.MonkeyPat
         ]
         assert KEY not in answer.text
         assert "hunter2" not in answer.text
-        assert [r.kind for r in stage.reports] == ["tools not described"]
-        assert (await stage.client.get("/api/apps/nobody/agents")).status_code == 404
+        assert [r.kind for r in server.reports] == ["tools not described"]
+        assert (await server.client.get("/api/apps/nobody/agents")).status_code == 404

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.features.page.making import Log
+from tests.features.page.entries import Log
 
 from adk_prism.features.page.film import document, fold
 

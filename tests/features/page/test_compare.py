@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.features.page.making import Log
+from tests.features.page.entries import Log
 from tests.recordings.library import CAPTURES, RECORDINGS, load
 
 from adk_prism.features.compare.comparison import Comparison, Row, compare

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.features.page.making import Log
+from tests.features.page.entries import Log
 from tests.recordings.library import load
 
 from adk_prism.features.page.film import encode, fold

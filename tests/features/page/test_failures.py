@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.features.page.making import Log
+from tests.features.page.entries import Log
 from tests.recordings.library import load
 
 from adk_prism.features.page.film import fold

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.features.page.making import Log
+from tests.features.page.entries import Log
 
 from adk_prism.adk.recording_file import read_run
 from adk_prism.errors import BadPosition, UsageError

@@ -11,7 +11,7 @@ from tests.adk.scripted import Scripted, call
 from tests.features.page.test_document import grown
 from tests.features.share.test_share_command import data_in
 from tests.recordings.library import RECORDINGS, load
-from tests.server.staged import SESSION, agent, staging
+from tests.server.local_server import SESSION, agent, local_server
 
 from adk_prism.adk.recording_file import write_run
 from adk_prism.features.page import film_cache
@@ -27,17 +27,17 @@ ORIGIN = Origin(app="a", user="u", session="s")
 
 async def test_a_whole_film_is_served_once() -> None:
     """Compressed for whoever reads that; whoever has it already is told so."""
-    async with staging(agent(Scripted.saying(call("count", "c1"), "One."))) as stage:
-        run = await stage.say("count")
-        answer = await stage.client.get(f"/api/runs/{run}/film")
-        assert answer.content == encode(fold(await stage.entries(run)))
+    async with local_server(agent(Scripted.saying(call("count", "c1"), "One."))) as server:
+        run = await server.say("count")
+        answer = await server.client.get(f"/api/runs/{run}/film")
+        assert answer.content == encode(fold(await server.entries(run)))
         assert answer.headers["content-encoding"] == "gzip"
-        plain = await stage.client.get(
+        plain = await server.client.get(
             f"/api/runs/{run}/film", headers={"accept-encoding": "gzip;q=0"}
         )
         assert plain.content == answer.content
         assert "content-encoding" not in plain.headers
-        again = await stage.client.get(
+        again = await server.client.get(
             f"/api/runs/{run}/film", headers={"if-none-match": answer.headers["etag"]}
         )
         assert (again.status_code, again.content) == (304, b"")
@@ -46,25 +46,25 @@ async def test_a_whole_film_is_served_once() -> None:
 async def test_a_live_film_grows_under_whoever_waits() -> None:
     """Growth is answered when there is some, and whole and growth are the film."""
     held = asyncio.Event()
-    async with staging(agent(Scripted.saying(held))) as stage:
-        await stage.client.post(f"/apps/app/users/user/sessions/{SESSION}")
-        going = asyncio.create_task(stage.say("hello"))
+    async with local_server(agent(Scripted.saying(held))) as server:
+        await server.client.post(f"/apps/app/users/user/sessions/{SESSION}")
+        going = asyncio.create_task(server.say("hello"))
         await held.wait()
-        [summary] = await stage.context.log.list()
-        await stage.reaches(summary.run, b"Once")
+        [summary] = await server.context.log.list()
+        await server.reaches(summary.run, b"Once")
         path = f"/api/runs/{summary.run}/film"
-        film: Json = (await stage.client.get(path)).json()
-        waiting = asyncio.create_task(stage.client.get(path, params={"after": film["last"]}))
-        await stage.client.post(f"/api/runs/{summary.run}/cancel")
+        film: Json = (await server.client.get(path)).json()
+        waiting = asyncio.create_task(server.client.get(path, params={"after": film["last"]}))
+        await server.client.post(f"/api/runs/{summary.run}/cancel")
         await going
         while film["ended"] is None:
             answer = await waiting
             assert answer.status_code == 200, answer.text
             film = grown(film, answer.json())
-            waiting = asyncio.create_task(stage.client.get(path, params={"after": film["last"]}))
+            waiting = asyncio.create_task(server.client.get(path, params={"after": film["last"]}))
         last = (await waiting).json()  # of a run that is over: at once, and nothing
         assert (last["after"], last["last"], last["times"]) == (film["last"], film["last"], [])
-        assert film == msgspec.json.decode(encode(fold(await stage.entries(summary.run))))
+        assert film == msgspec.json.decode(encode(fold(await server.entries(summary.run))))
 
 
 async def someone_waits(films: Films) -> None:
@@ -107,21 +107,21 @@ async def test_waiting_ends_with_patience_and_with_the_server() -> None:
 )
 async def test_what_is_not_there_is_refused(path: str, status: int) -> None:
     """With a problem that says why."""
-    async with staging(agent(Scripted.saying("Hi."))) as stage:
-        run = await stage.say("hello")
-        answer = await stage.client.get(f"/api/runs/{run}/{path}")
+    async with local_server(agent(Scripted.saying("Hi."))) as server:
+        run = await server.say("hello")
+        answer = await server.client.get(f"/api/runs/{run}/{path}")
         assert answer.status_code == status, answer.text
         assert answer.headers["content-type"] == "application/problem+json"
-        assert (await stage.client.get(f"/api/runs/nobody/{path}")).status_code in (404, status)
+        assert (await server.client.get(f"/api/runs/nobody/{path}")).status_code in (404, status)
 
 
 async def test_an_entry_is_seen_with_its_facts_and_frames() -> None:
     """In every protocol, each frame under its position."""
-    async with staging(agent(Scripted.saying(call("count", "c1"), "One."))) as stage:
-        run = await stage.say("count")
+    async with local_server(agent(Scripted.saying(call("count", "c1"), "One."))) as server:
+        run = await server.say("count")
         seen = [
-            (await stage.client.get(f"/api/runs/{run}/entries/{entry.cursor}")).json()
-            for entry in await stage.entries(run)
+            (await server.client.get(f"/api/runs/{run}/entries/{entry.cursor}")).json()
+            for entry in await server.entries(run)
         ]
         assert seen[0]["type"] == "RunStarted"
         assert seen[0]["facts"][0]["fact"] == "RunBegan"
@@ -161,23 +161,23 @@ async def test_what_is_kept_of_closeups_is_bounded(monkeypatch: pytest.MonkeyPat
 
 async def test_a_run_is_shared_as_one_file() -> None:
     """To be kept, with the graph of its app in it."""
-    async with staging(agent(Scripted.saying(call("count", "c1"), "One."))) as stage:
-        run = await stage.say("count")
-        answer = await stage.client.get(f"/api/runs/{run}/share")
+    async with local_server(agent(Scripted.saying(call("count", "c1"), "One."))) as server:
+        run = await server.say("count")
+        answer = await server.client.get(f"/api/runs/{run}/share")
         named = answer.headers["content-disposition"]
         assert named.startswith(f"attachment; filename=\"{run}.html\"; filename*=UTF-8''")
         assert answer.headers["content-type"] == "text/html; charset=utf-8"
         data = data_in(answer.text)
         assert data["film"]["run"] == run
         assert {node["name"] for node in data["graph"]["nodes"]} >= {"agent", "count"}
-        assert (await stage.client.get("/api/runs/nobody/share")).status_code == 404
+        assert (await server.client.get("/api/runs/nobody/share")).status_code == 404
 
 
 async def test_a_recording_from_elsewhere_is_shared_without_a_graph() -> None:
     """An app of that name here need not be the one that ran."""
-    async with staging(agent(Scripted.saying("Hi."))) as stage:
+    async with local_server(agent(Scripted.saying("Hi."))) as server:
         body = b"".join(write_run(load("state")))
         kind = {"content-type": "application/jsonl"}
-        made = (await stage.client.post("/api/recordings", content=body, headers=kind)).json()
-        answer = await stage.client.get(f"/api/runs/{made['run']}/share")
+        made = (await server.client.post("/api/recordings", content=body, headers=kind)).json()
+        answer = await server.client.get(f"/api/runs/{made['run']}/share")
         assert data_in(answer.text)["graph"] is None

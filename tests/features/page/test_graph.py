@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.features.page.making import Log
+from tests.features.page.entries import Log
 from tests.recordings.library import load
 
 from adk_prism.features.page.film import fold

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.features.page.making import Log
+from tests.features.page.entries import Log
 from tests.recordings.library import CAPTURES, RECORDINGS, load
 
 from adk_prism.features.otlp.spans import Span, spans_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.features.page.making import Log
+from tests.features.page.entries import Log
 
 from adk_prism.errors import BadPosition, UsageError
 from adk_prism.features.page.film import fold

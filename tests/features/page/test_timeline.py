@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.features.page.making import STEP, Log
+from tests.features.page.entries import STEP, Log
 
 from adk_prism.features.page.film import fold
 from adk_prism.log.entry import Entry

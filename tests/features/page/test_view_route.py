@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.adk.scripted import Scripted, call
-from tests.server.staged import SESSION, Stage, agent, staging
+from tests.server.local_server import SESSION, LocalServer, agent, local_server
 
 from adk_prism.adk.recording_file import read_run
 from adk_prism.facts.run_reader import CaptureEnding
@@ -21,8 +21,8 @@ RECORDINGS = Path(__file__).parent.parent.parent / "recordings"
 Json = dict[str, Any]
 
 
-async def view(stage: Stage, run: str, **query: Any) -> Json:
-    answer = await stage.client.get(f"/api/runs/{run}/view", params=query)
+async def view(server: LocalServer, run: str, **query: Any) -> Json:
+    answer = await server.client.get(f"/api/runs/{run}/view", params=query)
     assert answer.status_code == 200, answer.text
     found: Json = answer.json()
     return found
@@ -30,25 +30,25 @@ async def view(stage: Stage, run: str, **query: Any) -> Json:
 
 async def test_a_run_is_seen_at_every_cursor() -> None:
     """All panels, or one; the same as the film of its entries."""
-    async with staging(agent(Scripted.saying(call("count", "c1"), "One."))) as stage:
-        run = await stage.say("count")
-        film = fold(await stage.entries(run))
+    async with local_server(agent(Scripted.saying(call("count", "c1"), "One."))) as server:
+        run = await server.say("count")
+        film = fold(await server.entries(run))
         for cursor in range(1, film.last + 1):
-            seen = await view(stage, run, at=cursor)
+            seen = await view(server, run, at=cursor)
             assert seen.keys() >= {"timeline", "state", "graph", "conversation"}
             assert seen["conversation"] == film.at(cursor)["conversation"]
             assert (seen["at"], seen["last"]) == (cursor, film.last)
-        assert (await view(stage, run))["at"] == film.last
-        only = await view(stage, run, panel="state")
+        assert (await view(server, run))["at"] == film.last
+        only = await view(server, run, panel="state")
         assert only["state"]["snapshot"]["session"] == {"count": 1}
         assert "graph" not in only
 
 
 async def test_differences_and_histories_are_asked_for() -> None:
     """`from` compares the state with any cursor, `key` lists the writes of one key."""
-    async with staging(agent(Scripted.saying(call("count", "c1"), "One."))) as stage:
-        run = await stage.say("count")
-        state = (await view(stage, run, panel="state", **{"from": 1, "key": "count"}))["state"]
+    async with local_server(agent(Scripted.saying(call("count", "c1"), "One."))) as server:
+        run = await server.say("count")
+        state = (await view(server, run, panel="state", **{"from": 1, "key": "count"}))["state"]
         assert [(c["key"], c["kind"]) for c in state["difference"]] == [("count", "added")]
         assert [write["value"] for write in state["history"]] == [1]
 
@@ -70,43 +70,43 @@ async def test_differences_and_histories_are_asked_for() -> None:
 )
 async def test_what_cannot_be_seen_is_refused(query: str, status: int) -> None:
     """A cursor that is not there, a panel that is not known."""
-    async with staging(agent(Scripted.saying("Hi."))) as stage:
-        run = await stage.say("hello")
-        answer = await stage.client.get(f"/api/runs/{run}/view?{query}")
+    async with local_server(agent(Scripted.saying("Hi."))) as server:
+        run = await server.say("hello")
+        answer = await server.client.get(f"/api/runs/{run}/view?{query}")
         assert answer.status_code == status, answer.text
         assert answer.headers["content-type"] == "application/problem+json"
 
 
 async def test_an_unknown_run_and_a_deleted_one() -> None:
     """404, and 410 for one that was there, also right after it was looked at."""
-    async with staging(agent(Scripted.saying("Hi."))) as stage:
-        assert (await stage.client.get("/api/runs/nobody/view")).status_code == 404
-        run = await stage.say("hello")
-        await view(stage, run)
-        await stage.client.delete(f"/apps/app/users/user/sessions/{SESSION}")
-        assert (await stage.client.get(f"/api/runs/{run}/view")).status_code == 410
+    async with local_server(agent(Scripted.saying("Hi."))) as server:
+        assert (await server.client.get("/api/runs/nobody/view")).status_code == 404
+        run = await server.say("hello")
+        await view(server, run)
+        await server.client.delete(f"/apps/app/users/user/sessions/{SESSION}")
+        assert (await server.client.get(f"/api/runs/{run}/view")).status_code == 410
 
 
 async def test_a_live_run_s_film_grows() -> None:
     """A look while it runs, and another one after more was said; nothing is folded twice."""
     held = asyncio.Event()
-    async with staging(agent(Scripted.saying(held))) as stage:
-        await stage.client.post(f"/apps/app/users/user/sessions/{SESSION}")
-        going = asyncio.create_task(stage.say("hello"))
+    async with local_server(agent(Scripted.saying(held))) as server:
+        await server.client.post(f"/apps/app/users/user/sessions/{SESSION}")
+        going = asyncio.create_task(server.say("hello"))
         await held.wait()
-        [summary] = await stage.context.log.list()
-        await stage.reaches(summary.run, b"Once")
-        first = await view(stage, summary.run)
+        [summary] = await server.context.log.list()
+        await server.reaches(summary.run, b"Once")
+        first = await view(server, summary.run)
         assert first["outcome"] is None
         assert first["conversation"][-1]["text"] == "Once "
-        await stage.client.post(f"/api/runs/{summary.run}/cancel")
+        await server.client.post(f"/api/runs/{summary.run}/cancel")
         await going
-        after = await view(stage, summary.run)
+        after = await view(server, summary.run)
         assert after["outcome"] == "cancelled"
         assert after["last"] > first["last"]
-        film = fold(await stage.entries(summary.run))
+        film = fold(await server.entries(summary.run))
         assert after["conversation"] == film.at()["conversation"]
-        again = await view(stage, summary.run, at=first["last"])
+        again = await view(server, summary.run, at=first["last"])
         assert again["conversation"] == first["conversation"]
 
 

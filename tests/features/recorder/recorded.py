@@ -14,8 +14,8 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.workflow import BaseNode
+from tests.adk.recorded_runs import RecordedRun
 from tests.adk.runs import ORIGIN, Reports, say
-from tests.adk.watching import Watched
 
 from adk_prism.adk.recording_file import read_run
 from adk_prism.adk.sessions import Sessions
@@ -52,7 +52,7 @@ def recordings(folder: Path) -> list[list[Entry]]:
     return sorted(found, key=lambda entries: entries[0].time)
 
 
-def seen_in(folder: Path) -> Watched:
+def seen_in(folder: Path) -> RecordedRun:
     """Return the only recording in a folder, to be looked at."""
     (entries,) = recordings(folder)
-    return Watched(entries, Reports())
+    return RecordedRun(entries, Reports())

@@ -19,13 +19,13 @@ from google.adk.agents.run_config import RunConfig, StreamingMode
 from google.adk.events.event import Event
 from google.adk.plugins.base_plugin import BasePlugin
 from google.genai import types
+from tests.adk.recorded_runs import RecordedRun, watch
 from tests.adk.runs import ORIGIN, Reports, say
 from tests.adk.scripted import Scripted, call
-from tests.adk.watching import Watched, watch
 from tests.features.recorder.recorded import driven, recordings, runner_of, runner_of_app, seen_in
 from tests.patience import PATIENCE
-from tests.server.staged import agent as agent_of_server
-from tests.server.staged import staging
+from tests.server.local_server import agent as agent_of_server
+from tests.server.local_server import local_server
 
 from adk_prism import Recorder, ScriptedModel
 from adk_prism.adk.redaction import Serialiser
@@ -364,7 +364,7 @@ async def test_a_runner_inside_a_tool_belongs_to_the_tool(tmp_path: Path) -> Non
     [event async for event in driven(inner)]  # and outside of the tool it is a run
     await runner.close()
     first, second = recordings(tmp_path)
-    assert Watched(first, Reports()).check().parents() == {
+    assert RecordedRun(first, Reports()).check().parents() == {
         "agent outer": "",
         "tool ask": "agent outer",
         "agent inner": "tool ask",
@@ -375,9 +375,11 @@ async def test_a_runner_inside_a_tool_belongs_to_the_tool(tmp_path: Path) -> Non
 async def test_a_server_of_ours_needs_no_recorder(tmp_path: Path, told: _Told) -> None:
     """Its runs are recorded already, and go on as without it; one line says so."""
     recorder = Recorder(file=str(tmp_path))
-    async with staging(agent_of_server(Scripted.saying("a", "b")), plugins=[recorder]) as stage:
+    async with local_server(
+        agent_of_server(Scripted.saying("a", "b")), plugins=[recorder]
+    ) as server:
         for text in "12":
-            entries = await stage.entries(await stage.say(text))
+            entries = await server.entries(await server.say(text))
             assert entries[-1].record == RunEnded(outcome="finished")
             assert [n.name for e in entries if isinstance(n := e.record, NodeStarted)] == ["agent"]
     assert list(tmp_path.iterdir()) == []

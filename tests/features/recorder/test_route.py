@@ -17,7 +17,7 @@ from tests.adk.scripted import Scripted
 from tests.features.recorder.recorded import driven, recordings, runner_of_app
 from tests.patience import PATIENCE
 from tests.security.people import ANN, BOB, ROOT, headers
-from tests.server.staged import APP, USER, Stage, agent, staging
+from tests.server.local_server import APP, USER, LocalServer, agent, local_server
 
 from adk_prism import Recorder
 from adk_prism.adk.recording_file import write_run
@@ -75,12 +75,12 @@ def lines(records: list[Record], first: int = 1) -> bytes:
     return b"".join(write_run(Entry(first + i, 99.0 + first + i, r) for i, r in enumerate(records)))
 
 
-async def post(stage: Stage, body: bytes, **more: str) -> httpx.Response:
-    return await stage.client.post("/api/record", content=body, headers={**SENT, **more})
+async def post(server: LocalServer, body: bytes, **more: str) -> httpx.Response:
+    return await server.client.post("/api/record", content=body, headers={**SENT, **more})
 
 
-async def send(stage: Stage, body: bytes, **more: str) -> int:
-    answer = await post(stage, body, **more)
+async def send(server: LocalServer, body: bytes, **more: str) -> int:
+    answer = await post(server, body, **more)
     assert answer.status_code == 200, answer.text
     assert answer.json()["run"] == answer.headers["x-prism-run"] == RUN
     cursor: int = answer.json()["cursor"]
@@ -88,51 +88,51 @@ async def send(stage: Stage, body: bytes, **more: str) -> int:
 
 
 @pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
-    async with staging(agent(Scripted.saying("hello", "again"))) as made:
+async def server() -> AsyncIterator[LocalServer]:
+    async with local_server(agent(Scripted.saying("hello", "again"))) as made:
         yield made
 
 
 # ------------------------------------------------------------------ each record once
 
 
-async def test_pieces_become_a_run(stage: Stage) -> None:
+async def test_pieces_become_a_run(server: LocalServer) -> None:
     """Whatever is sent again is stored once, and in order; the times are those of the recorder."""
-    assert await send(stage, lines(WHOLE[:2])) == 2
-    assert await send(stage, lines(WHOLE[:2])) == 2
-    assert await send(stage, lines(WHOLE[1:3], 2)) == 3
-    assert await send(stage, b"") == 3
-    assert await send(stage, lines(WHOLE)) == 4
-    assert await send(stage, lines(WHOLE[2:], 3)) == 4
-    entries = await stage.entries(RUN)
+    assert await send(server, lines(WHOLE[:2])) == 2
+    assert await send(server, lines(WHOLE[:2])) == 2
+    assert await send(server, lines(WHOLE[1:3], 2)) == 3
+    assert await send(server, b"") == 3
+    assert await send(server, lines(WHOLE)) == 4
+    assert await send(server, lines(WHOLE[2:], 3)) == 4
+    entries = await server.entries(RUN)
     assert [entry.record for entry in entries[1:]] == WHOLE[1:]
     assert [entry.time for entry in entries] == [100.0, 101.0, 102.0, 103.0]
     assert check_laws(entries) == []
 
 
-async def test_pieces_that_come_at_once_are_stored_once(stage: Stage) -> None:
+async def test_pieces_that_come_at_once_are_stored_once(server: LocalServer) -> None:
     """A request that was given up may still be under way when the next one comes."""
-    await send(stage, lines(WHOLE[:1]))
-    await asyncio.gather(*(send(stage, lines(WHOLE[1:], 2)) for _ in range(8)))
-    assert len(await stage.entries(RUN)) == 4
+    await send(server, lines(WHOLE[:1]))
+    await asyncio.gather(*(send(server, lines(WHOLE[1:], 2)) for _ in range(8)))
+    assert len(await server.entries(RUN)) == 4
 
 
-async def test_a_run_is_seen_while_it_happens(stage: Stage) -> None:
+async def test_a_run_is_seen_while_it_happens(server: LocalServer) -> None:
     """In every protocol, and in the list of conversations."""
-    await send(stage, lines(WHOLE[:2]))
-    shown = (await stage.client.get("/api/conversations")).json()
+    await send(server, lines(WHOLE[:2]))
+    shown = (await server.client.get("/api/conversations")).json()
     assert [(each["run"], each["uploaded"], each["outcome"]) for each in shown] == [
         (RUN, True, None)
     ]
 
     async def follow(protocol: str) -> str:
-        return (await stage.client.get(f"/api/runs/{RUN}/stream?as={protocol}")).text
+        return (await server.client.get(f"/api/runs/{RUN}/stream?as={protocol}")).text
 
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
         views = [group.create_task(follow(name)) for name in ("adk", "ai-sdk", "studio", "ag-ui")]
-        film = group.create_task(stage.client.get(f"/api/runs/{RUN}/film?after=2"))
-        await stage.reaches(RUN, b"one")
-        await send(stage, lines(WHOLE[2:], 3))
+        film = group.create_task(server.client.get(f"/api/runs/{RUN}/film?after=2"))
+        await server.reaches(RUN, b"one")
+        await send(server, lines(WHOLE[2:], 3))
     assert all("two" in view.result() for view in views)
     assert "two" in film.result().text  # what the page asks for, as the run grows
 
@@ -140,7 +140,9 @@ async def test_a_run_is_seen_while_it_happens(stage: Stage) -> None:
 async def test_a_server_that_restarts_goes_on_with_the_run(tmp_path: Path) -> None:
     """An unended run of a recorder is nobody's to take over."""
     for first in range(4):
-        async with staging(agent(Scripted.saying()), log=SqliteLog(tmp_path / "runs.db")) as made:
+        async with local_server(
+            agent(Scripted.saying()), log=SqliteLog(tmp_path / "runs.db")
+        ) as made:
             assert await send(made, lines([WHOLE[first]], first + 1)) == first + 1
             if first == 3:
                 assert [e.record for e in await made.entries(RUN)][1:] == WHOLE[1:]
@@ -212,23 +214,23 @@ async def test_a_process_that_starts_gives_every_recorder_its_time() -> None:
     assert (await log.summary(RUN)).outcome == "failed"
 
 
-async def test_nobody_here_can_stop_it(stage: Stage) -> None:
+async def test_nobody_here_can_stop_it(server: LocalServer) -> None:
     """The agent runs elsewhere; a run that is over stays as it is."""
-    await send(stage, lines(WHOLE[:2]))
-    answer = await stage.client.post(f"/api/runs/{RUN}/cancel")
+    await send(server, lines(WHOLE[:2]))
+    answer = await server.client.post(f"/api/runs/{RUN}/cancel")
     assert answer.status_code == 409
-    assert await send(stage, lines(WHOLE[2:], 3)) == 4
-    assert (await stage.client.post(f"/api/runs/{RUN}/cancel")).json()["outcome"] == "finished"
+    assert await send(server, lines(WHOLE[2:], 3)) == 4
+    assert (await server.client.post(f"/api/runs/{RUN}/cancel")).json()["outcome"] == "finished"
 
 
 # ------------------------------------------------------------------ what is not believed
 
 
-async def test_a_recorded_run_changes_no_chat(stage: Stage) -> None:
+async def test_a_recorded_run_changes_no_chat(server: LocalServer) -> None:
     """It names a session of this server, its invocation and its message, and is in neither."""
-    own = await stage.say("hi")
-    invocation = (await stage.client.get(f"/api/runs/{own}")).json()["invocation"]
-    before = await stage.messages(), await stage.stored()
+    own = await server.say("hi")
+    invocation = (await server.client.get(f"/api/runs/{own}")).json()["invocation"]
+    before = await server.messages(), await server.stored()
     forged = [
         head(
             replaces=own,
@@ -237,13 +239,13 @@ async def test_a_recorded_run_changes_no_chat(stage: Stage) -> None:
         ),
         event("forged", invocationId=invocation),
     ]
-    await send(stage, lines(forged))
-    assert (await stage.messages(), await stage.stored()) == before
-    listed = (await stage.client.get(f"/api/runs?app={APP}&session=chat")).json()
+    await send(server, lines(forged))
+    assert (await server.messages(), await server.stored()) == before
+    listed = (await server.client.get(f"/api/runs?app={APP}&session=chat")).json()
     assert [each["run"] for each in listed] == [own]
-    await stage.say("and now?")  # the open run does not hold the session
-    assert len(await stage.messages()) == 4
-    (first, *_) = [entry async for entry in _entries(stage)]
+    await server.say("and now?")  # the open run does not hold the session
+    assert len(await server.messages()) == 4
+    (first, *_) = [entry async for entry in _entries(server)]
     assert isinstance(first, RunStarted)
     assert FOREIGN.read(first)
     assert UPLOADED.read(first)
@@ -251,20 +253,20 @@ async def test_a_recorded_run_changes_no_chat(stage: Stage) -> None:
     assert (first.origin.session, RECORDED_SESSION.read(first)) == (SESSION_OF_CHAT, "chat")
 
 
-async def _entries(stage: Stage) -> AsyncIterator[Record]:
-    async for batch in stage.context.log.read(RUN):
+async def _entries(server: LocalServer) -> AsyncIterator[Record]:
+    async for batch in server.context.log.read(RUN):
         for entry in batch:
             yield entry.record
 
 
-async def test_nothing_in_it_is_answered_and_no_file_is_fetched(stage: Stage) -> None:
+async def test_nothing_in_it_is_answered_and_no_file_is_fetched(server: LocalServer) -> None:
     """Its approvals wait for nobody here, and a reference in it stays a reference."""
     asks = {"id": "a1", "name": "adk_request_confirmation", "args": {"originalFunctionCall": {}}}
     refers = {"fileData": {"fileUri": "gs://bucket/secret", "mimeType": "text/plain"}}
     parts = {"content": {"role": "model", "parts": [{"functionCall": asks}, refers]}}
     asked = event("x", longRunningToolIds=["a1"], **parts)
-    await send(stage, lines([head(), asked, RunEnded(outcome="waiting")]))
-    file = await stage.client.get(f"/api/runs/{RUN}/files/2/2")
+    await send(server, lines([head(), asked, RunEnded(outcome="waiting")]))
+    file = await server.client.get(f"/api/runs/{RUN}/files/2/2")
     assert file.status_code in (403, 404), file.text
     part = {"type": "tool-x", "toolCallId": "a1", "state": "approval-responded",
             "input": {}, "approval": {"id": "a1", "approved": True}}  # fmt: skip
@@ -272,11 +274,13 @@ async def test_nothing_in_it_is_answered_and_no_file_is_fetched(stage: Stage) ->
         "id": SESSION_OF_CHAT,
         "messages": [{"id": RUN, "role": "assistant", "parts": [part]}],
     }
-    answer = await stage.client.post(f"/api/chat/{APP}", json=body)
+    answer = await server.client.post(f"/api/chat/{APP}", json=body)
     assert answer.status_code in (404, 409), answer.text
 
 
-async def test_the_runs_of_a_session_are_one_conversation(stage: Stage, tmp_path: Path) -> None:
+async def test_the_runs_of_a_session_are_one_conversation(
+    server: LocalServer, tmp_path: Path
+) -> None:
     """Listed once, and read like a chat: an approval that was answered is one message."""
     app = tour_app(0.0)
     app.plugins.append(Recorder(file=str(tmp_path)))
@@ -296,38 +300,38 @@ async def test_the_runs_of_a_session_are_one_conversation(stage: Stage, tmp_path
     for number, entries in enumerate(recordings(tmp_path)):
         secret = f"{number}{SECRET}"
         body = b"".join(write_run(entries))
-        assert (await post(stage, body, **{"x-prism-recorder": secret})).status_code == 200
-    (listed,) = (await stage.client.get(f"/api/conversations?app={ORIGIN.app}")).json()
+        assert (await post(server, body, **{"x-prism-recorder": secret})).status_code == 200
+    (listed,) = (await server.client.get(f"/api/conversations?app={ORIGIN.app}")).json()
     assert (listed["runs"], listed["uploaded"], listed["title"]) == (3, True, "text")
     where = f"/api/chat/{ORIGIN.app}/{listed['session']}"
-    shown = (await stage.client.get(f"{where}/messages?userId={ORIGIN.user}")).json()
+    shown = (await server.client.get(f"{where}/messages?userId={ORIGIN.user}")).json()
     assert [m["role"] for m in shown] == ["user", "assistant"] * 2, shown
     (tool,) = [p for p in shown[-1]["parts"] if p["type"] == "tool-send_invoice"]
     assert tool["state"] == "output-available"
-    resumed = await stage.client.get(f"{where}/stream?userId={ORIGIN.user}")
+    resumed = await server.client.get(f"{where}/stream?userId={ORIGIN.user}")
     assert resumed.status_code == 204
 
 
-async def test_a_run_that_still_happens_can_be_forked(stage: Stage) -> None:
+async def test_a_run_that_still_happens_can_be_forked(server: LocalServer) -> None:
     """Into a conversation of this server, which the recorder cannot touch."""
     said = to_raw({"role": "user", "parts": [{"text": "tell me"}]})
-    await send(stage, lines([head(message=said), event("one")]))
+    await send(server, lines([head(message=said), event("one")]))
     message = {"role": "user", "parts": [{"text": "and then?"}]}
-    forked = await stage.fork(RUN, 2, newMessage=message)
-    await stage.entries(forked["run"])
-    assert await send(stage, lines([event("two")], 3)) == 3
-    stored = json.dumps(await stage.stored(forked["session"]))
+    forked = await server.fork(RUN, 2, newMessage=message)
+    await server.entries(forked["run"])
+    assert await send(server, lines([event("two")], 3)) == 3
+    stored = json.dumps(await server.stored(forked["session"]))
     assert "one" in stored
     assert "hello" in stored
     assert "two" not in stored
 
 
-async def test_credentials_are_removed(stage: Stage) -> None:
+async def test_credentials_are_removed(server: LocalServer) -> None:
     """As from an upload: whatever the recorder's version did."""
     config = {"authType": "oauth2", "oauth2": {"clientSecret": "hush-hush-hush"}}
     delta = {"actions": {"stateDelta": {"temp:x": 1, "api_key": "sk-hush-hush-hush", "kept": 1}}}
-    await send(stage, lines([head(), event("x", customMetadata={"c": config}, **delta)]))
-    text = (await stage.client.get(f"/api/runs/{RUN}/recording")).text
+    await send(server, lines([head(), event("x", customMetadata={"c": config}, **delta)]))
+    text = (await server.client.get(f"/api/runs/{RUN}/recording")).text
     assert "hush" not in text
     assert "temp:" not in text
     assert "kept" in text
@@ -370,45 +374,45 @@ BAD = [
 
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.id.replace(" ", "_"))
-async def test_bad_input_is_refused_and_stores_nothing(bad: Bad, stage: Stage) -> None:
+async def test_bad_input_is_refused_and_stores_nothing(bad: Bad, server: LocalServer) -> None:
     """With a problem that says what is wrong; afterwards the run can be sent properly."""
-    answer = await post(stage, bad.body, **dict(bad.headers))
+    answer = await post(server, bad.body, **dict(bad.headers))
     assert answer.status_code == bad.status, answer.text
     assert bad.says in answer.json()["detail"]
-    assert (await stage.client.get(f"/api/runs/{RUN}")).status_code == 404
-    assert await send(stage, lines(WHOLE)) == 4
-    assert not [report for report in stage.reports if report.kind == "request failed"]
+    assert (await server.client.get(f"/api/runs/{RUN}")).status_code == 404
+    assert await send(server, lines(WHOLE)) == 4
+    assert not [report for report in server.reports if report.kind == "request failed"]
 
 
-async def test_names_that_are_none_are_replaced(stage: Stage) -> None:
+async def test_names_that_are_none_are_replaced(server: LocalServer) -> None:
     """They end up in paths and pages."""
     where = Origin(app="../etc", user="a/b", session="\x00")
-    await send(stage, lines([RunStarted(run="", origin=where)]))
-    shown = (await stage.client.get(f"/api/runs/{RUN}")).json()
+    await send(server, lines([RunStarted(run="", origin=where)]))
+    shown = (await server.client.get(f"/api/runs/{RUN}")).json()
     assert (shown["app"], shown["user"]) == ("recording", "user")
 
 
 async def test_a_run_has_a_size() -> None:
     """All its pieces together, as an upload has."""
-    async with staging(agent(Scripted.saying()), upload_limit=20_000) as stage:
-        cursor = await send(stage, lines(WHOLE[:1]))
+    async with local_server(agent(Scripted.saying()), upload_limit=20_000) as server:
+        cursor = await send(server, lines(WHOLE[:1]))
         answer = None
         for _ in range(20):
-            answer = await post(stage, lines([event("x" * 2000)], cursor + 1))
+            answer = await post(server, lines([event("x" * 2000)], cursor + 1))
             if answer.status_code != 200:
                 break
             cursor += 1
         assert answer is not None
         assert answer.status_code == 413
         assert "--upload-limit" in answer.json()["detail"]
-        assert await send(stage, lines([RunEnded(outcome="incomplete")], cursor + 1)) == cursor + 1
+        assert await send(server, lines([RunEnded(outcome="incomplete")], cursor + 1)) == cursor + 1
 
 
 # ------------------------------------------------------------------ whose run it is
 
 
 @pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[Stage]:
+async def house(tmp_path: Path) -> AsyncIterator[LocalServer]:
     """Serve people with tokens, one of whom may record for others."""
     tokens = {
         f"token-of-{ANN}": ANN,
@@ -418,14 +422,14 @@ async def house(tmp_path: Path) -> AsyncIterator[Stage]:
     }
     file = tmp_path / "tokens.json"
     file.write_text(json.dumps(tokens))
-    async with staging(agent(Scripted.saying()), tokens=str(file)) as made:
+    async with local_server(agent(Scripted.saying()), tokens=str(file)) as made:
         yield made
 
 
 @pytest.mark.parametrize(
     ("who", "owner"), [(ANN, ANN), ("robot", BOB), (ROOT, BOB)], ids=["person", "scope", "admin"]
 )
-async def test_whose_run_it_is(who: str, owner: str, house: Stage) -> None:
+async def test_whose_run_it_is(who: str, owner: str, house: LocalServer) -> None:
     """Whom the recorder names, if it has the scope; else the caller, whatever it names."""
     await send(house, lines([head(BOB), event("one")]), **headers(who))
     assert await send(house, lines([event("two")], 3), **headers(who)) == 3
@@ -437,7 +441,7 @@ async def test_whose_run_it_is(who: str, owner: str, house: Stage) -> None:
     assert read.status_code == 404
 
 
-async def test_only_its_recorder_adds_to_a_run(house: Stage) -> None:
+async def test_only_its_recorder_adds_to_a_run(house: LocalServer) -> None:
     """Another secret is another run; a secret in other hands does not help; nobody is no recorder."""
     await send(house, lines(WHOLE[:2]), **headers(ANN))
     other = {**headers(ANN), "x-prism-recorder": "x" * 40}
@@ -448,15 +452,15 @@ async def test_only_its_recorder_adds_to_a_run(house: Stage) -> None:
     assert await send(house, b"", **headers(ANN)) == 2
 
 
-async def test_what_was_recorded_of_an_app_that_is_not_served_is_read(stage: Stage) -> None:
+async def test_what_was_recorded_of_an_app_that_is_not_served_is_read(server: LocalServer) -> None:
     """An unknown chat of an unknown app is still not found."""
     origin = Origin(app="elsewhere", user=USER, session="chat")
     said = to_raw({"role": "user", "parts": [{"text": "tell me"}]})
     began = RunStarted(run=RUN, origin=origin, message=said)
     entries = [Entry(1, 1.0, began), Entry(2, 2.0, RunEnded(outcome="finished"))]
-    assert (await post(stage, b"".join(write_run(entries)))).status_code == 200
+    assert (await post(server, b"".join(write_run(entries)))).status_code == 200
     where = f"/api/chat/elsewhere/{SESSION_OF_CHAT}/messages?userId={USER}"
-    shown = (await stage.client.get(where)).json()
+    shown = (await server.client.get(where)).json()
     assert shown[0]["parts"] == [{"type": "text", "text": "tell me"}]
-    other = await stage.client.get(f"/api/chat/elsewhere/other/messages?userId={USER}")
+    other = await server.client.get(f"/api/chat/elsewhere/other/messages?userId={USER}")
     assert other.status_code == 404

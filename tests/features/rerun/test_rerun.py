@@ -25,7 +25,7 @@ from google.adk.workflow import START, FunctionNode, Workflow
 from google.genai import types
 from tests.adk.scripted import Scripted, call
 from tests.security.people import BOB, ROOT, headers, house
-from tests.server.staged import APP, Stage, agent, staging
+from tests.server.local_server import APP, LocalServer, agent, local_server
 
 from adk_prism.adk.client_tools import client_tool
 from adk_prism.adk.request import REPEATS
@@ -34,43 +34,43 @@ from adk_prism.log.entry import RunEnded, RunStarted
 Json = dict[str, Any]
 
 
-async def rerun(stage: Stage, run: str, **body: Any) -> Json:
+async def rerun(server: LocalServer, run: str, **body: Any) -> Json:
     """Run a message again, and return the answer when it is over."""
-    answer = await stage.client.post(f"/api/runs/{run}/rerun", json=body)
+    answer = await server.client.post(f"/api/runs/{run}/rerun", json=body)
     assert answer.status_code == 200, answer.text
     found: Json = answer.json()
     assert answer.headers["x-prism-run"] == found["run"] == found["runs"][0]
     return found
 
 
-async def refused(stage: Stage, run: str, status: int, **body: Any) -> str:
-    answer = await stage.client.post(f"/api/runs/{run}/rerun", json=body)
+async def refused(server: LocalServer, run: str, status: int, **body: Any) -> str:
+    answer = await server.client.post(f"/api/runs/{run}/rerun", json=body)
     assert answer.status_code == status, answer.text
     return str(answer.json()["detail"])
 
 
-async def ending(stage: Stage, run: str) -> RunEnded:
-    end = (await stage.entries(run))[-1].record
+async def ending(server: LocalServer, run: str) -> RunEnded:
+    end = (await server.entries(run))[-1].record
     assert isinstance(end, RunEnded)
     return end
 
 
-async def answers(stage: Stage, run: str) -> list[Json]:
+async def answers(server: LocalServer, run: str) -> list[Json]:
     """Return the results of a run's calls, in order."""
     parts = [
-        p for e in await stage.events(run) for p in (e.get("content") or {}).get("parts") or []
+        p for e in await server.events(run) for p in (e.get("content") or {}).get("parts") or []
     ]
     return [p["functionResponse"]["response"] for p in parts if "functionResponse" in p]
 
 
-async def said(stage: Stage, run: str) -> str:
-    events = [e for e in await stage.events(run) if e.get("content")]
+async def said(server: LocalServer, run: str) -> str:
+    events = [e for e in await server.events(run) if e.get("content")]
     return str(events[-1]["content"]["parts"][-1].get("text") or "").strip()
 
 
-async def differs(stage: Stage, found: Json) -> list[str]:
+async def differs(server: LocalServer, found: Json) -> list[str]:
     both = {"a": found["recorded"][0], "b": found["runs"][0]}
-    answer = await stage.client.get("/api/compare", params=both)
+    answer = await server.client.get("/api/compare", params=both)
     assert answer.status_code == 200, answer.text
     compared: list[str] = answer.json()["differs"]
     return compared
@@ -99,18 +99,18 @@ async def test_a_tool_is_answered_and_not_called(tmp_path: Path) -> None:
         call("write", "w9", mode="x", text="a"),
         "Done!",
     )
-    async with staging(agent(model, tools=[writer(file)])) as stage:
-        run = await stage.say("write")
+    async with local_server(agent(model, tools=[writer(file)])) as server:
+        run = await server.say("write")
         assert file.read_text() == "a"
-        found = await rerun(stage, run)
+        found = await rerun(server, run)
         assert file.read_text() == "a"
         assert found["recorded"] == [run]
-        assert await answers(stage, found["run"]) == [{"version": 0, "mode": "x"}]
-        assert (await stage.session(found["session"]))["state"] == {"written": "a"}
+        assert await answers(server, found["run"]) == [{"version": 0, "mode": "x"}]
+        assert (await server.session(found["session"]))["state"] == {"written": "a"}
         where = f"/apps/{APP}/users/user/sessions/{found['session']}/artifacts/copy.txt"
-        assert (await stage.client.get(where)).json()["inlineData"]["data"] == "YQ=="
-        assert await differs(stage, found) == ["answer"]
-        head = (await stage.entries(found["run"]))[0].record
+        assert (await server.client.get(where)).json()["inlineData"]["data"] == "YQ=="
+        assert await differs(server, found) == ["answer"]
+        head = (await server.entries(found["run"]))[0].record
         assert isinstance(head, RunStarted)
         repeats = REPEATS.read(head)
         assert repeats is not None
@@ -123,34 +123,34 @@ async def test_the_history_is_that_of_the_message() -> None:
     model = Scripted.saying(
         call("count", "c1"), "One.", call("count", "c2"), "Two.", call("count", "c3"), "Three."
     )
-    async with staging(agent(model)) as stage:
-        runs = [await stage.say(text) for text in ("first", "second", "third")]
+    async with local_server(agent(model)) as server:
+        runs = [await server.say(text) for text in ("first", "second", "third")]
         model.then(call("count", "c4"), "Again.")
-        found = await rerun(stage, runs[1])
+        found = await rerun(server, runs[1])
         texts = [p.text for c in model.requests[-2] for p in c.parts or [] if p.text]
         assert "first" in texts
         assert "second" in texts
         assert "third" not in texts
-        assert await answers(stage, found["run"]) == [{"count": 2}]
-        assert (await stage.session(found["session"]))["state"] == {"count": 2}
-        assert (await stage.session())["state"] == {"count": 3}
+        assert await answers(server, found["run"]) == [{"count": 2}]
+        assert (await server.session(found["session"]))["state"] == {"count": 2}
+        assert (await server.session())["state"] == {"count": 3}
 
 
 async def test_a_message_that_only_the_session_has() -> None:
     """Of a run without a log, the session's events are the recording; shared state stays as it is."""
     turns = (call("share", "s", text="a"), "Told.")
     model = Scripted.saying(*turns * 2)
-    async with staging(agent(model)) as stage:
+    async with local_server(agent(model)) as server:
         where = {"app_name": APP, "user_id": "user", "session_id": "far"}
-        await stage.runner.session_service.create_session(**where)
+        await server.runner.session_service.create_session(**where)
         said_there = {"user_id": "user", "session_id": "far"}
-        async for _ in stage.runner.run_async(new_message=types.UserContent("hi"), **said_there):
+        async for _ in server.runner.run_async(new_message=types.UserContent("hi"), **said_there):
             pass
         listed = {"app": APP, "user": "user", "session": "far"}
-        [run] = (await stage.client.get("/api/runs", params=listed)).json()
-        found = await rerun(stage, run["run"])
-        assert await differs(stage, found) == []
-        assert (await stage.session(found["session"]))["state"]["user:told"] == "a"
+        [run] = (await server.client.get("/api/runs", params=listed)).json()
+        found = await rerun(server, run["run"])
+        assert await differs(server, found) == []
+        assert (await server.session(found["session"]))["state"]["user:told"] == "a"
 
 
 async def test_equal_calls_are_answered_in_order_and_one_more_fails() -> None:
@@ -164,15 +164,15 @@ async def test_equal_calls_are_answered_in_order_and_one_more_fails() -> None:
         call("count", "g"),
         "Never said.",
     )
-    async with staging(agent(model)) as stage:
-        found = await rerun(stage, await stage.say("count"))
-        given = await answers(stage, found["run"])
+    async with local_server(agent(model)) as server:
+        found = await rerun(server, await server.say("count"))
+        given = await answers(server, found["run"])
         assert given[:3] == [{"count": 1}, {"count": 2}, {"count": 3}]
         assert given[3]["error"].startswith("Call not recorded: count({}).")
-        end = await ending(stage, found["run"])
+        end = await ending(server, found["run"])
         assert (end.outcome, end.code) == ("failed", "call-not-recorded")
         assert len(model.requests) == 6, "the model was not asked again"
-        assert (await stage.session(found["session"]))["state"]["count"] == 3
+        assert (await server.session(found["session"]))["state"]["count"] == 3
 
 
 async def test_a_call_with_other_arguments_fails_with_its_name_and_arguments() -> None:
@@ -182,13 +182,13 @@ async def test_a_call_with_other_arguments_fails_with_its_name_and_arguments() -
         call("note", "n1", text="one"), "Noted.", call("note", "n2", text=big), "Fine."
     )
     hides = agent(model, on_tool_error_callback=lambda **_: {"fine": True})
-    async with staging(hides) as stage:
-        found = await rerun(stage, await stage.say("note"))
-        [error] = await answers(stage, found["run"])
+    async with local_server(hides) as server:
+        found = await rerun(server, await server.say("note"))
+        [error] = await answers(server, found["run"])
         assert error["error"].startswith('Call not recorded: note({"text":"xxx')
         assert "only with other arguments (1 times)" in error["error"]
         assert len(error["error"]) < 500
-        assert (await ending(stage, found["run"])).outcome == "failed"
+        assert (await ending(server, found["run"])).outcome == "failed"
 
 
 async def test_live_tools_are_called() -> None:
@@ -196,10 +196,10 @@ async def test_live_tools_are_called() -> None:
     model = Scripted.saying(
         call("count", "c1"), "One.", call("count", "c2"), call("count", "c3"), "!"
     )
-    async with staging(agent(model)) as stage:
-        found = await rerun(stage, await stage.say("count"), tools="live")
-        assert await answers(stage, found["run"]) == [{"count": 1}, {"count": 2}]
-        assert (await ending(stage, found["run"])).outcome == "finished"
+    async with local_server(agent(model)) as server:
+        found = await rerun(server, await server.say("count"), tools="live")
+        assert await answers(server, found["run"]) == [{"count": 1}, {"count": 2}]
+        assert (await ending(server, found["run"])).outcome == "finished"
 
 
 async def test_shared_state_of_a_recorded_tool_is_not_stored_again() -> None:
@@ -213,14 +213,14 @@ async def test_shared_state_of_a_recorded_tool_is_not_stored_again() -> None:
         del llm_request
         seen.append(dict(callback_context.state.to_dict()))
 
-    async with staging(agent(model, before_model_callback=look)) as stage:
-        run = await stage.say("share")
-        await stage.say("share newer", session="other")
+    async with local_server(agent(model, before_model_callback=look)) as server:
+        run = await server.say("share")
+        await server.say("share newer", session="other")
         model.then(call("share", "s3", text="old"), "Again.")
-        found = await rerun(stage, run)
+        found = await rerun(server, run)
         assert "user:told" not in seen[-2], "it came after the message"
         assert seen[-1]["user:told"] == "old"
-        state = (await stage.session(found["session"]))["state"]
+        state = (await server.session(found["session"]))["state"]
         assert (state["told"], state["user:told"], state["app:told"]) == ("old", "new", "new")
 
 
@@ -233,17 +233,17 @@ async def test_model_and_instruction_reach_the_model_and_not_the_app() -> None:
     other.model = "other"
     child = LlmAgent(name="child", model=other, instruction="Help.", description="Helps.")
     root = agent(Scripted.saying("Hello."), instruction=lambda _: "From code.", sub_agents=[child])
-    async with staging(root, model_calls="full") as stage:
-        run = await stage.say("hi")
-        found = await rerun(stage, run, model="other", instructions={"agent": "Speak as told."})
-        [made] = (await stage.client.get(f"/api/runs/{found['run']}/model-calls")).json()
+    async with local_server(root, model_calls="full") as server:
+        run = await server.say("hi")
+        found = await rerun(server, run, model="other", instructions={"agent": "Speak as told."})
+        [made] = (await server.client.get(f"/api/runs/{found['run']}/model-calls")).json()
         assert made["model"] == "other"
         assert "Speak as told." in made["request"]["config"]["systemInstruction"]
-        assert await said(stage, found["run"]) == "As told."
-        compared = await differs(stage, found)
+        assert await said(server, found["run"]) == "As told."
+        compared = await differs(server, found)
         assert "answer" in compared
         assert "requests" in compared
-        head = (await stage.entries(found["run"]))[0].record
+        head = (await server.entries(found["run"]))[0].record
         assert isinstance(head, RunStarted)
         repeats = REPEATS.read(head)
         assert repeats is not None
@@ -273,12 +273,12 @@ async def test_an_agent_in_a_tool_runs_with_its_tools_answered(tmp_path: Path) -
     helper_with = Scripted.saying(*turns, *turns)
     root = nested(helper_with, file)
     root.tools = [AgentTool(root.tools[0].agent)]  # type: ignore[union-attr] # recorded with its events
-    async with staging(root, model_calls="full") as stage:
-        run = await stage.say("go")
-        found = await rerun(stage, run, instructions={"helper": "Help less."})
+    async with local_server(root, model_calls="full") as server:
+        run = await server.say("go")
+        found = await rerun(server, run, instructions={"helper": "Help less."})
         assert file.read_text() == "a"
-        assert (await ending(stage, found["run"])).outcome == "finished"
-        calls = (await stage.client.get(f"/api/runs/{found['run']}/model-calls")).json()
+        assert (await ending(server, found["run"])).outcome == "finished"
+        calls = (await server.client.get(f"/api/runs/{found['run']}/model-calls")).json()
         helped = [each for each in calls if each["agent"] == "helper"]
         assert len(helped) == 2
         assert "Help less." in helped[0]["request"]["config"]["systemInstruction"]
@@ -293,10 +293,10 @@ async def test_an_agent_in_a_tool_without_plugins_calls_nothing(tmp_path: Path) 
         "Did.",
         "All.",
     )
-    async with staging(nested(Scripted.saying(*turns, *turns), file)) as stage:
-        found = await rerun(stage, await stage.say("go"))
+    async with local_server(nested(Scripted.saying(*turns, *turns), file)) as server:
+        found = await rerun(server, await server.say("go"))
         assert file.read_text() == "a"
-        end = await ending(stage, found["run"])
+        end = await ending(server, found["run"])
         assert (end.outcome, end.code) == ("failed", "call-not-recorded")
 
 
@@ -315,14 +315,14 @@ async def test_workflows_and_their_tools(tmp_path: Path) -> None:
     one = LlmAgent(name="one", model=first, instruction="One.")
     two = LlmAgent(name="two", model=last, instruction="Two.")
     flow = Workflow(name="flow", edges=[(START, one, FunctionTool(keep), two)])
-    async with staging(flow, model_calls="full") as stage:
-        run = await stage.say("go")
+    async with local_server(flow, model_calls="full") as server:
+        run = await server.say("go")
         assert file.read_text() == "k"
-        found = await rerun(stage, run, instructions={"two": "Three."})
+        found = await rerun(server, run, instructions={"two": "Three."})
         assert file.read_text() == "k"
-        assert (await ending(stage, found["run"])).outcome == "finished"
-        assert (await stage.session(found["session"]))["state"]["kept"] is True
-        calls = (await stage.client.get(f"/api/runs/{found['run']}/model-calls")).json()
+        assert (await ending(server, found["run"])).outcome == "finished"
+        assert (await server.session(found["session"]))["state"]["kept"] is True
+        calls = (await server.client.get(f"/api/runs/{found['run']}/model-calls")).json()
         assert calls[-1]["request"]["config"]["systemInstruction"].startswith("Three.")
 
 
@@ -356,13 +356,13 @@ async def test_older_agents_loops_and_toolsets() -> None:
     ending_agent = LlmAgent(name="judge", model=Scripted.saying(*once * 2), tools=[exit_loop])
     both = ParallelAgent(name="both", sub_agents=[looking("left"), looking("right")])
     loop = LoopAgent(name="loop", max_iterations=5, sub_agents=[both, ending_agent])
-    async with staging(loop) as stage:
-        run = await stage.say("look")
+    async with local_server(loop) as server:
+        run = await server.say("look")
         assert sorted(called) == ["left", "left", "right", "right"]
-        found = await rerun(stage, run)
+        found = await rerun(server, run)
         assert len(called) == 4
-        assert await differs(stage, found) == []
-        assert (await ending(stage, found["run"])).outcome == "finished"
+        assert await differs(server, found) == []
+        assert (await ending(server, found["run"])).outcome == "finished"
 
 
 async def test_callbacks_around_a_recorded_tool_are_in_its_answer() -> None:
@@ -378,9 +378,9 @@ async def test_callbacks_around_a_recorded_tool_are_in_its_answer() -> None:
 
     model = Scripted.saying(*(call("count", "c"), "Ten.") * 2)
     root = agent(model, before_tool_callback=before, after_tool_callback=after)
-    async with staging(root) as stage:
-        found = await rerun(stage, await stage.say("count"))
-        assert await answers(stage, found["run"]) == [{"count": 10}]
+    async with local_server(root) as server:
+        found = await rerun(server, await server.say("count"))
+        assert await answers(server, found["run"]) == [{"count": 10}]
         assert seen == ["before", "after"]
 
 
@@ -396,8 +396,8 @@ async def test_an_agent_that_is_made_while_the_app_runs_is_named() -> None:
     flow = Workflow(
         name="flow", edges=[(START, first, FunctionNode(func=make, rerun_on_resume=True))]
     )
-    async with staging(flow, model_calls="full") as stage:
-        found = await rerun(stage, await stage.say("go"), model="scripted")
+    async with local_server(flow, model_calls="full") as server:
+        found = await rerun(server, await server.say("go"), model="scripted")
         assert found["warnings"] == ["Made while the app runs, with a model of their own: made."]
 
 
@@ -410,8 +410,8 @@ def pay(amount: int, tool_context: ToolContext) -> Json:
     return {"paid": amount}
 
 
-async def decide(stage: Stage, run: str, approved: bool) -> str:
-    events = await stage.events(run)
+async def decide(server: LocalServer, run: str, approved: bool) -> str:
+    events = await server.events(run)
     asked = [
         p["functionCall"]
         for e in events
@@ -423,7 +423,7 @@ async def decide(stage: Stage, run: str, approved: bool) -> str:
         "name": asked[-1]["name"],
         "response": {"confirmed": approved},
     }
-    return await stage.post_run(
+    return await server.post_run(
         newMessage={"role": "user", "parts": [{"functionResponse": response}]}
     )
 
@@ -434,32 +434,34 @@ async def test_a_recorded_decision_is_given_again(approved: bool) -> None:
     turns = (call("pay", "p1", amount=5), "Paid or not.")
     model = Scripted.saying(*turns, *turns)
     root = agent(model, tools=[FunctionTool(pay, require_confirmation=True)])
-    async with staging(root) as stage:
-        first = await stage.say("pay")
-        second = await decide(stage, first, approved)
-        found = await rerun(stage, second)
+    async with local_server(root) as server:
+        first = await server.say("pay")
+        second = await decide(server, first, approved)
+        found = await rerun(server, second)
         assert found["recorded"] == [first, second]
         assert len(found["runs"]) == 2
-        assert (await ending(stage, found["runs"][0])).outcome == "waiting"
-        assert (await ending(stage, found["runs"][1])).outcome == "finished"
-        assert await answers(stage, found["runs"][1]) == await answers(stage, second)
-        state = (await stage.session(found["session"]))["state"]
+        assert (await ending(server, found["runs"][0])).outcome == "waiting"
+        assert (await ending(server, found["runs"][1])).outcome == "finished"
+        assert await answers(server, found["runs"][1]) == await answers(server, second)
+        state = (await server.session(found["session"]))["state"]
         assert state == ({"paid": 5} if approved else {})
 
 
 async def test_a_question_without_a_recorded_answer_waits_and_cannot_be_answered() -> None:
     """To approve it later would call the tool of the app as it is served."""
     model = Scripted.saying(call("pay", "p1", amount=5), call("pay", "p2", amount=5))
-    async with staging(agent(model, tools=[FunctionTool(pay, require_confirmation=True)])) as stage:
-        run = await stage.say("pay")
-        found = await rerun(stage, run)
-        assert (await ending(stage, found["run"])).outcome == "waiting"
-        [message] = [m for m in await stage.messages(found["session"]) if m["role"] == "assistant"]
+    async with local_server(
+        agent(model, tools=[FunctionTool(pay, require_confirmation=True)])
+    ) as server:
+        run = await server.say("pay")
+        found = await rerun(server, run)
+        assert (await ending(server, found["run"])).outcome == "waiting"
+        [message] = [m for m in await server.messages(found["session"]) if m["role"] == "assistant"]
         [part] = [p for p in message["parts"] if p.get("toolCallId") == "p2"]
         part |= {"state": "approval-responded"}
         part["approval"] = {"id": part["approval"]["id"], "approved": True}
         body = {"id": found["session"], "messages": [message], "messageId": message["id"]}
-        answer = await stage.client.post(f"/api/chat/{APP}", json=body)
+        answer = await server.client.post(f"/api/chat/{APP}", json=body)
         assert answer.status_code == 409, answer.text
         assert "run again" in answer.json()["detail"]
         approval = part["approval"]["id"]
@@ -467,8 +469,8 @@ async def test_a_question_without_a_recorded_answer_waits_and_cannot_be_answered
         said_yes = {"functionResponse": response | {"response": {"confirmed": True}}}
         where = {"appName": APP, "userId": "user", "sessionId": found["session"]}
         body = where | {"newMessage": {"role": "user", "parts": [said_yes]}}
-        assert (await stage.client.post("/run_sse", json=body)).status_code == 409
-        assert "paid" not in (await stage.session(found["session"]))["state"]
+        assert (await server.client.post("/run_sse", json=body)).status_code == 409
+        assert "paid" not in (await server.session(found["session"]))["state"]
 
 
 async def test_results_of_clients_and_of_long_running_tools_are_given_again() -> None:
@@ -488,19 +490,19 @@ async def test_results_of_clients_and_of_long_running_tools_are_given_again() ->
     )
     model = Scripted.saying(*turns, *turns)
     tools = [client_tool("locate", "Where?", {"type": "object"}), LongRunningFunctionTool(order)]
-    async with staging(agent(model, tools=tools)) as stage:
-        first = await stage.say("go")
+    async with local_server(agent(model, tools=tools)) as server:
+        first = await server.say("go")
         given = [("l1", "locate", {"place": "Rome"}), ("o1", "order", {"status": "delivered"})]
         for name, tool, response in given:
             answer = {"id": name, "name": tool, "response": response}
-            await stage.post_run(
+            await server.post_run(
                 newMessage={"role": "user", "parts": [{"functionResponse": answer}]}
             )
-        found = await rerun(stage, first)
+        found = await rerun(server, first)
         assert started == ["tea"]
         assert len(found["runs"]) == len(found["recorded"]) == 3
-        assert [(await ending(stage, run)).outcome for run in found["runs"]] == [
-            (await ending(stage, run)).outcome for run in found["recorded"]
+        assert [(await ending(server, run)).outcome for run in found["runs"]] == [
+            (await ending(server, run)).outcome for run in found["recorded"]
         ]
 
 
@@ -514,33 +516,33 @@ async def test_what_cannot_be_run_again_is_refused() -> None:
     root = SequentialAgent(
         name="root", sub_agents=[one, twin, SequentialAgent(name="s", sub_agents=[again])]
     )
-    async with staging(root) as stage:
-        run = await stage.say("hi")
-        before = len(await stage.context.log.list())
-        text = await refused(stage, run, 422, instructions={"nobody": "x"})
+    async with local_server(root) as server:
+        run = await server.say("hi")
+        before = len(await server.context.log.list())
+        text = await refused(server, run, 422, instructions={"nobody": "x"})
         assert "'nobody'" in text
         assert "one, twin" in text
-        assert "2 agents named" in await refused(stage, run, 422, instructions={"twin": "x"})
-        assert "knows no model" in await refused(stage, run, 422, model="no-such-model")
-        assert "scripted" in await refused(stage, run, 422, model="no-such-model")
-        await refused(stage, run, 413, instructions={"one": "x" * (1024**2 + 1)})
-        assert "NUL" in await refused(stage, run, 400, instructions={"one": "\0"})
-        await refused(stage, run, 422, tools="both")
-        await refused(stage, "none", 404)
+        assert "2 agents named" in await refused(server, run, 422, instructions={"twin": "x"})
+        assert "knows no model" in await refused(server, run, 422, model="no-such-model")
+        assert "scripted" in await refused(server, run, 422, model="no-such-model")
+        await refused(server, run, 413, instructions={"one": "x" * (1024**2 + 1)})
+        assert "NUL" in await refused(server, run, 400, instructions={"one": "\0"})
+        await refused(server, run, 422, tools="both")
+        await refused(server, "none", 404)
         where = {"appName": APP, "userId": "user", "sessionId": "chat", "stateDelta": {"a": 1}}
-        changed = await stage.client.post("/run_sse", json=where)
+        changed = await server.client.post("/run_sse", json=where)
         state = changed.headers["x-prism-run"]
-        assert "does not answer a message" in await refused(stage, state, 422)
-        recording = (await stage.client.get(f"/api/runs/{run}/recording")).content
+        assert "does not answer a message" in await refused(server, state, 422)
+        recording = (await server.client.get(f"/api/runs/{run}/recording")).content
         kind = {"content-type": "application/jsonl"}
-        sent = await stage.client.post("/api/recordings", content=recording, headers=kind)
+        sent = await server.client.post("/api/recordings", content=recording, headers=kind)
         copy = sent.json()["run"]
-        assert "imported" in await refused(stage, copy, 422)
-        assert len(await stage.context.log.list()) == before + 2
+        assert "imported" in await refused(server, copy, 422)
+        assert len(await server.context.log.list()) == before + 2
         said_there = {"role": "user", "parts": [{"text": "and now?"}]}
-        later = (await stage.fork(copy, 1, newMessage=said_there))["run"]
-        await stage.entries(later)
-        assert "recorded elsewhere" in await refused(stage, later, 422)
+        later = (await server.fork(copy, 1, newMessage=said_there))["run"]
+        await server.entries(later)
+        assert "recorded elsewhere" in await refused(server, later, 422)
 
 
 async def test_where_callers_are_known_it_is_for_administrators(tmp_path: Path) -> None:
@@ -554,11 +556,11 @@ async def test_where_callers_are_known_it_is_for_administrators(tmp_path: Path) 
 
 async def test_the_same_key_is_one_rerun() -> None:
     """A client that lost its answer asks again, and gets the same runs."""
-    async with staging(agent(Scripted.saying("One.", "Two.", "Three."))) as stage:
-        run = await stage.say("hi")
+    async with local_server(agent(Scripted.saying("One.", "Two.", "Three."))) as server:
+        run = await server.say("hi")
         key = {"idempotency-key": "k"}
         path = f"/api/runs/{run}/rerun"
-        found = [(await stage.client.post(path, json={}, headers=key)).json() for _ in range(2)]
+        found = [(await server.client.post(path, json={}, headers=key)).json() for _ in range(2)]
         assert found[0]["runs"] == found[1]["runs"]
 
 
@@ -574,15 +576,15 @@ async def test_a_tool_that_failed_fails_again(*, is_beside: bool) -> None:
 
     asked = [call("broken", "b1", text="x"), *([call("count", "n1")] if is_beside else [])]
     model = Scripted.saying(asked, asked)
-    async with staging(agent(model, tools=[broken])) as stage:
-        run = await stage.say("go")
-        before = await ending(stage, run)
-        found = await rerun(stage, run)
-        again = await ending(stage, found["run"])
+    async with local_server(agent(model, tools=[broken])) as server:
+        run = await server.say("go")
+        before = await ending(server, run)
+        found = await rerun(server, run)
+        again = await ending(server, found["run"])
         assert (before.outcome, before.code) == ("failed", "LookupError")
         assert (again.outcome, again.code) == ("failed", "LookupError")
         assert called == ["x"]
-        assert await answers(stage, found["run"]) == []
+        assert await answers(server, found["run"]) == []
 
 
 async def test_a_tool_that_asks_and_goes_on_does_not_stop_the_rerun() -> None:
@@ -594,11 +596,11 @@ async def test_a_tool_that_asks_and_goes_on_does_not_stop_the_rerun() -> None:
         return {"status": "asked"}
 
     turns = (call("ask", "a1"), "I have asked, and go on.")
-    async with staging(agent(Scripted.saying(*turns, *turns), tools=[ask])) as stage:
-        run = await stage.say("go")
-        found = await rerun(stage, run)
-        assert await said(stage, found["run"]) == await said(stage, run)
-        assert await answers(stage, found["run"]) == await answers(stage, run)
+    async with local_server(agent(Scripted.saying(*turns, *turns), tools=[ask])) as server:
+        run = await server.say("go")
+        found = await rerun(server, run)
+        assert await said(server, found["run"]) == await said(server, run)
+        assert await answers(server, found["run"]) == await answers(server, run)
 
 
 async def test_equal_ids_of_agents_side_by_side() -> None:
@@ -613,11 +615,11 @@ async def test_equal_ids_of_agents_side_by_side() -> None:
         return LlmAgent(name=name, model=Scripted.saying(*turns, *turns), tools=[look])
 
     root = ParallelAgent(name="both", sub_agents=[worker("left"), worker("right")])
-    async with staging(root) as stage:
-        run = await stage.say("go")
-        found = await rerun(stage, run)
-        assert (await ending(stage, found["run"])).outcome == "finished"
-        seen = [sorted(str(a) for a in await answers(stage, each)) for each in (run, found["run"])]
+    async with local_server(root) as server:
+        run = await server.say("go")
+        found = await rerun(server, run)
+        assert (await ending(server, found["run"])).outcome == "finished"
+        seen = [sorted(str(a) for a in await answers(server, each)) for each in (run, found["run"])]
         assert seen[0] == seen[1]
         assert len(seen[0]) == 2
 
@@ -627,11 +629,11 @@ async def test_preloaded_memory_is_that_of_the_recording() -> None:
     turns = ("Noted.", "Noted.")
     model = Scripted.saying(*turns)
     memory, root = InMemoryMemoryService(), agent(model, tools=[preload_memory_tool])
-    async with staging(root, memory=memory, model_calls="full") as stage:
+    async with local_server(root, memory=memory, model_calls="full") as server:
         await remember(memory, "earlier", "The boat is red.")
-        run = await stage.say("What colour is the boat?")
+        run = await server.say("What colour is the boat?")
         await remember(memory, "later", "The boat was painted blue.")
-        await rerun(stage, run)
+        await rerun(server, run)
         texts = [
             "".join(part.text or "" for content in request for part in content.parts or ())
             for request in model.requests

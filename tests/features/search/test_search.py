@@ -14,7 +14,7 @@ from tests.adk.scripted import Scripted, call
 from tests.laws.events import entries, event, text
 from tests.patience import PATIENCE
 from tests.recordings.library import RECORDINGS, load
-from tests.server.staged import APP, Stage, agent, staging
+from tests.server.local_server import APP, LocalServer, agent, local_server
 
 from adk_prism.features.search.digest import RunQuery
 from adk_prism.features.search.index import (
@@ -35,28 +35,28 @@ from adk_prism.runs.session_log import Deletions
 RECORDING = Path(__file__).parent.parent.parent / "recordings" / "raw" / "tool.jsonl"
 
 
-async def search(stage: Stage, **fields: Any) -> list[dict[str, Any]]:
-    answer = await stage.client.get("/api/runs", params=fields)
+async def search(server: LocalServer, **fields: Any) -> list[dict[str, Any]]:
+    answer = await server.client.get("/api/runs", params=fields)
     assert answer.status_code == 200, answer.text
     found: list[dict[str, Any]] = answer.json()
     return found
 
 
 @pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
+async def server() -> AsyncIterator[LocalServer]:
     """Three runs: one that counts, one that fails, one that was uploaded."""
     model = Scripted.saying(
         call("count", "c1"), "There are 東京 two owls.", ValueError("the secret")
     )
-    async with staging(agent(model)) as made:
+    async with local_server(agent(model)) as made:
         yield made
 
 
-async def test_a_run_is_found_by_every_field(stage: Stage) -> None:
+async def test_a_run_is_found_by_every_field(server: LocalServer) -> None:
     """What a search says of a run is what happened in it; the newest comes first."""
-    counted, failed = await stage.say("How many Owls?", "one"), await stage.say("Bears", "two")
+    counted, failed = await server.say("How many Owls?", "one"), await server.say("Bears", "two")
     body = {"content": RECORDING.read_bytes(), "headers": {"content-type": "application/jsonl"}}
-    uploaded = (await stage.client.post("/api/recordings", **body)).json()["run"]
+    uploaded = (await server.client.post("/api/recordings", **body)).json()["run"]
     expected = {
         ("text", "owls"): [counted],
         ("text", '"two owls"'): [counted],
@@ -77,20 +77,20 @@ async def test_a_run_is_found_by_every_field(stage: Stage) -> None:
         ("maxDuration", "1e9"): [uploaded, failed, counted],
     }
     for (field, value), runs in expected.items():
-        found = await search(stage, limit=10, **{field: value})
+        found = await search(server, limit=10, **{field: value})
         assert [each["run"] for each in found] == runs, (field, value)
-    (found,) = await search(stage, text="owls", tool="count")
+    (found,) = await search(server, text="owls", tool="count")
     assert (found["title"], found["outcome"]) == ("How many Owls?", "finished")
     assert (found["tools"], found["state"], found["errors"]) == (["count"], ["count"], [])
     assert found["match"] == {"in": "user", "excerpt": "How many Owls?"}
 
 
-async def test_pages_and_bad_questions(stage: Stage) -> None:
+async def test_pages_and_bad_questions(server: LocalServer) -> None:
     """An answer is bounded and names the next one; what makes no sense is refused with the field's name."""
-    runs = [await stage.say("owls", f"s{number}") for number in range(3)]
+    runs = [await server.say("owls", f"s{number}") for number in range(3)]
     url, seen = "/api/runs?text=owls&limit=2", []
     while url:
-        answer = await stage.client.get(url)
+        answer = await server.client.get(url)
         seen += [each["run"] for each in answer.json()]
         assert "x-prism-search" not in answer.headers
         url = f"/api/runs{answer.links['next']['url']}" if answer.links else ""
@@ -98,18 +98,18 @@ async def test_pages_and_bad_questions(stage: Stage) -> None:
     bad = {"outcome": "won", "since": "soon", "minTokens": "-1", "minDuration": "nan", "text": "?!"}
     bad |= {"until": "inf", "tool": "x" * 201}
     for field, value in bad.items():
-        answer = await stage.client.get("/api/runs", params={field: value})
+        answer = await server.client.get("/api/runs", params={field: value})
         assert answer.status_code == 400, (field, answer.text)
         assert field in answer.json()["detail"]
-    assert (await stage.client.get("/api/runs?limit=1000")).status_code == 422
+    assert (await server.client.get("/api/runs?limit=1000")).status_code == 422
 
 
-async def test_deleted_sessions_are_not_found(stage: Stage) -> None:
+async def test_deleted_sessions_are_not_found(server: LocalServer) -> None:
     """A digest goes with its run."""
-    await stage.say("owls", "one")
-    assert len(await search(stage, text="owls")) == 1
-    await stage.client.delete(f"/apps/{APP}/users/user/sessions/one")
-    assert await search(stage, text="owls") == []
+    await server.say("owls", "one")
+    assert len(await search(server, text="owls")) == 1
+    await server.client.delete(f"/apps/{APP}/users/user/sessions/one")
+    assert await search(server, text="owls") == []
 
 
 def _run(run: str, text: str) -> list[Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.features.page.making import Log
+from tests.features.page.entries import Log
 from tests.recordings.library import HERE, load
 
 from adk_prism.adk.recording_file import read_run, write_run

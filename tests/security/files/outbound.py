@@ -14,7 +14,7 @@ from typing import Any
 from google.genai import types
 from tests.adk.scripted import Scripted
 from tests.security.files.references import FOLDER, REFUSED
-from tests.server.staged import agent, staging
+from tests.server.local_server import agent, local_server
 
 WATCHED = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto")
 
@@ -42,9 +42,9 @@ async def ask(emulator: str, allowed: str) -> tuple[list[list[Any]], list[int]]:
     uris = [f"{FOLDER}/a.png", *(case.uri for case in REFUSED)]
     parts = [types.Part(file_data=types.FileData(file_uri=uri)) for uri in uris]
     settings = {"files_from": (FOLDER,), "files_emulator": emulator}
-    async with staging(agent(Scripted.saying(parts)), **settings) as stage:
-        run = await stage.say("show me")
-        entries = await stage.entries(run)
+    async with local_server(agent(Scripted.saying(parts)), **settings) as server:
+        run = await server.say("show me")
+        entries = await server.entries(run)
         [cursor] = [
             entry.cursor
             for entry in entries
@@ -52,7 +52,7 @@ async def ask(emulator: str, allowed: str) -> tuple[list[list[Any]], list[int]]:
         ][-1:]
         seen = watch(allowed)
         answers = [
-            await stage.client.get(f"/api/runs/{run}/files/{cursor}/{part}")
+            await server.client.get(f"/api/runs/{run}/files/{cursor}/{part}")
             for part in range(len(uris))
         ]
         return seen, [answer.status_code for answer in answers]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.server.staged import APP, SESSION, USER
+from tests.server.local_server import APP, SESSION, USER
 
 FOLDER = "gs://pictures/public"
 OWN = f"artifact://apps/{APP}/users/{USER}/sessions/{SESSION}/artifacts"

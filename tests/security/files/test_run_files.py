@@ -26,7 +26,7 @@ from tests.security.files.emulator import (
 )
 from tests.security.files.references import FOLDER, OWN, REFUSED
 from tests.security.people import ANN, BOB, headers, said, token_file
-from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
+from tests.server.local_server import APP, SESSION, USER, LocalServer, agent, local_server
 from tests.voice.served import Served, served
 
 from adk_prism.errors import UsageError
@@ -51,15 +51,15 @@ def refer(uri: str, media_type: str | None = "image/png") -> types.Part:
 
 
 @asynccontextmanager
-async def showing(store: Emulator, *uris: str, **settings: Any) -> AsyncIterator[Stage]:
+async def showing(store: Emulator, *uris: str, **settings: Any) -> AsyncIterator[LocalServer]:
     """Serve an agent that refers to these files, and may fetch from one folder."""
     model = Scripted.saying([refer(uri) for uri in uris])
     more = {"files_from": (FOLDER,), "files_emulator": store.url, **settings}
-    async with staging(agent(model), **more) as stage:
+    async with local_server(agent(model), **more) as stage:
         yield stage
 
 
-async def shown(server: Stage | Served, run: str) -> int:
+async def shown(server: LocalServer | Served, run: str) -> int:
     """Return the cursor of the event with files."""
     found = 0
     async for batch in server.context.log.read(RunId(run), follow=True):
@@ -69,7 +69,7 @@ async def shown(server: Stage | Served, run: str) -> int:
     return found
 
 
-async def fetched(stage: Stage, part: int = 0, **request: Any) -> httpx.Response:
+async def fetched(stage: LocalServer, part: int = 0, **request: Any) -> httpx.Response:
     """Say something; return the file that the answer refers to."""
     run = await stage.say("show me")
     return await stage.client.get(

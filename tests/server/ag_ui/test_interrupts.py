@@ -21,7 +21,7 @@ from tests.server.ag_ui.thread import (
     text_of,
     user,
 )
-from tests.server.staged import Stage, agent, staging
+from tests.server.local_server import LocalServer, agent, local_server
 from tests.server.test_input_answers import Guests, booking
 from tests.server.test_payloads import office
 
@@ -54,15 +54,15 @@ def cashier(*turns: Any) -> Any:
     return agent(Scripted.saying(*turns), tools=[PAY, LongRunningFunctionTool(locate)])
 
 
-async def asked(stage: Stage, prompt: str = "pay") -> tuple[Thread, list[Json]]:
+async def asked(server: LocalServer, prompt: str = "pay") -> tuple[Thread, list[Json]]:
     """Say something; return the thread and its interrupts."""
-    thread = Thread(stage)
+    thread = Thread(server)
     return thread, interrupts(await thread.run(user(prompt)))
 
 
 async def test_an_approval_goes_on_and_gives_the_result() -> None:
-    async with staging(cashier(FIRST, "Paid it.")) as stage:
-        thread, (asks,) = await asked(stage)
+    async with local_server(cashier(FIRST, "Paid it.")) as server:
+        thread, (asks,) = await asked(server)
         assert asks["reason"] == "tool_call"
         found = await thread.run(resume=[resolved(asks["id"], {"approved": True})])
         assert not of_type(found, "TOOL_CALL_START")
@@ -76,8 +76,8 @@ async def test_an_approval_goes_on_and_gives_the_result() -> None:
 
 @pytest.mark.parametrize("answer", ["denied", "cancelled", "false"])
 async def test_a_denial_and_a_cancellation_let_the_agent_go_on_without(answer: str) -> None:
-    async with staging(cashier(FIRST, "Fine, not.")) as stage:
-        thread, (asks,) = await asked(stage)
+    async with local_server(cashier(FIRST, "Fine, not.")) as server:
+        thread, (asks,) = await asked(server)
         given = {
             "denied": resolved(asks["id"], {"approved": False, "reason": "too much"}),
             "cancelled": cancelled(asks["id"]),
@@ -89,8 +89,8 @@ async def test_a_denial_and_a_cancellation_let_the_agent_go_on_without(answer: s
 
 
 async def test_copilotkits_tool_message_is_the_same_answer() -> None:
-    async with staging(cashier(FIRST, "Paid it.")) as stage:
-        thread, (asks,) = await asked(stage)
+    async with local_server(cashier(FIRST, "Paid it.")) as server:
+        thread, (asks,) = await asked(server)
         said = {"approved": True}
         found = await thread.run(
             result(asks["toolCallId"], said), resume=[resolved(asks["id"], said)]
@@ -100,8 +100,8 @@ async def test_copilotkits_tool_message_is_the_same_answer() -> None:
 
 
 async def test_a_tool_message_alone_approves_nothing() -> None:
-    async with staging(cashier(FIRST, "Paid it.")) as stage:
-        thread, (asks,) = await asked(stage)
+    async with local_server(cashier(FIRST, "Paid it.")) as server:
+        thread, (asks,) = await asked(server)
         forged = result(asks["toolCallId"], {"paid": 1})
         code, _ = await thread.refused(forged)
         assert code == "INTERRUPT_OPEN"
@@ -112,8 +112,8 @@ async def test_a_tool_message_alone_approves_nothing() -> None:
 
 async def test_all_questions_are_answered_in_one() -> None:
     """One that is missing is refused, and everything stays open."""
-    async with staging(cashier([FIRST, SECOND], "Done.")) as stage:
-        thread, (one, two) = await asked(stage)
+    async with local_server(cashier([FIRST, SECOND], "Done.")) as server:
+        thread, (one, two) = await asked(server)
         code, message = await thread.refused(resume=[resolved(one["id"], True)])
         assert code == "INTERRUPT_OPEN"
         assert two["id"] in message
@@ -123,8 +123,8 @@ async def test_all_questions_are_answered_in_one() -> None:
 
 
 async def test_other_input_waits_until_the_questions_are_answered() -> None:
-    async with staging(cashier(FIRST, "Paid it.", "Then.")) as stage:
-        thread, (asks,) = await asked(stage)
+    async with local_server(cashier(FIRST, "Paid it.", "Then.")) as server:
+        thread, (asks,) = await asked(server)
         new = user("something else")
         code, message = await thread.refused(new)
         assert code == "INTERRUPT_OPEN"
@@ -136,8 +136,8 @@ async def test_other_input_waits_until_the_questions_are_answered() -> None:
 
 
 async def test_a_new_message_may_follow_questions_that_are_cancelled() -> None:
-    async with staging(cashier(FIRST, "Something else, then.")) as stage:
-        thread, (asks,) = await asked(stage)
+    async with local_server(cashier(FIRST, "Something else, then.")) as server:
+        thread, (asks,) = await asked(server)
         found = await thread.run(user("never mind"), resume=[cancelled(asks["id"])])
         assert text_of(found) == "Something else, then."
         code, _ = await thread.refused(resume=[resolved(asks["id"], True)])
@@ -147,8 +147,8 @@ async def test_a_new_message_may_follow_questions_that_are_cancelled() -> None:
 
 async def test_answering_again_is_the_same_run() -> None:
     """Under the same `runId` and under another one; a different answer comes too late."""
-    async with staging(cashier(FIRST, "Paid it.")) as stage:
-        thread, (asks,) = await asked(stage)
+    async with local_server(cashier(FIRST, "Paid it.")) as server:
+        thread, (asks,) = await asked(server)
         approved = [resolved(asks["id"], {"approved": True})]
         first = await thread.post(run="answer", resume=approved)
         for run in ("answer", "other"):
@@ -161,8 +161,8 @@ async def test_answering_again_is_the_same_run() -> None:
 
 async def test_a_run_and_its_answer_may_have_one_id() -> None:
     """CopilotKit answers under the `runId` of the run that asked."""
-    async with staging(cashier(FIRST, SECOND, "Paid both.")) as stage:
-        thread = Thread(stage)
+    async with local_server(cashier(FIRST, SECOND, "Paid both.")) as server:
+        thread = Thread(server)
         (one,) = interrupts(await thread.run(user("pay"), run="same"))
         (two,) = interrupts(await thread.run(run="same", resume=[resolved(one["id"], True)]))
         found = await thread.run(run="same", resume=[resolved(two["id"], True)])
@@ -171,10 +171,10 @@ async def test_a_run_and_its_answer_may_have_one_id() -> None:
 
 
 async def test_an_unknown_question_cannot_be_answered() -> None:
-    async with staging(cashier(FIRST, "Paid it.", "Hello.")) as stage:
-        nothing = await Thread(stage).refused(user("x"), resume=[resolved("none", True)])
+    async with local_server(cashier(FIRST, "Paid it.", "Hello.")) as server:
+        nothing = await Thread(server).refused(user("x"), resume=[resolved("none", True)])
         assert nothing[0] == "INTERRUPT_EXPIRED"
-        thread, (asks,) = await asked(stage)
+        thread, (asks,) = await asked(server)
         both = [resolved(asks["id"], True), resolved("none", True)]
         code, _ = await thread.refused(resume=both)
         assert code == "INTERRUPT_EXPIRED"
@@ -184,8 +184,8 @@ async def test_an_unknown_question_cannot_be_answered() -> None:
 
 
 async def test_an_approval_needs_a_decision_and_its_arguments_stay() -> None:
-    async with staging(cashier(FIRST, "Paid it.")) as stage:
-        thread, (asks,) = await asked(stage)
+    async with local_server(cashier(FIRST, "Paid it.")) as server:
+        thread, (asks,) = await asked(server)
         for payload in (None, "yes", {"ok": True}, {"approved": "yes"}):
             code, _ = await thread.refused(resume=[resolved(asks["id"], payload)])
             assert code == "INVALID_INPUT"
@@ -199,8 +199,8 @@ async def test_an_approval_needs_a_decision_and_its_arguments_stay() -> None:
 
 
 async def test_a_payload_has_the_shape_that_the_tool_asks_for() -> None:
-    async with staging(office("Enjoy.")) as stage:
-        thread, (asks,) = await asked(stage, "time off")
+    async with local_server(office("Enjoy.")) as server:
+        thread, (asks,) = await asked(server, "time off")
         wanted = asks["responseSchema"]["properties"]["payload"]
         assert wanted["required"] == ["approved_days"]
         code, _ = await thread.refused(resume=[resolved(asks["id"], {"approved": True})])
@@ -212,8 +212,8 @@ async def test_a_payload_has_the_shape_that_the_tool_asks_for() -> None:
 
 
 async def test_a_request_for_input_takes_what_its_schema_says() -> None:
-    async with staging(booking(Guests)) as stage:
-        thread, (asks,) = await asked(stage, "book")
+    async with local_server(booking(Guests)) as server:
+        thread, (asks,) = await asked(server, "book")
         assert (asks["id"], asks["reason"]) == ("q-1", "input_required")
         assert "guests" in asks["responseSchema"]["properties"]
         code, message = await thread.refused(resume=[resolved("q-1", {"guests": "many"})])
@@ -226,8 +226,8 @@ async def test_a_request_for_input_takes_what_its_schema_says() -> None:
 
 
 async def test_an_answer_typed_again_is_the_same_run_and_another_one_comes_too_late() -> None:
-    async with staging(booking(Guests)) as stage:
-        thread, _ = await asked(stage, "book")
+    async with local_server(booking(Guests)) as server:
+        thread, _ = await asked(server, "book")
         first = await thread.post(run="answer", resume=[resolved("q-1", {"guests": 4})])
         same = ({"guests": 4}, {"guests": "4"}, "4")
         for number, given in enumerate(same):
@@ -239,8 +239,8 @@ async def test_an_answer_typed_again_is_the_same_run_and_another_one_comes_too_l
 
 
 async def test_a_request_that_is_cancelled_ends_what_asked_for_it() -> None:
-    async with staging(booking(Guests)) as stage:
-        thread, _ = await asked(stage, "book")
+    async with local_server(booking(Guests)) as server:
+        thread, _ = await asked(server, "book")
         found = await thread.run(resume=[cancelled("q-1")])
         assert found[-1]["outcome"] == {"type": "success"}
         code, _ = await thread.refused(resume=[resolved("q-1", {"guests": 4})])
@@ -249,8 +249,8 @@ async def test_a_request_that_is_cancelled_ends_what_asked_for_it() -> None:
 
 
 async def test_results_of_the_pages_tools_come_with_the_answer() -> None:
-    async with staging(cashier([FIRST, WHERE], "Paid there.")) as stage:
-        thread, (asks,) = await asked(stage)
+    async with local_server(cashier([FIRST, WHERE], "Paid there.")) as server:
+        thread, (asks,) = await asked(server)
         found = await thread.run(
             result("c-loc-0000000001", {"at": "home"}), resume=[resolved(asks["id"], True)]
         )
@@ -259,8 +259,8 @@ async def test_results_of_the_pages_tools_come_with_the_answer() -> None:
 
 
 async def test_results_may_come_after_the_answer() -> None:
-    async with staging(cashier([FIRST, WHERE], "Paid there.")) as stage:
-        thread, (asks,) = await asked(stage)
+    async with local_server(cashier([FIRST, WHERE], "Paid there.")) as server:
+        thread, (asks,) = await asked(server)
         found = await thread.run(resume=[resolved(asks["id"], True)])
         assert text_of(found) == ""
         assert PAID == []
@@ -270,9 +270,9 @@ async def test_results_may_come_after_the_answer() -> None:
 
 
 async def test_an_edit_takes_a_question_back() -> None:
-    async with staging(cashier(FIRST, "Hello.")) as stage:
-        thread, _ = await asked(stage)
-        found = events(await Thread(stage).post(user("no, hello", "u-pay"), run="edit"))
+    async with local_server(cashier(FIRST, "Hello.")) as server:
+        thread, _ = await asked(server)
+        found = events(await Thread(server).post(user("no, hello", "u-pay"), run="edit"))
         assert text_of(found) == "Hello."
         assert thread.messages
 
@@ -288,8 +288,8 @@ def _given(*models: Scripted) -> list[Any]:
 async def test_a_call_that_the_user_passed_over_has_an_interim_result_for_the_model() -> None:
     """Real models refuse a call without one. The client is told of none, and can still answer."""
     model = Scripted.saying(WHERE, "Never mind.", "And so on.")
-    async with staging(agent(model, tools=[LongRunningFunctionTool(locate)])) as stage:
-        thread = Thread(stage)
+    async with local_server(agent(model, tools=[LongRunningFunctionTool(locate)])) as server:
+        thread = Thread(server)
         await thread.run(user("where am I"))
         found = await thread.run(user("something else"))
         assert text_of(found) == "Never mind."
@@ -299,7 +299,7 @@ async def test_a_call_that_the_user_passed_over_has_an_interim_result_for_the_mo
         at = next(i for i, c in enumerate(contents) if any(p.function_call for p in c.parts or ()))
         assert all(part.function_response for part in contents[at + 1].parts or ())
         assert [part.text for part in contents[at + 2].parts or ()] == ["something else"]
-        session = await stage.session()
+        session = await server.session()
         parts = [p for e in session["events"] for p in e.get("content", {}).get("parts", [])]
         assert not [part for part in parts if "functionResponse" in part]
 
@@ -308,8 +308,8 @@ async def test_a_call_that_the_user_passed_over_has_an_interim_result_for_the_mo
 async def test_a_result_beside_its_call_answers_it_however_late(more: int) -> None:
     """CopilotKit puts what a person clicked behind the call, wherever in the list that is, and runs."""
     model = Scripted.saying(WHERE, *["Never mind."] * (more + 1), "In Rome.", "Done.")
-    async with staging(agent(model, tools=[LongRunningFunctionTool(locate)])) as stage:
-        thread = Thread(stage)
+    async with local_server(agent(model, tools=[LongRunningFunctionTool(locate)])) as server:
+        thread = Thread(server)
         found = await thread.run(user("where am I"))
         (start,) = of_type(found, "TOOL_CALL_START")
         for number in range(more + 1):
@@ -326,8 +326,8 @@ async def test_a_result_beside_its_call_answers_it_however_late(more: int) -> No
 
 async def test_a_late_result_is_stored_before_the_message_that_it_comes_with() -> None:
     model = Scripted.saying(WHERE, "Never mind.", "Rome, I see.", "Yes.")
-    async with staging(agent(model, tools=[LongRunningFunctionTool(locate)])) as stage:
-        thread = Thread(stage)
+    async with local_server(agent(model, tools=[LongRunningFunctionTool(locate)])) as server:
+        thread = Thread(server)
         found = await thread.run(user("where am I"))
         (start,) = of_type(found, "TOOL_CALL_START")
         await thread.run(user("something else"))
@@ -342,7 +342,7 @@ async def test_a_late_result_is_stored_before_the_message_that_it_comes_with() -
 )
 async def test_an_answer_as_json_text_is_taken(payload: str) -> None:
     """Some clients encode what a form gives."""
-    async with staging(cashier(FIRST, "Paid it.")) as stage:
-        thread, (asks,) = await asked(stage)
+    async with local_server(cashier(FIRST, "Paid it.")) as server:
+        thread, (asks,) = await asked(server)
         assert text_of(await thread.run(resume=[resolved(asks["id"], payload)])) == "Paid it."
     assert PAID == [1]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
-from tests.server.staged import APP, SESSION, Stage
+from tests.server.local_server import APP, SESSION, LocalServer
 
 Json = dict[str, Any]
 
@@ -77,7 +77,7 @@ def interrupts(found: list[Json]) -> list[Json]:
 class Thread:
     """One thread of a client."""
 
-    stage: Stage
+    stage: LocalServer
     messages: list[Json] = field(default_factory=list)
     count: int = 0
     path: str = f"/api/ag-ui/{APP}"

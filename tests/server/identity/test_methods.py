@@ -14,7 +14,7 @@ import pytest
 from msgspec import structs
 from starlette.requests import HTTPConnection
 from tests.adk.scripted import Scripted
-from tests.server.staged import APP, agent, staging
+from tests.server.local_server import APP, agent, local_server
 
 from adk_prism.errors import NoIdentity, TooMany, Unauthorized, UsageError
 from adk_prism.features.share.links import ShareLinks, file_of
@@ -207,11 +207,11 @@ async def test_a_failing_function_lets_nobody_in() -> None:
     def broken(_: HTTPConnection) -> None:
         raise RuntimeError("the canary of the database")
 
-    async with staging(agent(Scripted()), authenticate=broken) as stage:
-        answer = await stage.client.get("/list-apps")
+    async with local_server(agent(Scripted()), authenticate=broken) as server:
+        answer = await server.client.get("/list-apps")
         assert answer.status_code == 500
         assert "canary" not in answer.text
-        assert "canary" in stage.reports[-1].cause
+        assert "canary" in server.reports[-1].cause
 
 
 async def test_a_host_program_tells_who_calls() -> None:
@@ -220,26 +220,26 @@ async def test_a_host_program_tells_who_calls() -> None:
     def who(connection: HTTPConnection) -> str | None:
         return connection.cookies.get("user")
 
-    async with staging(agent(Scripted()), authenticate=who, admin=("op",)) as stage:
+    async with local_server(agent(Scripted()), authenticate=who, admin=("op",)) as server:
         path = f"/apps/{APP}/users/ann/sessions"
         seen = {
-            user: (await stage.client.get(path, headers={"cookie": f"user={user}"})).status_code
+            user: (await server.client.get(path, headers={"cookie": f"user={user}"})).status_code
             for user in ("ann", "bob", "op")
         }
         assert seen == {"ann": 200, "bob": 404, "op": 200}
-        assert (await stage.client.get(path)).status_code == 401
+        assert (await server.client.get(path)).status_code == 401
 
 
 async def test_a_browser_that_opens_anything_but_the_page_asks_for_a_token(tmp_path: Path) -> None:
     """The page asks itself; any other address gets HTTP's basic challenge, a program's call the bearer's."""
     tokens = str(write(tmp_path, {"one": "ann"}))
     by_hand = {"sec-fetch-mode": "navigate"}
-    async with staging(agent(Scripted()), tokens=tokens) as stage:
-        assert (await stage.client.get("/", headers=by_hand)).status_code == 200
-        opened = await stage.client.get("/docs", headers=by_hand)
+    async with local_server(agent(Scripted()), tokens=tokens) as server:
+        assert (await server.client.get("/", headers=by_hand)).status_code == 200
+        opened = await server.client.get("/docs", headers=by_hand)
         assert opened.status_code == 401
         assert opened.headers["www-authenticate"].startswith("Basic")
-        answered = await stage.client.get("/docs", auth=httpx.BasicAuth("ann", "one"))
+        answered = await server.client.get("/docs", auth=httpx.BasicAuth("ann", "one"))
         assert answered.status_code == 200
 
 
@@ -249,22 +249,22 @@ async def test_a_page_that_was_not_built_names_no_app_to_strangers(
     """The plain page lists the apps for those who are known."""
     monkeypatch.setattr("adk_prism.features.page.web_page.built", lambda: False)
     tokens = str(write(tmp_path, {"one": "ann"}))
-    async with staging(agent(Scripted()), tokens=tokens) as stage:
+    async with local_server(agent(Scripted()), tokens=tokens) as server:
         listed = f"<li><code>{APP}</code></li>"
-        assert listed not in (await stage.client.get("/")).text
-        assert listed in (await stage.client.get("/", auth=httpx.BasicAuth("", "one"))).text
+        assert listed not in (await server.client.get("/")).text
+        assert listed in (await server.client.get("/", auth=httpx.BasicAuth("", "one"))).text
 
 
 async def test_a_caller_is_told_who_it_is(tmp_path: Path) -> None:
     """By name where callers are known; nobody is anybody where they are not."""
     tokens = str(write(tmp_path, {"one": "ann", "two": {"user": "op", "scopes": ["admin"]}}))
-    async with staging(agent(Scripted()), tokens=tokens) as stage:
+    async with local_server(agent(Scripted()), tokens=tokens) as server:
         for token, expected in (("one", ("ann", False)), ("two", ("op", True))):
-            told = await stage.client.get("/api/me", headers={"authorization": f"Bearer {token}"})
+            told = await server.client.get("/api/me", headers={"authorization": f"Bearer {token}"})
             assert (told.json()["user"], told.json()["admin"]) == expected
-        assert (await stage.client.get("/api/me")).status_code == 401
-    async with staging(agent(Scripted())) as stage:
-        shown = (await stage.client.get("/api/me")).json()
+        assert (await server.client.get("/api/me")).status_code == 401
+    async with local_server(agent(Scripted())) as server:
+        shown = (await server.client.get("/api/me")).json()
         assert (shown["user"], shown["admin"]) == (None, False)
         assert "search" in shown["features"]
 

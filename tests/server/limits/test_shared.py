@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from tests.adk.scripted import Scripted
-from tests.cluster.stage import replica
+from tests.cluster.replica import replica
 from tests.log.stores import cluster
 from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
-from tests.server.staged import APP, Stage, agent
+from tests.server.local_server import APP, LocalServer, agent
 
 from adk_prism.errors import LogError
 from adk_prism.log.contract import LimitCheck, Member, UsageLimits
@@ -92,12 +92,12 @@ async def test_replicas_count_together(redis: RedisServer, tmp_path: Path) -> No
         replica(agent(models[0]), redis, tmp_path, limit_runs=2, limit_rate=100) as one,
         replica(agent(models[1]), redis, tmp_path, limit_runs=2, limit_rate=100) as two,
     ):
-        running = [asyncio.create_task(say(stage, f"{n}")) for n, stage in enumerate((one, two))]
+        running = [asyncio.create_task(say(server, f"{n}")) for n, server in enumerate((one, two))]
         for model in models:
             async with asyncio.timeout(PATIENCE):
                 while not model.requests:  # noqa: ASYNC110 - nobody tells of it
                     await asyncio.sleep(0.01)
-        assert [await say(stage, "more") for stage in (one, two)] == [429, 429]
+        assert [await say(server, "more") for server in (one, two)] == [429, 429]
         await one.client.post(f"/api/chat/{APP}/0/stop")
         await asyncio.wait_for(running[0], PATIENCE)
         running.append(asyncio.create_task(say(two, "more")))
@@ -109,23 +109,23 @@ async def test_replicas_count_together(redis: RedisServer, tmp_path: Path) -> No
         await asyncio.wait_for(asyncio.gather(*running), PATIENCE)
 
 
-async def say(stage: Stage, chat: str) -> int:
+async def say(server: LocalServer, chat: str) -> int:
     message = {"id": "m", "role": "user", "parts": [{"type": "text", "text": "hello"}]}
-    answer = await stage.client.post(f"/api/chat/{APP}", json={"id": chat, "messages": [message]})
+    answer = await server.client.post(f"/api/chat/{APP}", json={"id": chat, "messages": [message]})
     return answer.status_code
 
 
 async def test_a_redis_that_stops_holds_nobody_up(redis: RedisServer, tmp_path: Path) -> None:
     """One request waits for a moment, those after it do not; each process counts, and says so once."""
-    async with replica(agent(Scripted.saying()), redis, tmp_path, limit_requests=5) as stage:
-        assert (await stage.client.get("/health")).status_code == 200
+    async with replica(agent(Scripted.saying()), redis, tmp_path, limit_requests=5) as server:
+        assert (await server.client.get("/health")).status_code == 200
         redis.process.send_signal(signal.SIGSTOP)
         try:
             began = time.monotonic()
             for _ in range(20):
-                assert (await stage.client.get("/health")).status_code == 200
+                assert (await server.client.get("/health")).status_code == 200
             assert time.monotonic() - began < 20 * BOUND + ALONE
-            assert [each.kind for each in stage.reports] == ["limits not shared"]
+            assert [each.kind for each in server.reports] == ["limits not shared"]
         finally:
             redis.process.send_signal(signal.SIGCONT)
 

@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.adk.scripted import Scripted
 from tests.patience import PATIENCE
 from tests.security.people import ANN, BOB, ROOT, headers, token_file
-from tests.server.staged import APP, agent, staging
+from tests.server.local_server import APP, agent, local_server
 from tests.voice.served import Served, served
 from websockets.asyncio.client import connect
 
@@ -163,7 +163,7 @@ async def test_a_run_that_was_left_is_taken_over() -> None:
     await log.open()
     origin = Origin(app=APP, user="user", session="chat")
     await log.append(RunId("run-1"), [RunStarted(run="run-1", origin=origin)])
-    async with staging(agent(Scripted.saying()), log=log) as stage:
+    async with local_server(agent(Scripted.saying()), log=log) as stage:
         await stage.context.runs.wait(RunId("run-1"))
         value = stage.context.metrics.registry.get_sample_value
         assert value("adk_prism_takeovers_total", {"app": APP}) == 1

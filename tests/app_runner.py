@@ -20,7 +20,7 @@ SESSION = "session"
 
 
 @dataclass
-class Take:
+class AppRun:
     """One run: the events in the order they came, each also as it was when it came."""
 
     events: list[Event] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Take:
         return [answer.response or {} for answer in self.responses if answer.name == name][-1]
 
 
-class Stage:
+class AppRunner:
     """One app with one session."""
 
     def __init__(
@@ -82,16 +82,16 @@ class Stage:
         )
         self._config = RunConfig(streaming_mode=streaming)
 
-    async def send(self, prompt: str, abort: asyncio.Event | None = None) -> Take:
+    async def send(self, prompt: str, abort: asyncio.Event | None = None) -> AppRun:
         """Send a person's message and return the run; `abort` ends it when it is set."""
         return await self.run(types.UserContent(prompt), abort)
 
-    async def answer(self, *responses: types.FunctionResponse) -> Take:
+    async def answer(self, *responses: types.FunctionResponse) -> AppRun:
         """Answer open calls, all in one message, and return the run."""
         parts = [types.Part(function_response=response) for response in responses]
         return await self.run(types.Content(role="user", parts=parts))
 
-    async def resume(self, invocation: str) -> Take:
+    async def resume(self, invocation: str) -> AppRun:
         """Go on with an invocation that broke off."""
         return await self.run(None, invocation=invocation)
 
@@ -100,13 +100,13 @@ class Stage:
         message: types.Content | None,
         abort: asyncio.Event | None = None,
         invocation: str | None = None,
-        take: Take | None = None,
-    ) -> Take:
+        take: AppRun | None = None,
+    ) -> AppRun:
         """Run the app on a message; what the run raised is kept in the take.
 
         A caller that means to cancel the run brings the take, to have what came before.
         """
-        take = take or Take()
+        take = take or AppRun()
         try:
             async for event in self.runner.run_async(
                 user_id=USER,

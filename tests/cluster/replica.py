@@ -17,7 +17,7 @@ from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.workflow import BaseNode
 from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
-from tests.server.staged import APP, SESSION, USER, Stage
+from tests.server.local_server import APP, SESSION, USER, LocalServer
 
 from adk_prism.adk.request import EventSource, RunRequest, read_content
 from adk_prism.adk.tools import DenialReasonPlugin
@@ -41,7 +41,7 @@ async def replica(
     resumable: bool = True,
     service: BaseSessionService | None = None,
     **settings: Any,
-) -> AsyncIterator[Stage]:
+) -> AsyncIterator[LocalServer]:
     """Serve the app beside other replicas."""
     app = App(
         name=APP,
@@ -64,12 +64,12 @@ async def replica(
             transport=transport, base_url="http://127.0.0.1:8000", timeout=PATIENCE
         ) as client,
     ):
-        yield Stage(client, prism.context, runner, reports, prism.asgi())
+        yield LocalServer(client, prism.context, runner, reports, prism.asgi())
 
 
-async def vanish(stage: Stage) -> None:
+async def vanish(server: LocalServer) -> None:
     """Let a replica lose its runs without a word, and take no new ones."""
-    runs = stage.context.runs
+    runs = server.context.runs
     runs._draining = True
     tasks = [active.task for active in runs._active.values() if active.task is not None]
     assert isinstance(runs._leases, RedisLeases)
@@ -78,24 +78,24 @@ async def vanish(stage: Stage) -> None:
     await asyncio.wait(tasks)
 
 
-async def ended(stage: Stage, run: str) -> str | None:
+async def ended(server: LocalServer, run: str) -> str | None:
     """Wait until a run is over; return how it ended."""
     async with asyncio.timeout(PATIENCE):
-        entries = await stage.entries(run)
+        entries = await server.entries(run)
     last = entries[-1].record
     return last.outcome if isinstance(last, RunEnded) else None
 
 
-async def begin(stage: Stage, text: str = "hello", **asked: Any) -> str:
+async def begin(server: LocalServer, text: str = "hello", **asked: Any) -> str:
     """Say something as a chat client does, and leave; return the run, which goes on."""
-    await stage.context.apps.sessions(APP).ensure(ORIGIN)
+    await server.context.apps.sessions(APP).ensure(ORIGIN)
     content = to_raw({"role": "user", "parts": [{"text": text}]})
 
     def make(run: RunId) -> EventSource:
         request = RunRequest(run=run, origin=ORIGIN, message=read_content(content), **asked)
-        return stage.context.conversations.source(request)
+        return server.context.conversations.source(request)
 
-    return await stage.context.runs.start(ORIGIN, "refuse", make)
+    return await server.context.runs.start(ORIGIN, "refuse", make)
 
 
 def said(message: dict[str, Any]) -> list[str]:
@@ -103,14 +103,14 @@ def said(message: dict[str, Any]) -> list[str]:
     return [part["text"] for part in message["parts"] if part["type"] == "text"]
 
 
-async def owns(stage: Stage, run: str) -> None:
+async def owns(server: LocalServer, run: str) -> None:
     """Wait until a replica goes on with a run that another one left."""
     seen = 0
     async with (
         asyncio.timeout(PATIENCE),
-        aclosing(stage.context.log.read(RunId(run), follow=True)) as batches,
+        aclosing(server.context.log.read(RunId(run), follow=True)) as batches,
     ):
         async for batch in batches:
             seen += sum(isinstance(entry.record, RunTakenOver) for entry in batch)
-            if RunId(run) in stage.context.runs._active and seen:
+            if RunId(run) in server.context.runs._active and seen:
                 return

@@ -28,7 +28,7 @@ ORIGIN = Origin(app="app", user="user", session="session")
 RUN = RunId("run-1")
 
 
-class LiveStage:
+class LiveRun:
     """One live run, and what it has said."""
 
     def __init__(
@@ -109,7 +109,7 @@ def scripted_agent(script: Script, tools: list[Any], delay: float = 0.0) -> LlmA
 
 
 @asynccontextmanager
-async def live(runner: Runner, **options: Any) -> AsyncIterator[LiveStage]:
+async def live(runner: Runner, **options: Any) -> AsyncIterator[LiveRun]:
     """Run an agent live; it is ended with the block, and nothing of it is left."""
     await runner.session_service.create_session(
         app_name="app", user_id="user", session_id="session"
@@ -122,7 +122,7 @@ async def live(runner: Runner, **options: Any) -> AsyncIterator[LiveStage]:
     await log.open()
     recorder = RunRecorder(log, RUN, source, reports.append)
     recording = asyncio.create_task(recorder.record())
-    stage = LiveStage(source, log, runner, recorder)
+    stage = LiveRun(source, log, runner, recorder)
     stage.reports = reports
     try:
         await recorder.started

@@ -37,7 +37,7 @@ from adk_prism.log.entry import Decision, Entry, Origin, Record
 PIXEL = types.Blob(data=b"\x89PNG", mime_type="image/png", display_name="dot.png")
 
 
-class Improviser(BaseLlm):
+class RandomModel(BaseLlm):
     """Does whatever its lots say: speaks, calls tools, hands over, fails."""
 
     model: str = "improviser"
@@ -46,7 +46,7 @@ class Improviser(BaseLlm):
     _own_ids: Iterator[str | None] = PrivateAttr()
 
     @classmethod
-    def of(cls, seed: int) -> Improviser:
+    def of(cls, seed: int) -> RandomModel:
         model = cls()
         model._lots = Random(seed)
         model._own_ids = _ids(Random(seed + 1))
@@ -248,7 +248,7 @@ class Conversation:
         plugins: Sequence[BasePlugin] = (),
     ) -> None:
         lots = Random(seed)
-        self.model = Improviser.of(seed)
+        self.model = RandomModel.of(seed)
         resumable = ResumabilityConfig(is_resumable=True) if lots.random() < 0.3 else None
         app = App(
             name="app",

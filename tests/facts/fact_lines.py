@@ -28,15 +28,15 @@ def facts_of(run: Iterable[Entry]) -> list[fact.Fact]:
     return [item for entry in run for item in reader.feed(entry)]
 
 
-def told(
+def fact_lines(
     *events: Json | bytes, outcome: Outcome | None = None, continues: Continues | None = None
 ) -> list[str]:
     """Tell a run of these events; its beginning, its end, its nodes and its proof are left out."""
     items = facts_of(entries(events, outcome, continues))
-    return [tell(item) for item in items if not isinstance(item, _NOT_TOLD)]
+    return [fact_line(item) for item in items if not isinstance(item, _NOT_TOLD)]
 
 
-def tell(item: fact.Fact) -> str:
+def fact_line(item: fact.Fact) -> str:
     """Say a fact in a few words."""
     return _WORDS[type(item)](item).replace("  ", " ").rstrip()
 

@@ -1,4 +1,4 @@
-"""Watched runs: a real Runner, recorded into a real log with its nodes, and told as a short story."""
+"""RecordedRun runs: a real Runner, recorded into a real log with its nodes, and told as a short story."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from adk_prism.runs.recorder import RunRecorder
 State = dict[str, Any]
 
 
-class Watched:
+class RecordedRun:
     """One recorded run."""
 
     def __init__(self, entries: Sequence[Entry], reports: Reports) -> None:
@@ -102,7 +102,7 @@ class Watched:
 
     # -------------------------------------------------------------- what must hold for every run
 
-    def check(self, *replayed: str) -> Watched:
+    def check(self, *replayed: str) -> RecordedRun:
         """Check what holds for every watched run, and return it.
 
         Of the nodes `replayed`, ADK tells the output again in a run that goes on; they do not run.
@@ -225,7 +225,9 @@ def recorder(
     return RunRecorder(log, RunId(run), source, reports), source
 
 
-async def watch(runner: Runner, text: str = "go", run: str = "run-1", **request: Any) -> Watched:
+async def watch(
+    runner: Runner, text: str = "go", run: str = "run-1", **request: Any
+) -> RecordedRun:
     """Run an app with its nodes watched."""
     log, reports = MemoryLog(), Reports()
     await log.open()
@@ -233,7 +235,7 @@ async def watch(runner: Runner, text: str = "go", run: str = "run-1", **request:
         request["message"] = say(text)
     recording, _ = recorder(runner, log, reports, run, **request)
     await recording.record()
-    return Watched(await entries(log, run), reports)
+    return RecordedRun(await entries(log, run), reports)
 
 
 async def entries(log: MemoryLog, run: str = "run-1") -> list[Entry]:

@@ -67,7 +67,7 @@ def agent(model: Scripted, **more: Any) -> LlmAgent:
 
 
 @dataclass
-class Stage:
+class LocalServer:
     """A running server with one app."""
 
     client: httpx.AsyncClient
@@ -143,7 +143,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def staging(
+async def local_server(
     root: BaseNode,
     *,
     resumable: bool = False,
@@ -153,7 +153,7 @@ async def staging(
     plugins: Sequence[BasePlugin] = (),
     memory: BaseMemoryService | None = None,
     **settings: Any,
-) -> AsyncIterator[Stage]:
+) -> AsyncIterator[LocalServer]:
     """Serve one app."""
     app = App(
         name=APP,
@@ -185,7 +185,7 @@ async def staging(
             headers={"accept": "application/json"},
         ) as client,
     ):
-        yield Stage(client, prism.context, runner, reports, app)
+        yield LocalServer(client, prism.context, runner, reports, app)
 
 
 def texts(message: Json) -> str:
