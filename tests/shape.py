@@ -29,13 +29,13 @@ SLACK = 0.02
 """How far below its limit a count of lines or files may be before the limit has to follow."""
 
 LIMITS: dict[str, float] = {
-    "package: files": 394,
-    "package: lines of code": 67_500,
-    "package: median lines of a file (at least)": 150,
-    "package: share of import lines (%)": 10.2,
-    "package: types for answers": 25,
-    "kernel: files": 211,
-    "kernel: lines of code": 40_600,
+    "package: files": 320,
+    "package: lines of code": 61_000,
+    "package: median lines of a file (at least)": 190,
+    "package: share of import lines (%)": 8.4,
+    "package: types for answers": 9,
+    "kernel: files": 150,
+    "kernel: lines of code": 32_800,
     "kernel: imports of features": 0,
     "methods of RunLog": 12,
     "fields of RunStarted": 15,

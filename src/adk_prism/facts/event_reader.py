@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec import Raw
 
+from adk_prism.facts import model as fact
 from adk_prism.facts.adk_event import (
     ABORTED,
     MOST,
@@ -35,15 +36,6 @@ from adk_prism.facts.event_actions import (
     read_actions,
     read_error,
     show_media,
-)
-from adk_prism.facts.model import (
-    BlockKind,
-    CallDelegated,
-    Fact,
-    Interrupted,
-    Speaker,
-    Unrecognised,
-    UserSpoke,
 )
 from adk_prism.facts.model_call import (
     NOTHING_SHOWN,
@@ -72,7 +64,7 @@ class EventReader:
         """What the last event says about the turn of a live run."""
         self._parts: Sequence[Part] = ()
         """The parts of the last event, if it was not partial, and their author."""
-        self._author = Speaker("", "", "")
+        self._author = fact.Speaker("", "", "")
         self._transcript: AgentText | None = None
         """The transcript that the last event completed."""
         self.questions = CallReader()
@@ -83,7 +75,7 @@ class EventReader:
         self.transcripts = Transcripts()
         self.lanes: dict[Lane, ModelCall] = {}
         """The model calls in flight."""
-        self._speakers: dict[tuple[str, str, str], Speaker] = {}
+        self._speakers: dict[tuple[str, str, str], fact.Speaker] = {}
         self._unknown_fields: set[str] = set()
         """Unknown fields that were reported."""
 
@@ -94,9 +86,9 @@ class EventReader:
             return self._transcript
         return agent_text(self._parts, self._author)
 
-    def read(self, cursor: int, raw: bytes) -> list[Fact]:
+    def read(self, cursor: int, raw: bytes) -> list[fact.Fact]:
         """Return what an event means."""
-        out: list[Fact] = []
+        out: list[fact.Fact] = []
         self._parts, self._transcript = (), None
         self.sign = NOTHING_SAID
         try:
@@ -108,7 +100,7 @@ class EventReader:
             repaired = repair(raw)
             if repaired is not raw:
                 return self.read(cursor, repaired)
-            return [Unrecognised("event", unread_json(raw))]
+            return [fact.Unrecognised("event", unread_json(raw))]
         self.sign = Sign.of(event)
         self.ending.is_partial = bool(event.partial)
         if known is None:
@@ -125,7 +117,7 @@ class EventReader:
             self._read_whole(cursor, raw, event, speaker, out)
         return out
 
-    def _report(self, unknown: dict[str, Raw], out: list[Fact]) -> None:
+    def _report(self, unknown: dict[str, Raw], out: list[fact.Fact]) -> None:
         """Report each unknown field once, except those of parts, which are shown with the part."""
         for name, value in unknown.items():
             where, _, field = name.partition(".")
@@ -136,39 +128,39 @@ class EventReader:
             ):
                 self._unknown_fields.add(name)
                 held = msgspec.json.encode({field: value})
-                out.append(Unrecognised(f"{where} field", Raw(held)))
+                out.append(fact.Unrecognised(f"{where} field", Raw(held)))
 
     # -------------------------------------------------------------- speakers and lanes
 
-    def _speaker(self, event: AdkEvent, out: list[Fact]) -> Speaker:
+    def _speaker(self, event: AdkEvent, out: list[fact.Fact]) -> fact.Speaker:
         path = event.node_info.path if event.node_info is not None else ""
         key = (event.author, path, event.branch or "")
         speaker = self._speakers.get(key)
         if speaker is None:
-            speaker = self._speakers[key] = Speaker(*key)
+            speaker = self._speakers[key] = fact.Speaker(*key)
             self._delegate(speaker, out)
         return speaker
 
-    def _delegate(self, speaker: Speaker, out: list[Fact]) -> None:
+    def _delegate(self, speaker: fact.Speaker, out: list[fact.Fact]) -> None:
         """Note the calls that run this speaker."""
         for call in self.calls.running(speaker):
             if not call.delegates:
                 self.calls.delegate(call)
-                out.append(CallDelegated(call.call))
+                out.append(fact.CallDelegated(call.call))
 
-    def _model_call(self, cursor: int, speaker: Speaker) -> ModelCall:
+    def _model_call(self, cursor: int, speaker: fact.Speaker) -> ModelCall:
         lane = lane_of(speaker)
         call = self.lanes.get(lane)
         if call is None:
             call = self.lanes[lane] = ModelCall(f"call-{cursor}", speaker)
         return call
 
-    def _end_model_call(self, call: ModelCall, lane: Lane, out: list[Fact]) -> None:
+    def _end_model_call(self, call: ModelCall, lane: Lane, out: list[fact.Fact]) -> None:
         call.end_block(out)
         self.questions.streamed.forget(call, out)
         self.lanes.pop(lane, None)
 
-    def restart(self, out: list[Fact]) -> None:
+    def restart(self, out: list[fact.Fact]) -> None:
         """Note that another process continues the run: it repeats the model calls in flight, and the calls
         whose arguments they were streaming."""
         for call in self.lanes.values():
@@ -182,13 +174,13 @@ class EventReader:
                 yield AgentText(call.speaker, text, True)
         yield from self.transcripts.cut_off_texts()
 
-    def end_blocks(self, out: list[Fact]) -> None:
+    def end_blocks(self, out: list[fact.Fact]) -> None:
         """End the texts that are being written; whoever goes on begins another one."""
         for call in self.lanes.values():
             call.end_block(out)
         self.transcripts.pause_all(out)
 
-    def close_lanes(self, out: list[Fact]) -> None:
+    def close_lanes(self, out: list[fact.Fact]) -> None:
         """Close everything that is open when the run ends."""
         self.end_blocks(out)
         self.lanes.clear()
@@ -197,7 +189,7 @@ class EventReader:
     # -------------------------------------------------------------- partial events
 
     def _read_partial(
-        self, cursor: int, event: AdkEvent, speaker: Speaker, out: list[Fact]
+        self, cursor: int, event: AdkEvent, speaker: fact.Speaker, out: list[fact.Fact]
     ) -> None:
         self.ending.go_on(event)
         parts = event.content.parts if event.content is not None else None
@@ -211,9 +203,9 @@ class EventReader:
         if event.interrupted:
             self._model_call(cursor, speaker).end_block(out, provisional=True)
             self.transcripts.hush(speaker, out)
-            out.append(Interrupted(speaker))
+            out.append(fact.Interrupted(speaker))
 
-    def _stream(self, part: Part, place: Place, call: ModelCall, out: list[Fact]) -> None:
+    def _stream(self, part: Part, place: Place, call: ModelCall, out: list[fact.Fact]) -> None:
         if part.text:
             call.stream(text_kind(part), part.text, part.thought_signature or "", place, out)
         elif part.function_call is not None:
@@ -237,7 +229,7 @@ class EventReader:
     # -------------------------------------------------------------- whole events
 
     def _read_whole(
-        self, cursor: int, raw: bytes, event: AdkEvent, speaker: Speaker, out: list[Fact]
+        self, cursor: int, raw: bytes, event: AdkEvent, speaker: fact.Speaker, out: list[fact.Fact]
     ) -> None:
         lane = lane_of(speaker)
         call = self.lanes.get(lane) or ModelCall(f"call-{cursor}", speaker)
@@ -261,18 +253,23 @@ class EventReader:
         self.ending.finish = finish or self.ending.finish
 
     def _speak(
-        self, cursor: int, event: AdkEvent, said: Transcription, speaker: Speaker, out: list[Fact]
+        self,
+        cursor: int,
+        event: AdkEvent,
+        said: Transcription,
+        speaker: fact.Speaker,
+        out: list[fact.Fact],
     ) -> None:
         if text := self.transcripts.speak(cursor, said, event.partial, speaker, out):
             self._transcript = AgentText(speaker, text, True)
 
-    def _end_turn(self, event: AdkEvent, speaker: Speaker, out: list[Fact]) -> None:
+    def _end_turn(self, event: AdkEvent, speaker: fact.Speaker, out: list[fact.Fact]) -> None:
         """End the transcripts: the speaker was interrupted, or the turn is over."""
         text = self.transcripts.hush(speaker, out)
         if event.turn_complete:
             self.transcripts.complete(out)
         if event.interrupted:
-            out.append(Interrupted(speaker))
+            out.append(fact.Interrupted(speaker))
         elif text:
             self._transcript = AgentText(speaker, text, True)
 
@@ -283,7 +280,7 @@ class EventReader:
         event: AdkEvent,
         call: ModelCall,
         remainder: Remainder,
-        out: list[Fact],
+        out: list[fact.Fact],
     ) -> None:
         for index, part in enumerate(self._parts):
             place = (cursor, index)
@@ -300,7 +297,7 @@ class EventReader:
                 _caption(part, remainder, place, call, out)
 
     def _show_call(
-        self, event: AdkEvent, part: Part, place: Place, call: ModelCall, out: list[Fact]
+        self, event: AdkEvent, part: Part, place: Place, call: ModelCall, out: list[fact.Fact]
     ) -> bool:
         """Read a call or a response; return whether the part was one."""
         if part.function_call is not None:
@@ -324,13 +321,13 @@ class EventReader:
         return True
 
     def _show_other(
-        self, raw: bytes, part: Part, place: Place, call: ModelCall, out: list[Fact]
+        self, raw: bytes, part: Part, place: Place, call: ModelCall, out: list[fact.Fact]
     ) -> None:
         kind = media_kind(part)
         if kind is None:
             unknown = unknown_part(raw, place[1])
             if unknown is not None:
-                out.append(Unrecognised("part", unknown))
+                out.append(fact.Unrecognised("part", unknown))
             elif part.thought_signature:
                 call.sign(text_kind(part), part.thought_signature)
             return
@@ -343,7 +340,7 @@ class EventReader:
 
     # -------------------------------------------------------------- the user's own events
 
-    def _read_user(self, cursor: int, event: AdkEvent, out: list[Fact]) -> None:
+    def _read_user(self, cursor: int, event: AdkEvent, out: list[fact.Fact]) -> None:
         speaker = self._speaker(event, out)
         if event.output_transcription is not None:
             self._speak(cursor, event, event.output_transcription, speaker, out)
@@ -354,7 +351,7 @@ class EventReader:
         text = "".join(part.text for part in parts if part.text)
         if text:
             self.calls.go_on()
-            out.append(UserSpoke(text, event.id))
+            out.append(fact.UserSpoke(text, event.id))
         for index, part in enumerate(parts):
             if part.function_response is not None:
                 self.questions.answer(part.function_response, speaker, (cursor, index), out, False)
@@ -369,7 +366,7 @@ def _is_placeholder(call: str | None, actions: Actions | None) -> bool:
 
 
 def _caption(
-    part: Part, remainder: Remainder, place: Place, call: ModelCall, out: list[Fact]
+    part: Part, remainder: Remainder, place: Place, call: ModelCall, out: list[fact.Fact]
 ) -> None:
     """Show the transcript of an audio part, if it has one."""
     news = remainder.of("transcript", heard_text(part))
@@ -377,7 +374,7 @@ def _caption(
         call.say("transcript", news, "", place, out)
 
 
-def _stored(event: AdkEvent) -> dict[BlockKind, list[str]]:
+def _stored(event: AdkEvent) -> dict[fact.BlockKind, list[str]]:
     parts = event.content.parts if event.content is not None else None
     return stored_texts(parts) if parts else {}
 

@@ -10,16 +10,7 @@ from typing import Any, Literal, dataclass_transform
 
 from msgspec import Raw, Struct
 
-from adk_prism.log.entry import (
-    NOTHING,
-    Agent,
-    Decision,
-    NodeKind,
-    NodeStatus,
-    Origin,
-    Outcome,
-    Warned,
-)
+from adk_prism.log import entry as records
 
 BlockKind = Literal["text", "reasoning", "transcript"]
 
@@ -56,8 +47,8 @@ class Fact(Struct, frozen=True, gc=False):
 
 class RunBegan(Fact):
     run: str
-    origin: Origin
-    agents: list[Agent]
+    origin: records.Origin
+    agents: list[records.Agent]
     state: dict[str, Raw]
     captured: bool = False
     """Read from a capture, which may hold a person's answers among the events."""
@@ -74,12 +65,12 @@ class MessageBegan(Fact):
     run: str
     continued: bool
     open_calls: dict[str, str]
-    decisions: dict[str, Decision]
+    decisions: dict[str, records.Decision]
     resumes: list[str]
     """The nodes that asked and now continue, by name."""
     rewound: list[str] = []
     """Ids of the messages in whose place this turn is."""
-    warnings: list[Warned] = []
+    warnings: list[records.Warned] = []
     """What of the request was ignored."""
 
 
@@ -104,7 +95,7 @@ class TakenOver(Fact):
 
 
 class RunOver(Fact):
-    outcome: Outcome
+    outcome: records.Outcome
     code: str
     correlation: str
     message: str = ""
@@ -410,7 +401,7 @@ class NodeBegan(Fact):
 
     node: str
     name: str
-    kind: NodeKind
+    kind: records.NodeKind
     path: str
     branch: str
     call: str
@@ -423,7 +414,7 @@ class NodeBegan(Fact):
 
 class NodeFinished(Fact):
     node: str
-    status: NodeStatus
+    status: records.NodeStatus
     error: str
     state: dict[str, Raw]
     gone: list[str]
@@ -450,7 +441,7 @@ class Unrecognised(Fact):
     """Something that this version does not know; shown, never dropped."""
 
     kind: str
-    raw: Raw = NOTHING
+    raw: Raw = records.NOTHING
 
 
 FACTS: tuple[type[Fact], ...] = tuple(Fact.__subclasses__())

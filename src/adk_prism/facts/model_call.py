@@ -20,16 +20,8 @@ from operator import itemgetter
 import msgspec
 from msgspec import Raw, Struct
 
+from adk_prism.facts import model as fact
 from adk_prism.facts.adk_event import MediaKind, Part
-from adk_prism.facts.model import (
-    BlockBegan,
-    BlockEnded,
-    BlockGrew,
-    BlockKind,
-    BlocksReplaced,
-    Fact,
-    Speaker,
-)
 from adk_prism.log.entry import NOTHING, AgentEvent
 
 Place = tuple[int, int]
@@ -39,7 +31,7 @@ Lane = tuple[str, str]
 """Node path or author, and branch."""
 
 
-def lane_of(speaker: Speaker) -> Lane:
+def lane_of(speaker: fact.Speaker) -> Lane:
     """Return the lane of a speaker."""
     return speaker.path or speaker.author, speaker.branch
 
@@ -48,7 +40,7 @@ class OpenBlock(Struct, eq=False):
     """A block that grows, or that has ended."""
 
     block: str
-    kind: BlockKind
+    kind: fact.BlockKind
     pieces: list[str] = []
     """The streamed pieces. Joining once is linear, `+=` on a long text is not."""
     signature: str = ""
@@ -66,25 +58,25 @@ class ModelCall(Struct, eq=False):
     """The model call in flight in one lane."""
 
     name: str
-    speaker: Speaker
+    speaker: fact.Speaker
     event: str = ""
     """Id of the streamed events; the aggregate has the same one."""
     block: OpenBlock | None = None
     _blocks: list[OpenBlock] = []
     """The blocks that were streamed, in order."""
     _media: _MediaCounts | None = None
-    _repeated: dict[BlockKind, str] | None = None
+    _repeated: dict[fact.BlockKind, str] | None = None
     """Of a repeated call: the text so far, while it equals what was shown."""
 
     # -------------------------------------------------------------- blocks
 
     def say(
         self,
-        kind: BlockKind,
+        kind: fact.BlockKind,
         text: str,
         signature: str,
         place: Place,
-        out: list[Fact],
+        out: list[fact.Fact],
         provisional: bool = False,
     ) -> OpenBlock:
         """Add a piece of text to the open block, or to a new one."""
@@ -94,27 +86,29 @@ class ModelCall(Struct, eq=False):
             block = self._begin(kind, signature, place, out)
         elif signature:
             block.signature = signature
-        out.append(BlockGrew(block.block, kind, text))
+        out.append(fact.BlockGrew(block.block, kind, text))
         return block
 
-    def _begin(self, kind: BlockKind, signature: str, place: Place, out: list[Fact]) -> OpenBlock:
+    def _begin(
+        self, kind: fact.BlockKind, signature: str, place: Place, out: list[fact.Fact]
+    ) -> OpenBlock:
         block = self.block = OpenBlock(f"{kind}-{place[0]}.{place[1]}", kind)
-        out.append(BlockBegan(block.block, kind, self.speaker, self.name, signature))
+        out.append(fact.BlockBegan(block.block, kind, self.speaker, self.name, signature))
         return block
 
-    def sign(self, kind: BlockKind, signature: str) -> None:
+    def sign(self, kind: fact.BlockKind, signature: str) -> None:
         """Take a signature without text for the open block of its kind."""
         if self.block is not None and self.block.kind == kind:
             self.block.signature = signature
 
     def end_block(
-        self, out: list[Fact], *, provisional: bool = False, replaced: bool = False
+        self, out: list[fact.Fact], *, provisional: bool = False, replaced: bool = False
     ) -> None:
         """End the open block, if there is one; `provisional` if ADK has not stored it yet."""
         block = self.block
         if block is not None:
             out.append(
-                BlockEnded(
+                fact.BlockEnded(
                     block.block,
                     block.kind,
                     self.speaker,
@@ -132,7 +126,7 @@ class ModelCall(Struct, eq=False):
         """Return the text that was streamed."""
         return self._shown("text")
 
-    def _shown(self, kind: BlockKind) -> str:
+    def _shown(self, kind: fact.BlockKind) -> str:
         return "".join(block.text for block in self._blocks if block.kind == kind)
 
     @property
@@ -146,7 +140,7 @@ class ModelCall(Struct, eq=False):
         return self._repeated is not None
 
     def stream(
-        self, kind: BlockKind, text: str, signature: str, place: Place, out: list[Fact]
+        self, kind: fact.BlockKind, text: str, signature: str, place: Place, out: list[fact.Fact]
     ) -> None:
         """Read a streamed fragment."""
         if self._repeated is not None:
@@ -165,7 +159,11 @@ class ModelCall(Struct, eq=False):
             self._media.repeats = dict(self._media.previews)
 
     def _news(
-        self, repeated: dict[BlockKind, str], kind: BlockKind, text: str, out: list[Fact]
+        self,
+        repeated: dict[fact.BlockKind, str],
+        kind: fact.BlockKind,
+        text: str,
+        out: list[fact.Fact],
     ) -> str:
         """Return what a repeated fragment adds; replace the blocks that it contradicts."""
         shown = self._shown(kind)
@@ -179,22 +177,22 @@ class ModelCall(Struct, eq=False):
         self._replace([b for b in self._blocks if b.kind == kind or b.kind not in repeated], out)
         return whole
 
-    def _replace(self, gone: Sequence[OpenBlock], out: list[Fact]) -> None:
+    def _replace(self, gone: Sequence[OpenBlock], out: list[fact.Fact]) -> None:
         """Replace blocks that were streamed."""
         if not gone:
             return
         if self.block in gone:
             self.end_block(out, replaced=True)
-        out.append(BlocksReplaced([block.block for block in gone]))
+        out.append(fact.BlocksReplaced([block.block for block in gone]))
         self._blocks = [block for block in self._blocks if block not in gone]
 
-    def grow(self, kind: BlockKind, text: str) -> BlockGrew | None:
+    def grow(self, kind: fact.BlockKind, text: str) -> fact.BlockGrew | None:
         """Read a fragment that only extends the open block; None if it would do more."""
         block = self.block
         if block is None or block.kind != kind or not block.pieces or self._repeated is not None:
             return None
         block.pieces.append(text)
-        return BlockGrew(block.block, kind, text)
+        return fact.BlockGrew(block.block, kind, text)
 
     @property
     def media(self) -> _MediaCounts:
@@ -204,13 +202,17 @@ class ModelCall(Struct, eq=False):
         return self._media
 
     def remainder(
-        self, stored: Mapping[BlockKind, Sequence[str]], out: list[Fact], *, is_all: bool = False
+        self,
+        stored: Mapping[fact.BlockKind, Sequence[str]],
+        out: list[fact.Fact],
+        *,
+        is_all: bool = False,
     ) -> Remainder:
         """Compare the stored text with the streamed one; replace the blocks that it contradicts.
 
         `is_all`: what is not in `stored` is not stored at all; otherwise another event may hold it.
         """
-        skip: dict[BlockKind, int] = {}
+        skip: dict[fact.BlockKind, int] = {}
         gone: set[OpenBlock] = set()
         for kind in dict.fromkeys(block.kind for block in self._blocks):
             texts = stored.get(kind, ())
@@ -227,7 +229,7 @@ class ModelCall(Struct, eq=False):
         self._replace([block for block in self._blocks if block in gone], out)
         return Remainder(skip)
 
-    def _end_block_of(self, kind: BlockKind, out: list[Fact]) -> None:
+    def _end_block_of(self, kind: fact.BlockKind, out: list[fact.Fact]) -> None:
         if self.block is not None and self.block.kind == kind:
             self.end_block(out)
 
@@ -275,10 +277,10 @@ class Remainder:
 
     __slots__ = ("_skip",)
 
-    def __init__(self, skip: dict[BlockKind, int]) -> None:
+    def __init__(self, skip: dict[fact.BlockKind, int]) -> None:
         self._skip = skip
 
-    def of(self, kind: BlockKind, text: str) -> str:
+    def of(self, kind: fact.BlockKind, text: str) -> str:
         """Return the part of `text` that has not been shown."""
         shown = min(self._skip.get(kind, 0), len(text))
         if shown:
@@ -290,9 +292,9 @@ NOTHING_SHOWN = Remainder({})
 """Of a model call that streamed no text."""
 
 
-def stored_texts(parts: Sequence[Part]) -> dict[BlockKind, list[str]]:
+def stored_texts(parts: Sequence[Part]) -> dict[fact.BlockKind, list[str]]:
     """Return the texts of an aggregate by kind; adjacent parts of one kind are one text."""
-    found: dict[BlockKind, list[str]] = {}
+    found: dict[fact.BlockKind, list[str]] = {}
     rows = groupby((_said_in(part) for part in parts if part.text != ""), itemgetter(0))
     for kind, row in rows:
         if kind is not None:
@@ -300,14 +302,14 @@ def stored_texts(parts: Sequence[Part]) -> dict[BlockKind, list[str]]:
     return found
 
 
-def _said_in(part: Part) -> tuple[BlockKind | None, str]:
+def _said_in(part: Part) -> tuple[fact.BlockKind | None, str]:
     heard = heard_text(part)
     if heard:
         return "transcript", heard
     return (text_kind(part), part.text) if part.text is not None else (None, "")
 
 
-def text_kind(part: Part) -> BlockKind:
+def text_kind(part: Part) -> fact.BlockKind:
     """Return whether a text part is reasoning or an answer."""
     return "reasoning" if part.thought else "text"
 
@@ -370,9 +372,9 @@ class TextDeltas:
         self._lanes = lanes
         self._call: ModelCall | None = None
         """Whose text the last entry extended, if it was a delta."""
-        self._kind: BlockKind = "text"
+        self._kind: fact.BlockKind = "text"
 
-    def read(self, record: AgentEvent) -> BlockGrew | None:
+    def read(self, record: AgentEvent) -> fact.BlockGrew | None:
         """Return the growth of a lane's open block, if the event holds nothing else."""
         call, text = self._call, record.more
         if call is None or not text:

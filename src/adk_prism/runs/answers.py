@@ -33,28 +33,15 @@ from adk_prism.facts.pending import (
 )
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import repair, same_json
+from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog, SideValue
-from adk_prism.log.entry import (
-    Continues,
-    Decision,
-    Entry,
-    Origin,
-    Response,
-    RunEnded,
-    RunId,
-    RunStarted,
-    is_absent,
-    pack,
-    to_raw,
-    unpack,
-)
 from adk_prism.runs.chats import Chats, Turn, answered_by
 
 
 class MatchedAnswers(Struct, frozen=True):
     """What is answered: approvals by approval id, calls and requests by their id."""
 
-    decisions: dict[str, Decision]
+    decisions: dict[str, records.Decision]
     outputs: dict[str, Raw]
 
 
@@ -63,7 +50,7 @@ class AdkResponse(Struct, frozen=True):
 
     adk_id: str
     name: str
-    answer: Decision | Raw
+    answer: records.Decision | Raw
 
 
 def match_parts(pending: Pending, given: Sequence[ToolAnswer], *, is_whole: bool) -> MatchedAnswers:
@@ -71,7 +58,7 @@ def match_parts(pending: Pending, given: Sequence[ToolAnswer], *, is_whole: bool
 
     `is_whole`: the client sent its whole message, with what it was shown.
     """
-    decisions: dict[str, Decision] = {}
+    decisions: dict[str, records.Decision] = {}
     outputs: dict[str, Raw] = {}
     for answer in given:
         _check_known(pending, answer)
@@ -106,7 +93,11 @@ def _is_new(pending: Pending, call: str, output: Raw, is_whole: bool) -> bool:
 
 def _is_shown(call: PendingCall, shown: Raw, output: Raw) -> bool:
     """Return whether a result is what the client was shown, given back."""
-    known = to_raw({"error": UNANSWERED}) if is_absent(shown) else Raw(repair(bytes(shown)))
+    known = (
+        records.to_raw({"error": UNANSWERED})
+        if records.is_absent(shown)
+        else Raw(repair(bytes(shown)))
+    )
     try:
         # What is in the log is redacted, what the client itself gave before is not.
         return same_json(known, answer_json(call.name, output))
@@ -115,7 +106,10 @@ def _is_shown(call: PendingCall, shown: Raw, output: Raw) -> bool:
 
 
 def _take_decision(
-    pending: Pending, answer: ToolAnswer, decision: Decision, into: dict[str, Decision]
+    pending: Pending,
+    answer: ToolAnswer,
+    decision: records.Decision,
+    into: dict[str, records.Decision],
 ) -> None:
     asked = pending.approvals.get(decision.approval)
     if asked is None and decision.approval in pending.approvals_asked:
@@ -142,7 +136,7 @@ def already_decided() -> Conflict:
     )
 
 
-def checked(asked: PendingApproval, decision: Decision) -> Decision:
+def checked(asked: PendingApproval, decision: records.Decision) -> records.Decision:
     """Return a decision that has the payload it needs. Raise `Unprocessable` for one that has not."""
     if decision.approved:
         check_payload(asked.payload, decision.payload)
@@ -150,7 +144,7 @@ def checked(asked: PendingApproval, decision: Decision) -> Decision:
 
 
 def _check_input(asked: Raw, answer: ToolAnswer) -> None:
-    if is_absent(asked) or is_absent(answer.input):
+    if records.is_absent(asked) or records.is_absent(answer.input):
         return
     if not same_json(asked, answer.input):
         raise Conflict(
@@ -175,12 +169,12 @@ def match_adk(pending: Pending, given: Sequence[AdkResponse]) -> MatchedAnswers:
 
     A confirmation is passed on unchanged, with its payload: ADK's contract has no schema for it.
     """
-    decisions: dict[str, Decision] = {}
+    decisions: dict[str, records.Decision] = {}
     outputs: dict[str, Raw] = {}
     calls = {c.adk_id: c for c in _answerable(pending).values()}
     for each in given:
         adk_id, answer = each.adk_id, each.answer
-        if isinstance(answer, Decision):
+        if isinstance(answer, records.Decision):
             if adk_id in pending.held_decisions or (
                 adk_id in pending.approvals_asked and adk_id not in pending.approvals
             ):
@@ -235,11 +229,11 @@ def _object_in_text(response: Raw) -> Raw:
         value = msgspec.json.decode(text) if isinstance(text, str) else None
     except (msgspec.MsgspecError, RecursionError):
         return response
-    return to_raw(value) if isinstance(value, dict) else response
+    return records.to_raw(value) if isinstance(value, dict) else response
 
 
 def match_responses(
-    pending: Pending, responses: Mapping[str, Raw], confirmed: Sequence[Decision]
+    pending: Pending, responses: Mapping[str, Raw], confirmed: Sequence[records.Decision]
 ) -> MatchedAnswers:
     """Match what a user's message answers. What nothing waits for is passed over."""
     outputs = {
@@ -349,7 +343,7 @@ _NULL = Raw(b"null")
 
 def continues(
     message: str, pending: Pending, answers: MatchedAnswers, *, late: bool = False
-) -> Continues:
+) -> records.Continues:
     """Return what a continuation run continues with.
 
     `late`: the conversation has continued since. Open questions of the message have expired.
@@ -357,7 +351,7 @@ def continues(
     updated = {name: c for name, c in pending.late_calls.items() if name in answers.outputs}
     calls = _going_on(pending, answers) if late else pending.open_calls
     calls = calls | updated
-    return Continues(
+    return records.Continues(
         message=message,
         open_calls={name: call.name for name, call in calls.items()},
         adk_ids={name: c.adk_id for name, c in calls.items() if c.adk_id != name},
@@ -398,7 +392,7 @@ def _askers(pending: Pending, answers: MatchedAnswers) -> dict[str, str]:
     return found
 
 
-def _gated(pending: Pending, decision: Decision) -> PendingApproval:
+def _gated(pending: Pending, decision: records.Decision) -> PendingApproval:
     return pending.approvals[decision.approval]
 
 
@@ -431,18 +425,20 @@ def decided(pending: Pending, answers: MatchedAnswers) -> list[tuple[bool, str]]
     ]
 
 
-def responses(pending: Pending, answers: MatchedAnswers, *, typed: bool) -> dict[str, Response]:
+def responses(
+    pending: Pending, answers: MatchedAnswers, *, typed: bool
+) -> dict[str, records.Response]:
     """Return what the log keeps of answers whose run is a turn of its own."""
     kept = {}
     for name, output in answers.outputs.items():
         kind = pending.requests[name].kind
         if kind == "credential":  # a secret
-            kept[name] = Response(kind=kind)
+            kept[name] = records.Response(kind=kind)
         else:
             redacted = answer_json(request_name(kind), output)
-            kept[name] = Response(kind=kind, response=redacted, typed=typed)
+            kept[name] = records.Response(kind=kind, response=redacted, typed=typed)
     for name, decision in answers.decisions.items():
-        kept[name] = Response(kind="confirmation", decision=decision)
+        kept[name] = records.Response(kind="confirmation", decision=decision)
     return kept
 
 
@@ -484,7 +480,7 @@ def new_message(turns: Sequence[Turn], given: AnswerQuestions) -> Submit | None:
 
 async def find_repeated(
     chats: Chats, turns: Sequence[Turn], given: AnswerQuestions
-) -> RunId | None:
+) -> records.RunId | None:
     """Return the run that the same answers started before: a client that lost its answer asks again."""
     last = turns[-1].last if turns else None
     continues = last.head.continues if last is not None else None
@@ -497,10 +493,10 @@ async def find_repeated(
     before = structs.replace(turns[-1], runs=turns[-1].runs[:-1])
     asked = await chats.pending(before)
     is_same = all(_is_same(asked, continues, answer) for answer in given.answers)
-    return RunId(last.summary.run) if is_same else None
+    return records.RunId(last.summary.run) if is_same else None
 
 
-def _is_same(asked: Pending, continues: Continues, answer: QuestionAnswer) -> bool:
+def _is_same(asked: Pending, continues: records.Continues, answer: QuestionAnswer) -> bool:
     """Tell whether an answer is the one that a run continued with."""
     for decision in continues.decisions.values():
         if decision.approval == answer.question:
@@ -554,7 +550,7 @@ def match(asked: WaitingMessage, given: AnswerQuestions) -> MatchedAnswers:
         raise QuestionsOpen(
             f"{_listed(missing)} must be answered too: all open questions in one request."
         )
-    decisions: dict[str, Decision] = {}
+    decisions: dict[str, records.Decision] = {}
     outputs: dict[str, Raw] = {}
     for answer in given.answers:
         if answer.question in asked.pending.approvals:
@@ -564,14 +560,14 @@ def match(asked: WaitingMessage, given: AnswerQuestions) -> MatchedAnswers:
     return MatchedAnswers(decisions, outputs | _results(asked, given.results))
 
 
-def _decided(asked: WaitingMessage, answer: QuestionAnswer) -> Decision:
+def _decided(asked: WaitingMessage, answer: QuestionAnswer) -> records.Decision:
     approval = asked.pending.approvals[answer.question]
     if answer.decision is None:
         raise Unprocessable(
             f"{answer.question[:80]!r} asks for an approval: answer with `approved`, true or false."
         )
     shown = approval.call.input
-    if not is_absent(answer.input) and not same_json(shown, answer.input):
+    if not records.is_absent(answer.input) and not same_json(shown, answer.input):
         raise Unprocessable(
             f"The arguments of call {approval.call.call[:80]!r} cannot be changed: ADK runs it as it was "
             "shown. Deny it, and say what should be different."
@@ -638,15 +634,15 @@ class StoredResults:
         self._log = log
         self._apps = apps
 
-    async def note(self, head: RunStarted) -> None:
+    async def note(self, head: records.RunStarted) -> None:
         """Note that a locked session is about to get the results of a run that is not in the log yet."""
-        await self._log.side.put(head.origin, KIND, head.run, pack(head)[1])
+        await self._log.side.put(head.origin, KIND, head.run, records.pack(head)[1])
 
-    async def settle(self, origin: Origin, notes: Sequence[SideValue]) -> None:
+    async def settle(self, origin: records.Origin, notes: Sequence[SideValue]) -> None:
         """Write the runs of some notes, which the log lacks, for a locked session; remove the notes."""
         for note in notes:
-            head = unpack("RunStarted", note.value)
-            assert isinstance(head, RunStarted)
+            head = records.unpack("RunStarted", note.value)
+            assert isinstance(head, records.RunStarted)
             stored = await self._stored(origin)
             answers = head.continues.answers if head.continues is not None else {}
             ids = head.continues.adk_ids if head.continues is not None else {}
@@ -656,7 +652,7 @@ class StoredResults:
                 await self._write(structs.replace(head, continues=continues))
             await self._log.side.delete(origin, KIND, note.key)
 
-    async def _stored(self, origin: Origin) -> frozenset[str]:
+    async def _stored(self, origin: records.Origin) -> frozenset[str]:
         """Return the calls that the user has answered in a session."""
         try:
             session = await self._apps.sessions(origin.app).get(origin)
@@ -664,12 +660,12 @@ class StoredResults:
             return frozenset()
         return user_responses(live_events(session))
 
-    async def _write(self, head: RunStarted) -> None:
+    async def _write(self, head: records.RunStarted) -> None:
         reader = Reader()
-        reader.feed(Entry(1, 0.0, head))
+        reader.feed(records.Entry(1, 0.0, head))
         outcome, code = reader.outcome()
-        run = RunId(head.run)
+        run = records.RunId(head.run)
         # Together: nobody finds it without its end.
-        await self._log.append(run, [head, RunEnded(outcome=outcome, code=code)])
+        await self._log.append(run, [head, records.RunEnded(outcome=outcome, code=code)])
         await self._log.commit(run)
         await self._log.leave(run)

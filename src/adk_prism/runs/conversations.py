@@ -15,19 +15,11 @@ from typing import Any, assert_never
 import msgspec
 from msgspec import Raw, Struct, structs
 
+from adk_prism import commands
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.request import REPEATS, EventSource, RunRequest, Variant, read_content
 from adk_prism.adk.sessions import StoredResultsSource
 from adk_prism.adk.tools import REASON
-from adk_prism.commands import (
-    Answer,
-    AnswerQuestions,
-    ChangeState,
-    Command,
-    Regenerate,
-    RunAgent,
-    Submit,
-)
 from adk_prism.errors import Conflict, NotFound, Report, Unprocessable
 from adk_prism.facts.adk_event import CONFIRMATION
 from adk_prism.facts.state import read_object
@@ -122,36 +114,36 @@ class Conversations:
             await self.branches.settle(origin, policy)
             yield
 
-    async def perform(self, start: Start, command: Command) -> RunId:
+    async def perform(self, start: Start, command: commands.Command) -> RunId:
         """Carry a command out; return its run.
 
         Raise `Conflict` for one that the conversation does not allow (any more), `NotFound` for a message
         that it does not have, `Unprocessable` for an answer that does not fit its question.
         """
         match command:
-            case Submit():
+            case commands.Submit():
                 return await self._submit(start, command)
-            case Regenerate():
+            case commands.Regenerate():
                 return await self._regenerate(start, command)
-            case Answer():
+            case commands.Answer():
                 return await self._answer(start, command)
-            case AnswerQuestions():
+            case commands.AnswerQuestions():
                 return await self._answer_questions(start, command)
-            case RunAgent():
+            case commands.RunAgent():
                 return await self._run_agent(start, command)
-            case ChangeState():
+            case commands.ChangeState():
                 return await self._change_state(start)
             case _:
                 assert_never(command)
 
     # -------------------------------------------------------------- a chat's messages
 
-    async def _submit(self, start: Start, message: Submit) -> RunId:
+    async def _submit(self, start: Start, message: commands.Submit) -> RunId:
         """Send a message. What the chat has after the message before it is removed first (`kept_turns`)."""
         async with self._alone(start):
             return await self._send_in_place(start, message)
 
-    async def _send_in_place(self, start: Start, message: Submit) -> RunId:
+    async def _send_in_place(self, start: Start, message: commands.Submit) -> RunId:
         """Say a message where it belongs. The session is decided about here alone."""
         await self._apps.sessions(start.origin.app).ensure(start.origin)
         history = await self._chats.history(start.origin)
@@ -175,7 +167,11 @@ class Conversations:
         return await self._send(start, message)
 
     async def _store_results(
-        self, start: Start, turns: Sequence[Turn], asked: WaitingMessage | None, message: Submit
+        self,
+        start: Start,
+        turns: Sequence[Turn],
+        asked: WaitingMessage | None,
+        message: commands.Submit,
     ) -> None:
         """Store the results of the client's own tools that come with a message, without asking the model."""
         answers = matching.match_results(asked, message.results) if asked is not None else None
@@ -214,7 +210,7 @@ class Conversations:
     async def _send(
         self,
         start: Start,
-        message: Submit,
+        message: commands.Submit,
         *,
         before: Callable[[RunId], Awaitable[None]] | None = None,
         **about: Any,
@@ -229,7 +225,7 @@ class Conversations:
         )
 
     async def _answer_request(
-        self, start: Start, turns: Sequence[Turn], message: Submit
+        self, start: Start, turns: Sequence[Turn], message: commands.Submit
     ) -> RunId | None:
         """Take a message for the answer to what waits for one, if there is such a thing.
 
@@ -266,7 +262,7 @@ class Conversations:
 
     # -------------------------------------------------------------- taking back
 
-    async def _regenerate(self, start: Start, again: Regenerate) -> RunId:
+    async def _regenerate(self, start: Start, again: commands.Regenerate) -> RunId:
         """Answer a message again, as if it had never been answered; send one that never arrived."""
         async with self._alone(start):
             history = await self._chats.history(start.origin)
@@ -278,7 +274,7 @@ class Conversations:
                 raise Conflict(
                     "This answer cannot be regenerated: it does not follow a user message."
                 )
-            message = Submit(
+            message = commands.Submit(
                 message_id=head.message_id,
                 content=head.message,
                 text="",
@@ -289,7 +285,7 @@ class Conversations:
             )
 
     async def _replace_turns(
-        self, start: Start, history: ChatHistory, kept: Sequence[Turn], message: Submit
+        self, start: Start, history: ChatHistory, kept: Sequence[Turn], message: commands.Submit
     ) -> RunId:
         """Say something after the kept turns, in the place of all others; those may be rewound ones."""
         change = branch_change(history, kept)
@@ -317,7 +313,7 @@ class Conversations:
 
     # -------------------------------------------------------------- answers
 
-    async def _answer(self, start: Start, given: Answer) -> RunId:
+    async def _answer(self, start: Start, given: commands.Answer) -> RunId:
         """Continue a message whose questions are answered."""
         while True:
             async with self._decided(start.origin):
@@ -333,7 +329,7 @@ class Conversations:
                 pass
 
     async def _answered(
-        self, turns: Sequence[Turn], given: Answer
+        self, turns: Sequence[Turn], given: commands.Answer
     ) -> tuple[WaitingMessage, matching.MatchedAnswers]:
         """Return what is answered, and with what. Raise `Conflict`, or `Unprocessable` where nothing is."""
         if not given.earlier:
@@ -347,7 +343,7 @@ class Conversations:
             )
         return found
 
-    async def _answer_questions(self, start: Start, given: AnswerQuestions) -> RunId:
+    async def _answer_questions(self, start: Start, given: commands.AnswerQuestions) -> RunId:
         """Continue a message all of whose questions are answered, or leave them."""
         async with self._decided(start.origin):
             turns = await self._chats.turns(start.origin)
@@ -411,7 +407,7 @@ class Conversations:
 
     # -------------------------------------------------------------- ADK's own requests
 
-    async def _run_agent(self, start: Start, asked: RunAgent) -> RunId:
+    async def _run_agent(self, start: Start, asked: commands.RunAgent) -> RunId:
         """Run as ADK's `/run` and `/run_sse` ask."""
         message, invocation = asked.content, asked.invocation
         async with self._alone(start):
@@ -568,7 +564,7 @@ def _find(history: ChatHistory, message_id: str) -> Turn | None:
     return next((t for t in turns if message_id in (t.message, t.user_message)), None)
 
 
-def _never_arrived(history: ChatHistory, again: Regenerate) -> Submit:
+def _never_arrived(history: ChatHistory, again: commands.Regenerate) -> commands.Submit:
     """Return the message that a client wants answered, where the chat lacks it. Raise `NotFound`."""
     message = again.message
     if message is None or _find(history, message.message_id) is not None:
@@ -576,7 +572,7 @@ def _never_arrived(history: ChatHistory, again: Regenerate) -> Submit:
     return message
 
 
-def _matched(asked: WaitingMessage, given: Answer) -> matching.MatchedAnswers:
+def _matched(asked: WaitingMessage, given: commands.Answer) -> matching.MatchedAnswers:
     """Match a client's answers. Raise `Conflict` for what is not waited for (any more)."""
     if asked.turn.live:
         raise Conflict("That message is still streaming; answer when it has finished.")

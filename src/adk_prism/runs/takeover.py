@@ -23,6 +23,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import structs
 
+from adk_prism import errors
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.request import (
     REPEATS,
@@ -35,17 +36,6 @@ from adk_prism.adk.request import (
 )
 from adk_prism.adk.session_runs import Stored, stored_events, until_back
 from adk_prism.adk.tools import InDoubt
-from adk_prism.errors import (
-    Diagnostic,
-    Gone,
-    NotFound,
-    PrismError,
-    RemoteFailed,
-    Report,
-    SourceError,
-    UsageError,
-    cause_of,
-)
 from adk_prism.facts.adk_event import read_event
 from adk_prism.facts.nodes import node_ends
 from adk_prism.facts.run_reader import Reader
@@ -89,7 +79,13 @@ class Takeovers:
     """Goes on with the runs that dead processes left."""
 
     def __init__(
-        self, log: RunLog, apps: Apps, runs: Runs, leases: Leases, report: Report, doubt: InDoubt
+        self,
+        log: RunLog,
+        apps: Apps,
+        runs: Runs,
+        leases: Leases,
+        report: errors.Report,
+        doubt: InDoubt,
     ) -> None:
         self._log = log
         self._apps = apps
@@ -126,7 +122,9 @@ class Takeovers:
             try:
                 await self.look()
             except Exception as error:  # The next attempt may succeed; the operator gets a report.
-                self._report(Diagnostic(kind="takeover failed", cause=cause_of(error)))
+                self._report(
+                    errors.Diagnostic(kind="takeover failed", cause=errors.cause_of(error))
+                )
 
     async def look(self, most: int | None = AT_ONCE) -> list[RunId]:
         """Take over runs without an owner; return which. Raise `LogError`."""
@@ -148,11 +146,13 @@ class Takeovers:
         """Take a run over if that is possible; return whether it was."""
         try:
             return await self._take_over(await self._log.summary(run))
-        except (NotFound, Gone):
+        except (errors.NotFound, errors.Gone):
             return False
-        except SourceError as error:
+        except errors.SourceError as error:
             self._unreadable.add(run)
-            self._report(Diagnostic(kind="takeover failed", run=run, cause=cause_of(error)))
+            self._report(
+                errors.Diagnostic(kind="takeover failed", run=run, cause=errors.cause_of(error))
+            )
             return False
 
     async def _take_over(self, summary: RunSummary) -> bool:
@@ -166,7 +166,9 @@ class Takeovers:
 
         if not await self._runs.adopt(summary, make):
             return False
-        self._report(Diagnostic(kind="run taken over", run=summary.run, app=summary.origin.app))
+        self._report(
+            errors.Diagnostic(kind="run taken over", run=summary.run, app=summary.origin.app)
+        )
         return True
 
     async def settle(self, origin: Origin, claim: Claim | None) -> bool:
@@ -193,7 +195,7 @@ class Takeovers:
         run = summary.run
         try:
             rest, _ = await self._rest(summary, lease, ended)
-        except SourceError:  # A newer version wrote it.
+        except errors.SourceError:  # A newer version wrote it.
             await self._log.append(run, [ended], epoch=lease.epoch)
         else:
             async with aclosing(rest.records()) as coming:
@@ -210,7 +212,7 @@ class Takeovers:
             return False
         try:
             await self._apps.open(head.origin.app)
-        except PrismError:
+        except errors.PrismError:
             return False  # The app is not there, or does not load: it has been reported.
         return can_resume(self._apps, head)
 
@@ -355,7 +357,7 @@ class _Rest:
         was_stopped = self._past.reader.outcome()[0] == "cancelled"
         if self._past.head.kind == "turn":
             # Of a session that is gone, or whose server is, nothing is known.
-            with suppress(NotFound, RemoteFailed):
+            with suppress(errors.NotFound, errors.RemoteFailed):
                 stored = await self._takeovers.stored(self._past, self._entries, self._left.known)
         for event in stored.missing:
             yield event
@@ -417,7 +419,7 @@ class _Rest:
         async with aclosing(self._inner.records(emit)) as coming:
             try:
                 await anext(coming)  # the log has the start of the run
-            except UsageError:
+            except errors.UsageError:
                 yield RunEnded(outcome="failed", code=OWNER_LOST)
                 return
             yield records.RunTakenOver(

@@ -22,15 +22,7 @@ from msgspec import structs
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.internals.capabilities import switched_off
 from adk_prism.errors import Diagnostic, Draining, NotFound, PrismError, Report, cause_of
-from adk_prism.log.contract import (
-    HOUR,
-    Lease,
-    Leases,
-    Retention,
-    RetentionGuard,
-    RunLog,
-    TrimmedRun,
-)
+from adk_prism.log import contract
 from adk_prism.log.entry import Origin
 from adk_prism.log.private_files import cancel_task
 from adk_prism.runs.session_log import AuditedAction, WriteAudit
@@ -176,7 +168,7 @@ Job = Callable[[], Awaitable[None]]
 @asynccontextmanager
 async def housekeeping(
     jobs: Sequence[Job],
-    leases: Leases,
+    leases: contract.Leases,
     report: Report,
     interval: float = INTERVAL,
     name: str = "housekeeping",
@@ -190,9 +182,9 @@ async def housekeeping(
 
 
 async def _keep_house(
-    jobs: Sequence[Job], leases: Leases, report: Report, interval: float, name: str
+    jobs: Sequence[Job], leases: contract.Leases, report: Report, interval: float, name: str
 ) -> None:
-    lease: Lease | None = None
+    lease: contract.Lease | None = None
     while True:
         if lease is None or not lease.is_sure:
             lease = await _claim(leases, report, name)
@@ -202,7 +194,7 @@ async def _keep_house(
         await asyncio.sleep(interval)
 
 
-async def _claim(leases: Leases, report: Report, name: str) -> Lease | None:
+async def _claim(leases: contract.Leases, report: Report, name: str) -> contract.Lease | None:
     """Return the lease to do it; None while another process has it, or if that is unknown."""
     try:
         return await leases.hold(name)
@@ -235,7 +227,7 @@ class Announcer:
     def announce(self, old: int, kept: int) -> None:
         """Report how many are too old, if there are any and it was not reported lately."""
         now = time.monotonic()
-        if not (old or self._removed) or now - self._last < HOUR:
+        if not (old or self._removed) or now - self._last < contract.HOUR:
             return
         self._last = now
         detail = (
@@ -250,11 +242,15 @@ class RunRetention:
     """Removes runs."""
 
     def __init__(
-        self, log: RunLog, retention: Retention, report: Report, guard: RetentionGuard | None = None
+        self,
+        log: contract.RunLog,
+        retention: contract.Retention,
+        report: Report,
+        guard: contract.RetentionGuard | None = None,
     ) -> None:
         self._log = log
         self._retention = retention
-        self._guard = guard or RetentionGuard(retention.max_age)
+        self._guard = guard or contract.RetentionGuard(retention.max_age)
         self._announcer = Announcer("runs", self._guard.share, report)
 
     async def __call__(self) -> None:
@@ -282,10 +278,10 @@ class RemovedRuns:
         self._report = report
         self._audit = audit
         self._size = size
-        self._waiting: dict[str, list[TrimmedRun]] = {}
+        self._waiting: dict[str, list[contract.TrimmedRun]] = {}
         self._task: asyncio.Task[None] | None = None
 
-    def removed(self, run: TrimmedRun) -> None:
+    def removed(self, run: contract.TrimmedRun) -> None:
         """Note a run that was removed."""
         if run.cause == "size":
             self._waiting.setdefault(run.origin.user, []).append(run)
@@ -316,7 +312,7 @@ class RemovedRuns:
 # `user:` artifacts and state are the user's: other sessions have them too.
 
 
-async def remove_session(apps: Apps, log: RunLog, origin: Origin) -> None:
+async def remove_session(apps: Apps, log: contract.RunLog, origin: Origin) -> None:
     """Remove a session that the caller has locked. Of an app that is gone, only the log has something."""
     with suppress(NotFound):
         await _remove_artifacts(apps, origin)

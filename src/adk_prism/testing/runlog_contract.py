@@ -19,15 +19,7 @@ from contextlib import aclosing
 
 from msgspec import Raw, structs
 
-from adk_prism.errors import (
-    BadPosition,
-    Conflict,
-    Fenced,
-    Gone,
-    LogError,
-    NotFound,
-    UsageError,
-)
+from adk_prism import errors
 from adk_prism.log.contract import LogObserver, Retention, RunLog, TrimmedRun
 from adk_prism.log.entry import (
     AgentEvent,
@@ -200,7 +192,7 @@ async def _after_start(log: RunLog) -> list[Entry]:
     while True:
         try:
             return await collect(log, follow=True)
-        except NotFound:
+        except errors.NotFound:
             await asyncio.sleep(0)
 
 
@@ -334,21 +326,21 @@ async def cursors_that_are_not_there_are_refused(store: Store) -> None:
         await log.commit(RUN)
         for after in (-1, 3, 10**15):
             for follow in (False, True):
-                await refused(BadPosition, collect(log, RUN, after, follow=follow))
+                await refused(errors.BadPosition, collect(log, RUN, after, follow=follow))
         await log.append(RUN, [END])
         await log.commit(RUN)
-        await refused(BadPosition, collect(log, RUN, 4, follow=True))
+        await refused(errors.BadPosition, collect(log, RUN, 4, follow=True))
 
 
 async def unknown_runs_are_not_found(store: Store) -> None:
     """A run that was never started is `NotFound`, whatever is asked of it."""
     async with opened(store) as log:
-        await refused(NotFound, log.append(RUN, [event(1)]))
-        await refused(NotFound, log.append(RUN, []))
-        await refused(NotFound, log.commit(RUN))
-        await refused(NotFound, log.summary(RUN))
-        await refused(NotFound, collect(log))
-        await refused(NotFound, collect(log, follow=True))
+        await refused(errors.NotFound, log.append(RUN, [event(1)]))
+        await refused(errors.NotFound, log.append(RUN, []))
+        await refused(errors.NotFound, log.commit(RUN))
+        await refused(errors.NotFound, log.summary(RUN))
+        await refused(errors.NotFound, collect(log))
+        await refused(errors.NotFound, collect(log, follow=True))
         assert await log.list() == []
 
 
@@ -358,30 +350,31 @@ async def unknown_runs_are_not_found(store: Store) -> None:
 async def a_run_starts_once_and_ends_once(store: Store) -> None:
     """A run begins with its start, holds no other, and takes nothing after its end."""
     async with opened(store) as log:
-        await refused(UsageError, log.append(OTHER, [start(RUN)]))
+        await refused(errors.UsageError, log.append(OTHER, [start(RUN)]))
         await log.append(RUN, [start()])
-        await refused(Conflict, log.append(RUN, [start()]))
-        await refused(Conflict, log.append(RUN, [event(1), start()]))
-        await refused(Conflict, log.append(RUN, [END, event(1)]))
+        await refused(errors.Conflict, log.append(RUN, [start()]))
+        await refused(errors.Conflict, log.append(RUN, [event(1), start()]))
+        await refused(errors.Conflict, log.append(RUN, [END, event(1)]))
         await log.append(RUN, [END])
         for record in (event(1), END, start()):
-            await refused(Conflict, log.append(RUN, [record]))
+            await refused(errors.Conflict, log.append(RUN, [record]))
         await log.commit(RUN)
         for record in (event(1), END, start()):
-            await refused(Conflict, log.append(RUN, [record]))
+            await refused(errors.Conflict, log.append(RUN, [record]))
         assert cursors(await collect(log)) == [1, 2]
 
 
 async def a_refused_append_leaves_nothing(store: Store) -> None:
     """All records of an append are taken, or none, also of the first."""
     async with opened(store) as log:
-        await refused(Conflict, log.append(RUN, [start(), event(1), start()]))
-        await refused(Conflict, log.append(RUN, [start(), END, event(1)]))
-        await refused(NotFound, log.summary(RUN))
+        await refused(errors.Conflict, log.append(RUN, [start(), event(1), start()]))
+        await refused(errors.Conflict, log.append(RUN, [start(), END, event(1)]))
+        await refused(errors.NotFound, log.summary(RUN))
         await refused(
-            UsageError, log.append(RUN, [start(), NodeEnded(node="\ud800", status="finished")])
+            errors.UsageError,
+            log.append(RUN, [start(), NodeEnded(node="\ud800", status="finished")]),
         )
-        await refused(NotFound, log.summary(RUN))
+        await refused(errors.NotFound, log.summary(RUN))
         assert (await log.append(RUN, [start(), event(1), END])).cursor == 3
         await log.commit(RUN)
         assert cursors(await collect(log)) == [1, 2, 3]
@@ -406,13 +399,13 @@ async def an_old_owner_is_fenced(store: Store) -> None:
     """Once a higher epoch has written, a lower one cannot, also after the end."""
     async with opened(store) as log:
         await log.append(RUN, [start()], epoch=1)
-        await refused(Fenced, log.append(RUN, [event(1)]))
+        await refused(errors.Fenced, log.append(RUN, [event(1)]))
         await log.append(RUN, [RunTakenOver(epoch=3)], epoch=3)
-        await refused(Fenced, log.append(RUN, [event(2)], epoch=2))
-        await refused(Fenced, log.append(RUN, [END], epoch=1))
+        await refused(errors.Fenced, log.append(RUN, [event(2)], epoch=2))
+        await refused(errors.Fenced, log.append(RUN, [END], epoch=1))
         await log.append(RUN, [END], epoch=3)
         await log.commit(RUN)
-        await refused(Fenced, log.append(RUN, [event(2)], epoch=2))
+        await refused(errors.Fenced, log.append(RUN, [event(2)], epoch=2))
         assert (await log.summary(RUN)).epoch == 3
         assert cursors(await collect(log)) == [1, 2, 3]
 
@@ -527,13 +520,13 @@ async def what_was_trimmed_is_gone(store: Store) -> None:
         await log.append(RUN, [start(), END])
         await log.commit(RUN)
         assert list(await log.trim(EVERYTHING, LATER)) == [RUN]
-        await refused(Gone, collect(log))
-        await refused(Gone, collect(log, RUN, 1, follow=True))
-        await refused(Gone, log.summary(RUN))
-        await refused(Gone, log.commit(RUN))
-        await refused(Gone, log.append(RUN, [event(1)]))
-        await refused(Conflict, log.append(RUN, [start()]))
-        await refused(NotFound, log.summary(OTHER))
+        await refused(errors.Gone, collect(log))
+        await refused(errors.Gone, collect(log, RUN, 1, follow=True))
+        await refused(errors.Gone, log.summary(RUN))
+        await refused(errors.Gone, log.commit(RUN))
+        await refused(errors.Gone, log.append(RUN, [event(1)]))
+        await refused(errors.Conflict, log.append(RUN, [start()]))
+        await refused(errors.NotFound, log.summary(OTHER))
         assert await log.list() == []
 
 
@@ -548,7 +541,7 @@ async def trimming_leaves_no_silent_gap(store: Store) -> None:
             try:
                 async for batch in batches:
                     seen += batch
-            except Gone:
+            except errors.Gone:
                 pass
             else:
                 assert len(seen) == 5002
@@ -569,10 +562,10 @@ async def deleting_a_session_takes_all_its_runs(store: Store) -> None:
         nobody = Origin(app="app", user="", session="")
         assert list(await log.delete(nobody)) == []
         assert list(await log.delete(ORIGIN)) == [ended, RUN]
-        await refused(Gone, follower)
-        await refused(Gone, log.append(RUN, [event(2)]))
-        await refused(Gone, collect(log, ended))
-        await refused(Gone, log.summary(RUN))
+        await refused(errors.Gone, follower)
+        await refused(errors.Gone, log.append(RUN, [event(2)]))
+        await refused(errors.Gone, collect(log, ended))
+        await refused(errors.Gone, log.summary(RUN))
         assert [found.run for found in await log.list()] == [OTHER]
         assert list(await log.delete(ORIGIN)) == []
 
@@ -589,13 +582,13 @@ async def closing_ends_followers(store: Store) -> None:
         await log.append(RUN, [event(1)])
         await log.close()
         assert cursors(await eventually(follower)) == [1, 2]
-        await refused(LogError, log.append(RUN, [event(2)]))
-        await refused(LogError, log.commit(RUN))
-        await refused(LogError, collect(log))
-        await refused(LogError, log.summary(RUN))
-        await refused(LogError, log.list())
-        await refused(LogError, log.trim(EVERYTHING, LATER))
-        await refused(LogError, log.delete(ORIGIN))
+        await refused(errors.LogError, log.append(RUN, [event(2)]))
+        await refused(errors.LogError, log.commit(RUN))
+        await refused(errors.LogError, collect(log))
+        await refused(errors.LogError, log.summary(RUN))
+        await refused(errors.LogError, log.list())
+        await refused(errors.LogError, log.trim(EVERYTHING, LATER))
+        await refused(errors.LogError, log.delete(ORIGIN))
 
 
 async def a_durable_log_goes_on_where_it_was(store: Store) -> None:
@@ -616,9 +609,9 @@ async def a_durable_log_goes_on_where_it_was(store: Store) -> None:
         assert [found.run for found in await log.list(unended=True)] == [RUN]
         assert await log.summary(RUN) == summary
         assert packed(await collect(log)) == packed(before)
-        await refused(Fenced, log.append(RUN, [event(1)], epoch=1))
-        await refused(Gone, log.summary(gone))
-        await refused(Conflict, log.append(OTHER, [event(1)]))
+        await refused(errors.Fenced, log.append(RUN, [event(1)], epoch=1))
+        await refused(errors.Gone, log.summary(gone))
+        await refused(errors.Conflict, log.append(OTHER, [event(1)]))
         follower = asyncio.create_task(collect(log, RUN, 2, follow=True))
         assert (await log.append(RUN, [END], epoch=2)).cursor == 5
         assert cursors(await eventually(follower)) == [3, 4, 5]

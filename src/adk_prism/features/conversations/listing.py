@@ -13,18 +13,9 @@ from google.adk.sessions.session import Session
 from msgspec import Struct, structs
 from pydantic import BaseModel, Field, StrictBool
 
+from adk_prism import errors
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.request import REPEATS
-from adk_prism.errors import (
-    Diagnostic,
-    Gone,
-    NotFound,
-    PrismError,
-    Report,
-    SourceError,
-    UsageError,
-    cause_of,
-)
 from adk_prism.facts import model as fact
 from adk_prism.facts.run_reader import Reader
 from adk_prism.features.forks.forks import ForkLink, read_links
@@ -65,7 +56,7 @@ def clean_title(title: str) -> str:
     """Return a title on one line. Raise `UsageError` for a long one."""
     words = " ".join(title.split())
     if len(words) > LONGEST_TITLE:
-        raise UsageError(f"`title` has {len(words)} characters; at most {LONGEST_TITLE}.")
+        raise errors.UsageError(f"`title` has {len(words)} characters; at most {LONGEST_TITLE}.")
     return words
 
 
@@ -126,7 +117,7 @@ class ConversationTitles:
             return await first_words(
                 self._chats, runs[0].run, await self._chats.beginning(runs[0].run)
             )
-        except (NotFound, Gone):  # Removed meanwhile.
+        except (errors.NotFound, errors.Gone):  # Removed meanwhile.
             return ""
 
 
@@ -156,7 +147,7 @@ def routes(context: Context) -> APIRouter:
             return
         if apps.find(origin.app) and await apps.sessions(origin.app).exists(origin):
             return
-        raise NotFound("There is no such conversation.")
+        raise errors.NotFound("There is no such conversation.")
 
     @router.patch("/{app_name}/{chat_id}")
     async def change(chat: Chat, given: ChangeConversation) -> dict[str, Any]:
@@ -293,7 +284,9 @@ class ListRoutes:
         """Return a user's sessions of an app; none while the server of a remote one cannot be used."""
         try:
             return await self._apps.sessions(app).list(app, user)
-        except SourceError:  # The operator has been told; the conversations in the log are listed.
+        except (
+            errors.SourceError
+        ):  # The operator has been told; the conversations in the log are listed.
             return []
 
     async def _conversation(
@@ -311,7 +304,7 @@ class ListRoutes:
                 return None  # A session in which nobody has said anything.
             head = await self._chats.beginning(runs[0].run)
             said = await first_words(self._chats, runs[0].run, head)
-        except (NotFound, Gone):  # Deleted since it was listed.
+        except (errors.NotFound, errors.Gone):  # Deleted since it was listed.
             return None
         last, point = runs[-1], FORKED_FROM.read(head)
         is_rerun = point is not None and (point.rerun or REPEATS.read(head) is not None)
@@ -382,7 +375,12 @@ class DeletedSessions:
     """Removes the conversations that users have deleted, once they can no longer be restored."""
 
     def __init__(
-        self, apps: Apps, locks: SessionLocks, log: RunLog, deletions: Deletions, report: Report
+        self,
+        apps: Apps,
+        locks: SessionLocks,
+        log: RunLog,
+        deletions: Deletions,
+        report: errors.Report,
     ) -> None:
         self._apps = apps
         self._locks = locks
@@ -395,8 +393,12 @@ class DeletedSessions:
         for origin in await self._deletions.due():
             try:
                 await self._remove(origin)
-            except PrismError as error:  # A remote app may be away; the next look finds it again.
-                self._report(Diagnostic(kind="conversation not removed", cause=cause_of(error)))
+            except (
+                errors.PrismError
+            ) as error:  # A remote app may be away; the next look finds it again.
+                self._report(
+                    errors.Diagnostic(kind="conversation not removed", cause=errors.cause_of(error))
+                )
 
     async def _remove(self, origin: Origin) -> None:
         await self._locks.stop(origin)

@@ -23,18 +23,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from adk_prism.errors import Conflict, LogError
-from adk_prism.log.contract import (
-    DEFAULT_TTL,
-    SECONDS,
-    Hear,
-    Lease,
-    LimitCheck,
-    Member,
-    RunLog,
-    RunSummary,
-    UsageLimits,
-    Word,
-)
+from adk_prism.log import contract
 from adk_prism.log.entry import RunId
 from adk_prism.log.private_files import Notifier, cancel_task
 from adk_prism.log.redis import connection
@@ -58,7 +47,11 @@ class RedisLeases:
     is_shared = True
 
     def __init__(
-        self, url: str, *, prefix: str = connection.DEFAULT_PREFIX, ttl: float = DEFAULT_TTL
+        self,
+        url: str,
+        *,
+        prefix: str = connection.DEFAULT_PREFIX,
+        ttl: float = contract.DEFAULT_TTL,
     ) -> None:
         self._redis, self._ear = connection.asking(url, answer=ttl), connection.listening(url)
         self._keys = connection.Keys(prefix)
@@ -66,11 +59,11 @@ class RedisLeases:
         self._process = uuid.uuid4().hex
         self._claim = connection.Script(connection.CLAIM)
         self._release = connection.Script(connection.RELEASE)
-        self._leases: dict[str, Lease] = {}
+        self._leases: dict[str, contract.Lease] = {}
         """By token."""
         self._waiting: dict[str, Notifier] = {}
         """Wakes tasks that wait for a lease, by its name."""
-        self._hears: dict[str, list[Hear]] = {}
+        self._hears: dict[str, list[contract.Hear]] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._channel: Any = None
         self._confirmed = asyncio.Event()
@@ -124,17 +117,17 @@ class RedisLeases:
 
     # ----------------------------------------------------------------------- taking and giving back
 
-    async def begin(self, run: RunId) -> Lease:
+    async def begin(self, run: RunId) -> contract.Lease:
         lease = self._new(run, is_of_a_run=True)
         if not await self._set(self._keys.lease(run), lease):
             raise Conflict(f"Run {run[:60]!r} is already active in another process.")
         return lease
 
-    async def hold(self, name: str) -> Lease | None:
+    async def hold(self, name: str) -> contract.Lease | None:
         lease = self._new(name)
         return lease if await self._set(self._keys.hold(name), lease) else None
 
-    async def claim(self, summary: RunSummary) -> Lease | None:
+    async def claim(self, summary: contract.RunSummary) -> contract.Lease | None:
         run = summary.run
         lease = self._new(run, is_of_a_run=True)
         keys = (self._keys.lease(run), self._keys.run(run).head)
@@ -150,7 +143,7 @@ class RedisLeases:
         key = self._keys.hold(name)
         return bool(await self._ask(lambda: self._redis.exists(key)))
 
-    async def ownerless(self, log: RunLog) -> Sequence[RunId]:
+    async def ownerless(self, log: contract.RunLog) -> Sequence[RunId]:
         del log  # its index of active runs is in Redis too
         return await self._ask(self._ownerless)
 
@@ -185,22 +178,22 @@ class RedisLeases:
             await self._redis.zrem(self._keys.unended, *never_began)
         return [run for run, at in left if there[2 * at + 1]]
 
-    async def release(self, lease: Lease) -> None:
+    async def release(self, lease: contract.Lease) -> None:
         if self._leases.pop(lease.token, None) is not None:
             await self._give_back(lease)
 
-    async def _give_back(self, lease: Lease) -> None:
+    async def _give_back(self, lease: contract.Lease) -> None:
         word = msgspec.json.encode([_FREE, lease.name])
         arguments = [lease.token, self._keys.words, word]
         with suppress(*connection.STORE_ERRORS):  # Then it expires.
             await self._release.call(self._redis, (self._key(lease),), arguments)
 
-    def _new(self, name: str, *, is_of_a_run: bool = False) -> Lease:
+    def _new(self, name: str, *, is_of_a_run: bool = False) -> contract.Lease:
         token = f"{self._process}:{uuid.uuid4().hex}"
         until = time.monotonic() + self._ttl
-        return Lease(name, token=token, is_of_a_run=is_of_a_run, until=until)
+        return contract.Lease(name, token=token, is_of_a_run=is_of_a_run, until=until)
 
-    async def _set(self, key: str, lease: Lease) -> bool:
+    async def _set(self, key: str, lease: contract.Lease) -> bool:
         async def take() -> bool:
             if await self._redis.set(key, lease.token, px=self._milliseconds, nx=True):
                 return True
@@ -212,7 +205,7 @@ class RedisLeases:
             self._leases[lease.token] = lease
         return taken
 
-    def _key(self, lease: Lease) -> str:
+    def _key(self, lease: contract.Lease) -> str:
         if lease.is_of_a_run:
             return self._keys.lease(RunId(lease.name))
         return self._keys.hold(lease.name)
@@ -230,7 +223,7 @@ class RedisLeases:
     def _new_renewal(self) -> Renewal:
         loop = asyncio.get_running_loop()
 
-        def apply(renewed: Sequence[tuple[Lease, bool]], until: float) -> None:
+        def apply(renewed: Sequence[tuple[contract.Lease, bool]], until: float) -> None:
             for lease, kept in renewed:
                 lease.promise(until if kept else -math.inf)
             with suppress(RuntimeError):  # The loop was closed meanwhile.
@@ -245,7 +238,7 @@ class RedisLeases:
             renewal.turned()
             await asyncio.sleep(self._ttl / RENEWALS)
 
-    def _apply(self, renewed: Sequence[tuple[Lease, bool]], until: float) -> None:
+    def _apply(self, renewed: Sequence[tuple[contract.Lease, bool]], until: float) -> None:
         for lease, kept in renewed:
             if lease.token not in self._leases:
                 if kept:  # It was released while it was renewed.
@@ -258,7 +251,7 @@ class RedisLeases:
                 del self._leases[lease.token]
                 lease.lose()
 
-    def _arguments(self, lease: Lease) -> tuple[tuple[str, ...], list[Any]]:
+    def _arguments(self, lease: contract.Lease) -> tuple[tuple[str, ...], list[Any]]:
         key = self._key(lease)
         head = self._keys.run(RunId(lease.name)).head if lease.is_of_a_run else key
         epoch = lease.epoch if lease.is_of_a_run else ""
@@ -266,10 +259,10 @@ class RedisLeases:
 
     # ----------------------------------------------------------------------- talking
 
-    def listen(self, word: Word, hear: Hear) -> None:
+    def listen(self, word: contract.Word, hear: contract.Hear) -> None:
         self._hears.setdefault(word, []).append(hear)
 
-    async def say(self, word: Word, name: str) -> None:
+    async def say(self, word: contract.Word, name: str) -> None:
         with suppress(*connection.STORE_ERRORS):
             await self._redis.publish(self._keys.words, msgspec.json.encode([word, name]))
 
@@ -329,9 +322,9 @@ LONGEST_BLOCK = 600.0
 """Seconds for which an event loop may be blocked while its process keeps its leases: longer than any useful
 synchronous tool takes."""
 
-Arguments = Callable[[Lease], tuple[tuple[str, ...], list[Any]]]
+Arguments = Callable[[contract.Lease], tuple[tuple[str, ...], list[Any]]]
 """Returns the keys and the arguments with which the script keeps a lease."""
-Apply = Callable[[Sequence[tuple[Lease, bool]], float], None]
+Apply = Callable[[Sequence[tuple[contract.Lease, bool]], float], None]
 """Is called, in the thread, with the leases and whether each was kept, and until when."""
 
 
@@ -342,7 +335,7 @@ class Renewal:
         self,
         url: str,
         ttl: float,
-        held: Callable[[], Sequence[Lease]],
+        held: Callable[[], Sequence[contract.Lease]],
         arguments: Arguments,
         apply: Apply,
     ) -> None:
@@ -395,7 +388,7 @@ class Renewal:
             if not self._stopped.is_set():
                 self._apply(list(zip(some, kept, strict=True)), until)
 
-    def _keep(self, leases: Sequence[Lease]) -> list[Any]:
+    def _keep(self, leases: Sequence[contract.Lease]) -> list[Any]:
         if not self._digest:
             self._digest = str(self._redis.script_load(connection.RENEW))
         with self._redis.pipeline(transaction=False) as pipeline:
@@ -473,22 +466,24 @@ class RedisUsageCounters:
         """Disconnect."""
         await self._redis.aclose()
 
-    async def enter(self, wanted: Member, allowed: UsageLimits) -> LimitCheck:
+    async def enter(
+        self, wanted: contract.Member, allowed: contract.UsageLimits
+    ) -> contract.LimitCheck:
         """Count something that opens, if it is within the limits."""
         keys = tuple(self._key(wanted.name, part) for part in (wanted.kind, "rate", "bytes"))
         bounds = [allowed.open, allowed.rate, allowed.burst, allowed.bytes]
-        arguments = [wanted.member, int(SECONDS * 1000), *bounds]
+        arguments = [wanted.member, int(contract.SECONDS * 1000), *bounds]
         answer: Any = await _asked(self._enter.call(self._redis, keys, arguments))
-        return LimitCheck(answer[0].decode(), int(answer[1]) / 1000)
+        return contract.LimitCheck(answer[0].decode(), int(answer[1]) / 1000)
 
-    async def renew(self, members: Iterable[Member]) -> None:
+    async def renew(self, members: Iterable[contract.Member]) -> None:
         """Keep things counted as open."""
         keyed = sorted((self._key(each.name, each.kind), each.member) for each in members)
         for key, group in groupby(keyed, key=itemgetter(0)):
-            arguments = [int(SECONDS * 1000), *(member for _, member in group)]
+            arguments = [int(contract.SECONDS * 1000), *(member for _, member in group)]
             await _asked(self._renew.call(self._redis, (key,), arguments))
 
-    async def leave(self, member: Member) -> None:
+    async def leave(self, member: contract.Member) -> None:
         """Stop counting something as open."""
         await _asked(self._redis.zrem(self._key(member.name, member.kind), member.member))
 

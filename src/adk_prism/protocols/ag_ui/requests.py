@@ -20,17 +20,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from adk_prism.commands import (
-    DEFAULT_USER,
-    Answer,
-    AnswerQuestions,
-    Before,
-    ClientRequest,
-    Command,
-    QuestionAnswer,
-    Submit,
-    ToolAnswer,
-)
+from adk_prism import commands
 from adk_prism.errors import Unprocessable
 from adk_prism.facts.event_actions import UNKNOWN_TYPE
 from adk_prism.facts.state import read_object
@@ -146,16 +136,16 @@ _TURNS = ("user", "assistant", "tool")
 _INSTRUCTIONS = ("system", "developer")
 
 
-def read_request(body: Any) -> ClientRequest:
+def read_request(body: Any) -> commands.ClientRequest:
     """Read a `RunAgentInput`. Raise `Unprocessable` for a body that is none."""
     if not isinstance(body, dict):
         raise Unprocessable("The body must be a JSON object: {threadId, runId, messages, …}.")
     props = _object(body, "forwardedProps")
     tail = _tail_of(_messages(body), props)
-    return ClientRequest(
+    return commands.ClientRequest(
         session=_required(body, "threadId"),
         run=_required(body, "runId"),
-        user=text_field(props, "userId") or DEFAULT_USER,
+        user=text_field(props, "userId") or commands.DEFAULT_USER,
         command=_read_command(body, tail),
         state=_state(body),
         declared_state={PROPS_KEY: props} if props else {},
@@ -164,17 +154,19 @@ def read_request(body: Any) -> ClientRequest:
     )
 
 
-def _read_command(body: Json, tail: _Tail) -> Command:
+def _read_command(body: Json, tail: _Tail) -> commands.Command:
     answers = _resume(body)
     if answers:
         message = _submit(tail) if tail.user is not None else None
-        return AnswerQuestions(answers=answers, results=tail.results, message=message)
+        return commands.AnswerQuestions(answers=answers, results=tail.results, message=message)
     if tail.user is not None:
         return _submit(tail)
     if tail.results:
-        return Answer(answers=tail.results, repeats=True, leaves_questions=False)
+        return commands.Answer(answers=tail.results, repeats=True, leaves_questions=False)
     if tail.earlier:
-        return Answer(answers=tail.earlier, repeats=True, leaves_questions=False, earlier=True)
+        return commands.Answer(
+            answers=tail.earlier, repeats=True, leaves_questions=False, earlier=True
+        )
     raise Unprocessable(
         "There is nothing to answer: `messages` must end with a user's message or with tool results, or "
         "`resume` must answer interrupts. To answer a message again, end the list with it."
@@ -237,11 +229,11 @@ class _Tail(Struct, frozen=True, kw_only=True):
 
     user: Json | None
     """The last message, if it is a user's."""
-    results: list[ToolAnswer]
+    results: list[commands.ToolAnswer]
     """The tool messages at the end, or right before the user's message."""
-    earlier: list[ToolAnswer]
+    earlier: list[commands.ToolAnswer]
     """The tool messages further up, beside their calls."""
-    before: Before
+    before: commands.Before
     """The user's messages before that."""
     instructions: list[Json]
     """System and developer messages right before the user's."""
@@ -251,7 +243,7 @@ def _tail_of(messages: list[Json], props: Json) -> _Tail:
     turns = [m for m in messages if m.get("role") in _TURNS]
     user = turns.pop() if turns and turns[-1]["role"] == "user" else None
     said = turns[:]
-    results: list[ToolAnswer] = []
+    results: list[commands.ToolAnswer] = []
     while said and said[-1]["role"] == "tool":
         results.insert(0, _result(said.pop()))
     return _Tail(
@@ -269,12 +261,12 @@ def _is_whole(result: Json) -> bool:
     return isinstance(call, str) and bool(call) and isinstance(content, str | list)
 
 
-def _before(ids: tuple[str, ...], props: Json) -> Before:
+def _before(ids: tuple[str, ...], props: Json) -> commands.Before:
     """Return what the client shows; `parentId` of its properties names a user's message, or none."""
     if "parentId" not in props:
-        return Before(ids=ids)
+        return commands.Before(ids=ids)
     parent = text_field(props, "parentId")
-    return Before(ids=(parent,), named=True) if parent else Before(whole=True)
+    return commands.Before(ids=(parent,), named=True) if parent else commands.Before(whole=True)
 
 
 def _instructions(messages: list[Json], user: Json) -> list[Json]:
@@ -287,12 +279,12 @@ def _instructions(messages: list[Json], user: Json) -> list[Json]:
     return found
 
 
-def _submit(tail: _Tail) -> Submit:
+def _submit(tail: _Tail) -> commands.Submit:
     assert tail.user is not None
     parts = genai_parts(tail.user.get("content"))
     if not parts:
         raise Unprocessable("The message has neither text nor files.")
-    return Submit(
+    return commands.Submit(
         message_id=text_field(tail.user, "id"),
         content=to_raw({"role": "user", "parts": parts}),
         text="".join(part.get("text", "") for part in parts),
@@ -317,10 +309,10 @@ def _extras(tail: _Tail) -> dict[str, Raw]:
     return extras
 
 
-def _result(message: Json) -> ToolAnswer:
+def _result(message: Json) -> commands.ToolAnswer:
     call, error = _required(message, "toolCallId"), text_field(message, "error")
     output = to_raw({"error": error}) if error else _output(message.get("content"))
-    return ToolAnswer(call=call_of(call), output=output)
+    return commands.ToolAnswer(call=call_of(call), output=output)
 
 
 def _output(content: Any) -> Raw:
@@ -347,7 +339,7 @@ def _decoded(content: str) -> Any:
 # --------------------------------------------------------------------------- interrupts
 
 
-def _resume(body: Json) -> list[QuestionAnswer]:
+def _resume(body: Json) -> list[commands.QuestionAnswer]:
     answers = [
         _question(entry) for entry in _list(body, "resume", "{interruptId, status, payload}")
     ]
@@ -357,15 +349,15 @@ def _resume(body: Json) -> list[QuestionAnswer]:
     return answers
 
 
-def _question(entry: Json) -> QuestionAnswer:
+def _question(entry: Json) -> commands.QuestionAnswer:
     question, payload = _required(entry, "interruptId"), entry.get("payload")
     data = _decoded(payload) if isinstance(payload, str) else payload
     match entry.get("status"):
         case "cancelled":
             denial = Decision(approval=question, approved=False)
-            return QuestionAnswer(question=question, decision=denial, is_cancelled=True)
+            return commands.QuestionAnswer(question=question, decision=denial, is_cancelled=True)
         case "resolved":
-            return QuestionAnswer(
+            return commands.QuestionAnswer(
                 question=question,
                 response=to_raw(payload),
                 decision=_decision(question, data),

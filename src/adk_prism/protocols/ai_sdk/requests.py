@@ -13,35 +13,18 @@ from typing import Any
 
 from msgspec import Raw, structs
 
-from adk_prism.commands import (
-    Answer,
-    Before,
-    ClientRequest,
-    Command,
-    Regenerate,
-    Submit,
-    ToolAnswer,
-)
+from adk_prism import commands
 from adk_prism.errors import Unprocessable
 from adk_prism.facts.event_actions import UNKNOWN_TYPE
 from adk_prism.facts.state import read_object, read_value
-from adk_prism.log.entry import (
-    EXTRAS,
-    NOTHING,
-    RESPONSES,
-    Decision,
-    Response,
-    RunStarted,
-    is_absent,
-    to_raw,
-)
+from adk_prism.log import entry as records
 from adk_prism.protocols.contract import FileLinks, Json, file_part, milliseconds, text_field
 
 LARGEST_EXTRAS = 64 * 1024
 """Bytes of what a message carries for its client's own use; it is in the log and in every history."""
 
 
-def read_request(body: Any) -> ClientRequest:
+def read_request(body: Any) -> commands.ClientRequest:
     """Read a request body. Raise `Unprocessable` for one that no client sends."""
     if not isinstance(body, dict):
         raise Unprocessable("The body must be a JSON object: {id, messages, trigger, …}.")
@@ -51,9 +34,9 @@ def read_request(body: Any) -> ClientRequest:
     if not isinstance(user, str):
         raise Unprocessable("`userId` must be a string.")
     command = _read_command(body)
-    said = isinstance(command, Submit) and "system" in command.extras
+    said = isinstance(command, commands.Submit) and "system" in command.extras
     delta = body.get("stateDelta")
-    return ClientRequest(
+    return commands.ClientRequest(
         session=chat,
         user=user,
         command=command,
@@ -63,13 +46,13 @@ def read_request(body: Any) -> ClientRequest:
     )
 
 
-def _read_command(body: Json) -> Command:
+def _read_command(body: Json) -> commands.Command:
     trigger = body.get("trigger", "submit-message")
     message_id = text_field(body, "messageId")
     messages = _messages(body)
     if trigger == "regenerate-message":
         named = message_id or _named_by(messages)
-        return Regenerate(message_id=named, message=_last_of_user(body, messages))
+        return commands.Regenerate(message_id=named, message=_last_of_user(body, messages))
     if trigger != "submit-message":
         raise Unprocessable(
             f"`trigger` must be submit-message or regenerate-message, got {str(trigger)[:40]!r}."
@@ -77,7 +60,7 @@ def _read_command(body: Json) -> Command:
     last = _last_message(messages)
     if last["role"] == "assistant":
         # Not by messageId: a continuation is whatever ends with the assistant's own message.
-        return Answer(message_id=_message_id(last), answers=list(_answers(last)))
+        return commands.Answer(message_id=_message_id(last), answers=list(_answers(last)))
     return _new_message(last, _before(body, messages[:-1]), _system_before(messages[:-1]))
 
 
@@ -130,7 +113,7 @@ def _named_by(messages: list[Any]) -> str:
     return named
 
 
-def _last_of_user(body: Json, messages: list[Any]) -> Submit | None:
+def _last_of_user(body: Json, messages: list[Any]) -> commands.Submit | None:
     """Return the user's message that a list ends with; None for a list that ends otherwise.
 
     A client asks for a new answer also where its message never arrived, and then it is to be sent. One that
@@ -145,17 +128,19 @@ def _last_of_user(body: Json, messages: list[Any]) -> Submit | None:
         return None
 
 
-def _before(body: Json, earlier: list[Any]) -> Before:
+def _before(body: Json, earlier: list[Any]) -> commands.Before:
     """Return what the client shows before its message: its list, and `parentId`, which names a branch."""
     ids = tuple(_known_id(message) for message in _spoken(earlier))
     parent, history = text_field(body, "parentId"), body.get("history")
     if history not in (None, "client"):
         raise Unprocessable('`history` must be "client" (the list is the whole history) or absent.')
     if "parentId" in body and body["parentId"] is None:
-        return Before(whole=True)  # it follows no message
+        return commands.Before(whole=True)  # it follows no message
     if parent and not (ids and ids[-1]):
         ids = (*ids, parent)
-    return Before(ids=ids, whole=history == "client", named=bool(parent) and ids[-1] == parent)
+    return commands.Before(
+        ids=ids, whole=history == "client", named=bool(parent) and ids[-1] == parent
+    )
 
 
 def _known_id(message: Json) -> str:
@@ -184,7 +169,7 @@ def _parts(message: Json) -> Iterator[Json]:
 # --------------------------------------------------------------------------- a user's message
 
 
-def _new_message(message: Json, before: Before, system: list[Json]) -> Submit:
+def _new_message(message: Json, before: commands.Before, system: list[Json]) -> commands.Submit:
     found: list[Json] = []
     kept: list[Json] = []
     responses: dict[str, Raw] = {}
@@ -196,18 +181,18 @@ def _new_message(message: Json, before: Before, system: list[Json]) -> Submit:
         elif part["type"] in ("data-input-response", "data-credential-response"):
             data = part.get("data")
             if isinstance(data, dict) and isinstance(data.get("id"), str):
-                responses[data["id"]] = to_raw(data.get("response"))
+                responses[data["id"]] = records.to_raw(data.get("response"))
         elif part["type"].startswith("data-") and part["type"] != "data-confirmation-response":
             kept.append({"at": len(found) + len(kept), "part": part})
     confirmed = [
-        Decision(approval=approval, approved=True, payload=payload)
+        records.Decision(approval=approval, approved=True, payload=payload)
         for approval, payload in _payloads(message).items()
     ]
     if not found and not responses and not confirmed:
         raise Unprocessable("The message has neither text nor files.")
-    return Submit(
+    return commands.Submit(
         message_id=_message_id(message),
-        content=to_raw({"role": "user", "parts": found}),
+        content=records.to_raw({"role": "user", "parts": found}),
         text="".join(part.get("text", "") for part in found),
         responses=responses,
         before=before,
@@ -219,7 +204,7 @@ def _new_message(message: Json, before: Before, system: list[Json]) -> Submit:
 def _extras(message: Json, kept: list[Json], system: list[Json]) -> dict[str, Raw]:
     """Return what is kept of a message for its client. Raise `Unprocessable` for more than that may be."""
     given = {"metadata": message.get("metadata"), "parts": kept, "system": system}
-    extras = {name: to_raw(value) for name, value in given.items() if value}
+    extras = {name: records.to_raw(value) for name, value in given.items() if value}
     if sum(len(bytes(value)) for value in extras.values()) > LARGEST_EXTRAS:
         raise Unprocessable(
             f"The message's metadata, data parts and system messages are larger than {LARGEST_EXTRAS} bytes"
@@ -239,7 +224,9 @@ def _payloads(message: Json) -> dict[str, Raw]:
                     "A `data-confirmation-response` must have `data.approvalId`, a string."
                 )
             payload = data.get("payload")
-            found[data["approvalId"]] = NOTHING if payload is None else to_raw(payload)
+            found[data["approvalId"]] = (
+                records.NOTHING if payload is None else records.to_raw(payload)
+            )
     return found
 
 
@@ -255,24 +242,24 @@ def _file(part: Json) -> Json:
 # --------------------------------------------------------------------------- answers
 
 
-def _answers(message: Json) -> Iterator[ToolAnswer]:
+def _answers(message: Json) -> Iterator[commands.ToolAnswer]:
     decisions, payloads = _decisions_beside(message), _payloads(message)
     for part in _parts(message):
         call = part.get("toolCallId")
         if isinstance(call, str) and not part.get("providerExecuted"):
             answer = _answer(call, part, decisions.get(call))
             if answer is not None and answer.decision is not None:
-                payload = payloads.get(answer.decision.approval, NOTHING)
+                payload = payloads.get(answer.decision.approval, records.NOTHING)
                 decided = structs.replace(answer.decision, payload=payload)
                 answer = structs.replace(answer, decision=decided)
             if answer is not None:
                 yield answer
 
 
-def _decisions_beside(message: Json) -> dict[str, Decision]:
+def _decisions_beside(message: Json) -> dict[str, records.Decision]:
     """Return decisions given as data parts, by call: a v5 client's tool parts have no approval."""
     asked: dict[str, str] = {}
-    given: dict[str, Decision] = {}
+    given: dict[str, records.Decision] = {}
     for part in _parts(message):
         data = part.get("data")
         if part["type"] == "data-approval-request" and isinstance(data, dict):
@@ -288,23 +275,23 @@ def _decisions_beside(message: Json) -> dict[str, Decision]:
     return given
 
 
-def _answer(call: str, part: Json, beside: Decision | None) -> ToolAnswer | None:
-    given = to_raw(part["input"]) if part.get("input") is not None else Raw(b"")
+def _answer(call: str, part: Json, beside: records.Decision | None) -> commands.ToolAnswer | None:
+    given = records.to_raw(part["input"]) if part.get("input") is not None else Raw(b"")
     name = _tool_name(part)
     match part.get("state"):
         case "approval-responded":
             decision = _decision(part.get("approval"), "id")
-            return ToolAnswer(call=call, input=given, name=name, decision=decision)
+            return commands.ToolAnswer(call=call, input=given, name=name, decision=decision)
         case "input-available" if beside is not None:
-            return ToolAnswer(call=call, input=given, name=name, decision=beside)
+            return commands.ToolAnswer(call=call, input=given, name=name, decision=beside)
         case "output-available":
-            output = to_raw(part.get("output"))
-            return ToolAnswer(call=call, input=given, name=name, output=output)
+            output = records.to_raw(part.get("output"))
+            return commands.ToolAnswer(call=call, input=given, name=name, output=output)
         case "output-error":
             text = part.get("errorText")
             error = text if isinstance(text, str) and text else "The client's tool failed."
-            output = to_raw({"error": error})
-            return ToolAnswer(call=call, input=given, name=name, output=output)
+            output = records.to_raw({"error": error})
+            return commands.ToolAnswer(call=call, input=given, name=name, output=output)
         case _:
             return None  # still open, or sent by the server itself
 
@@ -316,14 +303,14 @@ def _tool_name(part: Json) -> str:
     return str(part["type"].removeprefix("tool-"))
 
 
-def _decision(approval: Any, key: str) -> Decision:
+def _decision(approval: Any, key: str) -> records.Decision:
     """Read an answered approval, whose id is under `key`."""
     if not isinstance(approval, dict) or not isinstance(approval.get(key), str):
         raise Unprocessable(f"An answered approval must have `{key}`, a string.")
     if not isinstance(approval.get("approved"), bool):
         raise Unprocessable("An answered approval must say `approved`: true or false.")
     reason = approval.get("reason")
-    return Decision(
+    return records.Decision(
         approval=approval[key],
         approved=approval["approved"],
         reason=reason if isinstance(reason, str) else "",
@@ -341,18 +328,20 @@ FIRST = 1
 """Cursor of the record in which a run has what the user said."""
 
 
-def user_messages(message_id: str, head: RunStarted, time: float, files: FileLinks) -> list[Json]:
+def user_messages(
+    message_id: str, head: records.RunStarted, time: float, files: FileLinks
+) -> list[Json]:
     """Return what the user's client sent to begin a run; nothing where it was neither words nor files.
 
     `files` links what is large in it to the run's file route.
     """
     parts = _message_parts(head.message, head.run, files)
-    extras = {name: read_value(value) for name, value in EXTRAS.read(head).items()}
+    extras = {name: read_value(value) for name, value in records.EXTRAS.read(head).items()}
     for kept in extras.get("parts", ()):
         parts.insert(kept["at"], kept["part"])
     parts += [
         _answered_part(name, given)
-        for name, given in RESPONSES.read(head).items()
+        for name, given in records.RESPONSES.read(head).items()
         if not given.typed
     ]
     if not parts:
@@ -382,13 +371,13 @@ def _dated(message: Json, metadata: Any, time: float) -> Json:
     return {**message, "metadata": metadata} if metadata else message
 
 
-def _answered_part(name: str, given: Response) -> dict[str, Any]:
+def _answered_part(name: str, given: records.Response) -> dict[str, Any]:
     """Return the part with which the client answered; a credential is a secret, and not in it."""
     data: dict[str, Any] = {"id": name}
     if given.decision is not None:
         payload = given.decision.payload
-        data = {"approvalId": name, "payload": None if is_absent(payload) else payload}
-    elif not is_absent(given.response):
+        data = {"approvalId": name, "payload": None if records.is_absent(payload) else payload}
+    elif not records.is_absent(given.response):
         data["response"] = given.response
     return {"type": f"data-{given.kind}-response", "data": data}
 
