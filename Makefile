@@ -32,7 +32,7 @@ CLEAN_ENV := env $(addprefix -u ,$(HIDDEN))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help serve test test-all test-versions test-remotes test-examples test-matrix check format bench docs lock lock-examples dist wheels cluster clean
+.PHONY: help serve generated test test-all test-versions test-remotes test-examples test-matrix check format bench docs lock lock-examples dist wheels cluster clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,12 @@ check: $(VENV)/.installed-test $(WEB)/node_modules/.installed $(CLIENT)/node_mod
 	$(BIN)/lint-imports
 	cd $(WEB) && $(NPM) run --silent check
 	cd $(CLIENT) && $(NPM) run --silent check
+
+generated: $(TESTED) $(CLIENT)/node_modules/.installed  ## write what is made from the code: types, schemas, protocol tables, golden streams
+	$(BIN)/adk-prism types > $(CLIENT)/src/prism.ts
+	cd $(CLIENT) && PATH="$(CURDIR)/$(BIN):$$PATH" node scripts/schemas.mjs > src/schemas.ts
+	$(BIN)/python -m website.protocol_tables docs/protocols/*.md
+	$(BIN)/python -m tests.golden.write
 
 format: $(VENV)/.installed-test $(WEB)/node_modules/.installed $(CLIENT)/node_modules/.installed  ## format, and mend what the linter can mend
 	$(BIN)/ruff check --fix --exit-zero --quiet

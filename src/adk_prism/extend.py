@@ -17,7 +17,7 @@ from adk_prism.commands import (
 )
 from adk_prism.errors import Unprocessable
 from adk_prism.facts import model as facts
-from adk_prism.facts.run_reader import Reader
+from adk_prism.facts.run_reader import Reader, StoredFacts
 from adk_prism.log.entry import Decision, Entry, RunId, RunStarted, to_raw
 from adk_prism.protocols.contract import (
     Complete,
@@ -57,6 +57,7 @@ __all__ = [
     "RunId",
     "RunStarted",
     "Scope",
+    "StoredFacts",
     "Submit",
     "ToolAnswer",
     "Unprocessable",

@@ -23,15 +23,19 @@ from adk_prism.facts.run_reader import Reader
 from adk_prism.log import entry as log
 from adk_prism.log.entry import AgentEvent, Entry
 from adk_prism.protocols.ag_ui import frames, notices
-from adk_prism.protocols.ag_ui.calls import Calls, Owners, Tag, Utterances, user_text
+from adk_prism.protocols.ag_ui.calls import Calls
 from adk_prism.protocols.ag_ui.notices import (
     Ending,
+    Owners,
     Questions,
     SharedState,
     Sources,
+    Tag,
     Usage,
+    Utterances,
     ending,
     spoken_by,
+    user_text,
 )
 from adk_prism.protocols.ag_ui.requests import parent_run, run_id, run_input
 from adk_prism.protocols.contract import (
