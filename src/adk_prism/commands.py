@@ -59,7 +59,7 @@ class Submit(Struct, frozen=True, kw_only=True):
     """Results of the client's own tools that come with it: the model reads them before the message."""
     earlier_results: list[ToolAnswer] = []
     """Results further up in the client's list, beside their calls. Most repeat what the client was shown; one
-    of a call that still has none is news."""
+    of a call that still has none is new."""
     leaves_questions: bool = True
     """What the conversation still asks expires with it. If not, it is refused while a question is open."""
 
@@ -84,7 +84,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     leaves_questions: bool = True
     """If not, it is refused while a question is open."""
     earlier: bool = False
-    """The results stand further up in the client's list: only those of calls without a result are news."""
+    """The results stand further up in the client's list: only those of calls without a result are new."""
 
 
 class QuestionAnswer(Struct, frozen=True, kw_only=True):

@@ -287,9 +287,9 @@ class EventReader:
             signature = part.thought_signature or ""
             if part.text is not None:
                 kind = text_kind(part)
-                news = remainder.of(kind, part.text)
-                if news:
-                    call.say(kind, news, signature, place, out)
+                added = remainder.of(kind, part.text)
+                if added:
+                    call.say(kind, added, signature, place, out)
                 elif signature:
                     call.sign(kind, signature)
             elif not self._show_call(event, part, place, call, out):
@@ -369,9 +369,9 @@ def _caption(
     part: Part, remainder: Remainder, place: Place, call: ModelCall, out: list[fact.Fact]
 ) -> None:
     """Show the transcript of an audio part, if it has one."""
-    news = remainder.of("transcript", heard_text(part))
-    if news:
-        call.say("transcript", news, "", place, out)
+    added = remainder.of("transcript", heard_text(part))
+    if added:
+        call.say("transcript", added, "", place, out)
 
 
 def _stored(event: AdkEvent) -> dict[fact.BlockKind, list[str]]:

@@ -11,7 +11,7 @@ ADK's events name neither starts nor ends, so both are inferred from who speaks,
 - a tool begins with its call and ends with the answer. An agent that a call runs, known by the call's id
   in its path or branch, stands below the tool and ends no later;
 - a turn of the user ends everything.
-What a node is cannot always be told: one that only others speak for is a `node`, and who says nothing
+What a node is cannot always be known: one that only others speak for is a `node`, and who says nothing
 at all is not seen.
 """
 

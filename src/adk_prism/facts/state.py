@@ -276,12 +276,12 @@ class StateFold(Mapping[str, Raw]):
 
     def difference(self, state: Mapping[str, Raw]) -> Difference:
         """Return what leads from here to another state. Equal JSON text is equal; else it is set."""
-        news = {
+        added = {
             key: value
             for key, value in state.items()
             if key not in self._values or bytes(self._values[key]) != bytes(value)
         }
-        return Difference(news, [key for key in self._values if key not in state])
+        return Difference(added, [key for key in self._values if key not in state])
 
     def snapshot(self) -> Raw:
         """Return the whole state as one JSON object: the same one as before, unless it changed."""

@@ -259,7 +259,7 @@ def _news(rest: str, said: str) -> str:
 #   with the
 #   turn it is over, answered or not;
 # - who is interrupted by the person is not heard until upstream ends the turn too; unless a call was the
-#   last thing: what comes then is news.
+#   last thing: what comes then is new.
 
 IDLE = "IDLE"
 """`interactionStatus` of a model that has nothing more to say to this prompt."""

@@ -96,7 +96,7 @@ class _Broadcast:
                             await turns.next()
                     self._wake()
                     await self._let_the_run_get_ahead()
-        except Exception as error:  # told to every viewer, which ends its stream with it
+        except Exception as error:  # every viewer gets it, and ends its stream with it
             self.error = error
         finally:
             self.over = True
@@ -129,7 +129,7 @@ class _Broadcast:
                 waiter.set_result(None)
 
     def wait(self) -> asyncio.Future[None]:
-        """Return a future for the next news; each viewer has its own, so leaving disturbs nobody."""
+        """Return a future for the next frames; each viewer has its own, so leaving disturbs nobody."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         return waiter

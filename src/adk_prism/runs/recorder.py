@@ -9,7 +9,7 @@ that nobody requested is a failure like any other. A source that does not stop i
 what the source writes after that is refused.
 
 A run whose log cannot be written for too long is stopped too, and fails with `log_unavailable`. Its end is
-stored as soon as the log is back: until then the run counts as active, and nobody is told how it ended. If
+stored as soon as the log is back: until then the run counts as active, and no viewer learns how it ended. If
 the process dies before, the log has no end, and another process continues the run as any other that was left.
 """
 
@@ -413,10 +413,10 @@ class RunRecorder:
 
     def _notice_unknown_fields(self, event: bytes) -> None:
         """Tell the operator, once a run, of fields that this version has never heard of."""
-        news = unknown_fields(event).keys() - self._unknown_fields
-        if news and len(self._unknown_fields) < MOST:
-            self._unknown_fields |= news
-            names = ", ".join(sorted(news))
+        added = unknown_fields(event).keys() - self._unknown_fields
+        if added and len(self._unknown_fields) < MOST:
+            self._unknown_fields |= added
+            names = ", ".join(sorted(added))
             self._report(
                 errors.Diagnostic(
                     kind="unknown field",

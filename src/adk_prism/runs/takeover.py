@@ -1,4 +1,4 @@
-"""Runs whose process died: found, and continued where the app can, or brought to an end.
+"""Runs whose process died: found, and continued where the app can, or ended.
 
 Follows what google-adk 2.13 does when an invocation is resumed. Whoever takes over owns the run first, with
 a new epoch, so that nothing more comes from the owner before. Then the log is brought up to what the session
@@ -9,7 +9,7 @@ named there as in doubt.
 A run whose app cannot resume, whose processes died too often, or twice inside the same call, fails with
 `owner_lost`; so does one after which the user has said something else. One that waited for a person still
 waits, and one that had answered is finished. So every run ends, and no client waits for a dead process. A
-process that was told to go, and hands its runs over, did not die of them: that does not count.
+process that was stopped on purpose, and hands its runs over, did not die of them: that does not count.
 """
 
 from __future__ import annotations

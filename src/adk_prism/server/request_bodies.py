@@ -319,7 +319,7 @@ def _too_large(option: str, limit: int) -> TooLarge:
 #
 # Kept whole are the last message, short system messages, and results of the client's tools, if a
 # protocol has them as messages: those at the end of the list and right before the user's new message
-# are news. Those further up mostly repeat what the client was shown, but one may answer a call that
+# are new. Those further up mostly repeat what the client was shown, but one may answer a call that
 # the user had passed over: clients put it beside its call. So short ones are kept, too.
 
 MOST_COMMAS = 4_000_000

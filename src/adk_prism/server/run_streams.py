@@ -133,7 +133,7 @@ class EventStream(Response):
         except LogError as error:
             report_error(self._report, "stream cut", error)
             return
-        except Exception as error:  # the edge: the client is told, and the operator why
+        except Exception as error:  # the edge: the client gets an error, the operator the cause
             await self._send(send, self._broken(error, scope))
         if not self._view.left:
             await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -75,10 +75,10 @@ def deterministic(entries: Sequence[Entry], format: Format) -> Iterator[Fault]:
     ahead, behind = format.reader(), format.reader()
     held: tuple[Entry, list[bytes]] | None = None
     for entry in entries:
-        news = _data(ahead.feed(entry))
+        added = _data(ahead.feed(entry))
         if held is not None:
             yield from _differences(*held, _data(behind.feed(held[0])))
-        held = (entry, news)
+        held = (entry, added)
     if held is not None:
         yield from _differences(*held, _data(behind.feed(held[0])))
 

@@ -143,7 +143,7 @@ def read_upload(file: BinaryIO) -> Iterator[records.Entry]:
 
 
 def cleaned(entry: records.Entry) -> records.Entry:
-    """Return an entry from elsewhere without credentials. Raise `SourceError` if that cannot be told."""
+    """Return an entry from elsewhere without credentials. Raise `SourceError` if that cannot be decided."""
     if isinstance(entry.record, records.ModelCalled):
         from_file(entry.record)  # says what is wrong with it before anything is stored
     kind, payload = records.pack(entry.record)

@@ -251,7 +251,7 @@ class ChatConnection(SocketConnection):
                 await self._resume(frame, request)
         except PrismError as error:
             if request.is_streaming and isinstance(error, LogError):
-                # How the run ends is not known: the client comes back, and is told by the log.
+                # How the run ends is not known: the client comes back, and learns it from the log.
                 report_error(self._context.report, "stream cut", error)
                 self._out.close(LOG_FAILED)
             else:

@@ -572,7 +572,7 @@ def check_error_text(sheet: Sheet, text: str, at: str) -> None:
 
 
 def refuses(sheet: Sheet, answer: HttpResponse, *, frames_say_so: bool = False) -> None:
-    """Check the answer to a bad request: an error of the client, told by the status.
+    """Check the answer to a bad request: an error of the client, named by the status.
 
     `frames_say_so`: the answer is a stream whose frames report an error.
     """

@@ -1,6 +1,6 @@
 """Field coverage: what upstream has, beside what has been decided about it.
 
-A *missing* disposition is news from upstream that nobody has looked at; a *stale* one is about
+A *missing* disposition is a field that upstream added and nobody has looked at; a *stale* one is about
 something that upstream no longer has. Both are findings, and each says what to do.
 """
 

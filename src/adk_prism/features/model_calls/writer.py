@@ -89,12 +89,12 @@ class ModelCallWriter(CallRecorder):
 
     async def _put(self, run: RunId, key: tuple[Origin, str], texts: CallTexts) -> CallPieces:
         last = await self._previous(run, key)
-        news = {each.digest: each for each in texts.contents if each.digest not in last.known}
+        added = {each.digest: each for each in texts.contents if each.digest not in last.known}
         named = {name: text for name in _OTHERS if (text := getattr(texts, name))}
         stored = await self._log.side.add(
-            run, [*named.values(), *(each.text for each in news.values())]
+            run, [*named.values(), *(each.text for each in added.values())]
         )
-        known = last.known | dict(zip(news, stored[len(named) :], strict=True))
+        known = last.known | dict(zip(added, stored[len(named) :], strict=True))
         contents = await self._put_list(run, last, texts.contents, known)
         self._last[key] = contents
         if len(self._last) > MOST_AGENTS:

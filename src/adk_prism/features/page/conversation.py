@@ -263,17 +263,17 @@ class ConversationFilm:
         self._made.setdefault(call, []).append(made)
         self._items.append(made)
 
-    def _answer(self, cursor: int, item: _Answer, **news: Any) -> None:
+    def _answer(self, cursor: int, item: _Answer, **added: Any) -> None:
         """Set the result of a call, which may belong to the run that this one continues."""
         if self._id(item.call) not in self._calls:
             about = {"call": item.call, "name": item.name, "earlier": True}
             self._open(cursor, item.call, about)
-        self._step(cursor, item.call, **news)
+        self._step(cursor, item.call, **added)
 
-    def _step(self, cursor: int, call: str, **news: Any) -> None:
+    def _step(self, cursor: int, call: str, **added: Any) -> None:
         known = self._calls.get(self._id(call))
         if known is not None:
-            known.step(cursor, **news)
+            known.step(cursor, **added)
 
     def flow(self, call: str, since: int) -> list[tuple[int, str]]:
         """Return the keys that went to and from what a call runs since a cursor, and from where on.

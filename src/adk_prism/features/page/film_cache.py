@@ -230,7 +230,7 @@ class Films:
         self._kept: OrderedDict[RunId, _Kept] = OrderedDict()
         """The least recently used first."""
         self.waiting: set[asyncio.Timeout] = set()
-        """The limits of those who wait for news."""
+        """The limits of those who wait for new entries."""
 
     async def of(self, run: RunId) -> Film:
         """Return the film of a run, up to its last committed entry. Raise `NotFound` or `Gone`."""
@@ -343,7 +343,7 @@ def cursor_of(text: str, run: str) -> int | None:
 # nothing came in time.
 
 PATIENCE = 20.0
-"""Seconds that an answer waits for news: below what proxies allow a silent connection."""
+"""Seconds that a response waits for new entries: below what proxies allow a silent connection."""
 _JSON = "application/json"
 _REVALIDATE = {"cache-control": "no-cache"}
 

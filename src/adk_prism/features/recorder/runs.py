@@ -150,17 +150,17 @@ class RecordedRuns:
     async def _continue(
         self, summary: RunSummary, entries: Sequence[records.Entry], size: int, by: str
     ) -> int:
-        news = [entry for entry in entries if entry.cursor > summary.cursor]
-        if not news:
+        added = [entry for entry in entries if entry.cursor > summary.cursor]
+        if not added:
             await self._note(summary, by)
             return summary.cursor
         if summary.outcome is not None:
             raise errors.Conflict(f"The run has ended ({summary.outcome}); nothing can be added.")
-        if news[0].cursor != summary.cursor + 1:
+        if added[0].cursor != summary.cursor + 1:
             raise errors.Conflict(
-                f"The piece begins at {news[0].cursor}; expected {summary.cursor + 1}."
+                f"The piece begins at {added[0].cursor}; expected {summary.cursor + 1}."
             )
-        return await self._store(summary.run, news, summary.bytes + size, by)
+        return await self._store(summary.run, added, summary.bytes + size, by)
 
     async def _store(
         self, run: records.RunId, entries: Sequence[records.Entry], total: int, by: str

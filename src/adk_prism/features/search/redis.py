@@ -110,9 +110,9 @@ class RedisSearch:
         numbers = dict(await self._newest(self._keys.digests))
         await self._forget_replaced()
         self._kept = {run: kept for run, kept in self._kept.items() if run in numbers}
-        news = [run for run in numbers if run not in self._kept]
-        for start in range(0, len(news), _AT_A_TIME):
-            some = news[start : start + _AT_A_TIME]
+        added = [run for run in numbers if run not in self._kept]
+        for start in range(0, len(added), _AT_A_TIME):
+            some = added[start : start + _AT_A_TIME]
             for run, fields, stored in await self._fetch(some):
                 if fields and stored:
                     self._keep(run, numbers[run], fields, stored)

@@ -122,7 +122,7 @@ class LinkRoutes:
     async def create(
         self, request: Request, run: Run, asked: NewLink | None = None
     ) -> dict[str, Any]:
-        """Make a link to a run; its token is told now and never again."""
+        """Make a link to a run; its token is shown now and never again."""
         owner = await self._owner(request, run)
         lifetime = asked.expires_in if asked else LIFETIME
         link, token = await self.links.create(run, owner.user, lifetime)

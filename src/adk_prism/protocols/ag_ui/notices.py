@@ -682,9 +682,9 @@ class Utterances:
     def __init__(self, run: str) -> None:
         self._run = run
         self._open: dict[str, fact.InputTranscribed] = {}
-        """Those that are not told yet."""
+        """Those that are not sent yet."""
         self._told: dict[str, list[str]] = {}
-        """What was told of each, message by message."""
+        """What was sent of each, message by message."""
 
     def hear(self, item: fact.InputTranscribed) -> list[frames.Frame]:
         """Take what is heard; return the frames for it, and for the utterances before it."""
@@ -699,15 +699,15 @@ class Utterances:
         return [frame for name in over for frame in self._tell(name)]
 
     def end(self) -> list[frames.Frame]:
-        """Return the messages of all that is not told."""
+        """Return the messages of all that is not sent."""
         return [frame for name in list(self._open) for frame in self._tell(name)]
 
     def _tell(self, utterance: str) -> list[frames.Frame]:
         text = self._open.pop(utterance).text
         before = self._told.setdefault(utterance, [])
-        news = text.removeprefix("".join(before))
-        if not news.strip():
+        added = text.removeprefix("".join(before))
+        if not added.strip():
             return []
-        before.append(news)
+        before.append(added)
         name = utterance_id(self._run, utterance)
-        return user_text(name if len(before) == 1 else f"{name}~{len(before)}", news)
+        return user_text(name if len(before) == 1 else f"{name}~{len(before)}", added)

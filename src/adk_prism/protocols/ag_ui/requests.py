@@ -270,7 +270,7 @@ def _before(ids: tuple[str, ...], props: Json) -> commands.Before:
 
 
 def _instructions(messages: list[Json], user: Json) -> list[Json]:
-    """Return what was to be told the model with the message: further up, it came with another."""
+    """Return what the client adds for the model with this message; further up, it came with another."""
     found: list[Json] = []
     for message in reversed(messages[: messages.index(user)]):
         if message.get("role") not in _INSTRUCTIONS:

@@ -95,7 +95,7 @@ async def thread_past(
         return Past(_as_run(begin, *snapshots), _runs(on))
     begin = structs.replace(begin, run_id=run_id(over[-1].head))
     if over[-1].summary.outcome == "cancelled":
-        return Past(_as_run(begin, *snapshots))  # no error to be told again
+        return Past(_as_run(begin, *snapshots))  # the error was sent before
     end = await _end_of(chats, over[-1], format)
     return Past([SPEC.payload(begin), *map(SPEC.payload, snapshots), *end])
 

@@ -217,9 +217,9 @@ _TOOL = {
 }
 
 
-def _merge(into: Json, news: Json) -> None:
+def _merge(into: Json, added: Json) -> None:
     """Merge as the client does: objects deeply, everything else replaced."""
-    for key, value in news.items():
+    for key, value in added.items():
         if isinstance(value, dict) and isinstance(into.get(key), dict):
             _merge(into[key], value)
         else:

@@ -402,15 +402,17 @@ def _merge_grounding(groundings: list[dict[str, Any]]) -> dict[str, Any]:
     for grounding in groundings:
         base = len(_items(merged.get("groundingChunks")))
         for key, value in grounding.items():
-            news = [_shift(s, base) for s in _items(value)] if key == "groundingSupports" else value
-            merged[key] = _joined(merged.get(key), news)
+            added = (
+                [_shift(s, base) for s in _items(value)] if key == "groundingSupports" else value
+            )
+            merged[key] = _joined(merged.get(key), added)
     return merged
 
 
-def _joined(before: Any, news: Any) -> Any:
-    if news is None:
+def _joined(before: Any, added: Any) -> Any:
+    if added is None:
         return before
-    return before + news if isinstance(before, list) and isinstance(news, list) else news
+    return before + added if isinstance(before, list) and isinstance(added, list) else added
 
 
 def _shift(support: Any, base: int) -> Any:

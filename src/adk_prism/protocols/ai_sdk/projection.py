@@ -31,7 +31,7 @@ _EMPTY_OBJECT = Raw(b"{}")
 EXPIRED = "Expired: the conversation went on before this was answered."
 WITHDRAWN = "The model did not make this call."
 REPLACED: frames.ProviderMetadata = {"prism": {"replaced": True}}
-"""Marks a part that ADK did not store: what it stored is told besides."""
+"""Marks a part that ADK did not store: what it stored is sent as well."""
 
 
 class AiSdkProjection:
@@ -236,7 +236,7 @@ class AiSdkProjection:
         self._questions.pop(call, None)
 
     def _is_known(self, call: str) -> bool:
-        """Tell whether an answer need not be told: an output is told once.
+        """Return whether an answer need not be sent: an output is sent once.
 
         What came with the request that began the run the client that sent it shows already; a replay
         tells it, and not what the call's tool had said before.
@@ -361,7 +361,7 @@ class AiSdkProjection:
     def _close_question(self, item: fact.ApprovalRequested, out: list[frames.Frame]) -> None:
         """Show a question that the conversation has left behind: answered by a later message, or expired.
 
-        A client that cannot be told of decisions is told the end alone.
+        A client that has no frame for decisions is sent the end alone.
         """
         given = self._scope.elsewhere.get(item.approval)
         decision = given.decision if given is not None else None
