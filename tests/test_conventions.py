@@ -29,7 +29,7 @@ SLEEPS = {
 
 PRIVATE = frozenset(
     {
-        "cluster/stage.py",
+        "cluster/replica.py",
         "cluster/test_tickets.py",
         "cluster/test_unretrieved.py",
         "features/console/terminal.py",

@@ -21,20 +21,14 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 
 from adk_prism.adk.agents import model_of
-from adk_prism.adk.internals import (
-    CAPABILITIES,
-    capabilities,
-    log_lines,
-    probe,
-    runner,
-    switched_off,
-)
+from adk_prism.adk.internals import capabilities, log_lines, runner
 from adk_prism.adk.internals import (
     log_lines as session_storage,
 )
 from adk_prism.adk.internals import (
     runner as agents,
 )
+from adk_prism.adk.internals.capabilities import CAPABILITIES, probe, switched_off
 from adk_prism.adk.redaction import redact_credentials
 from adk_prism.adk.session_store import apply_rewinds, count_events, remove_state_keys
 from adk_prism.adk.tools import ToolThreadPool, thread_pool

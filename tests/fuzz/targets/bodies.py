@@ -11,6 +11,7 @@ from tests.fuzz.target import Target, as_json, split
 
 from adk_prism.adk.request import checked_message
 from adk_prism.errors import UsageError
+from adk_prism.features.artifacts import routes as artifacts
 from adk_prism.log.entry import to_raw
 from adk_prism.protocols.adk import sessions as adk_models
 from adk_prism.protocols.adk.routes import RunAgentRequest
@@ -33,8 +34,8 @@ def _read_adk(data: bytes) -> None:
         RunAgentRequest,
         adk_models.CreateSession,
         adk_models.UpdateSession,
-        adk_models.SaveArtifact,
-        adk_models.UpdateMemory,
+        artifacts.SaveArtifact,
+        artifacts.UpdateMemory,
     )
     try:
         found = models[which].model_validate(body)
