@@ -1,12 +1,13 @@
 """Clients that come, talk and vanish, over and over, and what is left of them.
 
-`python -m tests.voice.cycles 1000` does a thousand and tells: tasks, open files and memory, before and after.
+`python -m tests.voice.cycles 1000` does a thousand and prints tasks, open files and memory, before and after.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import os
 import sys
 import tracemalloc
@@ -77,5 +78,6 @@ async def cycle(count: int) -> tuple[Left, Left, Left]:
 
 
 if __name__ == "__main__":
-    for told in asyncio.run(cycle(int(sys.argv[1]))):
-        print(told)
+    for moment in asyncio.run(cycle(int(sys.argv[1]))):
+        print(json.dumps(moment))
+    assert not any(tool.behavior for tool in TOOLS)
