@@ -41,28 +41,9 @@ from adk_prism.log.entry import (
     SpeakerInterrupted,
     pack,
 )
-from adk_prism.testing.runlog_steps import (
-    END,
-    EVERYTHING,
-    LATER,
-    ORIGIN,
-    OTHER,
-    PATIENCE,
-    RUN,
-    Store,
-    begin,
-    collect,
-    cursors,
-    event,
-    events,
-    eventually,
-    opened,
-    packed,
-    refused,
-    start,
-)
+from adk_prism.testing import runlog_steps as steps
 
-Check = Callable[[Store], Awaitable[None]]
+Check = Callable[[steps.Store], Awaitable[None]]
 
 BURST = 10_000
 """Appends without a pause: more than a model sends in minutes, in one turn of the event loop."""
@@ -71,15 +52,15 @@ BURST = 10_000
 # --------------------------------------------------------------------------- order
 
 
-async def cursors_are_dense_from_one(store: Store) -> None:
+async def cursors_are_dense_from_one(store: steps.Store) -> None:
     """Cursors are 1, 2, 3 …, however the records came, and a receipt names the last."""
-    async with opened(store) as log:
-        assert (await log.append(RUN, [start()])).cursor == 1
-        assert (await log.append(RUN, events(3))).cursor == 4
-        assert (await log.append(RUN, [])).cursor == 4
-        assert (await log.append(RUN, [event(9), END])).cursor == 6
-        await log.commit(RUN)
-        assert cursors(await collect(log)) == [1, 2, 3, 4, 5, 6]
+    async with steps.opened(store) as log:
+        assert (await log.append(steps.RUN, [steps.start()])).cursor == 1
+        assert (await log.append(steps.RUN, steps.events(3))).cursor == 4
+        assert (await log.append(steps.RUN, [])).cursor == 4
+        assert (await log.append(steps.RUN, [steps.event(9), steps.END])).cursor == 6
+        await log.commit(steps.RUN)
+        assert steps.cursors(await steps.collect(log)) == [1, 2, 3, 4, 5, 6]
 
 
 AWKWARD = 'é\u2028𝄞\u0000"\\'
@@ -87,7 +68,7 @@ AWKWARD = 'é\u2028𝄞\u0000"\\'
 
 RECORDS: Sequence[Record] = (
     RunStarted(
-        run=RUN,
+        run=steps.RUN,
         origin=Origin(app=AWKWARD, user="'; DROP TABLE runs; --", session=AWKWARD),
         message=Raw(b'{"parts":[]}'),
         state={AWKWARD: Raw(b"1")},
@@ -108,24 +89,26 @@ RECORDS: Sequence[Record] = (
 """One of each kind, and some that are easily stored wrong."""
 
 
-async def every_record_comes_back_as_it_was(store: Store) -> None:
+async def every_record_comes_back_as_it_was(store: steps.Store) -> None:
     """All kinds of records, with awkward text, survive storing."""
-    async with opened(store) as log:
+    async with steps.opened(store) as log:
         for record in RECORDS:
-            await log.append(RUN, [record])
-        await log.commit(RUN)
-        live = await collect(log)
-        assert packed(live) == [pack(record) for record in RECORDS]
+            await log.append(steps.RUN, [record])
+        await log.commit(steps.RUN)
+        live = await steps.collect(log)
+        assert steps.packed(live) == [pack(record) for record in RECORDS]
         assert [entry.time for entry in live] == sorted(entry.time for entry in live)
-        assert (await log.summary(RUN)).bytes == sum(len(payload) for _, payload in packed(live))
-        assert (await log.summary(RUN)).message == "m"
+        assert (await log.summary(steps.RUN)).bytes == sum(
+            len(payload) for _, payload in steps.packed(live)
+        )
+        assert (await log.summary(steps.RUN)).message == "m"
 
 
-async def nothing_is_stored_before_it_is_redacted(store: Store) -> None:
+async def nothing_is_stored_before_it_is_redacted(store: steps.Store) -> None:
     """The attached redaction is given every record, alone or among others, and its answer is what is kept."""
     secret, hidden = b"the-secret", b"[redacted]"
     records: list[Record] = [
-        start(),
+        steps.start(),
         AgentEvent(b'{"text":"the-secret"}'),
         ChildEvent(call="c", event=Raw(b'{"text":"the-secret"}')),
         NodeStarted(node="n", name="n", kind="tool", state={"key": Raw(b'"the-secret"')}),
@@ -138,18 +121,18 @@ async def nothing_is_stored_before_it_is_redacted(store: Store) -> None:
         RunEnded(outcome="failed", code="the-secret"),
     ]
     expected = [(kind, payload.replace(secret, hidden)) for kind, payload in map(pack, records)]
-    async with opened(store) as log:
+    async with steps.opened(store) as log:
         log.attach(redact=lambda _, payload: payload.replace(secret, hidden))
         follower = asyncio.create_task(_after_start(log))
         for record in records[:5]:
-            await log.append(RUN, [record])
-        await log.append(RUN, records[5:])
-        await log.commit(RUN)
-        assert packed(await collect(log)) == expected
-        assert packed(await eventually(follower)) == expected
+            await log.append(steps.RUN, [record])
+        await log.append(steps.RUN, records[5:])
+        await log.commit(steps.RUN)
+        assert steps.packed(await steps.collect(log)) == expected
+        assert steps.packed(await steps.eventually(follower)) == expected
     if store.durable:
-        async with opened(store) as log:
-            assert packed(await collect(log)) == expected
+        async with steps.opened(store) as log:
+            assert steps.packed(await steps.collect(log)) == expected
 
 
 class _Holding:
@@ -169,21 +152,21 @@ class _Holding:
         return [*before, (kind, data)]
 
 
-async def the_redaction_of_a_run_can_add_records(store: Store) -> None:
+async def the_redaction_of_a_run_can_add_records(store: steps.Store) -> None:
     """Each run has one of its own, which takes the records in order; what it adds has cursors and times."""
-    async with opened(store) as log:
+    async with steps.opened(store) as log:
         log.attach(streams=_Holding)
         held = AgentEvent(b'{"hold":1}')
-        await log.append(RUN, [start()], times=[1.0])
-        await log.append(RUN, [held, event(1)], times=[2.0, 3.0])
-        await log.append(RUN, [held])
-        receipt = await log.append(RUN, [END])
-        await log.commit(RUN)
-        entries = await collect(log)
+        await log.append(steps.RUN, [steps.start()], times=[1.0])
+        await log.append(steps.RUN, [held, steps.event(1)], times=[2.0, 3.0])
+        await log.append(steps.RUN, [held])
+        receipt = await log.append(steps.RUN, [steps.END])
+        await log.commit(steps.RUN)
+        entries = await steps.collect(log)
         assert receipt.cursor == len(entries) == 7
         shown = [pack(entry.record)[1] for entry in entries[1:6]]
         kept = b'{"held":1}'
-        assert shown == [b'{"empty":true}', kept, event(1).event, b'{"empty":true}', kept]
+        assert shown == [b'{"empty":true}', kept, steps.event(1).event, b'{"empty":true}', kept]
         assert [entry.time for entry in entries[:4]] == [1.0, 2.0, 3.0, 3.0]
 
 
@@ -191,12 +174,12 @@ async def _after_start(log: RunLog) -> list[Entry]:
     """Follow a run as soon as it is there."""
     while True:
         try:
-            return await collect(log, follow=True)
+            return await steps.collect(log, follow=True)
         except errors.NotFound:
             await asyncio.sleep(0)
 
 
-async def an_observer_hears_of_writes_commits_and_followers(store: Store) -> None:
+async def an_observer_hears_of_writes_commits_and_followers(store: steps.Store) -> None:
     """Each group and commit is reported with its time; a follower from its first entry to its end."""
     calls: list[str] = []
     observer = LogObserver(
@@ -205,240 +188,254 @@ async def an_observer_hears_of_writes_commits_and_followers(store: Store) -> Non
         following=lambda run: calls.append(f"following {run}"),
         left=lambda run: calls.append(f"left {run}"),
     )
-    async with opened(store) as log:
+    async with steps.opened(store) as log:
         log.attach(observer=observer)
-        await log.append(RUN, [start(), event(1)])
-        await log.commit(RUN)
+        await log.append(steps.RUN, [steps.start(), steps.event(1)])
+        await log.commit(steps.RUN)
         assert calls == ["written", "committed"]
         calls.clear()
-        await collect(log)
+        await steps.collect(log)
         assert calls == []
-        async with aclosing(log.read(RUN, follow=True)) as batches:
+        async with aclosing(log.read(steps.RUN, follow=True)) as batches:
             await anext(batches)
-            assert calls == [f"following {RUN}"]
-        assert calls == [f"following {RUN}", f"left {RUN}"]
+            assert calls == [f"following {steps.RUN}"]
+        assert calls == [f"following {steps.RUN}", f"left {steps.RUN}"]
 
 
-async def a_burst_is_kept_whole(store: Store) -> None:
+async def a_burst_is_kept_whole(store: steps.Store) -> None:
     """Many appends in one turn of the loop lose nothing; reading can continue after any of them."""
-    async with opened(store) as log:
-        await log.append(RUN, [start()])
+    async with steps.opened(store) as log:
+        await log.append(steps.RUN, [steps.start()])
         for number in range(BURST):
-            await log.append(RUN, [event(number)])
-        await log.append(RUN, [END])
-        await log.commit(RUN)
-        whole = await collect(log)
-        assert cursors(whole) == list(range(1, BURST + 3))
-        assert [entry.record for entry in whole[1:-1]] == events(BURST)
+            await log.append(steps.RUN, [steps.event(number)])
+        await log.append(steps.RUN, [steps.END])
+        await log.commit(steps.RUN)
+        whole = await steps.collect(log)
+        assert steps.cursors(whole) == list(range(1, BURST + 3))
+        assert [entry.record for entry in whole[1:-1]] == steps.events(BURST)
         for after in range(0, BURST + 2, BURST // 50):
-            async with aclosing(log.read(RUN, after)) as batches:
+            async with aclosing(log.read(steps.RUN, after)) as batches:
                 batch = await anext(batches)
                 assert list(batch) == whole[after : after + len(batch)]
 
 
-async def what_happened_elsewhere_keeps_its_times(store: Store) -> None:
+async def what_happened_elsewhere_keeps_its_times(store: steps.Store) -> None:
     """Entries have the times they came with; the run is as old as its stay in the log."""
-    async with opened(store) as log:
-        await log.append(RUN, [start(), event(1)], times=[5.0, 7.5])
-        await log.append(RUN, [END], times=[9.0])
-        await log.append(OTHER, [start(OTHER)])
-        await log.commit(RUN)
-        assert [entry.time for entry in await collect(log)] == [5.0, 7.5, 9.0]
-        found, other = await log.summary(RUN), await log.summary(OTHER)
+    async with steps.opened(store) as log:
+        await log.append(steps.RUN, [steps.start(), steps.event(1)], times=[5.0, 7.5])
+        await log.append(steps.RUN, [steps.END], times=[9.0])
+        await log.append(steps.OTHER, [steps.start(steps.OTHER)])
+        await log.commit(steps.RUN)
+        assert [entry.time for entry in await steps.collect(log)] == [5.0, 7.5, 9.0]
+        found, other = await log.summary(steps.RUN), await log.summary(steps.OTHER)
         assert found.ended is not None
         assert 9.0 < found.started <= found.ended <= other.started
         assert await log.trim(Retention(max_age=3600), found.ended + 60) == []
     if store.durable:
-        async with opened(store) as log:
-            assert (await log.summary(RUN)).ended == found.ended
-            assert [entry.time for entry in await collect(log)] == [5.0, 7.5, 9.0]
+        async with steps.opened(store) as log:
+            assert (await log.summary(steps.RUN)).ended == found.ended
+            assert [entry.time for entry in await steps.collect(log)] == [5.0, 7.5, 9.0]
 
 
 # --------------------------------------------------------------------------- reading
 
 
-async def reading_goes_on_after_any_cursor(store: Store) -> None:
+async def reading_goes_on_after_any_cursor(store: steps.Store) -> None:
     """What was seen and what is read after it are together the whole, at every cursor."""
-    async with opened(store) as log:
-        await log.append(RUN, [start(), *events(20), END])
-        await log.commit(RUN)
-        whole = await collect(log)
+    async with steps.opened(store) as log:
+        await log.append(steps.RUN, [steps.start(), *steps.events(20), steps.END])
+        await log.commit(steps.RUN)
+        whole = await steps.collect(log)
         for after in range(len(whole) + 1):
             for follow in (False, True):
-                rest = await eventually(collect(log, RUN, after, follow=follow))
+                rest = await steps.eventually(steps.collect(log, steps.RUN, after, follow=follow))
                 assert rest == whole[after:]
 
 
-async def a_follower_sees_no_seam(store: Store) -> None:
+async def a_follower_sees_no_seam(store: steps.Store) -> None:
     """Followers that come at any time get everything once, in order, and end with the run."""
-    async with opened(store) as log:
-        await log.append(RUN, [start()])
+    async with steps.opened(store) as log:
+        await log.append(steps.RUN, [steps.start()])
         followers = []
         for number in range(30):
-            followers.append(asyncio.create_task(collect(log, RUN, follow=True)))
-            await log.append(RUN, [event(number)])
+            followers.append(asyncio.create_task(steps.collect(log, steps.RUN, follow=True)))
+            await log.append(steps.RUN, [steps.event(number)])
             if number % 3 == 0:
-                await log.commit(RUN)
-        await log.append(RUN, [END])
-        seen = [await eventually(follower) for follower in followers]
-        whole = await collect(log)
-        assert cursors(whole) == list(range(1, 33))
+                await log.commit(steps.RUN)
+        await log.append(steps.RUN, [steps.END])
+        seen = [await steps.eventually(follower) for follower in followers]
+        whole = await steps.collect(log)
+        assert steps.cursors(whole) == list(range(1, 33))
         assert all(entries == whole for entries in seen)
 
 
-async def a_follower_is_given_entries_as_they_come(store: Store) -> None:
+async def a_follower_is_given_entries_as_they_come(store: steps.Store) -> None:
     """A follower need not wait for the run's end, nor for anyone to ask for a commit."""
-    async with opened(store) as log:
-        await log.append(RUN, [start()])
-        async with aclosing(log.read(RUN, follow=True)) as batches:
+    async with steps.opened(store) as log:
+        await log.append(steps.RUN, [steps.start()])
+        async with aclosing(log.read(steps.RUN, follow=True)) as batches:
             for number in range(1, 6):
-                assert cursors(await asyncio.wait_for(anext(batches), PATIENCE)) == [number]
-                await log.append(RUN, [event(number)])
+                assert steps.cursors(await asyncio.wait_for(anext(batches), steps.PATIENCE)) == [
+                    number
+                ]
+                await log.append(steps.RUN, [steps.event(number)])
 
 
-async def a_reader_that_leaves_disturbs_nobody(store: Store) -> None:
+async def a_reader_that_leaves_disturbs_nobody(store: steps.Store) -> None:
     """Cancelling or closing one follower leaves the others and the run alone."""
-    async with opened(store) as log:
-        await log.append(RUN, [start()])
-        stays, leaves = (asyncio.create_task(collect(log, RUN, follow=True)) for _ in range(2))
-        closes = log.read(RUN, follow=True)
+    async with steps.opened(store) as log:
+        await log.append(steps.RUN, [steps.start()])
+        stays, leaves = (
+            asyncio.create_task(steps.collect(log, steps.RUN, follow=True)) for _ in range(2)
+        )
+        closes = log.read(steps.RUN, follow=True)
         await anext(closes)
         leaves.cancel()
         await asyncio.wait([leaves])
         await closes.aclose()
-        await log.append(RUN, [event(1), END])
-        assert cursors(await eventually(stays)) == [1, 2, 3]
+        await log.append(steps.RUN, [steps.event(1), steps.END])
+        assert steps.cursors(await steps.eventually(stays)) == [1, 2, 3]
 
 
-async def plain_reading_does_not_wait(store: Store) -> None:
+async def plain_reading_does_not_wait(store: steps.Store) -> None:
     """Without `follow` the iteration ends with what is committed."""
-    async with opened(store) as log:
-        await log.append(RUN, [start(), event(1)])
-        await log.commit(RUN)
-        assert cursors(await eventually(collect(log))) == [1, 2]
-        assert await eventually(collect(log, RUN, 2)) == []
+    async with steps.opened(store) as log:
+        await log.append(steps.RUN, [steps.start(), steps.event(1)])
+        await log.commit(steps.RUN)
+        assert steps.cursors(await steps.eventually(steps.collect(log))) == [1, 2]
+        assert await steps.eventually(steps.collect(log, steps.RUN, 2)) == []
 
 
-async def cursors_that_are_not_there_are_refused(store: Store) -> None:
+async def cursors_that_are_not_there_are_refused(store: steps.Store) -> None:
     """A cursor past the end is an error, never an empty result."""
-    async with opened(store) as log:
-        await log.append(RUN, [start(), event(1)])
-        await log.commit(RUN)
+    async with steps.opened(store) as log:
+        await log.append(steps.RUN, [steps.start(), steps.event(1)])
+        await log.commit(steps.RUN)
         for after in (-1, 3, 10**15):
             for follow in (False, True):
-                await refused(errors.BadPosition, collect(log, RUN, after, follow=follow))
-        await log.append(RUN, [END])
-        await log.commit(RUN)
-        await refused(errors.BadPosition, collect(log, RUN, 4, follow=True))
+                await steps.refused(
+                    errors.BadPosition, steps.collect(log, steps.RUN, after, follow=follow)
+                )
+        await log.append(steps.RUN, [steps.END])
+        await log.commit(steps.RUN)
+        await steps.refused(errors.BadPosition, steps.collect(log, steps.RUN, 4, follow=True))
 
 
-async def unknown_runs_are_not_found(store: Store) -> None:
+async def unknown_runs_are_not_found(store: steps.Store) -> None:
     """A run that was never started is `NotFound`, whatever is asked of it."""
-    async with opened(store) as log:
-        await refused(errors.NotFound, log.append(RUN, [event(1)]))
-        await refused(errors.NotFound, log.append(RUN, []))
-        await refused(errors.NotFound, log.commit(RUN))
-        await refused(errors.NotFound, log.summary(RUN))
-        await refused(errors.NotFound, collect(log))
-        await refused(errors.NotFound, collect(log, follow=True))
+    async with steps.opened(store) as log:
+        await steps.refused(errors.NotFound, log.append(steps.RUN, [steps.event(1)]))
+        await steps.refused(errors.NotFound, log.append(steps.RUN, []))
+        await steps.refused(errors.NotFound, log.commit(steps.RUN))
+        await steps.refused(errors.NotFound, log.summary(steps.RUN))
+        await steps.refused(errors.NotFound, steps.collect(log))
+        await steps.refused(errors.NotFound, steps.collect(log, follow=True))
         assert await log.list() == []
 
 
 # --------------------------------------------------------------------------- what may be appended
 
 
-async def a_run_starts_once_and_ends_once(store: Store) -> None:
+async def a_run_starts_once_and_ends_once(store: steps.Store) -> None:
     """A run begins with its start, holds no other, and takes nothing after its end."""
-    async with opened(store) as log:
-        await refused(errors.UsageError, log.append(OTHER, [start(RUN)]))
-        await log.append(RUN, [start()])
-        await refused(errors.Conflict, log.append(RUN, [start()]))
-        await refused(errors.Conflict, log.append(RUN, [event(1), start()]))
-        await refused(errors.Conflict, log.append(RUN, [END, event(1)]))
-        await log.append(RUN, [END])
-        for record in (event(1), END, start()):
-            await refused(errors.Conflict, log.append(RUN, [record]))
-        await log.commit(RUN)
-        for record in (event(1), END, start()):
-            await refused(errors.Conflict, log.append(RUN, [record]))
-        assert cursors(await collect(log)) == [1, 2]
+    async with steps.opened(store) as log:
+        await steps.refused(errors.UsageError, log.append(steps.OTHER, [steps.start(steps.RUN)]))
+        await log.append(steps.RUN, [steps.start()])
+        await steps.refused(errors.Conflict, log.append(steps.RUN, [steps.start()]))
+        await steps.refused(errors.Conflict, log.append(steps.RUN, [steps.event(1), steps.start()]))
+        await steps.refused(errors.Conflict, log.append(steps.RUN, [steps.END, steps.event(1)]))
+        await log.append(steps.RUN, [steps.END])
+        for record in (steps.event(1), steps.END, steps.start()):
+            await steps.refused(errors.Conflict, log.append(steps.RUN, [record]))
+        await log.commit(steps.RUN)
+        for record in (steps.event(1), steps.END, steps.start()):
+            await steps.refused(errors.Conflict, log.append(steps.RUN, [record]))
+        assert steps.cursors(await steps.collect(log)) == [1, 2]
 
 
-async def a_refused_append_leaves_nothing(store: Store) -> None:
+async def a_refused_append_leaves_nothing(store: steps.Store) -> None:
     """All records of an append are taken, or none, also of the first."""
-    async with opened(store) as log:
-        await refused(errors.Conflict, log.append(RUN, [start(), event(1), start()]))
-        await refused(errors.Conflict, log.append(RUN, [start(), END, event(1)]))
-        await refused(errors.NotFound, log.summary(RUN))
-        await refused(
-            errors.UsageError,
-            log.append(RUN, [start(), NodeEnded(node="\ud800", status="finished")]),
+    async with steps.opened(store) as log:
+        await steps.refused(
+            errors.Conflict, log.append(steps.RUN, [steps.start(), steps.event(1), steps.start()])
         )
-        await refused(errors.NotFound, log.summary(RUN))
-        assert (await log.append(RUN, [start(), event(1), END])).cursor == 3
-        await log.commit(RUN)
-        assert cursors(await collect(log)) == [1, 2, 3]
+        await steps.refused(
+            errors.Conflict, log.append(steps.RUN, [steps.start(), steps.END, steps.event(1)])
+        )
+        await steps.refused(errors.NotFound, log.summary(steps.RUN))
+        await steps.refused(
+            errors.UsageError,
+            log.append(steps.RUN, [steps.start(), NodeEnded(node="\ud800", status="finished")]),
+        )
+        await steps.refused(errors.NotFound, log.summary(steps.RUN))
+        assert (await log.append(steps.RUN, [steps.start(), steps.event(1), steps.END])).cursor == 3
+        await log.commit(steps.RUN)
+        assert steps.cursors(await steps.collect(log)) == [1, 2, 3]
 
 
-async def of_two_starts_one_wins(store: Store) -> None:
+async def of_two_starts_one_wins(store: steps.Store) -> None:
     """Two starts at the same moment make one run."""
-    async with opened(store) as log:
+    async with steps.opened(store) as log:
         answers = await asyncio.gather(
-            *(log.append(RUN, [start()]) for _ in range(3)), return_exceptions=True
+            *(log.append(steps.RUN, [steps.start()]) for _ in range(3)), return_exceptions=True
         )
         assert sorted(type(answer).__name__ for answer in answers) == [
             "Conflict",
             "Conflict",
             "Receipt",
         ]
-        await log.commit(RUN)
-        assert cursors(await collect(log)) == [1]
+        await log.commit(steps.RUN)
+        assert steps.cursors(await steps.collect(log)) == [1]
 
 
-async def an_old_owner_is_fenced(store: Store) -> None:
+async def an_old_owner_is_fenced(store: steps.Store) -> None:
     """Once a higher epoch has written, a lower one cannot, also after the end."""
-    async with opened(store) as log:
-        await log.append(RUN, [start()], epoch=1)
-        await refused(errors.Fenced, log.append(RUN, [event(1)]))
-        await log.append(RUN, [RunTakenOver(epoch=3)], epoch=3)
-        await refused(errors.Fenced, log.append(RUN, [event(2)], epoch=2))
-        await refused(errors.Fenced, log.append(RUN, [END], epoch=1))
-        await log.append(RUN, [END], epoch=3)
-        await log.commit(RUN)
-        await refused(errors.Fenced, log.append(RUN, [event(2)], epoch=2))
-        assert (await log.summary(RUN)).epoch == 3
-        assert cursors(await collect(log)) == [1, 2, 3]
+    async with steps.opened(store) as log:
+        await log.append(steps.RUN, [steps.start()], epoch=1)
+        await steps.refused(errors.Fenced, log.append(steps.RUN, [steps.event(1)]))
+        await log.append(steps.RUN, [RunTakenOver(epoch=3)], epoch=3)
+        await steps.refused(errors.Fenced, log.append(steps.RUN, [steps.event(2)], epoch=2))
+        await steps.refused(errors.Fenced, log.append(steps.RUN, [steps.END], epoch=1))
+        await log.append(steps.RUN, [steps.END], epoch=3)
+        await log.commit(steps.RUN)
+        await steps.refused(errors.Fenced, log.append(steps.RUN, [steps.event(2)], epoch=2))
+        assert (await log.summary(steps.RUN)).epoch == 3
+        assert steps.cursors(await steps.collect(log)) == [1, 2, 3]
 
 
 # --------------------------------------------------------------------------- lists
 
 
-async def a_commit_is_what_summaries_show(store: Store) -> None:
+async def a_commit_is_what_summaries_show(store: steps.Store) -> None:
     """After `commit`, cursor, size, end and outcome are those of what was appended."""
-    async with opened(store) as log:
-        receipt = await log.append(RUN, [start(), event(1)])
-        await log.commit(RUN)
-        summary = await log.summary(RUN)
-        assert (summary.run, summary.origin, summary.invocation) == (RUN, ORIGIN, f"e-{RUN}")
-        assert (summary.cursor, summary.message) == (receipt.cursor, RUN)
+    async with steps.opened(store) as log:
+        receipt = await log.append(steps.RUN, [steps.start(), steps.event(1)])
+        await log.commit(steps.RUN)
+        summary = await log.summary(steps.RUN)
+        assert (summary.run, summary.origin, summary.invocation) == (
+            steps.RUN,
+            steps.ORIGIN,
+            f"e-{steps.RUN}",
+        )
+        assert (summary.cursor, summary.message) == (receipt.cursor, steps.RUN)
         assert (summary.ended, summary.outcome) == (None, None)
-        await log.append(RUN, [RunEnded(outcome="waiting")])
-        await log.commit(RUN)
-        summary = await log.summary(RUN)
-        last = (await collect(log))[-1]
+        await log.append(steps.RUN, [RunEnded(outcome="waiting")])
+        await log.commit(steps.RUN)
+        summary = await log.summary(steps.RUN)
+        last = (await steps.collect(log))[-1]
         assert (summary.cursor, summary.outcome, summary.ended) == (3, "waiting", last.time)
         assert summary.started <= last.time
 
 
-async def lists_are_in_order_of_start(store: Store) -> None:
+async def lists_are_in_order_of_start(store: steps.Store) -> None:
     """Runs are listed oldest first, by what is asked for, ended or not."""
-    async with opened(store) as log:
+    async with steps.opened(store) as log:
         for number in range(12):
             run = RunId(f"run-{number}")
             origin = Origin(app=f"a{number % 2}", user="u", session=f"s{number % 3}")
-            await log.append(run, [start(run, origin)])
+            await log.append(run, [steps.start(run, origin)])
         for number in (7, 2):
-            await log.append(RunId(f"run-{number}"), [END])
+            await log.append(RunId(f"run-{number}"), [steps.END])
             await log.commit(RunId(f"run-{number}"))
 
         async def numbers(app: str = "", user: str = "", session: str = "") -> list[int]:
@@ -456,40 +453,40 @@ async def lists_are_in_order_of_start(store: Store) -> None:
 # --------------------------------------------------------------------------- removing
 
 
-async def trimming_takes_whole_ended_runs(store: Store) -> None:
+async def trimming_takes_whole_ended_runs(store: steps.Store) -> None:
     """Old runs go, then the longest ended until the rest fits; runs without an end stay."""
-    async with opened(store) as log:
+    async with steps.opened(store) as log:
         runs = [RunId(f"run-{number}") for number in range(5)]
         for run in runs:
-            await log.append(run, [start(run), AgentEvent(b"x" * 1000)])
+            await log.append(run, [steps.start(run), AgentEvent(b"x" * 1000)])
         for run in (runs[3], runs[1], runs[2]):
-            await log.append(run, [END])
+            await log.append(run, [steps.END])
             await log.commit(run)
         assert list(await log.trim(Retention(), now=0)) == []
         kept = sum(found.bytes for found in await log.list()) - 1
-        first = list(await log.trim(Retention(max_age=LATER, max_bytes=kept), now=0))
+        first = list(await log.trim(Retention(max_age=steps.LATER, max_bytes=kept), now=0))
         assert len(first) == 1
-        assert list(await log.trim(EVERYTHING, LATER)) == [
+        assert list(await log.trim(steps.EVERYTHING, steps.LATER)) == [
             run for run in (runs[3], runs[1], runs[2]) if run not in first
         ]
         assert [found.run for found in await log.list()] == [runs[0], runs[4]]
-        assert cursors(await collect(log, runs[4])) == [1, 2]
+        assert steps.cursors(await steps.collect(log, runs[4])) == [1, 2]
 
 
-async def what_is_too_much_goes_from_who_has_most(store: Store) -> None:
+async def what_is_too_much_goes_from_who_has_most(store: steps.Store) -> None:
     """One user's runs do not push out those of another who has less, whatever times were given with them."""
-    async with opened(store) as log:
+    async with steps.opened(store) as log:
         told: list[TrimmedRun] = []
         log.attach(observer=LogObserver(trimmed=told.append))
         sizes = [("ann", 1000), ("bob", 3000), ("bob", 3000), ("cy", 500), ("bob", 3000)]
         for number, (user, size) in enumerate(sizes):
             run, origin = RunId(f"run-{number}"), Origin(app="app", user=user, session="s")
-            records: list[Record] = [start(run, origin), AgentEvent(b"x" * size), END]
+            records: list[Record] = [steps.start(run, origin), AgentEvent(b"x" * size), steps.END]
             # From elsewhere, with a date that has not come yet.
             await log.append(run, records, times=[4e9] * 3 if user == "bob" else None)
             await log.commit(run)
         kept = sum(found.bytes for found in await log.list()) - 4000
-        removed = list(await log.trim(Retention(max_age=2 * LATER, max_bytes=kept), now=0))
+        removed = list(await log.trim(Retention(max_age=2 * steps.LATER, max_bytes=kept), now=0))
         assert removed == ["run-1", "run-2"]
         assert [(each.run, each.origin.user, each.cause) for each in told] == [
             ("run-1", "bob", "size"),
@@ -497,47 +494,47 @@ async def what_is_too_much_goes_from_who_has_most(store: Store) -> None:
         ]
 
 
-async def only_so_many_go_for_their_age(store: Store) -> None:
+async def only_so_many_go_for_their_age(store: steps.Store) -> None:
     """A bound holds for what is old; what is too much goes all the same."""
-    async with opened(store) as log:
+    async with steps.opened(store) as log:
         for number in range(4):
-            run = RunId(f"{RUN}-{number}")
-            await log.append(run, [start(run), event(1), END])
+            run = RunId(f"{steps.RUN}-{number}")
+            await log.append(run, [steps.start(run), steps.event(1), steps.END])
             await log.commit(run)
-        await log.append(RUN, [start()])
-        await log.commit(RUN)
+        await log.append(steps.RUN, [steps.start()])
+        await log.commit(steps.RUN)
         await log.probe()
-        bounded = structs.replace(EVERYTHING, max_bytes=2**40, most_aged=1)
-        assert list(await log.trim(bounded, LATER)) == [f"{RUN}-0"]
-        assert list(await log.trim(structs.replace(bounded, most_aged=0), LATER)) == []
-        full = Retention(max_age=2 * LATER, max_bytes=0, most_aged=0)
-        assert len(await log.trim(full, LATER)) == 3
+        bounded = structs.replace(steps.EVERYTHING, max_bytes=2**40, most_aged=1)
+        assert list(await log.trim(bounded, steps.LATER)) == [f"{steps.RUN}-0"]
+        assert list(await log.trim(structs.replace(bounded, most_aged=0), steps.LATER)) == []
+        full = Retention(max_age=2 * steps.LATER, max_bytes=0, most_aged=0)
+        assert len(await log.trim(full, steps.LATER)) == 3
 
 
-async def what_was_trimmed_is_gone(store: Store) -> None:
+async def what_was_trimmed_is_gone(store: steps.Store) -> None:
     """A trimmed run answers `Gone`, cannot be appended to and cannot be started again."""
-    async with opened(store) as log:
-        await log.append(RUN, [start(), END])
-        await log.commit(RUN)
-        assert list(await log.trim(EVERYTHING, LATER)) == [RUN]
-        await refused(errors.Gone, collect(log))
-        await refused(errors.Gone, collect(log, RUN, 1, follow=True))
-        await refused(errors.Gone, log.summary(RUN))
-        await refused(errors.Gone, log.commit(RUN))
-        await refused(errors.Gone, log.append(RUN, [event(1)]))
-        await refused(errors.Conflict, log.append(RUN, [start()]))
-        await refused(errors.NotFound, log.summary(OTHER))
+    async with steps.opened(store) as log:
+        await log.append(steps.RUN, [steps.start(), steps.END])
+        await log.commit(steps.RUN)
+        assert list(await log.trim(steps.EVERYTHING, steps.LATER)) == [steps.RUN]
+        await steps.refused(errors.Gone, steps.collect(log))
+        await steps.refused(errors.Gone, steps.collect(log, steps.RUN, 1, follow=True))
+        await steps.refused(errors.Gone, log.summary(steps.RUN))
+        await steps.refused(errors.Gone, log.commit(steps.RUN))
+        await steps.refused(errors.Gone, log.append(steps.RUN, [steps.event(1)]))
+        await steps.refused(errors.Conflict, log.append(steps.RUN, [steps.start()]))
+        await steps.refused(errors.NotFound, log.summary(steps.OTHER))
         assert await log.list() == []
 
 
-async def trimming_leaves_no_silent_gap(store: Store) -> None:
+async def trimming_leaves_no_silent_gap(store: steps.Store) -> None:
     """A reader whose run is trimmed between two batches gets all of it, or `Gone`."""
-    async with opened(store) as log:
-        await log.append(RUN, [start(), *events(5000), END])
-        await log.commit(RUN)
-        async with aclosing(log.read(RUN)) as batches:
+    async with steps.opened(store) as log:
+        await log.append(steps.RUN, [steps.start(), *steps.events(5000), steps.END])
+        await log.commit(steps.RUN)
+        async with aclosing(log.read(steps.RUN)) as batches:
             seen = list(await anext(batches))
-            await log.trim(EVERYTHING, LATER)
+            await log.trim(steps.EVERYTHING, steps.LATER)
             try:
                 async for batch in batches:
                     seen += batch
@@ -545,77 +542,77 @@ async def trimming_leaves_no_silent_gap(store: Store) -> None:
                 pass
             else:
                 assert len(seen) == 5002
-        assert cursors(seen) == list(range(1, len(seen) + 1))
+        assert steps.cursors(seen) == list(range(1, len(seen) + 1))
 
 
-async def deleting_a_session_takes_all_its_runs(store: Store) -> None:
+async def deleting_a_session_takes_all_its_runs(store: steps.Store) -> None:
     """Every run of the session is removed, also an active one; followers and writers get an error."""
-    async with opened(store) as log:
+    async with steps.opened(store) as log:
         elsewhere = Origin(app="app", user="user", session="other")
         ended = RunId("run-3")
-        await log.append(ended, [start(ended), END])
-        await log.append(RUN, [start()])
-        await log.append(OTHER, [start(OTHER, elsewhere)])
-        follower = await begin(collect(log, follow=True))
-        await log.commit(RUN)
-        await log.append(RUN, [event(1)])
+        await log.append(ended, [steps.start(ended), steps.END])
+        await log.append(steps.RUN, [steps.start()])
+        await log.append(steps.OTHER, [steps.start(steps.OTHER, elsewhere)])
+        follower = await steps.begin(steps.collect(log, follow=True))
+        await log.commit(steps.RUN)
+        await log.append(steps.RUN, [steps.event(1)])
         nobody = Origin(app="app", user="", session="")
         assert list(await log.delete(nobody)) == []
-        assert list(await log.delete(ORIGIN)) == [ended, RUN]
-        await refused(errors.Gone, follower)
-        await refused(errors.Gone, log.append(RUN, [event(2)]))
-        await refused(errors.Gone, collect(log, ended))
-        await refused(errors.Gone, log.summary(RUN))
-        assert [found.run for found in await log.list()] == [OTHER]
-        assert list(await log.delete(ORIGIN)) == []
+        assert list(await log.delete(steps.ORIGIN)) == [ended, steps.RUN]
+        await steps.refused(errors.Gone, follower)
+        await steps.refused(errors.Gone, log.append(steps.RUN, [steps.event(2)]))
+        await steps.refused(errors.Gone, steps.collect(log, ended))
+        await steps.refused(errors.Gone, log.summary(steps.RUN))
+        assert [found.run for found in await log.list()] == [steps.OTHER]
+        assert list(await log.delete(steps.ORIGIN)) == []
 
 
 # --------------------------------------------------------------------------- closing, opening again
 
 
-async def closing_ends_followers(store: Store) -> None:
+async def closing_ends_followers(store: steps.Store) -> None:
     """A log that closes commits first, ends its followers, and then takes and gives nothing."""
-    async with opened(store) as log:
-        await log.append(RUN, [start()])
-        follower = await begin(collect(log, follow=True))
-        await log.commit(RUN)
-        await log.append(RUN, [event(1)])
+    async with steps.opened(store) as log:
+        await log.append(steps.RUN, [steps.start()])
+        follower = await steps.begin(steps.collect(log, follow=True))
+        await log.commit(steps.RUN)
+        await log.append(steps.RUN, [steps.event(1)])
         await log.close()
-        assert cursors(await eventually(follower)) == [1, 2]
-        await refused(errors.LogError, log.append(RUN, [event(2)]))
-        await refused(errors.LogError, log.commit(RUN))
-        await refused(errors.LogError, collect(log))
-        await refused(errors.LogError, log.summary(RUN))
-        await refused(errors.LogError, log.list())
-        await refused(errors.LogError, log.trim(EVERYTHING, LATER))
-        await refused(errors.LogError, log.delete(ORIGIN))
+        assert steps.cursors(await steps.eventually(follower)) == [1, 2]
+        await steps.refused(errors.LogError, log.append(steps.RUN, [steps.event(2)]))
+        await steps.refused(errors.LogError, log.commit(steps.RUN))
+        await steps.refused(errors.LogError, steps.collect(log))
+        await steps.refused(errors.LogError, log.summary(steps.RUN))
+        await steps.refused(errors.LogError, log.list())
+        await steps.refused(errors.LogError, log.trim(steps.EVERYTHING, steps.LATER))
+        await steps.refused(errors.LogError, log.delete(steps.ORIGIN))
 
 
-async def a_durable_log_goes_on_where_it_was(store: Store) -> None:
+async def a_durable_log_goes_on_where_it_was(store: steps.Store) -> None:
     """Opened again, a durable log has every entry, owner, unended run and removed name."""
     if not store.durable:
         return
     gone = RunId("run-3")
-    async with opened(store) as log:
-        await log.append(gone, [start(gone), END])
+    async with steps.opened(store) as log:
+        await log.append(gone, [steps.start(gone), steps.END])
         await log.commit(gone)
-        await log.trim(EVERYTHING, LATER)
-        await log.append(RUN, [start(), *events(3)], epoch=2)
-        await log.append(OTHER, [start(OTHER), END])
-        await log.commit(RUN)
-        before = await collect(log)
-        summary = await log.summary(RUN)
-    async with opened(store) as log:
-        assert [found.run for found in await log.list(unended=True)] == [RUN]
-        assert await log.summary(RUN) == summary
-        assert packed(await collect(log)) == packed(before)
-        await refused(errors.Fenced, log.append(RUN, [event(1)], epoch=1))
-        await refused(errors.Gone, log.summary(gone))
-        await refused(errors.Conflict, log.append(OTHER, [event(1)]))
-        follower = asyncio.create_task(collect(log, RUN, 2, follow=True))
-        assert (await log.append(RUN, [END], epoch=2)).cursor == 5
-        assert cursors(await eventually(follower)) == [3, 4, 5]
-        assert [found.run for found in await log.list()] == [RUN, OTHER]
+        await log.trim(steps.EVERYTHING, steps.LATER)
+        await log.append(steps.RUN, [steps.start(), *steps.events(3)], epoch=2)
+        await log.append(steps.OTHER, [steps.start(steps.OTHER), steps.END])
+        await log.commit(steps.RUN)
+        before = await steps.collect(log)
+        summary = await log.summary(steps.RUN)
+    async with steps.opened(store) as log:
+        assert [found.run for found in await log.list(unended=True)] == [steps.RUN]
+        assert await log.summary(steps.RUN) == summary
+        assert steps.packed(await steps.collect(log)) == steps.packed(before)
+        await steps.refused(errors.Fenced, log.append(steps.RUN, [steps.event(1)], epoch=1))
+        await steps.refused(errors.Gone, log.summary(gone))
+        await steps.refused(errors.Conflict, log.append(steps.OTHER, [steps.event(1)]))
+        follower = asyncio.create_task(steps.collect(log, steps.RUN, 2, follow=True))
+        assert (await log.append(steps.RUN, [steps.END], epoch=2)).cursor == 5
+        assert steps.cursors(await steps.eventually(follower)) == [3, 4, 5]
+        assert [found.run for found in await log.list()] == [steps.RUN, steps.OTHER]
 
 
 CHECKS: Sequence[Check] = (

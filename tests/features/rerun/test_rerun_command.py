@@ -47,7 +47,8 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
 
 async def _record(folder: Path, log: str) -> tuple[list[str], bytes]:
     runs = []
-    async with talking(create_app(AGENTS, Settings(log=log, data_dir=str(folder)))) as client:
+    settings = Settings(log=log, data_dir=str(folder), model_calls="full")
+    async with talking(create_app(AGENTS, settings)) as client:
         where = {"appName": "keeper", "userId": "user", "sessionId": "s"}
         await client.post("/apps/keeper/users/user/sessions/s")
         for text in ("one", "two", "three", "four", "five"):
@@ -112,6 +113,27 @@ def test_a_call_that_was_not_recorded_is_named(
     assert 'Call not recorded: keep({"text":"one!"}).' in shown.out
     assert "finished → failed" in shown.out
     assert kept.file.read_text() == before
+
+
+def test_models_are_answered_from_the_recording(
+    kept: Kept, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same code asks the same; another instruction does not, and ends the run with the difference."""
+    gates = ["--models", "recorded", "--fail-on", "answer", "--fail-on", "requests"]
+    assert rerun(kept, *kept.runs, *gates) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("2 model calls were answered from the recording, 0 by a live model.") == 5
+    told = tmp_path / "told.txt"
+    told.write_text("Brief.")
+    given = ["--instruction", f"keeper={told}", "--models", "recorded"]
+    assert rerun(kept, kept.runs[1], *given) == 1
+    shown = capsys.readouterr().out
+    assert "Call 1 of keeper differs from the recording in: instruction." in shown
+    assert "    +Brief." in shown
+    assert rerun(kept, kept.runs[1], "--models", "auto", "--instruction", f"keeper={told}") == 0
+    assert "0 model calls were answered from the recording, 2 by a live" in capsys.readouterr().out
+    assert rerun(kept, str(kept.recording), "--models", "recorded") == 2
+    assert "--model-calls full" in capsys.readouterr().out
 
 
 REFUSED: dict[str, tuple[list[str], str]] = {

@@ -31,6 +31,12 @@ from msgspec import Struct
 from adk_prism.adk.agents import walk_agents
 from adk_prism.adk.plugin import NAME
 from adk_prism.errors import TooLarge, Unprocessable
+from adk_prism.features.rerun.recorded_models import (
+    Models,
+    OnlyRecorded,
+    RecordedModels,
+    recorded_copy,
+)
 
 _KEPT = ("parent_agent", "edges", "graph")
 """Fields that are not walked: a copy gets its parent from ADK, and a workflow runs the graph that was made of
@@ -124,8 +130,8 @@ LARGEST_INSTRUCTION = 1024**2
 MOST_NAMES = 30
 """Agents that a refusal lists."""
 
-Tools = Literal["recorded", "live"]
-"""Whether tools are answered from the recording, or called."""
+Tools = Literal["recorded", "live", "auto"]
+"""Whether tools are answered from the recording, called, or called where the recording has no answer."""
 
 
 class Changes(Struct, frozen=True, kw_only=True):
@@ -136,17 +142,26 @@ class Changes(Struct, frozen=True, kw_only=True):
     instructions: Mapping[str, str] = {}
     """By the name of the agent."""
     tools: Tools = "recorded"
+    models: Models = "live"
+    until: int = 0
+    """The last cursor at which a model is answered from the recording; 0: no limit."""
+    ignore: Sequence[str] = ()
+    """What does not count when requests to models are compared: names of rules, regular expressions."""
+    is_streamed: bool = True
+    """Whether recorded responses come in the pieces in which they were streamed."""
 
 
-def changed_runner(runner: Runner, changes: Changes) -> Runner:
-    """Return a Runner of the app with the changes.
+def changed_runner(
+    runner: Runner, changes: Changes, recorded: RecordedModels | None = None
+) -> Runner:
+    """Return a Runner of the app with the changes; `recorded` answers its models, None: they are asked.
 
     Raise `Unprocessable` for an agent or a model that there is not, or an app that cannot be run so;
     `TooLarge` for an instruction.
     """
     agents = [node for node in walk_agents(runner.agent) if isinstance(node, LlmAgent)]
     _check_instructions(agents, changes)
-    if changes.tools == "recorded":
+    if changes.tools != "live":
         _check_recordable(walk_agents(runner.agent))
     model = _model(agents, changes.model) if changes.model else None
 
@@ -154,19 +169,39 @@ def changed_runner(runner: Runner, changes: Changes) -> Runner:
         update: dict[str, Any] = {} if model is None else {"model": model}
         if agent.name in changes.instructions:
             update["instruction"] = changes.instructions[agent.name]
+        if recorded is not None:
+            update["model"] = recorded_copy(_model_of(agent, model), agent.name, recorded)
         return update
 
-    return _with_root(runner, copy_agents(runner.agent, change))
+    return _with_root(runner, copy_agents(runner.agent, change), recorded)
 
 
-def _with_root(runner: Runner, root: BaseNode) -> Runner:
+def _with_root(runner: Runner, root: BaseNode, recorded: RecordedModels | None) -> Runner:
     changed = copy(runner)
     changed.agent = root
     changed.app = runner.app.model_copy(update={"root_agent": root})
     # Our own plugin knows the root, so that the copy gets another one.
     plugins = [each for each in runner.plugin_manager.plugins if each.name != NAME]
+    if recorded is not None:
+        # To sum up a long session, ADK asks a model that no recording answers.
+        changed.app = changed.app.model_copy(update={"events_compaction_config": None})
+        plugins.append(OnlyRecorded(recorded))
     changed.plugin_manager = PluginManager(plugins=plugins)
     return changed
+
+
+def _model_of(agent: LlmAgent, changed: str | BaseLlm | None) -> BaseLlm:
+    """Return the model that an agent asks. Raise `Unprocessable` if it cannot be made."""
+    if isinstance(changed, BaseLlm):
+        return changed
+    try:
+        return LLMRegistry.new_llm(changed) if changed else agent.canonical_model
+    except (
+        Exception
+    ) as error:  # The class of a model may raise anything, as where a package is missing.
+        raise Unprocessable(
+            f"The model of {agent.name!r} cannot be made here ({type(error).__name__}): {error}"
+        ) from error
 
 
 def _check_instructions(agents: Sequence[LlmAgent], changes: Changes) -> None:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import Struct, convert
 
 from adk_prism.cli import AGENTS_DIR, FAILURE, RUN_OR_FILE, USAGE, fail, note
 from adk_prism.cli.terminal import printable, progress, write_json, write_text
@@ -34,12 +34,14 @@ from adk_prism.features.captures.stored_runs import (
 )
 from adk_prism.features.compare.comparison import ASPECTS, Comparison, compare
 from adk_prism.features.model_calls.calls import ModelCalls
+from adk_prism.features.model_calls.writer import ModelCallWriter
 from adk_prism.features.page.outline import outline
+from adk_prism.features.rerun.recorded_requests import NAMED_RULES
+from adk_prism.features.rerun.reruns import ModelReport
 from adk_prism.log import entry as log_entry
 from adk_prism.log.contract import LogReader
 from adk_prism.log.from_url import open_log
-from adk_prism.runs.recorder import REQUEST_DIGEST
-from adk_prism.server.data_folder import open_data_folder
+from adk_prism.server.lifecycle import open_data_folder
 from adk_prism.server.settings import Settings
 
 # ---------------------------------------------------------------------- where runs are run again
@@ -48,9 +50,6 @@ from adk_prism.server.settings import Settings
 #
 # The command's own server has a data folder of its own, with copies of the conversations; the log and the
 # files that the runs come from are only read. `adk-prism serve --data-dir` opens the folder afterwards.
-
-BATCH = 512
-"""Entries that are copied at once."""
 
 Say = Callable[[str], object]
 
@@ -73,7 +72,7 @@ def own_place(args: argparse.Namespace, gathered: Gathered, say: Say) -> Iterato
     folder = args.out or tempfile.mkdtemp(prefix="adk-prism-rerun-")
     settings = Settings(data_dir=str(Path(folder).absolute()))
     open_data_folder(settings, ignore)
-    asyncio.run(_copy(settings.log, gathered))
+    asyncio.run(_copy(settings.log, gathered, with_calls=args.models != "live"))
     with serving(args.dir or "", settings, say) as url:
         yield url
     say(f"The runs are in {folder}; look at them with: adk-prism serve --data-dir {folder}")
@@ -123,37 +122,20 @@ def _head(word: str, entries: Sequence[log_entry.Entry]) -> log_entry.RunStarted
     return head
 
 
-async def _copy(url: str, gathered: Gathered) -> None:
-    """Write runs to a log; those that it has stay as they are."""
+async def _copy(url: str, gathered: Gathered, *, with_calls: bool) -> None:
+    """Write runs to a log; those that it has stay as they are. `with_calls`: with what models were sent."""
+    from adk_prism.features.rerun.rehearsal import copy_run
+
     log = open_log(url)
     await log.open()
+    writer = ModelCallWriter(log, "full" if with_calls else "summary", ignore)
     try:
         known = {each.run for each in await log.list()}
         for run, entries in gathered.entries.items():
             if run not in known:
-                for start in range(0, len(entries), BATCH):
-                    some = entries[start : start + BATCH]
-                    records = [_copied(entry.record) for entry in some]
-                    await log.append(run, records, times=[entry.time for entry in some])
-                await log.commit(run)
+                await copy_run(log, writer, run, entries)
     finally:
         await log.close()
-
-
-def _copied(record: log_entry.Record) -> log_entry.Record:
-    match record:
-        case log_entry.RunStarted():
-            # The user trusts the file with a run of their own; a server trusts no upload.
-            return log_entry.relabelled(
-                record, log_entry.UPLOADED(False), log_entry.FOREIGN(False), REQUEST_DIGEST("")
-            )
-        case log_entry.ModelCalled():
-            # What was sent is in the log that the run comes from.
-            return structs.replace(
-                record, pieces=None, request=log_entry.NOTHING, response=log_entry.NOTHING
-            )
-        case _:
-            return record
 
 
 # ---------------------------------------------------------------------- the command
@@ -177,9 +159,32 @@ def register(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--tools",
-        choices=("recorded", "live"),
+        choices=("recorded", "live", "auto"),
         default="recorded",
-        help="recorded: answer tools from the recording (default); live: call them",
+        help="recorded: answer tools from the recording (default); live: call them; auto: call them where"
+        " the recording has no answer",
+    )
+    parser.add_argument(
+        "--models",
+        choices=("live", "recorded", "auto"),
+        default="live",
+        help="live: ask them (default); recorded: answer them from the recording, and end where a request"
+        " differs; auto: answer them until a request differs, ask them from there on",
+    )
+    parser.add_argument(
+        "--until",
+        metavar="CURSOR",
+        type=int,
+        default=0,
+        help="answer models from the recording up to this cursor at most",
+    )
+    parser.add_argument(
+        "--ignore",
+        metavar="RULE",
+        action="append",
+        default=[],
+        help=f"what does not count when requests are compared: {', '.join(NAMED_RULES)}, or a regular"
+        " expression; repeatable",
     )
     parser.add_argument("--dir", metavar="AGENTS_DIR", help=AGENTS_DIR)
     parser.add_argument(
@@ -214,6 +219,8 @@ class Result(Struct, kw_only=True, omit_defaults=True):
     warnings: list[str] = []
     error: str = ""
     """Why it could not be run again."""
+    models: ModelReport | None = None
+    """What became of model calls that were to be answered from the recording."""
 
     @property
     def differs(self) -> Sequence[str]:
@@ -235,6 +242,9 @@ def execute(args: argparse.Namespace) -> int:
             "model": args.model,
             "instructions": _instructions(args.instruction),
             "tools": args.tools,
+            "models": args.models,
+            "until": args.until,
+            "ignore": args.ignore,
         }
         prices = given_prices(args)
         with progress("Running again…"):
@@ -335,12 +345,14 @@ class _Work:
         except PrismError as error:
             return [Result(recorded=run, error=error.detail)]
         recorded, new = found.get("recorded", [run]), found.get("runs", [])
+        report = convert(found.get("models"), ModelReport | None)
         results = [
             Result(
                 recorded=recorded[index] if index < len(recorded) else "",
                 run=new[index] if index < len(new) else "",
                 session=found.get("session", ""),
                 warnings=found.get("warnings", []) if index == len(new) - 1 else [],
+                models=report if index == len(new) - 1 else None,
             )
             for index in range(max(len(recorded), len(new)))
         ]
@@ -425,8 +437,16 @@ def _change(a: object, b: object) -> str:
 
 def _notes(results: Sequence[Result]) -> Iterator[str]:
     for result in results:
+        name = result.run or result.recorded
         for text in (*([result.error] if result.error else []), *result.warnings):
-            yield f"{result.run or result.recorded}: {printable(text)}"
+            yield f"{name}: {printable(text)}"
+        if (models := result.models) is not None:
+            yield (
+                f"{name}: {models.recorded} model calls were answered from the recording, {models.live} by a"
+                " live model."
+            )
+            if models.difference is not None:
+                yield from map(printable, models.difference.text().splitlines())
         both = result.comparison
         if both is not None and both.b["outcome"] == "waiting" != both.a["outcome"]:
             yield f"{result.run} is waiting: the recording has no answer to what it asks."

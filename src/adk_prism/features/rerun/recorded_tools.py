@@ -70,9 +70,18 @@ class RecordedTools:
     """The tools of one message, as they were recorded."""
 
     def __init__(
-        self, calls: RecordedCalls, load: LoadArtifact, state: Mapping[str, Raw] | None = None
+        self,
+        calls: RecordedCalls,
+        load: LoadArtifact,
+        state: Mapping[str, Raw] | None = None,
+        *,
+        calls_others: bool = False,
     ) -> None:
-        """`state` is that before the first run, with what the session shares with others; None: not known."""
+        """`state` is that before the first run, with what the session shares with others; None: not known.
+        `calls_others`: a tool is called where the recording has no answer."""
+        self._calls_others = calls_others
+        self._called: set[str] = set()
+        """Names of tools that were called so."""
         self._calls = calls
         self._load = load
         self._shared = {k: read_value(v) for k, v in (state or {}).items() if k.startswith(SHARED)}
@@ -90,6 +99,10 @@ class RecordedTools:
             del session.state[key]
         session.state.update(self._shared)
 
+    def fail(self, error: CallNotRecorded) -> None:
+        """End the run with an error, unless another one ends it already."""
+        self.unanswered = self.unanswered or error
+
     @property
     def missing(self) -> list[str]:
         """Artifacts that a tool saved, and that are not there any more."""
@@ -97,6 +110,9 @@ class RecordedTools:
 
     def is_called(self, tool: BaseTool) -> bool:
         """Return whether a tool is called although tools are answered from a recording."""
+        return tool.name in self._called or self._is_always_called(tool)
+
+    def _is_always_called(self, tool: BaseTool) -> bool:
         if isinstance(node_of_tool(tool), BaseAgent | Workflow):
             return True
         # An app may have a tool of its own with such a name.
@@ -107,13 +123,16 @@ class RecordedTools:
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
     ) -> Any | None:
         """Return the recorded answer to a call, or that there is none; None for a tool that is called."""
-        if self.is_called(tool):
+        if self._is_always_called(tool):
             return None
         try:
             found = self._find(tool, arguments, context)
         except CallNotRecorded as error:
+            if self._calls_others:
+                self._called.add(tool.name)
+                return None
             # Calls beside one that failed have no answer either: the failure ended their run.
-            self.unanswered = self.unanswered or error
+            self.fail(error)
             return {"error": error.detail}
         if found.failure:
             detail = f"{tool.name} failed in the recording ({found.failure}), and so it does again."
@@ -165,6 +184,29 @@ class RecordedTools:
             self._calls.missing.append(name)
         else:
             await context.save_artifact(name, artifact)
+
+
+class CalledTools:
+    """Tools that are called, in a run whose models may end it: they are answered from a recording."""
+
+    def __init__(self) -> None:
+        self.unanswered: CallNotRecorded | None = None
+        self.missing: list[str] = []
+
+    def fail(self, error: CallNotRecorded) -> None:
+        """End the run with an error."""
+        self.unanswered = error
+
+    def enter(self, session: Session) -> None:
+        """Do nothing: the run sees the state of now."""
+
+    def is_called(self, tool: BaseTool) -> bool:
+        """Return true."""
+        del tool
+        return True
+
+    async def answer(self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext) -> None:
+        """Return nothing: the tool answers."""
 
 
 _FOUND = re.compile(r"<PAST_CONVERSATIONS>\n(.*)\n</PAST_CONVERSATIONS>", re.S)

@@ -23,13 +23,21 @@ from adk_prism.adk.apps import Apps
 from adk_prism.adk.request import REPEATS, Repeats, Variant
 from adk_prism.commands import Answer, AnswerQuestions, QuestionAnswer, ToolAnswer
 from adk_prism.facts.model import CallRequested, InputRequested
-from adk_prism.facts.pending import Pending, PendingCall
+from adk_prism.facts.pending import Pending
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_value
 from adk_prism.features.forks.forks import ForkRequest, Forks
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.features.rerun.changed_app import Changes, Tools, changed_runner
+from adk_prism.features.rerun.recorded_models import (
+    Difference,
+    Models,
+    RecordedModels,
+    read_calls,
+)
+from adk_prism.features.rerun.recorded_requests import LONGEST_RULE, MOST_RULES, Rules
 from adk_prism.features.rerun.recorded_tools import (
+    CalledTools,
     RecordedCalls,
     RecordedMemory,
     RecordedTools,
@@ -134,7 +142,7 @@ class RecordedDecisions:
         return found
 
 
-def _of(call: PendingCall) -> _Asked:
+def _of(call: CallRequested) -> _Asked:
     return _of_call(call.name, call.input)
 
 
@@ -173,6 +181,21 @@ class Rerun(Struct, frozen=True, kw_only=True):
     runs: list[records.RunId]
     """The new ones, as far as they have begun."""
     warnings: list[str]
+    models: ModelReport | None
+    """None: models were asked, or this is no longer known."""
+
+
+class ModelReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of the model calls of a message whose models are answered from the recording."""
+
+    recorded: int
+    """Calls that were answered from the recording."""
+    live: int
+    """Calls for which the live model was asked."""
+    left: int
+    """Recorded calls that were not made."""
+    difference: Difference | None = None
+    """The first request that the recording does not answer."""
 
 
 class _Plan(Struct, frozen=True):
@@ -181,6 +204,7 @@ class _Plan(Struct, frozen=True):
     turn: Turn
     variant: Variant
     answers: RecordedDecisions
+    models: RecordedModels | None
 
 
 class Reruns:
@@ -206,6 +230,8 @@ class Reruns:
         self._driving: dict[records.RunId, asyncio.Task[None]] = {}
         """By the first new run, while its message is not over."""
         self._warnings: dict[records.RunId, list[str]] = {}
+        self._models: dict[records.RunId, RecordedModels] = {}
+        """Of the last messages, by their first new run."""
 
     async def start(
         self,
@@ -230,7 +256,13 @@ class Reruns:
         )
         forked = await self._forks.fork(wanted, new or new_run(), digest)
         self._warn(forked.run, _missing(forked.missing))
-        if plan.variant.tools is None:  # With recorded tools the run sees the recorded state.
+        if plan.models is not None:
+            self._models[forked.run] = plan.models
+            while len(self._models) > MOST_WARNED:
+                self._models.pop(next(iter(self._models)))
+        if (
+            plan.variant.repeats.tools == "live"
+        ):  # With recorded tools the run sees the recorded state.
             changed = [f"The state {key!r} has another value today." for key in forked.differing]
             self._warn(forked.run, changed)
         driving = asyncio.create_task(self._drive(forked.run, forked.origin, plan))
@@ -255,6 +287,7 @@ class Reruns:
             recorded=[each.summary.run for each in recorded.runs],
             runs=[each.summary.run for each in (await self._turn(run)).runs],
             warnings=self._warnings.pop(run, []),
+            models=_report_of(self._models.get(run)),
         )
 
     # -------------------------------------------------------------- planning
@@ -264,22 +297,47 @@ class Reruns:
         _check(turn)
         origin = turn.first.head.origin
         await self._apps.open(origin.app)
-        runner = changed_runner(self._apps.runner(origin.app, "rerun"), changes)
         runs = [await self._entries(each.summary.run) for each in turn.runs]
+        models = await self._recorded_models(turn, runs, changes)
+        runner = changed_runner(self._apps.runner(origin.app, "rerun"), changes, models)
         repeats = Repeats(
             run=turn.first.summary.run,
             model=changes.model,
             instructions=sorted(changes.instructions),
             tools=changes.tools,
+            models=changes.models,
         )
-        is_recorded = changes.tools == "recorded"
+        is_recorded = changes.tools != "live"
         if is_recorded and (memory := await self._memory(turn)) is not None:
             runner.memory_service = memory
         artifacts = stored_artifacts(self._apps.artifact_service(origin.app), origin)
         state = await self._chats.state_before(turn.first.summary.run)
-        tools = RecordedTools(RecordedCalls(runs), artifacts, state)
-        variant = Variant(runner=runner, repeats=repeats, tools=tools if is_recorded else None)
-        return _Plan(turn, variant, RecordedDecisions(runs))
+        tools: RecordedTools | CalledTools | None = None
+        if is_recorded:
+            calls_others = changes.tools == "auto"
+            tools = RecordedTools(RecordedCalls(runs), artifacts, state, calls_others=calls_others)
+        elif models is not None:
+            tools = CalledTools()
+        if models is not None and tools is not None:
+            models.on_stop = tools.fail
+        variant = Variant(runner=runner, repeats=repeats, tools=tools)
+        return _Plan(turn, variant, RecordedDecisions(runs), models)
+
+    async def _recorded_models(
+        self, turn: Turn, runs: Sequence[Sequence[records.Entry]], changes: Changes
+    ) -> RecordedModels | None:
+        """Return what answers the models of a message; None: they are asked. Raise `Unprocessable`."""
+        _check_models(changes)
+        if changes.models == "live":
+            return None
+        calls = ModelCalls(self._log)
+        filled = [
+            await calls.filled(each.summary.run, entries)
+            for each, entries in zip(turn.runs, runs, strict=True)
+        ]
+        rules = Rules(changes.ignore)
+        found = read_calls(filled, with_pieces=changes.is_streamed)
+        return RecordedModels(found, mode=changes.models, until=changes.until, rules=rules)
 
     async def _memory(self, turn: Turn) -> RecordedMemory | None:
         calls = ModelCalls(self._log)
@@ -320,7 +378,7 @@ class Reruns:
             self._warn(run, _missing(tools.missing))
             if tools.unanswered is not None:
                 self._warn(run, [tools.unanswered.detail])
-        if plan.variant.repeats.model:
+        if plan.variant.repeats.model and plan.models is None:
             await self._warn_of_others(run)
 
     async def _warn_of_others(self, run: records.RunId) -> None:
@@ -359,6 +417,31 @@ class Reruns:
         return await self._conversations.perform(start, answers)
 
 
+def _report_of(models: RecordedModels | None) -> ModelReport | None:
+    if models is None:
+        return None
+    return ModelReport(
+        recorded=models.given,
+        live=models.asked,
+        left=len(models.left),
+        difference=models.difference,
+    )
+
+
+def _check_models(changes: Changes) -> None:
+    """Raise `Unprocessable` for changes that contradict each other."""
+    if changes.models == "live" and (changes.until or changes.ignore):
+        raise errors.Unprocessable(
+            "`until` and `ignore` are about models that are answered from the recording: `models` must be"
+            " `recorded` or `auto`."
+        )
+    if changes.models == "recorded" and changes.model:
+        raise errors.Unprocessable(
+            f"The recording has no answers of another model, such as {changes.model[:100]!r}. Leave `model`"
+            " out, or run it with `models` `auto` or `live`."
+        )
+
+
 def _missing(artifacts: Iterable[str]) -> list[str]:
     return [f"The artifact {name!r} is missing." for name in dict.fromkeys(artifacts)]
 
@@ -386,9 +469,12 @@ def _check(turn: Turn) -> None:
 # now.
 #
 # Body: `model`; `instructions`, texts by agent; `tools`, `recorded` (default: answered from the
-# recording) or `live`; `wait`, false to get the answer when the first run has begun. The answer names
-# the new runs, each streamed and compared as any other. An instruction decides what an app does:
-# where callers are known, this is for administrators.
+# recording), `live`, or `auto`: called where the recording has no answer; `models`, `live` (default),
+# `recorded`, or `auto`: answered from the recording until a request differs; `until`, the last cursor
+# at which they are; `ignore`, what does not count in a request; `wait`, false to get the answer when
+# the first run has begun. The answer names the new runs, each streamed and compared as any other, and
+# says what became of model calls. An instruction decides what an app does: where callers are known,
+# this is for administrators.
 
 MOST_INSTRUCTIONS = 100
 LONGEST_NAME = 200
@@ -402,6 +488,11 @@ class RerunRun(BaseModel):
     model: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
     instructions: Annotated[dict[str, str], Field(max_length=MOST_INSTRUCTIONS)] = {}
     tools: Tools = "recorded"
+    models: Models = "live"
+    until: Annotated[int, Field(ge=0, strict=True)] = 0
+    ignore: Annotated[
+        list[Annotated[str, Field(max_length=LONGEST_RULE)]], Field(max_length=MOST_RULES)
+    ] = []
     wait: bool = True
 
 
@@ -424,7 +515,12 @@ def routes(
         _check_may_rerun(caller)
         lifecycle.check_open()
         changes = Changes(
-            model=asked.model.strip(), instructions=asked.instructions, tools=asked.tools
+            model=asked.model.strip(),
+            instructions=asked.instructions,
+            tools=asked.tools,
+            models=asked.models,
+            until=asked.until,
+            ignore=asked.ignore,
         )
         begun: list[records.RunId] = []
 
@@ -450,6 +546,7 @@ def routes(
             "user": done.origin.user,
             "session": done.origin.session,
             "warnings": done.warnings,
+            "models": msgspec.to_builtins(done.models),
         }
 
     return router

@@ -1,0 +1,297 @@
+"""A recorded conversation run again with the code of now, beside the server: what is different?
+
+Models and tools are answered from the recording. It happens in a server of its own, in memory, around a copy
+of the app's Runner with services of its own: nothing is listed, nothing is stored, and nothing live is
+called. Each message begins with the history that was recorded, so that a difference in one does not hide the
+next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from copy import copy
+from typing import Any, Literal
+
+from google.adk.artifacts.base_artifact_service import BaseArtifactService
+from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
+from google.adk.runners import Runner
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
+from msgspec import Struct
+
+from adk_prism.adk.apps import Apps
+from adk_prism.adk.request import REPEATS
+from adk_prism.errors import PrismError, ignore
+from adk_prism.extension import installed
+from adk_prism.features.compare.comparison import compare
+from adk_prism.features.forks.forks import Forks
+from adk_prism.features.model_calls.calls import ModelCalls
+from adk_prism.features.model_calls.writer import ModelCallWriter, append_foreign
+from adk_prism.features.page.outline import outline
+from adk_prism.features.rerun.changed_app import Changes
+from adk_prism.features.rerun.recorded_models import Difference
+from adk_prism.features.rerun.reruns import Reruns
+from adk_prism.log import entry as records
+from adk_prism.log.contract import LogReader, RunLog
+from adk_prism.log.memory import MemoryLog
+from adk_prism.runs.chats import EVALUATION_SESSIONS, Chats, Turn
+from adk_prism.runs.recorder import FORKED_FROM, REQUEST_DIGEST
+from adk_prism.server.context import make_context
+from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.server.observability import open_observability, secrets_of
+from adk_prism.server.settings import Settings
+
+MOST_ARTIFACTS = 100
+"""Artifacts of a conversation that are there when it is run again; more would take too long to copy."""
+
+BATCH = 512
+"""Entries that are copied at once."""
+
+LAST_SECONDS = 0.1
+"""For runs to end that nobody waits for any more: the code has changed again."""
+
+_COUNTS = ("answer", "tools", "results", "nodes", "state", "outcome")
+"""What counts as different in what follows a message; requests are compared by themselves."""
+
+Status = Literal["same", "differs", "failed"]
+
+
+class CheckedMessage(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of one message."""
+
+    run: str
+    """The first recorded run of it."""
+    status: Status
+    """`failed`: it cannot be run again."""
+    calls: int = 0
+    """Model calls that were as recorded."""
+    difference: Difference | None = None
+    """The first model call that is not."""
+    differs: list[str] = []
+    """What is different in what followed: `answer`, `tools`, `state`, …"""
+    detail: str = ""
+    """For a person; empty if it is the same."""
+
+
+class CheckedConversation(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of a conversation."""
+
+    app: str
+    user: str
+    session: str
+    status: Status
+    messages: list[CheckedMessage]
+    seconds: float
+    detail: str = ""
+    """Of the first message that is not the same."""
+    skipped: int = 0
+    """Messages after the first that differs, which were not run."""
+
+
+async def load_saved(apps: Apps, app: str) -> Runner:
+    """Return the Runner of the code that is saved now. Raise `AppFailed` if it cannot be loaded."""
+    while True:
+        await apps.load(app)
+        if (failure := apps.failure(app)) is not None:
+            raise failure
+        # It may be the old one, where somebody else had looked at the files a moment ago.
+        if not await asyncio.to_thread(apps.has_new_code, app):
+            return apps.runner(app, "rerun")
+
+
+async def last_conversations(
+    log: LogReader, app: str, count: int, sessions: Sequence[str] = ()
+) -> list[records.Origin]:
+    """Return the newest conversations of an app, or those of some names. Without reruns and evaluations."""
+    chats = Chats(log)
+    found: dict[records.Origin, None] = {}
+    for summary in reversed(await log.list(app=app)):
+        origin = summary.origin
+        if origin in found or origin.session.startswith(EVALUATION_SESSIONS):
+            continue
+        if sessions and origin.session not in sessions:
+            continue
+        point = FORKED_FROM.read(await chats.beginning(summary.run))
+        if point is None or not point.rerun:
+            found[origin] = None
+        if len(found) >= count and not sessions:
+            break
+    return list(found)
+
+
+async def check_conversation(
+    runner: Runner,
+    log: LogReader,
+    origin: records.Origin,
+    *,
+    ignore_rules: Sequence[str] = (),
+    is_whole: bool = False,
+) -> CheckedConversation:
+    """Run a conversation again; end with the first message that differs, unless it `is_whole`."""
+    began = time.perf_counter()
+    every = await Chats(log).turns(origin)
+    turns = [turn for turn in every if _is_own(turn)]
+    done: list[CheckedMessage] = []
+    async with _server(runner, log, origin, every) as place:
+        changes = Changes(models="recorded", ignore=ignore_rules, is_streamed=False)
+        for turn in turns:
+            done.append(await place.check(turn, changes))
+            if done[-1].status != "same" and not is_whole:
+                break
+    other = next((each for each in done if each.status != "same"), None)
+    return CheckedConversation(
+        app=origin.app,
+        user=origin.user,
+        session=origin.session,
+        status=other.status if other is not None else "same",
+        messages=done,
+        seconds=round(time.perf_counter() - began, 3),
+        detail=other.detail if other is not None else "",
+        skipped=len(turns) - len(done),
+    )
+
+
+def _is_own(turn: Turn) -> bool:
+    """Return whether a message was answered by the app itself, and can be run again."""
+    head = turn.first.head
+    return not turn.live and not head.live and REPEATS.read(head) is None
+
+
+class _Place:
+    """A server in memory with copies of a conversation's runs."""
+
+    def __init__(self, reruns: Reruns, log: MemoryLog) -> None:
+        self._reruns = reruns
+        self._log = log
+
+    async def check(self, turn: Turn, changes: Changes) -> CheckedMessage:
+        """Run a message again, and compare."""
+        run = turn.first.summary.run
+        try:
+            new = await self._reruns.start(run, changes)
+            await self._reruns.wait(new)
+            done = await self._reruns.result(new)
+        except PrismError as error:
+            return CheckedMessage(run=run, status="failed", detail=error.detail)
+        models = done.models
+        difference = models.difference if models is not None else None
+        differs = await self._compare(done.recorded, done.runs)
+        is_same = difference is None and not differs
+        return CheckedMessage(
+            run=run,
+            status="same" if is_same else "differs",
+            calls=models.recorded if models is not None else 0,
+            difference=difference,
+            differs=differs,
+            detail="" if is_same else _detail(difference, done.warnings, differs),
+        )
+
+    async def _compare(
+        self, recorded: Sequence[records.RunId], runs: Sequence[records.RunId]
+    ) -> list[str]:
+        found = set[str]() if len(recorded) == len(runs) else {"outcome"}
+        for one, other in zip(recorded, runs, strict=False):
+            a, b = await self._entries(one), await self._entries(other)
+            found.update(compare(outline(a), outline(b)).differs)
+        return [aspect for aspect in _COUNTS if aspect in found]
+
+    async def _entries(self, run: records.RunId) -> list[records.Entry]:
+        return [entry async for batch in self._log.read(run) for entry in batch]
+
+
+def _detail(difference: Difference | None, warnings: Sequence[str], differs: Sequence[str]) -> str:
+    if difference is not None:
+        return difference.detail
+    said = next((text for text in warnings if text.startswith("Call not recorded")), "")
+    return said or f"Every model call is as recorded; what differs: {', '.join(differs)}."
+
+
+# ---------------------------------------------------------------------- the server in memory
+
+
+@asynccontextmanager
+async def _server(
+    runner: Runner, log: LogReader, origin: records.Origin, turns: Sequence[Turn]
+) -> AsyncIterator[_Place]:
+    own = copy(runner)
+    own.session_service = InMemorySessionService()
+    own.artifact_service = await _copied_artifacts(runner.artifact_service, origin)
+    kept = MemoryLog()
+    settings = Settings(log="memory:", without=tuple(installed().used))
+    lifecycle = Lifecycle(ignore)
+    # The parts of a server without its routes: nobody calls it.
+    context = make_context(
+        settings,
+        Apps.of_runners({origin.app: own}),
+        lifecycle,
+        open_observability(settings, secrets_of(settings), ignore),
+        kept,
+    )
+    await lifecycle.start()
+    try:
+        await _copy_runs(log, kept, turns)
+        reruns = Reruns(
+            context.log,
+            context.apps,
+            context.runs,
+            context.chats,
+            Forks(context),
+            context.conversations,
+            ignore,
+        )
+        yield _Place(reruns, kept)
+    finally:
+        await context.runs.drain(LAST_SECONDS)
+        await lifecycle.stop()
+
+
+async def _copy_runs(log: LogReader, kept: MemoryLog, turns: Sequence[Turn]) -> None:
+    calls, writer = ModelCalls(log), ModelCallWriter(kept, "full", ignore)
+    runs = (run.summary for turn in turns for run in turn.runs)
+    for run in (run for run in runs if run.outcome is not None):
+        entries = [entry async for batch in log.read(run.run) for entry in batch]
+        await copy_run(kept, writer, run.run, await calls.filled(run.run, entries))
+
+
+async def copy_run(
+    log: RunLog, writer: ModelCallWriter, run: records.RunId, entries: Sequence[records.Entry]
+) -> None:
+    """Write a run, as files have it, to another log, so that it can be run again there."""
+    copies = [records.Entry(each.cursor, each.time, _copied(each.record)) for each in entries]
+    head = copies[0].record
+    assert isinstance(head, records.RunStarted), "a run begins with its start"
+    for start in range(0, len(copies), BATCH):
+        await append_foreign(log, writer, run, head.origin, copies[start : start + BATCH])
+    await log.commit(run)
+
+
+def _copied(record: records.Record) -> records.Record:
+    if isinstance(record, records.RunStarted):
+        # The user trusts the file with a run of their own; a server trusts no upload.
+        return records.relabelled(
+            record, records.UPLOADED(False), records.FOREIGN(False), REQUEST_DIGEST("")
+        )
+    return record
+
+
+async def _copied_artifacts(
+    service: BaseArtifactService | None, origin: records.Origin
+) -> InMemoryArtifactService:
+    """Return the artifacts of a session, in memory: those that tools save must not reach the real ones."""
+    made = InMemoryArtifactService()
+    if service is None:
+        return made
+    where: dict[str, Any] = {
+        "app_name": origin.app,
+        "user_id": origin.user,
+        "session_id": origin.session,
+    }
+    names = await service.list_artifact_keys(**where)
+    for name in names[:MOST_ARTIFACTS]:
+        for version in await service.list_versions(filename=name, **where):
+            found = await service.load_artifact(filename=name, version=version, **where)
+            if found is not None:
+                await made.save_artifact(filename=name, artifact=found, **where)
+    return made
