@@ -5,7 +5,7 @@ import { client } from './client.ts';
 
 /** What needs a server has no place in a file that has none: chats, the list of apps, signing in, drawing diagrams. */
 const SERVED =
-  /[\\/]src[\\/](?:(?:app[\\/](?:Account|SignIn)|home[\\/]Home|voice[\\/]VoiceBar|workspace[\\/](?:ChatPage|ShareMenu))|features[\\/](?:captures|compare|conversations|evaluation|feedback|rerun|search|share)[\\/]\w+)\.tsx?$/;
+  /[\\/]src[\\/](?:(?:app[\\/](?:Account|Palette|SignIn)|home[\\/]Home|voice[\\/]VoiceBar|workspace[\\/](?:ChatPage|ShareMenu))|features[\\/](?:captures|compare|conversations|evaluation|feedback|rerun|search|share)[\\/]\w+)\.tsx?$/;
 const DRAWS = /[\\/]src[\\/]chat[\\/]markdown[\\/]drawDiagram\.ts$/;
 
 const withoutServer: Plugin = {

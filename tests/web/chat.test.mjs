@@ -241,14 +241,14 @@ test('copies: Markdown, curl, the conversation', async () => {
   assert.match((await download).suggestedFilename(), /\.json$/);
 });
 
-test('the past shows what had been said, and nothing can be sent from it', async () => {
+test('the past shows what had been said, and a reply from there would be a fork', async () => {
   await ask(page, 'tool');
   await page.evaluate(() => (location.hash += '?at=3'));
-  await page.getByText('Viewing the past: event 3').waitFor();
-  await page.locator('textarea:disabled').waitFor();
+  await page.getByText(/^Step \d+ of \d+ · /).waitFor();
+  await page.getByPlaceholder('Reply from here: creates a fork').waitFor();
   await page.locator('.log .tool').waitFor({ state: 'detached' });
   await page.locator('.log').focus();
   await page.keyboard.press('e');
   await page.locator('.log .tool').waitFor();
-  await page.locator('textarea:disabled').waitFor({ state: 'detached' });
+  await page.getByPlaceholder('Message tour…').waitFor();
 });

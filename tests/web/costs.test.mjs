@@ -15,10 +15,8 @@ test('messages, the conversation, nodes and runs have costs', async () => {
   await say(page, 'text');
   const last = page.locator('article[data-role="assistant"]').nth(1);
   await last.getByText(/^cost [\d.]+ \([\d.]+ in this conversation\)$/).waitFor();
-  await page.getByRole('button', { name: 'Table', exact: true }).last().click();
-  const nodes = page.getByRole('region', { name: 'Nodes as a table' });
-  await nodes.getByRole('columnheader', { name: 'Cost' }).waitFor();
-  await nodes.getByText(/^In all: cost [\d.]+$/).waitFor();
+  await page.locator('.tree[data-costs] .tree-row[data-row="turn"] .cost', { hasText: /^[\d.]+$/ }).first().waitFor();
+  await page.locator('.tree[data-costs] .tree-row[data-row="step"] .cost', { hasText: /^[\d.]+$/ }).first().waitFor();
   await checkAccess(page);
   await openPanel(page, 'Model');
   await page.locator('section.panel[aria-label="Model"]').getByText(/tokens: .* · cost [\d.]+/).waitFor();

@@ -17,7 +17,7 @@ test('a run is added to an eval set, evaluated, and compared with what was expec
   const page = await open(browser);
   await ask(page, 'What does the lamp cost?', { app: 'right' });
   await page.getByRole('button', { name: 'Share' }).click();
-  await page.getByRole('link', { name: 'Add to an eval set…' }).click();
+  await page.getByRole('link', { name: 'Add to evaluation…' }).click();
   await page.getByText('No eval sets yet').waitFor();
   await page.getByRole('combobox', { name: 'Eval set' }).fill('prices');
   await page.getByRole('button', { name: 'Add', exact: true }).click();
@@ -33,7 +33,7 @@ test('a run is added to an eval set, evaluated, and compared with what was expec
   await page.getByRole('button', { name: 'Evaluate' }).click();
   await page.getByText('0 of 1 passed').waitFor();
   await page.getByRole('link', { name: 'with the expected run' }).click();
-  await page.getByText('Different tools').waitFor();
+  await page.getByText('Tools changed').waitFor();
   const conversations = await page.evaluate(async () => (await (await fetch('api/conversations')).json()).map(({ session }) => session));
   assert.ok(conversations.every((session) => !session.startsWith('adk-eval')), 'evaluations are no conversations');
   await close(page);

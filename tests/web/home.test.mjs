@@ -216,9 +216,9 @@ test('an answer that is longer than the screen is shown from its beginning when 
 test('the address is the whole state', async () => {
   const page = await open(browser, '', { width: 1280 });
   await ask(page, 'state');
-  const run = await page.getByTitle('Open this run').getAttribute('href');
+  const run = await page.getByRole('link', { name: 'Open trace' }).getAttribute('href');
   await page.goto(`${SERVER}/${run}?at=4&panel=event`);
-  await page.getByText('Viewing the past: event 4').waitFor();
+  await page.getByText(/^Step \d+ of \d+ · /).waitFor();
   await page.locator('.tab[aria-pressed="true"]', { hasText: 'Event' }).waitFor();
   await page.keyboard.press('e');
   await page.waitForURL((url) => !url.hash.includes('at='));

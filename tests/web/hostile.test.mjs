@@ -122,10 +122,13 @@ async function walk(page) {
     await unharmed(page, name);
     if (name === 'Graph') await everyNode(page);
   }
-  for (const button of ['Table', 'Waterfall']) {
-    await page.getByRole('button', { name: button, exact: true }).last().click();
-    await unharmed(page, button);
+  await openPanel(page, 'Trace');
+  const steps = page.getByRole('treeitem');
+  for (let index = 0; index < Math.min(STOPS, await steps.count()); index++) {
+    await steps.nth(index).click();
+    await unharmed(page, `step ${index}`);
   }
+  await openPanel(page, 'Event');
   const last = Number(await slider.getAttribute('max'));
   for (let at = 2; at < last; at += Math.ceil(last / STOPS)) {
     await slider.fill(String(at));
@@ -237,7 +240,7 @@ test('the same in a recording, and in its shared file from a disk', async () => 
     await page.getByRole('log').getByText('end 0').waitFor();
     const slider = page.getByRole('slider', { name: 'Playhead' });
     await slider.fill('3');
-    await page.getByText('Viewing the past: event 3').waitFor();
+    await page.getByText(/^Step \d+ of \d+ · /).waitFor();
     await unharmed(page, address);
     await page.context().close();
   }

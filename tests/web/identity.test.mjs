@@ -106,7 +106,7 @@ test('a token that ends in mid-conversation is asked for again, and nothing type
 
 test('another user who follows a link is told that there is nothing', async () => {
   const chat = new URL(page.url()).hash;
-  const run = new URL(await page.getByRole('link', { name: 'Run', exact: true }).last().getAttribute('href'), page.url()).hash;
+  const run = new URL(await page.getByRole('link', { name: 'Open trace', exact: true }).last().getAttribute('href'), page.url()).hash;
   const other = await open(browser, chat, { url: ASKING, allow: [/status of 40[14]/], width: 1280 });
   await signIn(other, 'token-of-bob');
   await other.getByRole('alert').getByText('Could not open this chat').waitFor();

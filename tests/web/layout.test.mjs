@@ -12,13 +12,18 @@ const widthOf = async (page, selector) => (await page.locator(selector).bounding
 /** The least height and width of what a finger presses, in CSS pixels. */
 const TARGET = 44;
 
-test('a new chat is the chat alone, at a width for reading, and a plain answer opens nothing', async () => {
+test('a new chat is the chat alone, at a width for reading; an answer has its trace beside it, until that is closed', async () => {
   const page = await open(browser);
   await newChat(page, 'tour');
   assert.equal(await panels(page).count(), 0);
   assert.ok((await widthOf(page, '.log')) > 1000, 'the chat has the room');
   assert.ok((await widthOf(page, '.log-inner')) < 800, 'its lines are short');
   await checkAccess(page);
+  await ask(page, 'text');
+  await page.getByRole('region', { name: 'Trace', exact: true }).waitFor();
+  assert.equal(await panels(page).count(), 1);
+  await page.getByRole('button', { name: 'Close Trace' }).click();
+  await panels(page).waitFor({ state: 'detached' });
   await ask(page, 'text');
   assert.equal(await panels(page).count(), 0);
   await close(page);
@@ -27,6 +32,7 @@ test('a new chat is the chat alone, at a width for reading, and a plain answer o
 test('a panel is made wider, narrower and closed, by mouse and by key, and is as wide the next time', async () => {
   const page = await open(browser);
   await ask(page, 'state');
+  await page.getByRole('button', { name: 'Close Trace' }).click();
   await openPanel(page, 'State');
   const usual = await widthOf(page, '.slot');
   const edge = page.getByRole('separator', { name: 'Width of State' });
@@ -62,7 +68,7 @@ test('a briefing opens its proof, a plan that waits its grounding; what was clos
   await page.waitForFunction(() => location.hash.includes('panel=chat'));
   await page.reload();
   await page.getByRole('slider', { name: 'Playhead' }).waitFor();
-  assert.equal(await panels(page).count(), 0);
+  assert.equal(await page.getByRole('region', { name: 'Proof', exact: true }).count(), 0);
   await ask(page, 'What is known about explainable AI in medicine?', { app: 'research' });
   await page.getByRole('region', { name: 'Grounding', exact: true }).waitFor();
   await close(page);
@@ -80,13 +86,13 @@ test('a large screen shows the graph and another panel beside the chat', async (
   await close(page);
 });
 
-test('on a phone everything that is pressed is large enough, and the timeline is a waterfall at once', async () => {
+test('on a phone everything that is pressed is large enough, and the trace is a list', async () => {
   const page = await open(browser, '', { width: 390, height: 844, dark: true, hasTouch: true });
   await ask(page, 'approval');
   const small = () =>
     page.evaluate((least) => {
       const pressed = 'button, select, input:not([type=range], [type=checkbox], [type=file]), summary, a.button';
-      const inText = '.prose, .marker, .link, .json, .lane-names';
+      const inText = '.prose, .marker, .link, .json';
       return [...document.querySelectorAll(pressed)].flatMap((one) => {
         const { width, height } = one.getBoundingClientRect();
         if (width === 0 || one.closest(inText) || (width >= least && height >= least)) return [];
@@ -94,12 +100,11 @@ test('on a phone everything that is pressed is large enough, and the timeline is
       });
     }, TARGET - 0.5);
   assert.deepEqual(await small(), []);
-  for (const name of ['State', 'Proof', 'Grounding', 'Event', 'Model', 'Timeline']) {
-    await page.getByRole('navigation', { name: 'Panels' }).getByRole('button', { name }).click();
-    await page.getByRole('region', { name, exact: true }).first().waitFor();
+  for (const name of ['State', 'Proof', 'Grounding', 'Event', 'Model', 'Trace']) {
+    await openPanel(page, name);
     assert.deepEqual(await small(), [], name);
   }
-  await page.getByRole('list', { name: 'Lanes' }).waitFor();
+  await page.getByRole('tree', { name: 'Steps' }).waitFor();
   await checkAccess(page);
   await close(page);
 });

@@ -36,7 +36,7 @@ test('a node of the graph opens its instruction, tools, inputs and outputs, and 
   await event.click();
   await until(async () => page.url().includes(`at=${cursor}`), 'the playhead did not follow');
   await node.getByRole('heading', { name: 'Output' }).waitFor({ state: 'detached' });
-  await page.getByRole('button', { name: /^Back to latest/ }).click();
+  await page.getByRole('button', { name: /^Back to now/ }).click();
   await pick(page, 'route_planner');
   await node.getByRole('button', { name: /, event \d+$/ }).first().click();
   await panel(page, 'Model').getByText('Instruction', { exact: true }).waitFor();
@@ -77,7 +77,7 @@ test('a value of the state is edited in place, and the fork and its origin link 
   const at = (await back.innerText()).match(/event (\d+)/)[1];
   await checkAccess(page);
   await back.click();
-  await page.getByText(`event ${at} of`).first().waitFor();
+  await page.waitForFunction((cursor) => location.hash.includes(`at=${cursor}`), at);
   await page.goto(origin);
   await page.getByText('1 fork', { exact: true }).click();
   await page.getByRole('link', { name: `Fork at event ${at}` }).click();

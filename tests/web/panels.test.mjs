@@ -20,7 +20,7 @@ const panel = (page, name) => page.locator(`section.panel[aria-label="${name}"]`
 
 async function seek(page, at) {
   await slider(page).fill(String(at));
-  await page.getByText(`event ${at} of`).first().waitFor();
+  await stands(page, at);
 }
 
 /** Put the focus where no key is anybody's. */
@@ -38,7 +38,7 @@ async function upload(name) {
 
 async function openRun(name, query = '', options = {}) {
   const page = await open(browser, `#/run/${await upload(name)}${query}`, options);
-  await slider(page).waitFor();
+  await (options.width < 800 ? page.locator('.message').first() : slider(page)).waitFor();
   return page;
 }
 
@@ -50,7 +50,7 @@ test('the playhead moves by events, nodes, failures and peers, and says where it
   await stands(page, last - 1);
   await page.keyboard.press('ArrowRight');
   await stands(page, last);
-  assert.match(await slider(page).getAttribute('aria-valuetext'), new RegExp(`^event ${last}, run \\w+, \\d`));
+  assert.match(await slider(page).getAttribute('aria-valuetext'), /^step (\d+) of \1, run \w+, \d/);
   await seek(page, 1);
   await rest(page);
   await page.keyboard.press('Shift+ArrowRight');
@@ -71,29 +71,43 @@ test('the film plays to its end, and from its start when it is there', async () 
   await page.getByRole('button', { name: 'Speed 1×' }).waitFor();
   await rest(page);
   await page.keyboard.press(' ');
-  await page.getByRole('button', { name: 'Pause' }).or(page.getByText(`event ${last} of`)).first().waitFor();
+  await page.getByRole('button', { name: 'Pause' }).or(page.getByRole('button', { name: 'Play', exact: true })).first().waitFor();
   await page.waitForFunction((end) => document.querySelector('[aria-label="Playhead"]').value === String(end), last);
   await page.getByRole('button', { name: 'Play', exact: true }).waitFor();
   await close(page);
 });
 
-test('the strip opens into a waterfall with a lane per node, and into a table', async () => {
-  const page = await openRun('parallel_specialists', '?waterfall=open');
-  const lanes = page.getByRole('list', { name: 'Lanes' });
-  assert.deepEqual(await lanes.getByRole('button').allInnerTexts(), ['tour', 'weather_specialist', 'get_weather', 'food_specialist', 'budget_specialist']);
-  await lanes.getByRole('button', { name: 'food_specialist' }).click();
-  await page.waitForFunction(() => location.hash.includes('sel=food_specialist'));
-  await page.getByRole('button', { name: 'Table', exact: true }).last().click();
-  const row = page.getByRole('region', { name: 'Nodes as a table' }).getByRole('row', { name: /^food_specialist agent/ });
-  assert.match(await row.innerText(), /finished/);
-  await row.getByRole('button', { name: /^event/ }).click();
-  await until(async () => (await cursor(page)) > 1, 'the playhead stays');
+test('the trace has a row for each step; selecting one inspects it, and does not travel', async () => {
+  const page = await openRun('parallel_specialists');
+  const tree = page.getByRole('tree', { name: 'Steps' });
+  const names = () => tree.locator('.tree-title').allTextContents();
+  assert.deepEqual((await names()).filter((name) => /^(Agent|Tool) /.test(name)), ['Agent Tour', 'Agent Weather specialist', 'Tool get_weather', 'Agent Food specialist', 'Agent Budget specialist']);
+  const last = await cursor(page);
+  await tree.getByRole('treeitem', { name: /Tool get_weather/ }).click();
+  const step = panel(page, 'Step');
+  await step.getByRole('heading', { name: 'get_weather' }).waitFor();
+  await page.waitForFunction(() => location.hash.includes('step=n'));
+  assert.equal(await cursor(page), last, 'selecting has travelled');
+  await step.getByRole('tab', { name: 'Input' }).click();
+  await step.getByRole('tabpanel').getByText('Arguments').waitFor();
   await checkAccess(page);
+  await page.reload();
+  await step.getByRole('heading', { name: 'get_weather' }).waitFor();
+  await step.getByRole('button', { name: 'Travel here' }).click();
+  await page.getByText(/^Step \d+ of \d+ · /).waitFor();
+  await page.getByRole('button', { name: /^Back to now/ }).click();
+  await stands(page, last);
+  await tree.focus();
+  await page.keyboard.press('Home');
+  await page.keyboard.press('ArrowDown');
+  await step.getByRole('heading', { name: 'Tour' }).waitFor();
+  await page.keyboard.press('ArrowLeft');
+  await tree.getByRole('treeitem', { name: /Tool get_weather/ }).waitFor({ state: 'detached' });
   await close(page);
 });
 
 test('a range is picked with keys and with the pointer, is in the address, and ends with Escape', async () => {
-  const page = await openRun('parallel_specialists', '?waterfall=open');
+  const page = await openRun('parallel_specialists');
   const bar = page.getByRole('group', { name: 'Selected range' });
   const last = await cursor(page);
   await seek(page, 5);
@@ -123,21 +137,13 @@ test('a range is picked with keys and with the pointer, is in the address, and e
   await page.keyboard.up('Shift');
   await bar.getByText(`Events 1 to ${last}`).waitFor();
   assert.equal(await cursor(page), 40);
-  const fall = await page.getByRole('group', { name: /^Waterfall/ }).boundingBox();
-  await page.mouse.move(fall.x + fall.width * 0.5, fall.y + 40);
-  await page.mouse.down();
-  await page.mouse.move(fall.x + fall.width * 0.6, fall.y + 60);
-  await page.mouse.move(fall.x + fall.width * 0.8, fall.y + 60);
-  await page.mouse.up();
-  await bar.getByText(`Events 1 to ${last}`).waitFor({ state: 'detached' });
-  assert.equal(await cursor(page), 40);
   await bar.getByRole('button', { name: 'Clear the range' }).click();
   await page.getByRole('button', { name: 'Select range' }).waitFor();
   await close(page);
 });
 
 test('every panel travels with the playhead', async () => {
-  const page = await openRun('state', '?panel=graph', { width: 1800 }); // Room for the graph and another panel.
+  const page = await openRun('state');
   const state = await openPanel(page, 'State');
   await seek(page, 5);
   await state.getByText('No state yet').waitFor();
@@ -145,41 +151,58 @@ test('every panel travels with the playhead', async () => {
   await seek(page, 12);
   await state.getByRole('button', { name: 'trip', exact: true }).waitFor();
   await page.getByRole('log').getByText('note_trip').waitFor();
+  await openPanel(page, 'Graph');
   await page.locator('.vertex[data-status="running"]').getByText('tour').waitFor();
   await page.locator('.vertex[data-status="finished"]').getByText('note_trip').waitFor();
   await page.locator('.vertex[data-status="later"]').getByText('note_budget').waitFor();
   const event = await openPanel(page, 'Event');
   await event.getByRole('heading', { name: 'Event 12 of 30' }).waitFor();
   await page.reload();
-  await page.getByText('event 12 of').first().waitFor();
+  await stands(page, 12);
   await close(page);
 });
 
-test('an answer that spans two runs travels through both, and says which it shows', async () => {
+test('an answer that spans two runs is one: one trace, one graph, and the past of both', async () => {
   const page = await open(browser);
   await ask(page, 'approval');
   await page.getByRole('button', { name: 'Approve' }).click();
-  await page.getByRole('log').getByText('The invoice was sent.').waitFor();
-  await settled(page);
-  const runs = page.getByRole('combobox', { name: 'Run of this answer' });
-  await runs.waitFor();
-  // The film grows beside the chat: a slider that is shorter than two events could not be put there. The first
-  // run, which waits, is shown until the second one is.
-  await until(async () => / run finished, /.test(await slider(page).getAttribute('aria-valuetext')), 'the run has not ended in the film');
-  await seek(page, 2);
-  await page.getByText('Viewing the past: event 2').getByText('run 2 of 2').waitFor();
   const log = page.getByRole('log');
+  await log.getByText('The invoice was sent.').waitFor();
+  await settled(page);
+  await until(async () => / run finished, /.test(await slider(page).getAttribute('aria-valuetext')), 'the run has not ended in the film');
+  const tree = page.getByRole('tree', { name: 'Steps' });
+  await tree.getByRole('treeitem', { name: /Approval of send_invoice/ }).waitFor();
+  assert.equal(await tree.getByRole('treeitem', { name: /Tool send_invoice/ }).count(), 1);
+  assert.equal(await tree.getByRole('treeitem', { name: /Agent Tour/ }).count(), 1);
+  const graph = await openPanel(page, 'Graph');
+  await graph.locator('.vertex[data-status="finished"]').getByText('send_invoice').waitFor();
+  await seek(page, 19);
+  await page.getByText(/^Step \d+ of \d+ · /).waitFor();
   await log.getByText('I need your approval').waitFor(); // what the first run said
   await log.getByText('The invoice was sent.').waitFor({ state: 'detached' });
-  await runs.selectOption({ label: 'run 1 of 2' });
-  await page.getByText('run 1 of 2 of this answer').waitFor();
-  await log.locator('.tool[data-state="approval-requested"]').waitFor();
-  await page.waitForFunction(() => location.hash.includes('run='));
+  await seek(page, 10);
+  await page.waitForFunction(() => location.hash.includes('run=') && location.hash.includes('at=10'));
   await page.reload();
-  await page.getByText('run 1 of 2 of this answer').waitFor();
-  await page.getByRole('button', { name: /^Back to latest/ }).click();
+  await stands(page, 10);
+  await log.getByText('I need your approval').waitFor();
+  await page.getByRole('button', { name: /^Back to now/ }).click();
   await log.getByText('The invoice was sent.').waitFor();
   await log.locator('.tool[data-state="output-available"]').waitFor();
+  await close(page);
+});
+
+test('whoever writes in the past forks the conversation there', async () => {
+  const page = await open(browser);
+  await ask(page, 'state');
+  await until(async () => / run finished, /.test(await slider(page).getAttribute('aria-valuetext')), 'the run has not ended in the film');
+  await seek(page, 12);
+  const before = page.url().split('?')[0];
+  const field = page.getByPlaceholder('Reply from here: creates a fork');
+  await field.fill('text');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction((old) => location.href.split('?')[0] !== old, before);
+  await settled(page);
+  await page.locator('.heading-title', { hasText: 'Fork of' }).waitFor();
   await close(page);
 });
 
@@ -196,7 +219,7 @@ test('a number in a briefing leads to its citation', async () => {
   const page = await open(browser);
   await ask(page, 'Cedar Creek recovery briefing', { app: 'recovery' });
   const group = page.getByRole('log').getByRole('group', { name: 'Burn analyst', exact: true }).first();
-  assert.match(await group.innerText(), /3 tools · 76 % · [\d.]+ m?s/);
+  assert.match(await group.innerText(), /3 tools · 76% · [\d.]+ m?s/);
   await page.getByRole('log').getByRole('button', { name: 'Source 23' }).first().click();
   const cited = page.locator('.citation[data-picked]');
   await cited.getByText('36 CFR 220.6(e)(13)').waitFor();
@@ -260,10 +283,10 @@ test('graph: what ran beside what is declared, keys only where they were seen, a
   await until(async () => (await page.locator('.react-flow__edge.lit').count()) > 1, 'the edges are not lit');
   await key.click();
   await page.waitForFunction(() => location.hash.includes('sel=key%3Aplanned_trip'));
-  await graph.getByRole('button', { name: 'Declared' }).click();
+  await graph.getByRole('button', { name: 'Show unused' }).click();
   await graph.locator('.vertex[data-status="did not run"]').first().waitFor();
   await page.locator('.react-flow__edge.declared').first().waitFor({ state: 'attached' });
-  await graph.getByRole('button', { name: 'As it ran' }).click();
+  await graph.getByRole('button', { name: 'Every call' }).click();
   await graph.getByRole('button', { name: 'Table' }).click();
   await graph.getByRole('table', { name: 'Edges' }).getByRole('row', { name: /brief.*planned_trip/ }).first().waitFor();
   await checkAccess(page);
@@ -296,7 +319,7 @@ test('graph: it is drawn smaller, dragged, scrolled, and left alone by a double 
 test('proof: how sure, and from where', async () => {
   const page = await openRun('raw/x_recovery_capture', '?panel=proof');
   const proof = panel(page, 'Proof');
-  await proof.getByText('90 %').first().waitFor();
+  await proof.getByText('90%').first().waitFor();
   await proof.getByText('Stated by the answer itself.').waitFor();
   await proof.getByText('Cedar Creek timber plot data').first().waitFor();
   // A specialist with a source gave the figures of the only statement that has some.
@@ -355,8 +378,8 @@ test('grounding: a plan is answered by a key, and the box is edited without call
 
 for (const dark of [false, true]) {
   test(`every panel of a run that nobody here has seen, ${dark ? 'dark' : 'light'}, keeps the rules of access`, async () => {
-    const page = await openRun('raw/x_recovery_capture', '?waterfall=open', { dark });
-    for (const name of PANELS.slice(1)) {
+    const page = await openRun('raw/x_recovery_capture', '', { dark });
+    for (const name of PANELS) {
       await openPanel(page, name);
       await checkAccess(page);
     }
@@ -366,9 +389,8 @@ for (const dark of [false, true]) {
 
 test('on a narrow screen every panel is a tab', async () => {
   const page = await openRun('approval', '', { width: 390, height: 844 });
-  for (const name of [...PANELS, 'Timeline']) {
-    await page.getByRole('navigation', { name: 'Panels' }).getByRole('button', { name }).click();
-    await page.getByRole('region', { name, exact: true }).first().waitFor();
+  for (const name of [...PANELS, 'Trace']) {
+    await openPanel(page, name);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(wide <= 390, `${name} is ${wide} wide`);
   }

@@ -44,16 +44,16 @@ test('an answer of a remote app is one like any other', async () => {
 
 test('the other server is killed in mid-answer and started again: what was said stays, and the chat goes on', async () => {
   await ask(page, 'slow 600', { wait: false });
-  await page.getByText('I keep silent').waitFor();
+  await page.getByText('I keep silent').first().waitFor();
   await kill();
   await start();
   await settled(page);
-  await page.getByText('I keep silent').waitFor();
+  await page.getByText('I keep silent').first().waitFor();
   const [, session] = /#\/app\/tour\/([^?]+)/.exec(page.url());
   const query = new URLSearchParams({ app: 'tour', user: 'user', session });
   const runs = await (await fetch(`${OURS}/api/runs?${query}`)).json();
   assert.deepEqual(runs.map((run) => run.outcome), ['failed']);
-  await page.getByText('The run stopped before this tool returned.').waitFor();
+  await page.getByText('The run stopped before this tool returned.').first().waitFor();
   assert.match((await page.getByRole('alert').allInnerTexts()).join(' '), /owner_lost/);
   await say(page, 'tool');
   await page.getByText('sunny').first().waitFor();

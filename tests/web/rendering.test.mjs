@@ -76,7 +76,7 @@ for (const dark of [false, true]) {
     assert.ok(await log.locator('.block img').evaluate((image) => image.complete && image.naturalWidth === 1));
     await log.getByRole('button', { name: 'Footnote 1', exact: true }).press('Enter');
     const note = log.locator('[data-footnote="1"]');
-    assert.ok(await note.evaluate((element) => element === document.activeElement));
+    await until(() => note.evaluate((element) => element === document.activeElement), 'the footnote has not the focus');
     await note.getByRole('button', { name: 'Back to footnote 1' }).press('Enter');
     assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-label')), 'Footnote 1');
     await checkAccess(page);

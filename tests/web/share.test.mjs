@@ -55,7 +55,7 @@ test('a shared run shows the same panels, from a disk, with the network off', as
   await checkAccess(page);
   const playhead = page.getByRole('slider', { name: 'Playhead' });
   await playhead.fill('20');
-  await page.getByText('Viewing the past: event 20').waitFor();
+  await page.getByText(/^Step \d+ of \d+ · /).waitFor();
   await page.getByRole('region', { name: 'Event', exact: true }).getByText('what it means').waitFor();
   await openPanel(page, 'State');
   assert.ok(await page.getByRole('button', { name: 'Fork from here' }).isDisabled());

@@ -102,7 +102,7 @@ test('a run alone takes a thumb, and is called as its file was; its files are ca
   await page.goto(`${page.url().split('#')[0]}#/`);
   const name = `Büro ${crypto.randomUUID()}.jsonl`;
   await page.locator('input[type=file]').setInputFiles({ name, mimeType: 'application/jsonl', buffer: Buffer.from(`${JSON.stringify(event)}\n`) });
-  await page.getByText('Said elsewhere.').waitFor();
+  await page.getByRole('log').getByText('Said elsewhere.').waitFor();
   await page.locator('.heading-title', { hasText: name }).waitFor();
   await page.getByRole('navigation', { name: 'Apps and conversations' }).getByRole('link', { name }).waitFor();
   const thumb = (pressed) => page.locator(`button[aria-label="Bad answer"][aria-pressed="${pressed}"]`);

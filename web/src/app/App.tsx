@@ -1,15 +1,26 @@
 /** The shell: bar, rail, and the place that the address bar names. */
-import { lazy, Suspense, useEffect, useState, type ComponentType, type ReactNode } from 'react';
+import {
+  lazy,
+  Suspense,
+  useEffect,
+  useRef,
+  useState,
+  type ComponentType,
+  type HTMLAttributes,
+  type ReactNode,
+} from 'react';
 import { shared } from '../film/sharedFile';
 import { CatalogueContext, useLoadedCatalogue, isUsable, useCatalogue } from './catalogue';
 import { Failure, lazyWithRetry } from './Failure';
 import { introduce, useIdentity, type Identity } from './server';
+import { useCommands } from './commands';
 import { useKeys } from './keys';
 import { go, HOME, type Place, useRoute, linkTo } from './route';
 import { Icon } from '../ui/Icon';
 import { startChat } from './drafts';
 import { useFeatures } from '../features/registry';
 import './app.css';
+import './palette.css';
 
 /** Light, dark, or as the system says; remembered. */
 const THEMES = ['system', 'light', 'dark'] as const;
@@ -44,11 +55,14 @@ function useTheme(): [Theme, () => void] {
 function Rail({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const { apps } = useCatalogue();
   const features = useFeatures();
+  useDrawerKeys(isOpen, onClose);
+  const swipe = useSwipeAway(onClose);
   return (
     <nav
       className="rail"
       aria-label="Apps and conversations"
       data-open={isOpen || undefined}
+      {...swipe}
       onClick={(event) =>
         event.target instanceof Element && event.target.closest('a, button:not([data-keep])') && onClose()
       }
@@ -86,6 +100,39 @@ function Rail({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   );
 }
 
+/** A drawer is closed by Escape, before anybody else hears of it. */
+function useDrawerKeys(isOpen: boolean, onClose: () => void): void {
+  const latest = useRef(onClose);
+  useEffect(() => {
+    latest.current = onClose;
+  });
+  useEffect(() => {
+    if (!isOpen) return;
+    const press = (event: KeyboardEvent) => {
+      if (event.key !== 'Escape' || document.querySelector('dialog[open]')) return;
+      event.stopPropagation();
+      latest.current();
+    };
+    addEventListener('keydown', press, true);
+    return () => removeEventListener('keydown', press, true);
+  }, [isOpen]);
+}
+
+const SWIPE = 60; // Pixels that a finger moves to the left to close the drawer.
+
+function useSwipeAway(onClose: () => void): Pick<HTMLAttributes<HTMLElement>, 'onTouchStart' | 'onTouchEnd'> {
+  const from = useRef<{ x: number; y: number } | null>(null);
+  return {
+    onTouchStart: ({ touches }) => (from.current = { x: touches[0]!.clientX, y: touches[0]!.clientY }),
+    onTouchEnd: ({ changedTouches }) => {
+      const touch = changedTouches[0];
+      if (!touch || !from.current) return;
+      const [x, y] = [from.current.x - touch.clientX, Math.abs(from.current.y - touch.clientY)];
+      if (x > SWIPE && x > 2 * y) onClose();
+    },
+  };
+}
+
 /** One ray in, a spectrum out: the hues of the kinds of facts. */
 const RAYS = ['error', 'approval', 'state', 'proof', 'tool', 'text', 'reasoning', 'media'] as const;
 
@@ -106,10 +153,14 @@ type Props = {
   onTheme: () => void;
   onHelp: () => void;
   onRail: (() => void) | null;
+  /** Open the command palette; null where there is nothing to go to. */
+  onPalette: (() => void) | null;
   children?: ReactNode;
 };
 
-function TopBar({ theme, onTheme, onHelp, onRail, children }: Props) {
+const IS_MAC = /Mac|iPhone|iPad/.test(navigator.userAgent);
+
+function TopBar({ theme, onTheme, onHelp, onRail, onPalette, children }: Props) {
   return (
     <header className="topbar">
       {onRail && (
@@ -128,7 +179,20 @@ function TopBar({ theme, onTheme, onHelp, onRail, children }: Props) {
         <Logo />
         <span>adk-prism</span>
       </a>
-      <div className="topbar-place" />
+      <div className="topbar-place">
+        {onPalette && (
+          <button
+            type="button"
+            className="button palette-open"
+            title="Search commands, conversations, runs and steps (Ctrl K)"
+            aria-keyshortcuts="Control+K Meta+K"
+            onClick={onPalette}
+          >
+            <Icon name="search" /> <span>Search or jump to…</span>{' '}
+            <kbd aria-hidden="true">{IS_MAC ? '⌘K' : 'Ctrl K'}</kbd>
+          </button>
+        )}
+      </div>
       {children}
       <button
         type="button"
@@ -157,6 +221,7 @@ function TopBar({ theme, onTheme, onHelp, onRail, children }: Props) {
 }
 
 const KeysDialog = lazyWithRetry(() => import('./KeysDialog'));
+const Palette = lazyWithRetry(() => import('./Palette'));
 const Account = lazyWithRetry(() => import('./Account'));
 const SignIn = lazyWithRetry(() => import('./SignIn'));
 // A page that cannot be loaded says so at once: there is nothing to show in its place.
@@ -173,9 +238,44 @@ export function App() {
 
 function ServedApp() {
   const catalogue = useLoadedCatalogue();
+  const features = useFeatures();
   const [theme, nextTheme] = useTheme();
   const [isHelp, setHelp] = useState(false);
   const [isRail, setRail] = useState(false);
+  const [isPalette, setPalette] = useState(false);
+  usePaletteKey(() => setPalette(true));
+  useCommands(() => [
+    { id: 'theme', group: 'Actions', title: `Change the theme (${theme})`, icon: theme, run: nextTheme },
+    { id: 'keys', group: 'Actions', title: 'Keyboard shortcuts', hint: '?', icon: 'help', run: () => setHelp(true) },
+    ...features.flatMap(({ railLink }) =>
+      railLink
+        ? [
+            {
+              id: railLink.title,
+              group: 'Actions' as const,
+              title: railLink.title,
+              icon: railLink.icon,
+              run: () => go({ ...HOME, place: railLink.place }),
+            },
+          ]
+        : [],
+    ),
+    ...(catalogue.apps ?? []).filter(isUsable).flatMap((app) =>
+      features.flatMap(({ appLink }) =>
+        appLink
+          ? [
+              {
+                id: `${appLink.title} ${app.name}`,
+                group: 'Apps' as const,
+                title: `${appLink.title} of ${app.name}`,
+                icon: 'check' as const,
+                run: () => go({ ...HOME, place: appLink.place(app.name) }),
+              },
+            ]
+          : [],
+      ),
+    ),
+  ]);
   const [{ place }] = useRoute();
   const identity = useIdentity();
   useEffect(() => void introduce(), []);
@@ -186,9 +286,16 @@ function ServedApp() {
         <a className="skip" href="#main" onClick={skip}>
           Skip to content
         </a>
-        <TopBar theme={theme} onTheme={nextTheme} onHelp={() => setHelp(true)} onRail={() => setRail(!isRail)}>
+        <TopBar
+          theme={theme}
+          onTheme={nextTheme}
+          onHelp={() => setHelp(true)}
+          onRail={() => setRail(!isRail)}
+          onPalette={() => setPalette(true)}
+        >
           <Suspense>{needsAccount(identity) && <Account identity={identity} />}</Suspense>
         </TopBar>
+        {isRail && <div className="scrim" aria-hidden="true" onClick={() => setRail(false)} />}
         <Rail isOpen={isRail} onClose={() => setRail(false)} />
         <main id="main" tabIndex={-1}>
           <Failure what="This page" key={keyOf(place)}>
@@ -198,10 +305,30 @@ function ServedApp() {
           </Failure>
         </main>
         <Suspense>{isHelp && <KeysDialog onClose={() => setHelp(false)} />}</Suspense>
+        <Suspense>{isPalette && <Palette onClose={() => setPalette(false)} />}</Suspense>
         <Suspense>{identity.kind === 'asking' && <SignIn before={identity.before} />}</Suspense>
       </div>
     </CatalogueContext>
   );
+}
+
+/** Ctrl K, or ⌘K, opens the palette, also while something is typed. */
+function usePaletteKey(open: () => void): void {
+  const latest = useRef(open);
+  useEffect(() => {
+    latest.current = open;
+  });
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey)
+        return;
+      if (document.querySelector('dialog[open]')) return;
+      event.preventDefault();
+      latest.current();
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, []);
 }
 
 function needsAccount(identity: Identity): boolean {
@@ -225,7 +352,7 @@ function SharedApp() {
   const run = shared()?.film.run ?? '';
   return (
     <div className="app" data-place="run" data-shared="">
-      <TopBar theme={theme} onTheme={nextTheme} onHelp={() => setHelp(true)} onRail={null} />
+      <TopBar theme={theme} onTheme={nextTheme} onHelp={() => setHelp(true)} onRail={null} onPalette={null} />
       <main id="main">
         <Suspense fallback={null}>
           <RunPage run={run} />

@@ -6,13 +6,15 @@ import { Icon } from '../ui/Icon';
 /** Keys, beside those of the panels. */
 const KEY_MAP: readonly [keys: string, does: string][] = [
   ['?', 'keyboard shortcuts'],
+  ['Ctrl+K', 'search and jump to anything'],
   ['h', 'home'],
   ['/', 'write a message'],
   ['↵  ⇧↵', 'send; new line'],
   ['Esc', 'stop the run or the voice; leave a text field'],
   ['r', 'regenerate the answer'],
   ['d', 'show or hide thoughts and state changes'],
-  ['e', 'go to the latest event'],
+  ['e', 'back to now'],
+  ['↑ ↓', 'in the trace: previous or next step'],
   ['← →', 'previous or next step: a stretch of text is one'],
   ['Alt← Alt→', 'previous or next event'],
   ['⇧← ⇧→', 'previous or next node'],

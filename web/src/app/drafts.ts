@@ -10,6 +10,7 @@ const fresh = new Set<string>();
 export function startChat(app: string, text = ''): void {
   const session = newSession();
   fresh.add(session);
+  rememberOpened(session);
   if (text) waiting.set(session, text);
   const user = signedInUser();
   // Named, so that whoever else follows the link is told that it is not theirs.
@@ -30,6 +31,25 @@ export function isFresh(session: string): boolean {
 
 export function settle(session: string): void {
   fresh.delete(session);
+}
+
+const OPENED = 'prism:opened';
+
+/** Tell whether a chat was opened on this page or before it was reloaded: it may have no past, and is not missing. */
+export function wasOpenedHere(session: string): boolean {
+  try {
+    return (sessionStorage.getItem(OPENED) ?? '').split(' ').includes(session);
+  } catch {
+    return true; // Storage is switched off: nobody can tell.
+  }
+}
+
+function rememberOpened(session: string): void {
+  try {
+    sessionStorage.setItem(OPENED, `${sessionStorage.getItem(OPENED) ?? ''} ${session}`);
+  } catch {
+    // As above.
+  }
 }
 
 function newSession(): string {

@@ -3,7 +3,8 @@ import { createContext, useContext, useSyncExternalStore } from 'react';
 import type { Conversation } from './conversation';
 import type { Versions } from './versions';
 import { once, type Film } from '../film/film';
-import { endOf, SECOND, type NodeItem } from '../film/timeline';
+import { saidAt } from '../film/conversation';
+import { endOf, SECOND, timeAt, type NodeItem } from '../film/timeline';
 
 /** The run that the panels show: its messages can tell how long an agent took, and lead to their events. */
 export const RunContext = createContext<Film | null>(null);
@@ -34,6 +35,21 @@ export function agentNode(film: Film | null, path: string, branch: string): Node
 export function secondsOf(node: NodeItem | null): number | null {
   const end = node && endOf(node);
   return end ? (end.end - node.is.start) / SECOND : null;
+}
+
+const thoughts = once((film: Film): ReadonlyMap<string, number> => {
+  const found = new Map<string, number>();
+  for (const item of film.items.said) {
+    if (item.is.kind !== 'reasoning') continue;
+    const last = item.marks.at(-1)?.[0] ?? item.since;
+    found.set(String(saidAt(item, Infinity).text), (timeAt(film, last) - timeAt(film, item.since)) / SECOND);
+  }
+  return found;
+});
+
+/** Return how long a thought took, in seconds; null where the run does not know it. */
+export function thoughtSeconds(film: Film, text: string): number | null {
+  return thoughts(film).get(text) ?? null;
 }
 
 // Answers that the server did not take, until another one is given.
@@ -90,6 +106,12 @@ export type ChatActions = {
   seek: ((cursor: number) => void) | null;
   /** Show a panel, and in it what is named. */
   openPanel: (panel: string, selected?: string) => void;
+  /** Show a step of the run in the inspector. */
+  inspect?: (step: string) => void;
+  /** How long answers took, in seconds, by message. */
+  seconds?: ReadonlyMap<string, number>;
+  /** Show the trace of an answer. */
+  openTrace?: (message: string) => void;
 };
 
 export const ChatContext = createContext<ChatActions | null>(null);

@@ -28,8 +28,12 @@ type Props = {
   failure: string;
   /** The messages are an earlier version of the conversation. */
   isEarlier: boolean;
+  /** The address names a conversation that the server does not have. */
+  isMissing: boolean;
   link: ConnectionState;
   blocked: string;
+  /** The past is shown: a reply from there creates a fork. */
+  isForking?: boolean;
   /** Key of what is being typed. */
   draft: string;
   onSend(text: string, files: FileUIPart[]): Promise<boolean>;
@@ -44,6 +48,9 @@ export function ChatView(props: Props) {
   const saying = useSyncExternalStore(conversation.watch, conversation.getSaying);
   const app = useApp(conversation.where.app);
   useLoaded(app);
+  // Why an app does not load is said once: what failed because of it says nothing more.
+  const entry = useCatalogue().apps?.find((known) => known.name === conversation.where.app);
+  const isUnloadable = entry !== undefined && !isUsable(entry);
   const isBusy = status === 'submitted' || status === 'streaming';
   const talk = app && mayTalk(app) && voice === 'off' ? () => setVoice('loading') : null;
   // What is typed in the moment before the voice is there belongs to it: it stays in the field until then.
@@ -55,7 +62,14 @@ export function ChatView(props: Props) {
         stopped={props.stopped}
         live={isLive}
         saying={status === 'past' ? '' : saying}
-        empty={<Beginning app={conversation.where.app} onSend={onSend} onTalk={blocked ? null : talk} />}
+        empty={
+          <Beginning
+            app={conversation.where.app}
+            isMissing={props.isMissing}
+            onSend={onSend}
+            onTalk={blocked ? null : talk}
+          />
+        }
       >
         {status === 'submitted' && (
           <p className="waiting" role="status">
@@ -64,8 +78,7 @@ export function ChatView(props: Props) {
         )}
         {!isBusy && status !== 'past' && <WaitingPlan message={messages.at(-1)} />}
         {props.isEarlier && <EarlierVersion conversation={conversation} />}
-        <Trouble {...props} />
-        <Unloadable app={conversation.where.app} />
+        {isUnloadable ? <Unloadable app={conversation.where.app} /> : <Trouble {...props} />}
       </MessageList>
       {voice !== 'off' && (
         <Failure what="Voice chat">
@@ -84,6 +97,7 @@ export function ChatView(props: Props) {
         chat={draft}
         isBusy={isBusy}
         blocked={blocked}
+        isForking={props.isForking ?? false}
         onSend={send}
         onStop={onStop}
         onTalk={talk}
@@ -219,10 +233,15 @@ function Trouble({ conversation, link, failure, onRetry, onStartOver, draft }: P
 const SHOWN = 8;
 
 /** An empty chat offers what the app offers. */
-function Beginning({ app, onSend, onTalk }: { app: string; onSend: Props['onSend']; onTalk: (() => void) | null }) {
+type BeginningProps = Pick<Props, 'isMissing' | 'onSend'> & { app: string; onTalk: (() => void) | null };
+
+function Beginning({ app, isMissing, onSend, onTalk }: BeginningProps) {
   const prompts = useApp(app)?.prompts ?? [];
   return (
-    <Empty title={`New chat with ${app}`}>
+    <Empty title={isMissing ? 'This conversation does not exist' : `New chat with ${app}`}>
+      {isMissing && (
+        <p role="alert">It was deleted, or the link is wrong. If you send a message, a new conversation starts here.</p>
+      )}
       <p>Send a message to start.</p>
       <ul className="prompts">
         {prompts.slice(0, SHOWN).map((prompt) => (

@@ -19,6 +19,8 @@ type Props = {
   isBusy: boolean;
   /** Why nothing can be sent; empty: it can. */
   blocked: string;
+  /** The past is shown: what is sent creates a fork. */
+  isForking: boolean;
   /** Return whether it was taken; what was not stays in the field. */
   onSend(text: string, files: FileUIPart[]): Promise<boolean>;
   onStop(): void;
@@ -28,7 +30,7 @@ type Props = {
 
 const TALLEST = 240;
 
-export function Composer({ app, chat, isBusy, blocked, onSend, onStop, onTalk }: Props) {
+export function Composer({ app, chat, isBusy, blocked, isForking, onSend, onStop, onTalk }: Props) {
   const [text, setText] = useState(() => readDraft(chat));
   const [files, setFiles] = useState<FileUIPart[]>([]);
   const field = useRef<HTMLTextAreaElement>(null);
@@ -106,7 +108,7 @@ export function Composer({ app, chat, isBusy, blocked, onSend, onStop, onTalk }:
         id="composer"
         rows={1}
         value={text}
-        placeholder={blocked || `Message ${app}…`}
+        placeholder={blocked || (isForking ? 'Reply from here: creates a fork' : `Message ${app}…`)}
         aria-label="Message"
         aria-describedby={blocked ? 'composer-blocked' : undefined}
         disabled={!!blocked}

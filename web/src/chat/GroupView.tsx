@@ -111,8 +111,12 @@ export function GroupView({ group, level, context }: { group: Group; level: numb
         <Icon name="chevron" />
       </button>
       {isOpen && (
-        <div className="group-body">
-          <Items items={insideOf(group, context, level)} level={level + 1} context={context} />
+        // While it works, a window of a fixed height shows its end: what it writes, and that it folds when it is done,
+        // moves nothing under the reader.
+        <div className="group-body" data-window={(standing === WORKS && choice === null && level === 0) || undefined}>
+          <div className="group-inner">
+            <Items items={insideOf(group, context, level)} level={level + 1} context={context} />
+          </div>
         </div>
       )}
     </div>

@@ -11,12 +11,18 @@ import {
 } from 'react';
 import { useTail } from '../ui/hooks';
 import { Icon } from '../ui/Icon';
-import { answeredRequests, type Message } from './message';
+import { answeredRequests, textOf, type Message } from './message';
 import { MessageView } from './MessageView';
 
 // Keeps a growing list at its end, until the reader scrolls up; then counts what they have not seen. An answer that is
 // complete, and longer than the screen, is shown from its beginning.
 
+/** How a reader scrolls. */
+const HANDS = ['wheel', 'touchmove', 'keydown', 'pointerdown'] as const;
+/** Milliseconds after which a scroll is no longer the hand's. A wheel that is let go rolls on for a while. */
+const HAND_MS = 600;
+/** Milliseconds without a change after which the list rests. */
+const RESTS_MS = 300;
 /** Pixels from the end that still count as the end. */
 const NEAR = 48;
 
@@ -37,6 +43,8 @@ function useAutoScroll(count: number, isGrowing: boolean): Follow {
   const pin = useRef<Pin>('end');
   /** Where this scrolled to by itself. */
   const put = useRef(-1);
+  const growing = useRef(isGrowing);
+  useLayoutEffect(() => void (growing.current = isGrowing), [isGrowing]);
   const [isFollowing, setFollowing] = useState(true);
   const [seen, setSeen] = useState(count);
 
@@ -65,11 +73,16 @@ function useAutoScroll(count: number, isGrowing: boolean): Follow {
   useEffect(() => {
     const element = list.current;
     if (!element) return;
-    let height = element.scrollHeight;
+    // The browser scrolls by itself, too, when the list grows or folds. Only a scroll of the reader's own unpins: one that
+    // follows a hand's move, or comes while the list rests or is complete.
+    let changed = performance.now();
+    let moved = -Infinity;
+    const onHand = () => void (moved = performance.now());
     const onScroll = () => {
-      // Growth moves the end away from a reader who did not move: only a scroll of their own unpins.
+      const now = performance.now();
       const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;
-      if (Math.abs(element.scrollTop - put.current) <= 1 || (!atEnd && element.scrollHeight !== height)) return;
+      if (Math.abs(element.scrollTop - put.current) <= 1) return;
+      if (!atEnd && growing.current && now - changed < RESTS_MS && now - moved > HAND_MS) return;
       pin.current = atEnd ? 'end' : 'reader';
       setFollowing(atEnd);
     };
@@ -80,15 +93,17 @@ function useAutoScroll(count: number, isGrowing: boolean): Follow {
       }
     };
     const grown = new ResizeObserver(() => {
+      changed = performance.now();
       hold();
-      height = element.scrollHeight;
     });
     if (element.firstElementChild) grown.observe(element.firstElementChild);
     grown.observe(element);
     element.addEventListener('scroll', onScroll, { passive: true });
     element.addEventListener('wheel', onUnpin, { passive: true });
+    for (const name of HANDS) element.addEventListener(name, onHand, { passive: true });
     return () => {
       grown.disconnect();
+      for (const name of HANDS) element.removeEventListener(name, onHand);
       element.removeEventListener('scroll', onScroll);
       element.removeEventListener('wheel', onUnpin);
     };
@@ -122,6 +137,10 @@ type Props = {
   empty: ReactNode;
   children?: ReactNode;
 };
+
+function replyTo(next: Message | undefined): string {
+  return next?.role === 'user' ? textOf(next) : '';
+}
 
 const AT_ONCE = 8; // Messages of a long chat that are drawn in one go.
 
@@ -158,6 +177,7 @@ export function MessageList({ messages, live, saying = '', stopped, empty, child
                   last={index === last || message.id === saying}
                   stopped={stopped?.has(message.id)}
                   isAnswered={isAnswered}
+                  reply={message.role === 'assistant' ? replyTo(messages[index + 1]) : undefined}
                 />
               ),
           )}

@@ -5,11 +5,22 @@ import { linkTo } from '../app/route';
 import { Copy } from '../ui/Copy';
 import { Icon } from '../ui/Icon';
 import { KindChip, type Kind } from '../ui/Kind';
-import { plural } from '../ui/format';
-import { useActions } from './ChatContext';
+import { compact, duration, plural, share } from '../ui/format';
+import { useActions, useRun } from './ChatContext';
 import { markdownOf } from './export';
-import { isEmptyAnswer, standing, textOf, type Message, sourcesOf, type NumberedSource } from './message';
+import {
+  isAsking,
+  isEmptyAnswer,
+  isTool,
+  standing,
+  textOf,
+  type Message,
+  sourcesOf,
+  type NumberedSource,
+} from './message';
 import { useFeatures } from '../features/registry';
+import { receiptOf } from '../features/tree/steps';
+import type { Film } from '../film/film';
 import { Parts } from './Parts';
 import { Ending, Sound } from './parts/Notes';
 
@@ -46,6 +57,8 @@ type Props = {
   /** Its run was stopped. */
   stopped?: boolean;
   isAnswered: (request: string) => boolean;
+  /** What the user wrote next; empty where nothing. */
+  reply?: string;
 };
 
 export const MessageView = memo(function MessageView(props: Props) {
@@ -110,7 +123,7 @@ function UserMessage({ message, isAnswered }: Props) {
   );
 }
 
-function AssistantMessage({ message, live, last, stopped = false, isAnswered }: Props) {
+function AssistantMessage({ message, live, last, stopped = false, isAnswered, reply }: Props) {
   const { conversation, isTalking = false } = useActions();
   const sources = useMemo(() => sourcesOf(message), [message]);
   const { metadata } = message;
@@ -124,6 +137,7 @@ function AssistantMessage({ message, live, last, stopped = false, isAnswered }: 
         fromUser={false}
         message={message}
         isAnswered={isAnswered}
+        reply={reply}
       />
       {(sound.length > 0 || metadata?.audio) && (
         <Sound
@@ -140,9 +154,10 @@ function AssistantMessage({ message, live, last, stopped = false, isAnswered }: 
 }
 
 function Footer({ message, last }: { message: Message; last: boolean }) {
-  const { conversation, isTalking, isBusy } = useActions();
+  const { conversation, isTalking, isBusy, openTrace, seconds } = useActions();
   const features = useFeatures();
-  const { usage, modelVersion, adkFinishReason, finishMessage, runId } = message.metadata ?? {};
+  const film = useRun();
+  const { usage, modelVersion, adkFinishReason, finishMessage, runId, cache, failure } = message.metadata ?? {};
   const finish = finishWords(adkFinishReason);
   return (
     <footer className="message-foot">
@@ -168,34 +183,76 @@ function Footer({ message, last }: { message: Message; last: boolean }) {
         <Suspense>
           {features.map(({ name, UnderAnswer }) => UnderAnswer && <UnderAnswer key={name} message={message} />)}
         </Suspense>
-        {runId && (
-          <a className="button" data-look="quiet" href={linkTo({ kind: 'run', run: runId })} title="Open this run">
-            <Icon name="clock" /> Run
-          </a>
-        )}
       </div>
       <span className="message-facts">
+        <Icon name={failure ? 'error' : isAsking(message) ? 'clock' : 'check'} />
+        {receiptFacts(message, seconds, film).map((fact) => (
+          <span key={fact} title={fact.endsWith('tokens') ? usageTitle(usage, modelVersion) : undefined}>
+            {fact}
+          </span>
+        ))}
         {finish && (
           <KindChip kind={finish.kind} title={finishMessage}>
             {finish.word}
           </KindChip>
         )}
         {finishMessage && <span>{finishMessage}</span>}
-        {modelVersion && <span>{modelVersion}</span>}
-        {usage?.totalTokens !== undefined && (
-          <span title={usageTitle(usage)}>{plural(usage.totalTokens, 'token')}</span>
-        )}
+        {cache && <span title="Model calls that found their beginning in the context cache">{cacheWords(cache)}</span>}
         <Suspense>
           {features.map(
             ({ name, AnswerFacts }) => AnswerFacts && <AnswerFacts key={name} message={message} last={last} />,
           )}
         </Suspense>
+        {runId && (
+          <a
+            href={linkTo({ kind: 'run', run: runId })}
+            title="See every step of this answer"
+            onClick={(event) => {
+              if (!openTrace || event.ctrlKey || event.metaKey) return;
+              event.preventDefault();
+              openTrace(message.id);
+            }}
+          >
+            Open trace
+          </a>
+        )}
       </span>
     </footer>
   );
 }
 
-function usageTitle(usage: NonNullable<Message['metadata']>['usage']): string {
+/** Messages are named after their first run. */
+const RUN = /^run-[0-9a-f]{24}/;
+
+/** Say what an answer took: how long, model calls, tools, tokens, and how sure it is. */
+export function receiptFacts(
+  message: Message,
+  seconds: ReadonlyMap<string, number> | undefined,
+  film: Film | null = null,
+): string[] {
+  const { usage, runId } = message.metadata ?? {};
+  const took = seconds?.get(message.id);
+  // An answer that took several runs says only what its last one used; the joined film knows all of them.
+  const isContinued = runId !== undefined && RUN.test(message.id) && message.id !== runId;
+  const whole = isContinued && film?.run === runId ? receiptOf(film) : null;
+  const calls = whole?.modelCalls ?? (isContinued ? 0 : (usage?.modelCalls?.length ?? 0));
+  const tokens = whole?.tokens ?? (isContinued ? undefined : usage?.totalTokens);
+  const tools = standing(message).filter(isTool).length;
+  const proof = message.parts.findLast((part) => part.type === 'data-proof' && part.data.subject.kind === 'answer');
+  return [
+    took === undefined ? '' : duration(took),
+    calls ? plural(calls, 'model call') : '',
+    tools ? plural(tools, 'tool') : '',
+    tokens === undefined ? '' : `${compact(tokens)} tokens`,
+    proof?.type === 'data-proof' && proof.data.confidence !== null ? share(proof.data.confidence) : '',
+  ].filter(Boolean);
+}
+
+export function cacheWords({ hits, misses }: { hits: number; misses: number }): string {
+  return `cache hit in ${hits} of ${plural(hits + misses, 'call')}`;
+}
+
+function usageTitle(usage: NonNullable<Message['metadata']>['usage'], model: string | undefined): string {
   const counts = [
     ['in', usage?.inputTokens],
     ['out', usage?.outputTokens],
@@ -203,7 +260,8 @@ function usageTitle(usage: NonNullable<Message['metadata']>['usage']): string {
     ['cached', usage?.cachedInputTokens],
     ['model calls', usage?.modelCalls?.length],
   ] as const;
-  return counts.flatMap(([name, count]) => (count === undefined ? [] : [`${name} ${count}`])).join(' · ');
+  const words = counts.flatMap(([name, count]) => (count === undefined ? [] : [`${name} ${count}`]));
+  return [...words, ...(model ? [`model ${model}`] : [])].join(' · ');
 }
 
 /** The sources of a message, numbered as its markers are. */

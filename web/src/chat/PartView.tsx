@@ -1,15 +1,15 @@
 /** One part of a message. Every type that the server can send is named here; any other is shown as JSON. */
-import { memo, Suspense, type ReactElement, useEffect, useState } from 'react';
+import { memo, Suspense, type ReactElement, useEffect, useRef, useState } from 'react';
 import { Failure, lazyWithRetry } from '../app/Failure';
 import { isTool, type CallNotes, type Part } from './message';
 import * as Notes from './parts/Notes';
 import { Tool } from './parts/Tool';
 import { Prose } from './markdown/Prose';
 import { KindChip } from '../ui/Kind';
-import { plural } from '../ui/format';
+import { duration } from '../ui/format';
 import { useAuthorizedUrl } from '../app/server';
 import { Icon, type IconName } from '../ui/Icon';
-import { useRejectedAnswer } from './ChatContext';
+import { thoughtSeconds, useRejectedAnswer, useRun } from './ChatContext';
 import { JsonView } from '../ui/Json';
 
 /** A request that nobody has to answer any more: one line, and what was asked on demand. */
@@ -66,6 +66,8 @@ export type PartProps = {
   fromUser: boolean;
   notes: (call: string) => CallNotes;
   isAnswered: (request: string) => boolean;
+  /** What the user wrote next; empty where nothing. */
+  reply: string;
   /** The part's text with markers of its sources. */
   marked: (text: string) => string;
   /** Thoughts are shown, not only that there are some. */
@@ -74,7 +76,8 @@ export type PartProps = {
 
 function PartView(props: PartProps): ReactElement | null {
   const { part, live, last, fromUser, notes, marked } = props;
-  if (isTool(part)) return <Tool part={part} notes={notes(part.toolCallId)} live={live} last={last} />;
+  if (isTool(part))
+    return <Tool part={part} notes={notes(part.toolCallId)} live={live} last={last} reply={props.reply} />;
   switch (part.type) {
     case 'text':
       return (
@@ -196,14 +199,20 @@ function Text({ text, live, plain }: { text: string; live: boolean; plain: boole
   return plain ? <p className="plain">{text}</p> : <Prose text={text} live={live} />;
 }
 
-/** The model's thoughts: open while it thinks, folded when it is done. */
-type Props = { text: string; live: boolean /** Else only that the model thinks is said. */; isShown: boolean };
+/** The model's thoughts, in their place: one line, "Thought for 2 s"; open where thinking is shown. */
+type Props = { text: string; live: boolean; isShown: boolean };
 
 function Reasoning({ text, live, isShown }: Props) {
-  const [isOpen, setOpen] = useState(live);
-  useEffect(() => setOpen(live), [live]);
+  const film = useRun();
+  const [isOpen, setOpen] = useState(isShown);
+  useEffect(() => setOpen(isShown), [isShown]);
+  const began = useRef(live ? performance.now() : null);
+  const [measured, setMeasured] = useState<number | null>(null);
+  useEffect(() => {
+    if (!live && began.current !== null) setMeasured((performance.now() - began.current) / 1000);
+  }, [live]);
   if (!text && !live) return null;
-  if (!isShown) return <KindChip kind="reasoning">Thinking…</KindChip>;
+  const seconds = (film && thoughtSeconds(film, text)) ?? measured;
   return (
     <details
       className="fold"
@@ -212,8 +221,8 @@ function Reasoning({ text, live, isShown }: Props) {
       onToggle={(event) => setOpen(event.currentTarget.open)}
     >
       <summary>
-        <KindChip kind="reasoning">{live ? 'Thinking…' : 'Thought'}</KindChip>
-        <span className="quiet">{plural(words(text), 'word')}</span>
+        <Icon name="reasoning" />
+        {live ? 'Thinking…' : seconds === null ? 'Thought' : `Thought for ${duration(seconds)}`}
       </summary>
       {isOpen && (
         <div className="fold-body">
@@ -222,10 +231,6 @@ function Reasoning({ text, live, isShown }: Props) {
       )}
     </details>
   );
-}
-
-function words(text: string): number {
-  return text.split(/\s+/).filter(Boolean).length;
 }
 
 /** A file of a message: shown if it is here, linked if it is elsewhere. Nothing is fetched from other hosts. */

@@ -9,9 +9,19 @@ import { useTail } from '../ui/hooks';
 import { citationMarks, marked as mark } from './citations';
 import { isDetail, useDetails } from './details';
 import { GroupView, type GroupContext } from './GroupView';
-import { answerIndex, Calls, grouped, type Item, type Placed } from './groups';
+import { answerIndex, Calls, folded, grouped, placeOf, type Item, type Placed, type Repeats } from './groups';
 import { PROSE_AT_ONCE } from './markdown/Prose';
-import { authorOf, notesKey, notesOnCalls, type Message, type Part, chunkNumbers, sourcesOf } from './message';
+import {
+  authorOf,
+  failingTool,
+  isTool,
+  notesKey,
+  notesOnCalls,
+  type Message,
+  type Part,
+  chunkNumbers,
+  sourcesOf,
+} from './message';
 import { MemoPart, type PartProps } from './PartView';
 
 type PartsProps = {
@@ -21,20 +31,28 @@ type PartsProps = {
   last: boolean;
   fromUser: boolean;
   isAnswered: (request: string) => boolean;
+  /** What the user wrote next. */
+  reply?: string;
 };
 
-export function Parts({ parts, message, live, last, fromUser, isAnswered }: PartsProps) {
+export function Parts({ parts, message, live, last, fromUser, isAnswered, reply = '' }: PartsProps) {
   // The SDK hands over a new message with every token; what is derived here changes far more seldom.
   const said = notesKey(parts);
   // biome-ignore lint/correctness/useExhaustiveDependencies: notes change when their key does; the message, with every delta
   const notes = useMemo(() => notesOnCalls(message), [message.id, said]);
   const marked = useMarks(message, parts, live);
   const withDetails = useDetails();
-  const shared = { live, last, fromUser, notes, isAnswered, marked };
-  const placed = parts.flatMap((part, index): Placed[] =>
-    part.type === 'step-start' || (!withDetails && isDetail(part, live)) ? [] : [{ part, index }],
-  );
+  const shared = { live, last, fromUser, notes, isAnswered, reply, marked };
   const calls = new Calls(parts);
+  const mayBeInside = live && parts.some((part) => isInside(part));
+  const placed = parts.flatMap((part, index): Placed[] =>
+    part.type === 'step-start' ||
+    (!withDetails && isDetail(part)) ||
+    (mayBeInside && isUnplaced(part)) ||
+    isToldByTool(part, parts)
+      ? []
+      : [{ part, index }],
+  );
   const answer = answerIndex(parts);
   const { derived, runId } = message.metadata ?? {};
   // A message of several runs is named after its first one.
@@ -49,7 +67,22 @@ export function Parts({ parts, message, live, last, fromUser, isAnswered }: Part
   );
 }
 
-const RUN = /^run-[0-9a-f]{24}$/;
+/** A call whose arguments stream does not say yet inside of which agent it stands: it is shown when it does. */
+function isUnplaced(part: Part): boolean {
+  return isTool(part) && part.state === 'input-streaming' && placeOf(part).author === undefined;
+}
+
+/** An exception is told once: on the card of the tool that raised it. */
+function isToldByTool(part: Part, parts: readonly Part[]): boolean {
+  return part.type === 'data-error' && failingTool(parts, part.data.message ?? '') !== null;
+}
+
+function isInside(part: Part): boolean {
+  const { within, branch, path } = placeOf(part);
+  return within !== undefined || !!branch || String(path ?? '').includes('/');
+}
+
+const RUN = /^run-[0-9a-f]{24}/;
 
 /** Return how to put numbers of sources behind the words that rest on them. */
 function useMarks(message: Message, parts: readonly Part[], live: boolean): PartProps['marked'] {
@@ -93,8 +126,10 @@ function weigh(items: readonly Item[]): number[] {
 
 type ItemsProps = { items: readonly Item[]; level: number; context: GroupContext };
 
-export function Items({ items, level, context }: ItemsProps) {
+export function Items({ items: all, level, context }: ItemsProps) {
   const [shown, setShown] = useState(PARTS_SHOWN);
+  const { notes } = context.shared;
+  const items = context.shared.fromUser ? all : folded(all, ({ toolCallId }) => !notes(toolCallId).longRunning);
   const weights = weigh(items);
   const earlier = Math.max(0, items.length - shown);
   const from = useTail(weights.at(-1)!, WEIGHT_AT_ONCE, weights[earlier]!);
@@ -108,6 +143,7 @@ export function Items({ items, level, context }: ItemsProps) {
       speaker = ''; // Whoever goes on after a group is named again.
       return <GroupView key={item.index} group={item} level={level} context={context} />;
     }
+    if (item.kind === 'repeats') return <RepeatsView key={item.index} repeats={item} context={context} />;
     const author = context.shared.fromUser ? '' : authorOf(item.part);
     const isNew = author !== '' && author !== speaker && level === 0;
     if (isNew) speaker = author;
@@ -128,6 +164,7 @@ export function Items({ items, level, context }: ItemsProps) {
     );
   });
   if (!earlier) return views;
+
   return [
     <button
       key="earlier"
@@ -140,4 +177,37 @@ export function Items({ items, level, context }: ItemsProps) {
     </button>,
     ...views,
   ];
+}
+
+/** Equal calls in one line: "look_up ×200". */
+function RepeatsView({ repeats, context }: { repeats: Repeats; context: GroupContext }) {
+  const [isOpen, setOpen] = useState(false);
+  const [shown, setShown] = useState(PARTS_SHOWN);
+  return (
+    <div className="tool" role="group" data-kind="tool" aria-label={`${repeats.name}, ${repeats.parts.length} calls`}>
+      <button type="button" className="tool-head" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <Icon name="check" />
+        <strong>{repeats.name}</strong>
+        <span className="summary">×{repeats.parts.length}</span>
+        <span className="tool-state">Done</span>
+      </button>
+      {isOpen && (
+        <div className="tool-body">
+          {repeats.parts.slice(0, shown).map(({ part, index }) => (
+            <MemoPart key={index} part={part} {...context.shared} isThinking={context.isThinking} />
+          ))}
+          {repeats.parts.length > shown && (
+            <button
+              type="button"
+              className="button"
+              data-look="quiet"
+              onClick={() => setShown(shown + PARTS_SHOWN * 5)}
+            >
+              <Icon name="more" /> {plural(repeats.parts.length - shown, 'more call')}
+            </button>
+          )}
+        </div>
+      )}
+    </div>
+  );
 }

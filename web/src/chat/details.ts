@@ -36,8 +36,7 @@ export function useDetails(): boolean {
   return useSyncExternalStore(watch, isShown, isShown);
 }
 
-/** Tell whether a part is a detail: how the answer came about, not what it says. A thought that goes on is news. */
-export function isDetail(part: Part, live: boolean): boolean {
-  if (part.type === 'reasoning') return !live || part.state === 'done';
+/** Tell whether a part is a detail that is hidden. Thoughts are not: they stay in place, folded. */
+export function isDetail(part: Part): boolean {
   return part.type === 'data-state';
 }

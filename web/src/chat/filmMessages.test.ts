@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Said } from '../film/conversation';
+import { conversationAt } from '../film/conversation';
+import { golden } from '../film/testFilms';
 import { messagesOf } from './filmMessages';
 
 const SAID: Said[] = [
@@ -78,4 +80,17 @@ test('what was said inside of tools says so', () => {
   ];
   const [message] = messagesOf({ run: 'run-1', said });
   expect(message?.parts[1]).toMatchObject({ providerMetadata: { adk: { author: 'b', within: 'outer' } } });
+});
+
+test('what an answer rests on is in its message, up to the moment that is shown', () => {
+  const film = golden('sources');
+  const partsAt = (at: number) =>
+    messagesOf({ run: film.run, said: conversationAt(film, at), film, at }).flatMap(({ parts }) => parts);
+  const sources = partsAt(film.last).filter((part) => part.type.startsWith('source-'));
+  expect(sources.length).toBe(film.items.sources.length);
+  expect(sources.length).toBeGreaterThan(0);
+  const before = Math.min(...film.items.sources.map(({ since }) => since)) - 1;
+  expect(partsAt(before).filter((part) => part.type.startsWith('source-'))).toEqual([]);
+  const proofs = partsAt(film.last).filter((part) => part.type === 'data-proof');
+  expect(proofs.length).toBe(film.items.proofs.filter(({ marks }) => marks.at(-1)?.[1].subject).length);
 });

@@ -1,6 +1,7 @@
 /** What a film says had been said at a moment, as messages: the past is shown by the same parts as the present. */
 import type { Said } from '../film/conversation';
 import { type Film, once } from '../film/film';
+import type { PrismProof } from '@adk-prism/client/ai';
 import type { DynamicToolUIPart } from 'ai';
 import { isTool, type Message, type Part, type ToolPart } from './message';
 import { endOf, type NodeItem } from '../film/timeline';
@@ -33,7 +34,7 @@ const known = new WeakMap<Said, { part: Part | null }>();
 /**
  * What a run had said up to a moment; of one that is over, all. With its film, each part says where its speaker ran.
  */
-type Telling = { run: string; said: readonly Said[]; film?: Film };
+type Telling = { run: string; said: readonly Said[]; film?: Film /** The moment; without it, the end. */; at?: number };
 
 /** Return the messages of a conversation as it was. Their ids are derived, so that scrubbing keeps them. */
 export function messagesOf(...tellings: readonly Telling[]): Message[] {
@@ -42,8 +43,16 @@ export function messagesOf(...tellings: readonly Telling[]): Message[] {
   return messages;
 }
 
-function tell(messages: Message[], { run, said, film }: Telling): void {
+function tell(messages: Message[], { run, said, film, at }: Telling): void {
+  const beside = film ? partsBeside(film, at ?? film.last) : [];
+  let next = 0;
+  const addBeside = (before: number) => {
+    const last = messages.at(-1);
+    for (; next < beside.length && beside[next]!.since < before; next++)
+      if (last?.role === 'assistant') last.parts.push(beside[next]!.part);
+  };
   for (const item of said) {
+    addBeside(item.since);
     const part = partOf(item, run, film);
     if (!part) continue;
     const last = messages.at(-1);
@@ -52,6 +61,29 @@ function tell(messages: Message[], { run, said, film }: Telling): void {
     else if (item.earlier) answer(last.parts, part as ToolPart);
     else last.parts.push(part);
   }
+  addBeside(Infinity);
+}
+
+type Beside = { since: number; part: Part };
+
+/** Return what stands behind the words at a cursor, where the live stream has it too: sources, and how sure it is. */
+function partsBeside(film: Film, at: number): Beside[] {
+  return besides(film).filter(({ since }) => since <= at);
+}
+
+const besides = once((film: Film): Beside[] => {
+  const sources = film.items.sources.map(({ is, since }): Beside => ({ since, part: sourcePart(is) }));
+  const proofs = film.items.proofs.flatMap(({ is, marks }): Beside[] => {
+    const [since, proof] = marks.at(-1) ?? [0, null];
+    if (!proof?.subject) return [];
+    return [{ since, part: { type: 'data-proof', id: is.id, data: proof as PrismProof } }];
+  });
+  return [...sources, ...proofs].sort((a, b) => a.since - b.since);
+});
+
+function sourcePart({ source, title, uri }: Film['items']['sources'][number]['is']): Part {
+  if (/^https?:/i.test(uri)) return { type: 'source-url', sourceId: source, url: uri, ...(title ? { title } : {}) };
+  return { type: 'source-document', sourceId: source, mediaType: 'text/plain', title: title || uri };
 }
 
 function partOf(item: Said, run: string, film: Film | undefined): Part | null {

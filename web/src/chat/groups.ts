@@ -20,7 +20,33 @@ export type Group = {
   parts: Placed[];
 };
 
-export type Item = ({ kind: 'part' } & Placed) | Group;
+/** Calls of one tool, one after the other, that are done: one line stands for all. */
+export type Repeats = { kind: 'repeats'; index: number; name: string; parts: Placed[] };
+
+export type Item = ({ kind: 'part' } & Placed) | Group | Repeats;
+
+/** So many equal calls in a row, at least, become one line. */
+const LEAST_REPEATS = 4;
+
+/** Return the items with equal calls folded; what failed, or waits for somebody, stands by itself. */
+export function folded(items: readonly Item[], isQuiet: (part: ToolPart) => boolean): Item[] {
+  const found: Item[] = [];
+  for (let index = 0; index < items.length; ) {
+    const same: Placed[] = [];
+    let name = '';
+    for (let next = items[index]; next?.kind === 'part'; next = items[index + same.length]) {
+      const { part } = next;
+      if (!isTool(part) || part.state !== 'output-available' || !isQuiet(part)) break;
+      name ||= toolName(part);
+      if (toolName(part) !== name) break;
+      same.push({ part, index: next.index });
+    }
+    if (same.length >= LEAST_REPEATS) found.push({ kind: 'repeats', index: same[0]!.index, name, parts: same });
+    else found.push(...items.slice(index, index + Math.max(1, same.length)));
+    index += Math.max(1, same.length);
+  }
+  return found;
+}
 
 type Place = { author?: unknown; path?: unknown; branch?: unknown; within?: unknown };
 
@@ -67,7 +93,9 @@ function speakerKey(part: Part): string {
   if (part.type !== 'text' && part.type !== 'reasoning' && !isTool(part)) return '';
   const { path, branch } = placeOf(part);
   const isSub = typeof path === 'string' && path.includes('/');
-  return isSub || (typeof branch === 'string' && branch !== '') ? `${String(branch ?? '')} ${String(path ?? '')}` : '';
+  // In a sequence, agents speak after each other at one place: each has a group of its own.
+  const place = `${String(branch ?? '')} ${String(path ?? '')} ${authorOf(part)}`;
+  return isSub || (typeof branch === 'string' && branch !== '') ? place : '';
 }
 
 /** The calls of a message, and which of them a part stands inside of. */

@@ -192,6 +192,21 @@ function isPending(part: Part): boolean {
 
 type Meta = { adk?: { author?: unknown } };
 
+const REFERENCE = /Reference: ([0-9a-f]{12})\./;
+
+/** Return the name of the tool whose card tells of a failure; null where none does. */
+export function failingTool(parts: readonly Part[], failure: string): string | null {
+  const reference = REFERENCE.exec(failure)?.[1];
+  const told = parts.find(
+    (part) =>
+      isTool(part) &&
+      part.state === 'output-error' &&
+      part.errorText !== '' &&
+      (part.errorText === failure || (reference !== undefined && part.errorText.includes(reference))),
+  );
+  return told && isTool(told) ? toolName(told) : null;
+}
+
 /** All of a message's own text. */
 export function textOf(message: Message): string {
   return standing(message)
@@ -222,6 +237,13 @@ export function sourcesOf(message: Message): NumberedSource[] {
         detail: [part.filename, part.mediaType].filter(Boolean).join(' · '),
       });
     }
+  }
+  for (const { uri = '', title = '', license = '' } of message.metadata?.citations ?? []) {
+    if (!uri && !title) continue;
+    const url = /^https?:/i.test(uri) && URL.canParse(uri) ? uri : '';
+    if (url && found.some((known) => known.url === url)) continue;
+    const detail = ['quoted', license].filter(Boolean).join(' · ');
+    found.push({ number: found.length + 1, title: title || uri, url, detail });
   }
   return found;
 }

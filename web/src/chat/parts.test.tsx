@@ -7,6 +7,7 @@ import { textOf, type Message, type Part } from './message';
 import { showDetails } from './details';
 import { markdownOf } from './export';
 import { MessageView } from './MessageView';
+import { leftFace } from './parts/Tool';
 import type { PrismDataParts } from '@adk-prism/client/ai';
 
 const PROOF: PrismDataParts['proof'] = {
@@ -132,7 +133,7 @@ test('a credential is never shown', async () => {
 });
 
 const PROOFS: [string, Partial<typeof PROOF>, string[], string[]][] = [
-  ['a number', {}, ['Burn analyst', 'Confidence 60 %'], ['source']],
+  ['a number', {}, ['Burn analyst', 'Confidence 60%'], ['source']],
   ['a level', { confidence: null, level: 'high' }, ['Confidence high'], []],
   [
     'sources and no confidence',
@@ -308,8 +309,7 @@ test('usage, model and why it stopped', async () => {
     adkFinishReason: 'MAX_TOKENS',
     audio: { chunks: 1, bytes: 9, sampleRate: 24000, duration: 1 },
   });
-  for (const words of ['1\u202f234 tokens', 'model-x', 'cut off at the token limit', 'Audio'])
-    expect(html).toContain(words);
+  for (const words of ['1.2k tokens', 'model-x', 'cut off at the token limit', 'Audio']) expect(html).toContain(words);
 });
 
 const WITHHELD: Part[] = [
@@ -335,7 +335,7 @@ test('what was replaced is not shown, and not copied', async () => {
   }
 });
 
-test('thoughts and changes of the state are details', async () => {
+test('thoughts stay in place, folded; changes of the state are details', async () => {
   showDetails(false);
   const html = await shown([
     { type: 'reasoning', text: 'a thought', state: 'done' },
@@ -344,7 +344,8 @@ test('thoughts and changes of the state are details', async () => {
   ]);
   showDetails(true);
   expect(html).toContain('the answer');
-  expect(html).not.toContain('Thought');
+  expect(html).toContain('Thought');
+  expect(html).not.toContain('hmm, let me see');
   expect(html).not.toContain('topic');
 });
 
@@ -375,7 +376,7 @@ const GROUPS: [string, Part[], string[], string[]][] = [
   [
     'is done: one line',
     [CALLER, FINDING, SEARCH, SURE, SUMMARY],
-    ['Burn analyst', '1 tool · 60 %', 'the briefing'],
+    ['Burn analyst', '1 tool · 60%', 'the briefing'],
     ['a finding', 'search'],
   ],
   ['has the last word: open', [CALLER, FINDING], ['a finding'], []],
@@ -421,4 +422,32 @@ test.each([
   ['a failure', [], { failure: 'it broke' }, false],
 ] as [string, Part[], object, boolean][])('an answer of %s', async (_, parts, metadata, isEmpty) => {
   expect((await shown(parts, { runId: 'r', ...metadata })).includes('ended without an answer')).toBe(isEmpty);
+});
+
+test('passages that ADK says are quoted, and its context cache, are below the answer', async () => {
+  const html = await shown([{ type: 'text', text: 'To be' }], {
+    runId: 'r',
+    citations: [{ uri: 'https://example.org/hamlet', title: 'Hamlet', license: 'public domain' }],
+    cache: { hits: 2, misses: 1 },
+  });
+  expect(html).toContain('https://example.org/hamlet');
+  expect(html).toContain('public domain');
+  expect(html).toContain('cache hit in 2 of 3 calls');
+});
+
+test('what a person answered is shown, not only that they did', async () => {
+  expect(await shown([{ type: 'data-input-response', data: { id: 'q', response: 'the blue one' } }])).toContain(
+    'the blue one',
+  );
+});
+
+test.each([
+  ['', 'Expired'],
+  ['OK', 'Approved in chat'],
+  ['Short run', 'Approved in chat'],
+  ['Modify: since 2021', 'Change requested'],
+  ['Cancel', 'Cancelled in chat'],
+  ['What would it cost?', 'Answered in chat'],
+])('an approval that was left for the message %j', (reply, word) => {
+  expect(leftFace(reply).word).toBe(word);
 });

@@ -1,6 +1,8 @@
 /** What every panel is given: a film, a moment in it, and how to move. A panel holds no time of its own. */
 import type { ComponentType, LazyExoticComponent } from 'react';
 import type { Film } from '../film/film';
+import type { Turn } from './tree/rows';
+import type { Step } from './tree/steps';
 
 /** What is picked out in every panel: a node by its name, or a key of the state, written `key:topic`. */
 const KEY = 'key:';
@@ -21,6 +23,13 @@ export type PanelProps = {
   /** What is picked out in every panel: a node, a key, an event; each panel knows its own. */
   selected: string | null;
   select(id: string | null): void;
+  /** The messages of the conversation, with their runs. */
+  turns: readonly Turn[];
+  /** The message that the film is of. */
+  turn: string;
+  /** The step that is looked at: selecting one does not move the playhead. */
+  step: Step | null;
+  selectStep(turn: Turn, step: Step): void;
   seek(cursor: number): void;
   /** Open a panel, if it is not open. */
   inspect(panel: string): void;
@@ -42,6 +51,8 @@ export type PanelSpec = {
   title: string;
   /** The key that opens it. */
   key: string;
-  place: 'centre' | 'inspector' | 'bottom';
+  place: 'centre' | 'inspector';
+  /** Return how much there is to see; 0: it is not offered. Without it, it always is. */
+  count?: (film: Film) => number | null;
   Panel: LazyExoticComponent<ComponentType<PanelProps>>;
 };

@@ -23,9 +23,9 @@ test('a server that does not tell its features has all of them', () => {
   queries.setQueryData(['features'], {});
   expect(shown().panels).toEqual(PANELS.map(({ name }) => name));
   expect(shown().actions).toEqual([
-    'Run again…',
-    'Compare with another run…',
-    'Add to an eval set…',
+    'Edit and run again…',
+    'Compare…',
+    'Add to evaluation…',
     'Recording (JSON lines)',
     'Share as one HTML file',
   ]);
@@ -34,8 +34,8 @@ test('a server that does not tell its features has all of them', () => {
 test('of a feature that is off nothing is shown', () => {
   queries.setQueryData(['features'], { features: ['compare', 'model_calls', 'search'] });
   expect(shown()).toEqual({
-    panels: ['graph', 'state', 'event', 'model', 'artifacts', 'timeline'],
-    actions: ['Compare with another run…'],
+    panels: ['timeline', 'step', 'graph', 'state', 'event', 'model', 'artifacts'],
+    actions: ['Compare…'],
     canRerun: false,
   });
 });

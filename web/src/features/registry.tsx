@@ -9,6 +9,7 @@ import { useServerData } from '../app/query';
 import { formatRoute, HOME, linkTo, type Place } from '../app/route';
 import { address, getJson, path, useIdentity } from '../app/server';
 import type { Message } from '../chat/message';
+import type { Film } from '../film/film';
 import { shared } from '../film/sharedFile';
 import type { IconName } from '../ui/Icon';
 import type { ShareItem } from '../workspace/ShareMenu';
@@ -28,6 +29,8 @@ export type Feature = {
   railLink?: { icon: IconName; title: string; place: Place };
   /** At the end of the rail. */
   InRail?: ComponentType;
+  /** On the home page of somebody who has no conversations yet. */
+  FirstVisit?: ComponentType;
   /** A section of the home page. */
   homeSection?: { id: string; title: string; Section: ComponentType };
   /** A link on the card of an app. */
@@ -40,6 +43,15 @@ export type Feature = {
   AnswerFacts?: ComponentType<{ message: Message; last: boolean }>;
 };
 
+/** State keys of a research plan begin so (`grounding/grounding.ts`, which is loaded when it is shown). */
+const GROUNDING = 'grounding:';
+
+/** How many sources stand behind an answer; null where it only says how sure it is. */
+function proofCount({ items }: Film): number | null {
+  const cited = items.proofs.find(({ is }) => is.id === 'proof')?.marks.at(-1)?.[1].citations.length ?? 0;
+  return cited || items.sources.length || (items.proofs.length > 0 ? null : 0);
+}
+
 const compareWith = (run: string): string => linkTo({ kind: 'compare', a: run, b: null });
 
 // Where one goes to has nothing to stand in its place: a page that cannot be loaded says so at once (`lazy`). A panel
@@ -48,10 +60,32 @@ const FEATURES: readonly Feature[] = [
   {
     name: 'page',
     panel: {
+      name: 'timeline',
+      title: 'Trace',
+      key: 't',
+      place: 'centre',
+      Panel: lazyWithRetry(() => import('./tree/TreePanel')),
+    },
+  },
+  {
+    name: 'page',
+    panel: {
+      name: 'step',
+      title: 'Step',
+      key: 'i',
+      place: 'inspector',
+      count: () => 0,
+      Panel: lazyWithRetry(() => import('./inspector/StepPanel')),
+    },
+  },
+  {
+    name: 'page',
+    panel: {
       name: 'graph',
       title: 'Graph',
       key: '1',
-      place: 'centre',
+      place: 'inspector',
+      count: (film) => (film.items.nodes.length > 0 ? null : 0),
       Panel: lazyWithRetry(() => import('./graph/GraphPanel')),
     },
   },
@@ -62,6 +96,7 @@ const FEATURES: readonly Feature[] = [
       title: 'State',
       key: '2',
       place: 'inspector',
+      count: (film) => film.items.keys.length,
       Panel: lazyWithRetry(() => import('./state/StatePanel')),
     },
   },
@@ -72,6 +107,7 @@ const FEATURES: readonly Feature[] = [
       title: 'Proof',
       key: '3',
       place: 'inspector',
+      count: proofCount,
       Panel: lazyWithRetry(() => import('./proof/ProofPanel')),
     },
   },
@@ -82,6 +118,7 @@ const FEATURES: readonly Feature[] = [
       title: 'Grounding',
       key: '4',
       place: 'inspector',
+      count: (film) => (film.items.keys.some(({ is }) => is.key.startsWith(GROUNDING)) ? null : 0),
       Panel: lazyWithRetry(() => import('./grounding/GroundingPanel')),
     },
   },
@@ -92,6 +129,7 @@ const FEATURES: readonly Feature[] = [
       title: 'Event',
       key: '5',
       place: 'inspector',
+      count: () => 0,
       Panel: lazyWithRetry(() => import('./event/EventPanel')),
     },
   },
@@ -102,6 +140,7 @@ const FEATURES: readonly Feature[] = [
       title: 'Model',
       key: '6',
       place: 'inspector',
+      count: (film) => film.items.calls?.length ?? 0,
       Panel: lazyWithRetry(() => import('./model_calls/ModelPanel')),
     },
     AnswerFacts: lazyWithRetry(async () => ({ default: (await import('./model_calls/AnswerFacts')).AnswerFacts })),
@@ -113,17 +152,8 @@ const FEATURES: readonly Feature[] = [
       title: 'Artifacts',
       key: '7',
       place: 'inspector',
+      count: (film) => film.items.artifacts?.length ?? 0,
       Panel: lazyWithRetry(() => import('./artifacts/ArtifactsPanel')),
-    },
-  },
-  {
-    name: 'page',
-    panel: {
-      name: 'timeline',
-      title: 'Timeline',
-      key: 't',
-      place: 'bottom',
-      Panel: lazyWithRetry(() => import('./timeline/TimelinePanel')),
     },
   },
   {
@@ -143,23 +173,23 @@ const FEATURES: readonly Feature[] = [
   },
   {
     name: 'rerun',
-    runActions: (run) => [{ icon: 'play', word: 'Run again…', link: compareWith(run) }],
+    runActions: (run) => [{ icon: 'play', word: 'Edit and run again…', link: compareWith(run) }],
   },
   {
     name: 'compare',
     page: { kind: 'compare', Page: lazy(() => import('./compare/ComparePage')) },
-    runActions: (run) => [{ icon: 'branch', word: 'Compare with another run…', link: compareWith(run) }],
+    runActions: (run) => [{ icon: 'branch', word: 'Compare…', link: compareWith(run) }],
   },
   {
     name: 'evaluation',
     page: { kind: 'evals', Page: lazy(() => import('./evaluation/EvalsPage')) },
-    appLink: { title: 'Eval sets', place: (app) => ({ kind: 'evals', app }) },
+    appLink: { title: 'Evaluation', place: (app) => ({ kind: 'evals', app }) },
     runActions: (run, app) =>
       app
         ? [
             {
               icon: 'check',
-              word: 'Add to an eval set…',
+              word: 'Add to evaluation…',
               link: formatRoute({ ...HOME, place: { kind: 'evals', app }, options: { run } }),
             },
           ]
@@ -172,6 +202,7 @@ const FEATURES: readonly Feature[] = [
       title: 'Open a recording',
       Section: lazyWithRetry(async () => ({ default: (await import('./captures/DropZone')).DropZone })),
     },
+    FirstVisit: lazyWithRetry(async () => ({ default: (await import('./captures/DropZone')).ExampleRun })),
     runActions: (run) => [
       {
         icon: 'download',

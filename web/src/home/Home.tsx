@@ -17,6 +17,7 @@ import { Icon } from '../ui/Icon';
 import { KindChip, OUTCOMES } from '../ui/Kind';
 import { shorten } from '../ui/Copy';
 import { plural, readable } from '../ui/format';
+import { useTitle } from '../ui/hooks';
 import { useFeatures } from '../features/registry';
 import { startChat } from '../app/drafts';
 import { linkTo } from '../app/route';
@@ -66,6 +67,17 @@ function UnusableApp({ name, problem }: { name: string; problem: string }) {
   );
 }
 
+const AGENTS_NAMED = 3;
+
+/** Say which agents an app has: "4 agents: coordinator, burn_analyst, trail_assessor and 1 more". */
+export function agentWords(agents: readonly string[]): string {
+  if (agents.length === 0) return 'no agents';
+  if (agents.length === 1) return `1 agent: ${agents[0]}`;
+  const more = agents.length - AGENTS_NAMED;
+  const names = agents.slice(0, AGENTS_NAMED).join(', ');
+  return `${plural(agents.length, 'agent')}: ${names}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
 function WorkingApp({ app, isFirst }: { app: UsableApp; isFirst: boolean }) {
   const features = useFeatures();
   const [text, setText] = useState(app.prompts[0]?.prompt ?? '');
@@ -100,7 +112,7 @@ function WorkingApp({ app, isFirst }: { app: UsableApp; isFirst: boolean }) {
       </h3>
       <p>{app.description || 'ADK app'}</p>
       <p className="quiet">
-        {app.agents ? plural(app.agents.length, 'agent') : 'Loads when first used'}
+        {app.agents && <span title={app.agents.join(', ')}>{agentWords(app.agents)}</span>}
         {app.changed && ` · files changed, loads again when used next`}
         {app.live && ` · text and voice`}
         {features.map(
@@ -161,6 +173,7 @@ const SHOWN = 12;
 const LOOK_MS = 5_000;
 
 export default function Home() {
+  useTitle('');
   const features = useFeatures();
   const { apps, conversations, problem, refresh } = useCatalogue();
   useEffect(() => {
@@ -197,9 +210,22 @@ export default function Home() {
           </p>
         )}
       </section>
+      <section aria-labelledby="connect">
+        <h2 id="connect">Connect your agent</h2>
+        <Details className="connect-fold" summary="Command, addresses and code for useChat, AG-UI and curl">
+          {() => (
+            <Suspense fallback={<div className="skeleton card-skeleton" />}>
+              <Connect />
+            </Suspense>
+          )}
+        </Details>
+      </section>
       <section aria-labelledby="recent">
         <h2 id="recent">Recent</h2>
         <Recent entries={conversations?.slice(0, SHOWN) ?? []} apps={apps ?? []} />
+        {conversations?.length === 0 && (
+          <Suspense>{features.map(({ name, FirstVisit }) => FirstVisit && <FirstVisit key={name} />)}</Suspense>
+        )}
       </section>
       {features.map(
         ({ homeSection }) =>
@@ -212,16 +238,6 @@ export default function Home() {
             </section>
           ),
       )}
-      <section aria-labelledby="connect">
-        <h2 id="connect">Connect your agent</h2>
-        <Details className="connect-fold" summary="Command, addresses and code for useChat, AG-UI and curl">
-          {() => (
-            <Suspense fallback={<div className="skeleton card-skeleton" />}>
-              <Connect />
-            </Suspense>
-          )}
-        </Details>
-      </section>
       <section aria-labelledby="server">
         <h2 id="server">About this server</h2>
         <Details className="connect-fold" summary="Models, storage, versions and capabilities">

@@ -123,7 +123,7 @@ function Capabilities({ setup: { capabilities } }: { setup: Setup }) {
 /** Say which models an app uses, and whether it is loaded. */
 function appWords(app: AppEntry): string {
   if (!isUsable(app)) return app.error !== undefined ? `Failed to load: ${app.error}` : app.problem;
-  if (app.models === null) return 'Not loaded yet. It loads when first used.';
+  if (app.models === null) return 'Not loaded yet.';
   const reloaded = app.reloads ? `, reloaded ${app.reloads === 1 ? 'once' : `${number(app.reloads)} times`}` : '';
   return `${modelWords(app)} · ${app.changed ? 'files changed, loads again when used next' : 'loaded'}${reloaded}`;
 }

@@ -20,7 +20,7 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   return (
     <div className="empty">
       <strong>{title}</strong>
-      {children}
+      {children !== undefined && <div className="empty-body">{children}</div>}
     </div>
   );
 }

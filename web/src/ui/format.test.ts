@@ -1,9 +1,9 @@
 /** What a model call took, in words. */
 import { expect, test } from 'vitest';
-import { callTokens, costWords } from './format';
+import { callTokens, compact, costWords, number, share } from './format';
 
 test.each([
-  [{ input: 1200, cached: 60, output: 7, total: 1207 }, 'tokens: 1\u202f200 in, 60 of them cached, 7 out'],
+  [{ input: 1200, cached: 60, output: 7, total: 1207 }, 'tokens: 1,200 in, 60 of them cached, 7 out'],
   [{ total: 12 }, 'tokens: 12'],
   [{}, ''],
 ])('%j', (tokens, words) => expect(callTokens(tokens)).toBe(words));
@@ -13,3 +13,8 @@ test.each([
   [0, 'cost 0'],
   [null, 'cost unknown: the model has no price'],
 ])('a cost of %j', (cost, words) => expect(costWords(cost)).toBe(words));
+
+test('numbers, shares and large counts are written in one way', () => {
+  expect([number(2686), share(0.6), share(0.001), share(0.999)]).toEqual(['2,686', '60%', 'under 1%', 'over 99%']);
+  expect([669, 2686, 15_800, 999_400, 1_200_000].map(compact)).toEqual(['669', '2.7k', '16k', '999k', '1.2M']);
+});

@@ -66,9 +66,16 @@ export function size(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(value < 10 ? 1 : 0)} ${UNITS[unit]}`;
 }
 
-/** Say a number with thin groups of digits. */
+/** Say a number: `2,686`. */
 export function number(value: number): string {
-  return value.toLocaleString('en', { maximumFractionDigits: 2 }).replaceAll(',', '\u202f');
+  return value.toLocaleString('en', { maximumFractionDigits: 2 });
+}
+
+/** Say a number in little room: `669`, `2.7k`, `1.2M`. */
+export function compact(value: number): string {
+  if (value < 1000) return number(value);
+  const [scaled, unit] = value < 999_500 ? [value / 1000, 'k'] : [value / 1_000_000, 'M'];
+  return `${scaled.toFixed(scaled < 10 ? 1 : 0).replace(/\.0$/, '')}${unit}`;
 }
 
 /** Say "1 run", "3 runs". */
@@ -106,9 +113,9 @@ export function amount(count: number): string {
 
 /** Say a share of 1 in whole percents; what is not all or nothing does not look so. */
 export function share(value: number): string {
-  if (value > 0 && value < 0.005) return 'under 1 %';
-  if (value < 1 && value >= 0.995) return 'over 99 %';
-  return `${number(Math.round(value * 100))} %`;
+  if (value > 0 && value < 0.005) return 'under 1%';
+  if (value < 1 && value >= 0.995) return 'over 99%';
+  return `${number(Math.round(value * 100))}%`;
 }
 
 /** Return an address that may be followed: http and https. Anything else is text, whatever it pretends to be. */

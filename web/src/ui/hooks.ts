@@ -62,3 +62,11 @@ export function useSize(element: RefObject<HTMLElement | null>): Size {
   }, [element]);
   return size;
 }
+
+/** Name what a page shows in the title of its tab: "Refund order 17 · tour · adk-prism". */
+export function useTitle(...words: readonly string[]): void {
+  const title = [...words.filter(Boolean), 'adk-prism'].join(' · ');
+  useEffect(() => {
+    document.title = title;
+  }, [title]);
+}

@@ -13,22 +13,26 @@ import {
 } from 'react';
 import { useCatalogue } from '../app/catalogue';
 import { useKeys } from '../app/keys';
-import { isFresh, settle, startChat, takeFirst, draftKey, restoreUnsent } from '../app/drafts';
-import { explain } from '../app/server';
-import { linkTo, useRoute } from '../app/route';
+import { isFresh, settle, startChat, takeFirst, draftKey, restoreUnsent, wasOpenedHere } from '../app/drafts';
+import { explain, getJson, path, Problem } from '../app/server';
+import { currentRoute, go, linkTo, useRoute } from '../app/route';
 import { ChatContext, type ChatActions } from '../chat/ChatContext';
 import { ChatView } from '../chat/ChatView';
 import { Conversation } from '../chat/conversation';
 import { curlOf, fileName, markdownOf } from '../chat/export';
-import { textOf, type Message, copyMessages } from '../chat/message';
+import { failingTool, textOf, type Message, copyMessages } from '../chat/message';
 import { messagesOf } from '../chat/filmMessages';
 import { connectionOf, type Where, isLost } from '../chat/transport';
 import { isEarlier } from '../chat/versions';
-import { useVersions, useLineage, useStopped, useMessageRuns } from './sessionData';
+import { useVersions, useLineage, useEndings, useTurns } from './sessionData';
+import type { Turn } from '../features/tree/rows';
 import { conversationAt } from '../film/conversation';
+import { forkAndOpen, whyNoFork } from '../film/fork';
+import { joinedWith, partsOf } from '../film/joined';
 import { useFilm, useFilms } from '../film/useFilm';
 import { Icon } from '../ui/Icon';
-import { Heading, ForkedFrom, Forks, RunPicker } from './Heading';
+import { useTitle } from '../ui/hooks';
+import { Heading, ForkedFrom, Forks } from './Heading';
 import { usePlayhead } from './playhead';
 import { lazyWithRetry } from '../app/Failure';
 import type { ShareItem } from './ShareMenu';
@@ -36,7 +40,10 @@ import { Workspace } from './Workspace';
 
 const ShareMenu = lazyWithRetry(async () => ({ default: (await import('./ShareMenu')).ShareMenu }));
 
-type Loaded = { kind: 'loading' } | { kind: 'failed'; reason: string } | { kind: 'ready'; conversation: Conversation };
+type Loaded =
+  | { kind: 'loading' }
+  | { kind: 'failed'; reason: string }
+  | { kind: 'ready'; conversation: Conversation; isMissing?: boolean };
 
 export default function ChatPage({ where }: { where: Where }) {
   const [state, setState] = useState<Loaded>({ kind: 'loading' });
@@ -60,7 +67,7 @@ export default function ChatPage({ where }: { where: Where }) {
     case 'failed':
       return <Unopened where={where} reason={state.reason} />;
     case 'ready':
-      return <OpenChat conversation={state.conversation} />;
+      return <OpenChat conversation={state.conversation} isMissing={state.isMissing ?? false} />;
   }
 }
 
@@ -69,9 +76,20 @@ async function open(where: Where, signal: AbortSignal): Promise<Loaded> {
   if (isFresh(where.session)) return { kind: 'ready', conversation: new Conversation(where, []) };
   try {
     const messages = await loadMessages<Message>(connectionOf(where), where.session, signal);
-    return { kind: 'ready', conversation: new Conversation(where, messages) };
+    const isMissing = messages.length === 0 && !wasOpenedHere(where.session) && !(await isKnown(where, signal));
+    return { kind: 'ready', conversation: new Conversation(where, messages), isMissing };
   } catch (error) {
     return { kind: 'failed', reason: explain(error) };
+  }
+}
+
+/** Tell whether the server has such a session; yes, where it cannot be asked. */
+async function isKnown({ app, user, session }: Where, signal: AbortSignal): Promise<boolean> {
+  try {
+    await getJson(path('apps', app, 'users', user, 'sessions', session), signal);
+    return true;
+  } catch (error) {
+    return !(error instanceof Problem && error.status === 404);
   }
 }
 
@@ -98,7 +116,7 @@ function Unopened({ where, reason }: { where: Where; reason: string }) {
 /** Tokens may come faster than pictures: a message is drawn once a frame at most. */
 const FRAME_MS = 16;
 
-function OpenChat({ conversation }: { conversation: Conversation }) {
+function OpenChat({ conversation, isMissing }: { conversation: Conversation; isMissing: boolean }) {
   const { where } = conversation;
   const { messages: received, status, error } = useChat({ chat: conversation.chat, throttle: FRAME_MS });
   const messages = useMemo(() => copyMessages(received), [received]);
@@ -115,62 +133,77 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
   }, [isBusy, isTalking, refresh]);
 
   const versions = useVersions(where, isBusy || isTalking, messages.at(-1)?.id ?? '');
-  const stopped = useStopped(where, isBusy || isTalking ? 0 : messages.length);
-  const runs = useMessageRuns(
-    where,
-    useMemo(() => lastAnswer(messages), [messages]),
-  );
-  const spoken = runs.at(-1) ?? null;
+  const { stopped, seconds } = useEndings(where, isBusy || isTalking ? 0 : messages.length);
+  const turns = useTurns(where, messages);
+  const spoken = turns.at(-1)?.runs.at(-1) ?? null;
   // A change of the state alone is a run, and no message: it is looked at until somebody speaks.
   const [changed, setChanged] = useState<{ after: string | null; run: string } | null>(() =>
     options.changed ? { after: lastAnswer(messages)?.metadata?.runId ?? null, run: options.changed } : null,
   );
-  const run =
-    changed && changed.after === spoken ? changed.run : runs.includes(options.run ?? '') ? options.run! : spoken;
-  const filmState = useFilm(run);
-  const { film } = filmState;
-  const playhead = usePlayhead(film, run !== spoken && run !== changed?.run);
-  const saidAt = useDeferredValue(playhead.at);
-  const before = useMemo(
-    () => (playhead.isPast ? runs.slice(0, Math.max(0, runs.indexOf(run ?? ''))) : []),
-    [runs, run, playhead.isPast],
+  const isChanged = changed !== null && changed.after === spoken;
+  const shownTurns = useMemo<readonly Turn[]>(
+    () => (isChanged ? [...turns, { message: changed.run, said: 'State change', runs: [changed.run] }] : turns),
+    [turns, isChanged, changed],
   );
-  const films = useFilms(before);
+  const turn =
+    (!isChanged && turns.find(({ runs }) => runs.includes(options.run ?? ''))) || shownTurns.at(-1) || NO_TURN;
+  const run = turn.runs.at(-1) ?? null;
+  const lastState = useFilm(run);
+  const before = useFilms(useMemo(() => turn.runs.slice(0, -1), [turn.runs]));
+  const isWhole = before.length === turn.runs.length - 1;
+  const film =
+    lastState.film && (isWhole && lastState.film.run === run ? joinedWith(before, lastState.film) : lastState.film);
+  const filmState = useMemo(() => ({ ...lastState, film }), [lastState, film]);
+  const playhead = usePlayhead(film, spoken);
+  const saidAt = useDeferredValue(playhead.at);
   const shown = useMemo(() => {
-    if (!playhead.isPast || !film) return messages;
-    const answer = runs.includes(film.run)
-      ? messages.findIndex((message) => runs.includes(message.metadata?.runId ?? ''))
-      : -1;
+    if (!playhead.isPast || !film || !lastState.film) return messages;
+    const answer = messages.findIndex(({ id }) => id === turn.message);
     const earlier = messages.slice(0, answer < 0 ? messages.length : answer);
     const answered = earlier.at(-1)?.role === 'user' ? earlier.slice(0, -1) : earlier;
-    const tellings = films.map((whole) => ({ run: whole.run, said: conversationAt(whole, whole.last), film: whole }));
-    return [...answered, ...messagesOf(...tellings, { run: film.run, said: conversationAt(film, saidAt), film })];
-  }, [messages, runs, film, films, playhead.isPast, saidAt]);
+    const tellings = [...(isWhole ? before : []), lastState.film].flatMap((part) => {
+      const offset = partsOf(film).find((one) => one.run === part.run)?.offset ?? 0;
+      const at = Math.min(part.last, saidAt - offset);
+      return at > 0 ? [{ run: part.run, said: conversationAt(part, at), film: part, at }] : [];
+    });
+    return [...answered, ...messagesOf(...tellings)];
+  }, [messages, turn, film, lastState.film, before, isWhole, playhead.isPast, saidAt]);
 
-  const blocked = playhead.isPast
-    ? 'Return to the latest event to reply.'
-    : link.kind === 'gone'
-      ? 'This session was deleted.'
-      : '';
+  const noFork = film ? whyNoFork(film, lastState.live) : null;
+  const blocked = playhead.isPast ? (noFork ?? '') : link.kind === 'gone' ? 'This session was deleted.' : '';
+  const [forkProblem, setForkProblem] = useState('');
+  const sendOrFork = async (text: string, files: Parameters<Conversation['say']>[1]) => {
+    if (!playhead.isPast || !film) return conversation.say(text, files);
+    try {
+      await forkAndOpen(film, playhead.at, text);
+      return true;
+    } catch (problem) {
+      setForkProblem(explain(problem));
+      return false;
+    }
+  };
   const actions = useMemo<ChatActions>(
     () => ({
       ...where,
-      conversation: blocked ? null : conversation,
+      conversation: blocked || playhead.isPast ? null : conversation,
       isTalking,
       isBusy,
       versions,
-      reason: blocked,
+      reason: playhead.isPast ? 'You are viewing the past. Go back to now to answer.' : blocked,
       seek: playhead.seek,
       openPanel: (panel, selected) => move(selected === undefined ? { panel } : { panel, selected }, 'replace'),
+      inspect: (step) => move({ panel: 'step', options: { ...currentRoute().options, step } }, 'replace'),
+      seconds,
+      openTrace: (message) => openTrace(turns, message),
     }),
-    [where, conversation, isTalking, isBusy, versions, blocked, playhead.seek, move],
+    [where, conversation, isTalking, isBusy, versions, blocked, playhead.isPast, playhead.seek, move, turns, seconds],
   );
   const say = useMemo(
     () =>
-      blocked || isBusy || isTalking
+      blocked || playhead.isPast || isBusy || isTalking
         ? undefined
         : (text: string, stateDelta?: Record<string, unknown>) => conversation.say(text, [], stateDelta),
-    [conversation, blocked, isBusy, isTalking],
+    [conversation, blocked, playhead.isPast, isBusy, isTalking],
   );
   const follow = useCallback((next: string) => setChanged({ after: spoken, run: next }), [spoken]);
   useKeys({
@@ -178,10 +211,14 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
     stop: () => void conversation.stop(),
     regenerate: () => void (!isBusy && !blocked && messages.length > 0 && conversation.regenerate()),
   });
-  const failure = error && !isLost(error) ? explain(error) : isBusy ? '' : (messages.at(-1)?.metadata?.failure ?? '');
+  const told = error && !isLost(error) ? explain(error) : isBusy ? '' : (messages.at(-1)?.metadata?.failure ?? '');
+  // What the card of a tool tells is not told again.
+  const failed = failingTool(messages.at(-1)?.parts ?? [], told);
+  const failure = failed ? `The run failed in ${failed}.` : told;
   const isDerived = lastAnswer(messages)?.metadata?.derived ?? false;
   const listed = conversations?.find(({ app, session }) => app === where.app && session === where.session);
   const title = listed?.title || (messages[0] ? textOf(messages[0]).slice(0, 120) : 'New chat');
+  useTitle(title, where.app);
   return (
     <ChatContext value={actions}>
       <Workspace
@@ -196,11 +233,6 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
         }
         actions={
           <>
-            <RunPicker
-              runs={runs}
-              run={run}
-              pick={(one) => move({ at: null, options: { ...options, run: one === spoken ? '' : one } }, 'replace')}
-            />
             <Forks options={where.user === 'user' ? {} : { user: where.user }} lineage={lineage} />
             <Suspense>
               <ShareMenu run={run} app={where.app} items={exports(where, title, messages)} />
@@ -209,11 +241,8 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
         }
         state={filmState}
         playhead={playhead}
-        part={
-          runs.length > 1 && runs.includes(run ?? '')
-            ? `run ${runs.indexOf(run ?? '') + 1} of ${runs.length} of this answer`
-            : ''
-        }
+        turns={shownTurns}
+        turn={turn.message}
         app={where.app}
         session={where.session}
         say={say}
@@ -230,12 +259,14 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
             stopped={stopped}
             status={playhead.isPast ? 'past' : status}
             isLive={playhead.isPast || isBusy}
-            failure={playhead.isPast ? '' : failure}
+            failure={playhead.isPast ? forkProblem : failure}
             isEarlier={!isBusy && isEarlier(messages, versions)}
+            isMissing={isMissing}
             link={link}
             blocked={blocked}
             draft={draftKey(where)}
-            onSend={(text, files) => conversation.say(text, files)}
+            isForking={playhead.isPast}
+            onSend={sendOrFork}
             onStop={() => void conversation.stop()}
             onRetry={() => void conversation.retry()}
             onStartOver={(text) => startChat(where.app, text)}
@@ -244,6 +275,16 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
       />
     </ChatContext>
   );
+}
+
+const NO_TURN: Turn = { message: '', said: '', runs: [] };
+
+/** Show the trace of an answer: beside the chat, with the last step of the answer that failed, or its first one. */
+function openTrace(turns: readonly Turn[], message: string): void {
+  const route = currentRoute();
+  const turn = turns.find((one) => one.message === message);
+  const run = turn === turns.at(-1) ? '' : (turn?.runs.at(-1) ?? '');
+  go({ ...route, at: null, panel: 'timeline', options: { ...route.options, run, step: '', trace: 'open' } });
 }
 
 /** Send what was written at home, or go on with what runs. */

@@ -1,17 +1,19 @@
 /** One run alone: live, over, uploaded from elsewhere, or in a file without a server. */
 import { Suspense, type ReactNode, useDeferredValue, useMemo, useState } from 'react';
-import { formatRoute, HOME, linkTo, useRoute, go } from '../app/route';
+import { currentRoute, formatRoute, HOME, linkTo, useRoute, go } from '../app/route';
 import { ChatContext, type ChatActions } from '../chat/ChatContext';
 import { markdownOf } from '../chat/export';
 import { MessageList } from '../chat/MessageList';
 import { textOf } from '../chat/message';
 import { messagesOf } from '../chat/filmMessages';
+import type { Turn } from '../features/tree/rows';
 import { conversationAt } from '../film/conversation';
 import type { Film } from '../film/film';
 import { shared } from '../film/sharedFile';
 import { useFilm } from '../film/useFilm';
 import { Empty } from '../ui/elements';
 import { Icon } from '../ui/Icon';
+import { useTitle } from '../ui/hooks';
 import { Heading, ForkedFrom, Forks, RunPicker } from './Heading';
 import { usePlayhead } from './playhead';
 import { lazyWithRetry } from '../app/Failure';
@@ -37,7 +39,7 @@ export default function RunPage({ run }: { run: string }) {
     run,
   );
   const own = useMemo(
-    () => (film ? messagesOf({ run: film.run, said: conversationAt(film, saidAt), film }) : []),
+    () => (film ? messagesOf({ run: film.run, said: conversationAt(film, saidAt), film, at: saidAt }) : []),
     [film, saidAt],
   );
   const messages = useMemo(() => [...before, ...own], [before, own]);
@@ -53,15 +55,19 @@ export default function RunPage({ run }: { run: string }) {
       reason: 'This run is read-only. Open its conversation to continue.',
       seek: playhead.seek,
       openPanel: (panel, selected) => move(selected === undefined ? { panel } : { panel, selected }, 'replace'),
+      inspect: (step) => move({ panel: 'step', options: { ...currentRoute().options, step } }, 'replace'),
+      openTrace: () => move({ panel: 'timeline' }, 'replace'),
     }),
     [film, live, own, run, playhead.seek, move],
   );
   const lineage = useLineage(film?.app ?? '', film?.session ?? '');
-  if (!film && error) return <Missing run={run} reason={error} />;
-  const first = messages[0];
-  const said = first?.role === 'user' ? textOf(first).slice(0, 120) : '';
+  const asked = own.find(({ role }) => role === 'user');
+  const said = asked ? textOf(asked).slice(0, 120) : '';
+  const turns = useMemo<readonly Turn[]>(() => [{ message: run, said, runs: [run] }], [run, said]);
   // A recording is called as its file was, or as its user named it.
   const title = (film?.session.startsWith(RECORDING) && lineage?.title) || said;
+  useTitle(title || 'Run', film?.app ?? '');
+  if (!film && error) return <Missing run={run} reason={error} />;
   const items: ShareItem[] = [
     { icon: 'copy', word: 'Copy the conversation as Markdown', copy: () => markdownOf(messages) },
   ];
@@ -81,6 +87,8 @@ export default function RunPage({ run }: { run: string }) {
         }
         state={state}
         playhead={playhead}
+        turns={turns}
+        turn={run}
         app={film?.app ?? ''}
         session={film?.session ?? ''}
         empty="Loading the run…"

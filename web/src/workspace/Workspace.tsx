@@ -1,19 +1,41 @@
-/** One run: the chat, the panels beside it that are open, the timeline below. */
-import { memo, Suspense, useCallback, useDeferredValue, useMemo, type ReactNode, useEffect, useRef } from 'react';
-import { RunContext } from '../chat/ChatContext';
-import { Failure } from '../app/Failure';
+/** One conversation: the chat on the left, the trace in the middle, the inspector on the right. */
+import {
+  memo,
+  Suspense,
+  useCallback,
+  useDeferredValue,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+  type ReactNode,
+} from 'react';
+import { Failure, lazyWithRetry } from '../app/Failure';
+import { useCommands, type Command } from '../app/commands';
 import { useKeys } from '../app/keys';
 import { currentRoute, useRoute } from '../app/route';
-import type { FilmState } from '../film/useFilm';
-import { usePanels } from '../features/registry';
+import { RunContext } from '../chat/ChatContext';
+import { showDetails, useDetails } from '../chat/details';
 import type { PanelProps, PanelSpec } from '../features/feature';
+import { usePanels } from '../features/registry';
+import type { Turn } from '../features/tree/rows';
+import { allSteps, stepNamed, stepNumber } from '../features/tree/steps';
+import { STEP_ICONS, STEP_WORDS } from '../features/tree/words';
+import type { Film } from '../film/film';
+import { whyNoFork } from '../film/fork';
+import { shared } from '../film/sharedFile';
+import { SECOND, timeAt } from '../film/timeline';
+import type { FilmState } from '../film/useFilm';
 import { Empty } from '../ui/elements';
+import { duration, number } from '../ui/format';
 import { Icon } from '../ui/Icon';
 import { CHAT_ALONE, openPanels, panelNamed, togglePanel, useRoom, useSuggestedPanel } from './openPanels';
 import { PanelSlot } from './PanelSlot';
 import type { Playhead } from './playhead';
-import { showDetails, useDetails } from '../chat/details';
 import './work.css';
+
+const TravelKeys = lazyWithRetry(() => import('../features/tree/transport'));
+const ForkDialog = lazyWithRetry(async () => ({ default: (await import('../features/state/ForkDialog')).ForkDialog }));
 
 type Props = {
   /** What the page's one h1 says. */
@@ -21,8 +43,9 @@ type Props = {
   actions: ReactNode;
   state: FilmState;
   playhead: Playhead;
-  /** Which run of an answer that spans several this is. */
-  part?: string;
+  /** The messages of the conversation; the film is of the one that `turn` names. */
+  turns: readonly Turn[];
+  turn: string;
   app: string;
   session: string;
   /** What the panels say while there is no run yet. */
@@ -30,133 +53,223 @@ type Props = {
   chat: ReactNode;
 } & Pick<PanelProps, 'say' | 'follow'>;
 
-export function Workspace({
-  heading,
-  actions,
-  state,
-  playhead,
-  part = '',
-  app,
-  session,
-  empty,
-  chat,
-  say,
-  follow,
-}: Props) {
+export function Workspace(given: Props) {
+  const { heading, actions, state, playhead, turns, turn, app, session, empty, chat, say, follow } = given;
   const [route, move] = useRoute();
   const { film, live, error } = state;
   const room = useRoom();
   const isAlone = room === 'one';
   const panels = usePanels();
-  const open = openPanels(route, room, useSuggestedPanel(film), film !== null, panels);
+  const suggested = useSuggestedPanel(film);
+  const open = openPanels(route, room, suggested, film !== null, panels);
   const toggle = (panel: PanelSpec) => move(togglePanel(route, panel, open, room), 'replace');
   const pick = (panel: PanelSpec) => (isAlone ? move({ panel: panel.name }, 'replace') : toggle(panel));
-  const toggleNamed = (name: string) => {
-    const panel = panelNamed(name);
-    if (panel) toggle(panel);
-  };
-  useKeys({ panel: toggleNamed, end: playhead.toEnd });
 
   const { at, seek } = playhead;
+  const step = film && stepNamed(film, route.options.step);
+  const toggleNamed = (name: string) => {
+    const panel = panelNamed(name);
+    // With the trace open, its key travels to the selected step.
+    if (panel?.place === 'centre' && open.trace && step && at !== (step.until ?? film?.last))
+      seek(step.until ?? step.since);
+    else if (panel) toggle(panel);
+  };
+  useKeys({ panel: toggleNamed, end: playhead.toEnd });
+  const selectStep = useSelectStep(turns);
+  useCommands(() => [
+    ...panels.map((panel) => ({
+      id: `panel ${panel.name}`,
+      group: 'Panels' as const,
+      title: panel.title,
+      hint: panel.key,
+      icon: 'chevron' as const,
+      run: () => move({ panel: panel.name }, 'replace'),
+    })),
+    ...(film
+      ? stepCommands(
+          film,
+          turns.find(({ message }) => message === turn),
+          selectStep,
+        )
+      : []),
+    ...(playhead.isPast
+      ? [
+          {
+            id: 'now',
+            group: 'Actions' as const,
+            title: 'Back to now',
+            hint: 'e',
+            icon: 'clock' as const,
+            run: playhead.toEnd,
+          },
+        ]
+      : []),
+  ]);
   const select = useCallback((id: string | null) => move({ selected: id }, 'replace'), [move]);
-  const inspect = useCallback(
-    (name: string) => {
-      const [spec, choice] = [panelNamed(name), currentRoute()];
-      const there = openPanels(choice, room, null, true);
-      if (spec && there.side !== spec) move(togglePanel(choice, spec, there, room), 'replace');
-    },
-    [move, room],
-  );
+  const inspect = useCallback((name: string) => move({ panel: name }, 'replace'), [move]);
   const props = useMemo<PanelProps | null>(
-    () => film && { film, at, selected: route.selected, select, seek, inspect, app, session, live, say, follow },
-    [film, at, route.selected, select, seek, inspect, app, session, live, say, follow],
+    () =>
+      film && {
+        film,
+        at,
+        selected: route.selected,
+        select,
+        turns,
+        turn,
+        step,
+        selectStep,
+        seek,
+        inspect,
+        app,
+        session,
+        live,
+        say,
+        follow,
+      },
+    [film, at, route.selected, select, turns, turn, step, selectStep, seek, inspect, app, session, live, say, follow],
   );
-  // While the playhead moves, the timeline moves with it; all else follows when there is time.
+  // While the playhead moves, the trace moves with it; all else follows when there is time.
   const rested = useDeferredValue(props);
-  const show = (panel: PanelSpec) =>
-    rested ? <Shown panel={panel} props={rested} /> : <Empty title={panel.title}>{error ?? empty}</Empty>;
+  const show = (panel: PanelSpec) => {
+    const now = panel.place === 'centre' ? props : rested;
+    return now ? <Shown panel={panel} props={now} /> : <Empty title={panel.title}>{error ?? empty}</Empty>;
+  };
   const focus = isAlone ? (panelNamed(route.panel)?.name ?? CHAT_ALONE) : '';
-  const shown = [open.centre, open.side].filter((panel) => panel !== null);
+  const shown = [open.trace, open.side].filter((panel) => panel !== null);
+  const offered = panels.filter((panel) => shown.includes(panel) || !film || panel.count?.(film) !== 0);
+  const slot = (panel: PanelSpec, children: ReactNode) => (
+    <PanelSlot
+      key={panel.place}
+      place={panel.place === 'centre' ? 'centre' : 'side'}
+      title={panel.title}
+      onClose={() => toggle(panel)}
+    >
+      {children}
+    </PanelSlot>
+  );
+  const pane = (panel: PanelSpec) => (
+    <div className="pane" key={panel.name}>
+      {show(panel)}
+    </div>
+  );
   return (
     <div className="workspace" data-focus={focus || undefined}>
       <header className="work-head">
         <h1>{heading}</h1>
         <div className="actions">
-          {!isAlone && (
-            <PanelBar
-              panels={panels.filter(({ place }) => place !== 'bottom')}
-              open={shown.map(({ name }) => name)}
-              onPick={pick}
-            />
+          {!isAlone && film && (
+            <PanelBar panels={offered} film={film} open={shown.map(({ name }) => name)} onPick={pick} />
           )}
-          <DetailsSwitch />
+          <ThinkingSwitch />
           {actions}
         </div>
       </header>
       {isAlone && (
         <PanelBar
-          panels={panels}
+          panels={offered}
+          film={film}
           open={focus === CHAT_ALONE ? [] : [focus]}
           onPick={pick}
           onChat={() => move({ panel: CHAT_ALONE }, 'replace')}
         />
       )}
-      <Notices playhead={playhead} last={film?.last} part={part} error={film ? error : null} />
-      <div className="work-body" hidden={isAlone && focus !== CHAT_ALONE && shown.length === 0}>
+      <Notices playhead={playhead} film={film} live={live} error={film ? error : null} />
+      <div className="work-body">
         <section className="pane chat-pane" aria-label="Chat" hidden={isAlone && focus !== CHAT_ALONE}>
           <h2 className="visually-hidden">Chat</h2>
           <RunContext value={film}>{chat}</RunContext>
         </section>
-        {shown.map((panel) =>
-          isAlone ? (
-            <div className="pane" key={panel.name}>
-              {show(panel)}
-            </div>
-          ) : (
-            <PanelSlot
-              key={panel.place}
-              place={panel.place === 'centre' ? 'centre' : 'side'}
-              title={panel.title}
-              onClose={() => toggle(panel)}
-            >
-              <div className="pane" key={panel.name}>
-                {show(panel)}
-              </div>
-            </PanelSlot>
-          ),
-        )}
+        {isAlone
+          ? shown.map(pane)
+          : room === 'panel' && open.trace && open.side
+            ? slot(
+                open.side,
+                <div className="stack">
+                  {pane(open.side)}
+                  {pane(open.trace)}
+                </div>,
+              )
+            : shown.map((panel) => slot(panel, pane(panel)))}
       </div>
-      {props &&
-        panels
-          .filter(({ place }) => place === 'bottom')
-          .map((panel) => (
-            <div key={panel.name} className="bottom" hidden={isAlone && focus !== panel.name && focus !== CHAT_ALONE}>
-              <Shown panel={panel} props={props} />
-            </div>
-          ))}
+      {props && !open.trace && (
+        <Suspense>
+          <TravelKeys key={props.film.run} {...props} />
+        </Suspense>
+      )}
     </div>
   );
 }
 
-type NoticesProps = { playhead: Playhead; last: number | undefined; part: string; error: string | null };
+/** The steps of the shown answer, and what can be done with its run. */
+function stepCommands(film: Film, turn: Turn | undefined, selectStep: PanelProps['selectStep']): Command[] {
+  if (!turn) return [];
+  return allSteps(film).map((step) => ({
+    id: `step ${step.id}`,
+    group: 'Steps',
+    title: step.name,
+    hint: STEP_WORDS[step.kind],
+    icon: STEP_ICONS[step.kind],
+    run: () => selectStep(turn, step),
+  }));
+}
 
-/** That the past is shown, and that the run cannot be followed. */
-function Notices({ playhead, last, part, error }: NoticesProps) {
+/** Select a step: it is inspected, and the playhead stays where it is. */
+function useSelectStep(turns: readonly Turn[]): PanelProps['selectStep'] {
+  const [, move] = useRoute();
+  return useCallback(
+    (turn, step) => {
+      const { options } = currentRoute();
+      const isLast = turn.message === turns.at(-1)?.message;
+      const run = isLast ? '' : (turn.runs.at(-1) ?? '');
+      const stays = (options.run || '') === run || (isLast && turn.runs.includes(options.run ?? ''));
+      move(
+        {
+          ...(stays ? {} : { at: null }),
+          panel: 'step',
+          selected: step.kind === 'agent' || step.kind === 'tool' ? step.name : null,
+          options: { ...options, step: step.id, ...(stays ? {} : { run }) },
+        },
+        'replace',
+      );
+    },
+    [move, turns],
+  );
+}
+
+type NoticesProps = { playhead: Playhead; film: Film | null; live: boolean; error: string | null };
+
+/** That the past is shown, with the ways on from there; and that the run cannot be followed. */
+function Notices({ playhead, film, live, error }: NoticesProps) {
+  const [isForking, setForking] = useState(false);
+  const noFork = film && whyNoFork(film, live);
   return (
     <>
-      {playhead.isPast && (
+      {playhead.isPast && film && (
         <div className="notice past" data-kind="approval" role="status">
           <Icon name="clock" />
-          <span>
-            Viewing the past: event {playhead.at} of {last}
-            {part && `, ${part}`}.
-          </span>
+          <span>{whereWords(film, playhead.at)}</span>
           <span className="actions">
+            {!shared() && (
+              <button
+                type="button"
+                className="button"
+                disabled={noFork !== null}
+                title={noFork ?? 'Start a new conversation from this step'}
+                onClick={() => setForking(true)}
+              >
+                <Icon name="branch" /> Fork from here
+              </button>
+            )}
             <button type="button" className="button" onClick={playhead.toEnd}>
-              Back to latest <kbd>e</kbd>
+              Back to now <kbd>e</kbd>
             </button>
           </span>
         </div>
+      )}
+      {isForking && film && (
+        <Suspense>
+          <ForkDialog film={film} at={playhead.at} edits={NO_CHANGES} close={() => setForking(false)} />
+        </Suspense>
       )}
       {error && (
         <div className="notice past" data-kind="error" role="alert">
@@ -165,6 +278,14 @@ function Notices({ playhead, last, part, error }: NoticesProps) {
       )}
     </>
   );
+}
+
+const NO_CHANGES: ReadonlyMap<string, never> = new Map<string, never>();
+
+/** Say where the playhead is: "Step 12 of 41 · 1.6 s". */
+export function whereWords(film: Film, at: number): string {
+  const { number, of } = stepNumber(film, at);
+  return `Step ${number} of ${of} · ${duration(timeAt(film, at) / SECOND)}`;
 }
 
 const Shown = memo(function Shown({ panel, props }: { panel: PanelSpec; props: PanelProps }) {
@@ -179,7 +300,7 @@ const Shown = memo(function Shown({ panel, props }: { panel: PanelSpec; props: P
 });
 
 /** Shows or hides how answers came about: thoughts, and changes of the state. */
-function DetailsSwitch() {
+function ThinkingSwitch() {
   const isShown = useDetails();
   const turn = () => showDetails(!isShown);
   useKeys({ details: turn });
@@ -192,7 +313,7 @@ function DetailsSwitch() {
       title={`${isShown ? 'Hide' : 'Show'} thoughts and state changes (d)`}
       onClick={turn}
     >
-      Details
+      Show thinking
     </button>
   );
 }
@@ -200,6 +321,7 @@ function DetailsSwitch() {
 /** One button for each panel: tabs where there is room for one thing at a time, else switches. */
 type PanelBarProps = {
   panels: readonly PanelSpec[];
+  film: Film | null;
   /** Names of those that are shown. */
   open: readonly string[];
   onPick(panel: PanelSpec): void;
@@ -207,7 +329,7 @@ type PanelBarProps = {
   onChat?: () => void;
 };
 
-function PanelBar({ panels, open, onPick, onChat }: PanelBarProps) {
+function PanelBar({ panels, film, open, onPick, onChat }: PanelBarProps) {
   return (
     <nav className="tabs" aria-label="Panels" data-alone={onChat ? '' : undefined}>
       {onChat && <Tab title="Chat" isOpen={open.length === 0} onPick={onChat} />}
@@ -215,6 +337,7 @@ function PanelBar({ panels, open, onPick, onChat }: PanelBarProps) {
         <Tab
           key={panel.name}
           title={panel.title}
+          count={(film && panel.count?.(film)) || 0}
           keys={panel.key}
           isOpen={open.includes(panel.name)}
           onPick={() => onPick(panel)}
@@ -224,7 +347,9 @@ function PanelBar({ panels, open, onPick, onChat }: PanelBarProps) {
   );
 }
 
-function Tab({ title, keys, isOpen, onPick }: { title: string; keys?: string; isOpen: boolean; onPick: () => void }) {
+type TabProps = { title: string; count?: number; keys?: string; isOpen: boolean; onPick: () => void };
+
+function Tab({ title, count = 0, keys, isOpen, onPick }: TabProps) {
   const tab = useRef<HTMLButtonElement>(null);
   // Where tabs are scrolled, the one that is open is seen.
   useEffect(() => {
@@ -240,6 +365,11 @@ function Tab({ title, keys, isOpen, onPick }: { title: string; keys?: string; is
       onClick={onPick}
     >
       {title}
+      {count > 0 && (
+        <span className="count" aria-hidden="true">
+          {number(count)}
+        </span>
+      )}
     </button>
   );
 }

@@ -1,13 +1,15 @@
-import { expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { openPanels, panelNamed, togglePanel, type Room } from './openPanels';
 
 type Choice = { panel: string | null; options: Record<string, string> };
 
 const FRESH: Choice = { panel: null, options: {} };
 
+beforeEach(() => globalThis.localStorage?.clear());
+
 function shown(choice: Choice, room: Room, suggested: string | null = null, hasRun = true): (string | undefined)[] {
-  const { centre, side } = openPanels(choice, room, suggested, hasRun);
-  return [centre?.name, side?.name];
+  const { trace, side } = openPanels(choice, room, suggested, hasRun);
+  return [trace?.name, side?.name];
 }
 
 /** Open or close panels one after the other; return what is open in the end. */
@@ -23,8 +25,11 @@ test.each<[Room, string | null, boolean, (string | undefined)[]]>([
   ['panel', null, true, [undefined, undefined]],
   ['panel', 'proof', true, [undefined, 'proof']],
   ['one', 'proof', true, [undefined, undefined]],
+  ['two panels', null, false, [undefined, undefined]],
+  ['two panels', null, true, ['timeline', undefined]],
   ['plenty', null, false, [undefined, undefined]],
-  ['plenty', 'proof', true, ['graph', 'proof']],
+  ['plenty', null, true, ['timeline', 'graph']],
+  ['plenty', 'proof', true, ['timeline', 'proof']],
 ])('with room for %s and the suggestion %s', (room, suggested, hasRun, open) => {
   expect(shown(FRESH, room, suggested, hasRun)).toEqual(open);
 });
@@ -32,21 +37,28 @@ test.each<[Room, string | null, boolean, (string | undefined)[]]>([
 test.each<[Room, string | null, string[], (string | undefined)[]]>([
   ['panel', null, ['state'], [undefined, 'state']],
   ['panel', null, ['state', 'state'], [undefined, undefined]],
-  ['panel', null, ['state', 'event'], [undefined, 'event']],
-  ['panel', null, ['state', 'graph'], ['graph', undefined]],
-  ['panel', null, ['graph', 'state'], [undefined, 'state']],
+  ['panel', null, ['state', 'graph'], [undefined, 'graph']],
+  ['panel', null, ['timeline', 'state'], ['timeline', 'state']],
   ['panel', 'proof', ['proof'], [undefined, undefined]],
-  ['panel', 'proof', ['graph', 'graph'], [undefined, undefined]],
-  ['two panels', null, ['graph', 'state'], ['graph', 'state']],
-  ['two panels', null, ['state', 'graph'], ['graph', 'state']],
-  ['two panels', null, ['graph', 'state', 'graph'], [undefined, 'state']],
-  ['two panels', null, ['graph', 'state', 'state'], ['graph', undefined]],
-  ['two panels', 'proof', ['graph'], ['graph', 'proof']],
-  ['plenty', 'proof', ['graph'], [undefined, 'proof']],
-  ['plenty', 'proof', ['graph', 'state'], [undefined, 'state']],
-  ['plenty', 'proof', ['proof'], ['graph', undefined]],
-  ['plenty', 'proof', ['proof', 'graph'], [undefined, undefined]],
-  ['one', 'proof', ['state', 'graph'], ['graph', undefined]],
+  ['two panels', null, ['state'], ['timeline', 'state']],
+  ['two panels', null, ['timeline'], [undefined, undefined]],
+  ['two panels', null, ['timeline', 'timeline', 'state'], ['timeline', 'state']],
+  ['plenty', 'proof', ['proof'], ['timeline', undefined]],
+  ['one', 'proof', ['state', 'timeline'], ['timeline', undefined]],
+  ['one', null, ['timeline', 'timeline'], [undefined, undefined]],
 ])('with room for %s and the suggestion %s, after %j', (room, suggested, names, open) => {
   expect(after(room, suggested, ...names)).toEqual(open);
+});
+
+test('addresses of earlier versions open what they named', () => {
+  expect(shown({ panel: 'timeline', options: {} }, 'panel')).toEqual(['timeline', undefined]);
+  expect(shown({ panel: 'graph', options: { side: 'state' } }, 'two panels')).toEqual(['timeline', 'graph']);
+  expect(shown({ panel: 'state', options: { waterfall: 'open' } }, 'panel')).toEqual(['timeline', 'state']);
+});
+
+test('whoever closed the trace finds it closed in the next chat', () => {
+  after('two panels', null, 'timeline');
+  expect(shown(FRESH, 'two panels')).toEqual(
+    globalThis.localStorage ? [undefined, undefined] : ['timeline', undefined],
+  );
 });

@@ -10,7 +10,7 @@ import { waitingPlan } from '../features/grounding/grounding';
 
 /** Below, a chat and a panel side by side would both be too narrow to read. */
 const PANEL = '(min-width: 821px)';
-const TWO_PANELS = '(min-width: 1700px)';
+const TWO_PANELS = '(min-width: 1280px)';
 const PLENTY = '(min-width: 2200px)';
 
 export function useRoom(): Room {
@@ -34,22 +34,43 @@ function useMediaQuery(query: string): boolean {
 }
 
 /**
- * How much room there is: for one thing at a time, for the chat and one panel, for two panels, for more than is asked
- * for.
+ * How much room there is: for one thing at a time, for the chat and one column, for the trace and the inspector beside
+ * it, for more than is asked for.
  */
 export type Room = 'one' | 'panel' | 'two panels' | 'plenty';
 
-type OpenPanels = { centre: PanelSpec | null; side: PanelSpec | null };
+/** The trace in the middle, the inspector on the right. */
+export type OpenPanels = { trace: PanelSpec | null; side: PanelSpec | null };
 
 type Choice = Pick<Route, 'panel' | 'options'>;
 
 /** In the place of a panel's name: the chat alone was asked for. */
 export const CHAT_ALONE = 'chat';
-const PUT_AWAY = 'none';
-const CENTRE = PANELS.find((panel) => panel.place === 'centre') ?? null;
+const TRACE = PANELS.find((panel) => panel.place === 'centre') ?? null;
+/** What a large screen shows beside the trace when nothing else is asked for. */
+const USUAL = 'graph';
 
 export function panelNamed(name: string | null | undefined, place?: PanelSpec['place']): PanelSpec | null {
   return PANELS.find((panel) => panel.name === name && (place === undefined || panel.place === place)) ?? null;
+}
+
+// Whether the trace is open is remembered on this device: whoever closed it does not want it with every new chat.
+const KEY = 'prism:trace';
+
+function isRememberedClosed(): boolean {
+  try {
+    return localStorage.getItem(KEY) === 'closed';
+  } catch {
+    return false;
+  }
+}
+
+function remember(isOpen: boolean): void {
+  try {
+    localStorage.setItem(KEY, isOpen ? 'open' : 'closed');
+  } catch {
+    // Not remembered, then.
+  }
 }
 
 /** Return what is open, of the panels that there are; `hasRun` says that there is something to show. */
@@ -61,46 +82,32 @@ export function openPanels(
   panels: readonly PanelSpec[] = PANELS,
 ): OpenPanels {
   const isThere = (spec: PanelSpec | null) => (spec && panels.includes(spec) ? spec : null);
-  const { centre, side } = askedFor({ panel, options }, room, suggested, hasRun);
-  return { centre: isThere(centre), side: isThere(side) };
+  const asked = isThere(panelNamed(panel));
+  if (room === 'one') {
+    return { trace: asked?.place === 'centre' ? asked : null, side: asked?.place === 'inspector' ? asked : null };
+  }
+  const usual = room === 'plenty' && hasRun ? USUAL : null;
+  const isFree = panel === null || asked?.place === 'centre';
+  const side = asked?.place === 'inspector' ? asked : isFree ? panelNamed(suggested ?? usual, 'inspector') : null;
+  return { trace: isTraceOpen({ panel, options }, room, hasRun) ? isThere(TRACE) : null, side: isThere(side) };
 }
 
-function askedFor({ panel, options }: Choice, room: Room, suggested: string | null, hasRun: boolean): OpenPanels {
-  const chosen = panelNamed(panel);
-  if (room === 'one') return { centre: panelNamed(panel, 'centre'), side: panelNamed(panel, 'inspector') };
-  const side =
-    panelNamed(panel, 'inspector') ??
-    panelNamed(panel === null ? (options.side ?? suggested) : options.side, 'inspector');
-  const isSpread = room === 'plenty' && hasRun && panel !== CHAT_ALONE && options.centre !== PUT_AWAY;
-  const centre = chosen?.place === 'centre' ? chosen : options.centre === CENTRE?.name || isSpread ? CENTRE : null;
-  if (room !== 'panel' || !centre || !side) return { centre, side };
-  return chosen?.place === 'centre' ? { centre, side: null } : { centre: null, side };
+function isTraceOpen({ panel, options }: Choice, room: Room, hasRun: boolean): boolean {
+  if (panel === TRACE?.name || options.trace === 'open') return true;
+  // Addresses of earlier versions: the timeline was open as a waterfall or a table.
+  if (options.waterfall === 'open' || options.waterfall === 'table') return true;
+  if (options.trace === 'closed' || !hasRun || isRememberedClosed()) return false;
+  return room === 'two panels' || room === 'plenty';
 }
 
 /** Return the choice after a panel was opened or, if it is open, closed. */
 export function togglePanel(choice: Choice, spec: PanelSpec, open: OpenPanels, room: Room): Choice {
-  if (spec.place === 'bottom') return toggleTimeline(choice, spec, room);
-  const isOpen = open.centre === spec || open.side === spec;
-  const next = { ...open, [spec.place === 'centre' ? 'centre' : 'side']: isOpen ? null : spec };
-  if (room === 'one' || room === 'panel') next[spec.place === 'centre' ? 'side' : 'centre'] = null;
-  const closed = spec.place === 'centre' && isOpen;
-  const centre = closed
-    ? PUT_AWAY
-    : next.centre && spec !== next.centre
-      ? next.centre.name
-      : spec.place === 'centre' || choice.options.centre !== PUT_AWAY
-        ? ''
-        : PUT_AWAY;
-  const front = (isOpen ? null : spec) ?? next.side ?? next.centre;
-  const side = next.side && front !== next.side ? next.side.name : '';
-  return { panel: front?.name ?? CHAT_ALONE, options: { ...choice.options, side, centre } };
-}
-
-/** Below the chat the timeline opens into a waterfall; where there is room for one thing, it is that. */
-function toggleTimeline(choice: Choice, spec: PanelSpec, room: Room): Choice {
-  const { options, panel } = choice;
-  if (room === 'one') return { panel: panel === spec.name ? CHAT_ALONE : spec.name, options };
-  return { panel, options: { ...options, waterfall: options.waterfall === 'open' ? 'strip' : 'open' } };
+  const isOpen = open.trace === spec || open.side === spec;
+  if (room === 'one') return { panel: isOpen ? CHAT_ALONE : spec.name, options: choice.options };
+  if (spec.place === 'inspector') return { panel: isOpen ? CHAT_ALONE : spec.name, options: choice.options };
+  remember(!isOpen);
+  const options = { ...choice.options, trace: isOpen ? 'closed' : 'open', waterfall: '' };
+  return { panel: choice.panel === spec.name ? null : choice.panel, options };
 }
 
 // The panel that a run opens by itself: a plan that waits for an answer, or what stands behind an answer.

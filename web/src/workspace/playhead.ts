@@ -2,6 +2,7 @@
 import { useCallback } from 'react';
 import { useRoute } from '../app/route';
 import type { Film } from '../film/film';
+import { cursorOf, partsOf, placeOf } from '../film/joined';
 
 export type Playhead = {
   at: number;
@@ -11,18 +12,31 @@ export type Playhead = {
   toEnd(): void;
 };
 
-/** Return the playhead of a film; `isOver` says that other runs of the answer came after it. */
-export function usePlayhead(film: Film | null, isOver = false): Playhead {
+/**
+ * Return the playhead of a film. The address names the run and its entry, also where the film is of several runs; `home`
+ * is the run that the address does not name.
+ */
+export function usePlayhead(film: Film | null, home: string | null = null): Playhead {
   const [route, move] = useRoute();
   const last = film?.last ?? 0;
-  const at = route.at === null ? last : Math.min(Math.max(1, route.at), last);
-  const isPast = film !== null && (isOver || at < last);
   const { options } = route;
+  const wanted = film && route.at !== null ? place(film, options.run || home, route.at) : last;
+  const at = Math.min(Math.max(1, wanted), last);
+  const isPast = film !== null && at < last;
   const toEnd = useCallback(() => move({ at: null, options: { ...options, run: '' } }, 'replace'), [move, options]);
   // At the end the playhead is "now": it moves on with a run that is live.
   const seek = useCallback(
-    (cursor: number) => move({ at: cursor >= last ? null : Math.max(1, cursor) }, 'replace'),
-    [move, last],
+    (cursor: number) => {
+      if (!film) return;
+      if (cursor >= film.last) return move({ at: null }, 'replace');
+      const { run, cursor: local } = placeOf(film, Math.max(1, cursor));
+      move({ at: local, options: { ...options, run: run === home || home === null ? '' : run } }, 'replace');
+    },
+    [move, film, options, home],
   );
   return { at, isPast, seek, toEnd };
+}
+
+function place(film: Film, run: string | null, at: number): number {
+  return (run && cursorOf(film, run, at)) || Math.min(at + (partsOf(film).at(-1)?.offset ?? 0), film.last);
 }

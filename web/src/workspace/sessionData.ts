@@ -5,7 +5,8 @@ import { useMemo } from 'react';
 import { useCatalogue, type ConversationEntry } from '../app/catalogue';
 import { useServerData } from '../app/query';
 import { getJson } from '../app/server';
-import type { Message } from '../chat/message';
+import { textOf, type Message } from '../chat/message';
+import type { Turn } from '../features/tree/rows';
 import { connectionOf, type Where } from '../chat/transport';
 import { byAnswer, NO_VERSIONS, type Versions } from '../chat/versions';
 import { shared } from '../film/sharedFile';
@@ -23,36 +24,64 @@ export function useLineage(app: string, session: string): Lineage | null {
   return listed ?? data?.[0] ?? null;
 }
 
-type ListedRun = { run: string; message: string; outcome: string | null };
+type ListedRun = { run: string; message: string; outcome: string | null; started: number; ended: number | null };
 
 const runsOf = (where: Where, signal: AbortSignal): Promise<ListedRun[]> =>
   getJson(`api/runs?${new URLSearchParams(where)}`, signal);
 
-/** Return the runs of a message, oldest first; while the others are not known, its last. */
-export function useMessageRuns({ app, user, session }: Where, message: Message | undefined): readonly string[] {
-  const id = message?.id ?? '';
-  const last = message?.metadata?.runId ?? '';
+/** Return the answers of a chat with their runs, oldest first; while the others are not known, each with its last. */
+export function useTurns({ app, user, session }: Where, messages: readonly Message[]): readonly Turn[] {
   const where = { app, user, session };
-  // A message is named after its first run.
-  const options = { enabled: last !== '' && id !== last };
-  const { data } = useServerData(['message runs', where, id, last], (signal) => runsOf(where, signal), options);
-  return useMemo(() => {
-    const runs = data?.filter((one) => one.message === id).map(({ run }) => run) ?? [];
-    return runs.includes(last) ? runs : last ? [last] : [];
-  }, [data, id, last]);
+  const answers = messages.filter(({ metadata }) => metadata?.runId);
+  // A message is named after its first run: only where it was continued, it has others.
+  const continued = answers.filter(({ id, metadata }) => id !== metadata?.runId);
+  const options = { enabled: continued.length > 0, keepPrevious: true };
+  const key = continued.map(({ metadata }) => metadata?.runId).join(' ');
+  const { data } = useServerData(['message runs', where, key], (signal) => runsOf(where, signal), options);
+  const ids = answers.map(({ id, metadata }) => `${id} ${metadata?.runId}`).join(' ');
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the SDK hands over new messages with every token
+  return useMemo(() => turnsOf(messages, data ?? []), [ids, data]);
 }
 
+/** Return the turns of a chat: of each answer what was asked, and its runs. */
+export function turnsOf(messages: readonly Message[], listed: readonly ListedRun[]): Turn[] {
+  return messages.flatMap((message, index) => {
+    const last = message.metadata?.runId;
+    if (!last) return [];
+    const runs = listed.filter((one) => one.message === message.id).map(({ run }) => run);
+    const asked = messages.slice(0, index).findLast(({ role }) => role === 'user');
+    return [
+      {
+        message: message.id,
+        said: asked ? textOf(asked).slice(0, 200) : '',
+        runs: runs.includes(last) ? runs : [last],
+      },
+    ];
+  });
+}
+
+type Endings = {
+  /** Ids of messages whose last run was stopped. */
+  stopped: ReadonlySet<string>;
+  /** How long messages took, without what a person took to answer. */
+  seconds: ReadonlyMap<string, number>;
+};
+
 /**
- * Return the ids of messages whose last run was stopped; `count` is how many messages there are while nothing runs,
+ * Return how the messages of a chat ended; `count` is how many messages there are while nothing runs,
  * else 0.
  */
-export function useStopped({ app, user, session }: Where, count: number): ReadonlySet<string> {
+export function useEndings({ app, user, session }: Where, count: number): Endings {
   const where = { app, user, session };
   const options = { enabled: count > 0, keepPrevious: true };
   const { data } = useServerData(['stopped', where, count], (signal) => runsOf(where, signal), options);
   return useMemo(() => {
     const last = new Map(data?.map(({ message, outcome }) => [message, outcome]));
-    return new Set([...last].flatMap(([message, outcome]) => (outcome === 'cancelled' ? [message] : [])));
+    const seconds = new Map<string, number>();
+    for (const { message, started, ended } of data ?? [])
+      if (ended) seconds.set(message, (seconds.get(message) ?? 0) + ended - started);
+    const stopped = new Set([...last].flatMap(([message, outcome]) => (outcome === 'cancelled' ? [message] : [])));
+    return { stopped, seconds };
   }, [data]);
 }
 

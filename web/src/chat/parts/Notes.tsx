@@ -237,7 +237,12 @@ export function ProofNote({ data }: { data: PrismProof }) {
 }
 
 export function ResponseNote({ word, data }: { word: string; data: { id: string; response: unknown } }) {
-  return <Note kind="approval" icon="check" word={word} details={data.response} />;
+  const isLong = typeof data.response === 'object' && data.response !== null;
+  return (
+    <Note kind="approval" icon="check" word={word} details={isLong ? data.response : undefined}>
+      <span className="quiet preview">{preview(data.response)}</span>
+    </Note>
+  );
 }
 
 export function UnrecognisedNote({ data }: { data: PrismDataParts['unrecognised'] }) {

@@ -33,16 +33,16 @@ const FACES: Record<ToolPart['state'], Face> = {
   'output-denied': { word: 'Denied', kind: 'approval', icon: 'cross' },
 };
 
-type Props = { part: ToolPart; notes: CallNotes; live: boolean; last: boolean };
+type Props = { part: ToolPart; notes: CallNotes; live: boolean; last: boolean; reply?: string };
 
-export function Tool({ part, notes, live, last }: Props) {
+export function Tool({ part, notes, live, last, reply = '' }: Props) {
   const { isTalking } = useActions();
   // A long-running call that is left open is the client's, any other one the server's: it waits for somebody else.
   // Aloud the message goes on meanwhile.
   const isLeft = notes.longRunning && (!live || !!isTalking);
   const waits = part.state === 'input-available' && isLeft && !part.providerExecuted;
   const isExpired = notes.expired || (part.state === 'approval-requested' && !last);
-  const face = isExpired ? EXPIRED : faceOf(part, notes, { live, last, waits });
+  const face = isExpired ? leftFace(reply) : faceOf(part, notes, { live, last, waits });
   const asks = part.state === 'approval-requested' && !isExpired;
   const refusal = useRejectedAnswer(part.approval?.id || part.toolCallId);
   const [choice, setChoice] = useState<boolean | null>(null);
@@ -76,7 +76,9 @@ export function Tool({ part, notes, live, last }: Props) {
           {part.state === 'output-error' && <p className="failure">{part.errorText}</p>}
           {part.state === 'output-error' && <Traceback text={part.errorText} />}
           {isExpired ? (
-            <p className="quiet">{part.approval?.reason || 'This request has expired.'}</p>
+            <p className="quiet">
+              {reply ? `You replied: ${shortened(reply)}` : part.approval?.reason || 'This request has expired.'}
+            </p>
           ) : (
             part.approval && <Decision {...part.approval} />
           )}
@@ -90,7 +92,7 @@ export function Tool({ part, notes, live, last }: Props) {
               {`Your answer was not accepted: ${refusal.reason}`}
             </p>
           )}
-          <EventOf call={part.toolCallId} />
+          <StepOf call={part.toolCallId} />
           {waits && <ToolResultForm tool={name} call={part.toolCallId} input={part.input} />}
           {part.state === 'output-available' && notes.longRunning && (
             <details>
@@ -104,23 +106,39 @@ export function Tool({ part, notes, live, last }: Props) {
   );
 }
 
-/** The event of a call, in its panel; the playhead goes there. */
-function EventOf({ call }: { call: string }) {
-  const { seek, openPanel } = useActions();
+/** The step of a call, in the inspector. */
+function StepOf({ call }: { call: string }) {
+  const { inspect } = useActions();
   const node = callNode(useRun(), call);
-  if (!node || !seek) return null;
-  const show = () => {
-    seek(node.since);
-    openPanel('event');
-  };
+  if (!node || !inspect) return null;
   return (
-    <button type="button" className="link quiet" onClick={show}>
-      {`Show event ${node.since}`}
+    <button type="button" className="link quiet" onClick={() => inspect(`n${node.index}`)}>
+      Inspect this step
     </button>
   );
 }
 
 const EXPIRED: Face = { word: 'Expired', kind: 'neutral', icon: 'clock' };
+const REPLIED: Face = { word: 'Answered in chat', kind: 'neutral', icon: 'text' };
+
+/** The four answers to a search plan are said in the chat: `features/grounding/PlanAnswers.tsx`. */
+const PLAN_REPLIES: Readonly<Record<string, Face>> = {
+  OK: { word: 'Approved in chat', kind: 'approval', icon: 'check' },
+  'Short run': { word: 'Approved in chat', kind: 'approval', icon: 'check' },
+  Modify: { word: 'Change requested', kind: 'approval', icon: 'edit' },
+  Cancel: { word: 'Cancelled in chat', kind: 'approval', icon: 'cross' },
+};
+
+/** How a call looks that asked for an approval, when the conversation went on with a message. */
+export function leftFace(reply: string): Face {
+  return reply ? (PLAN_REPLIES[reply.split(':')[0]!] ?? REPLIED) : EXPIRED;
+}
+
+const REPLY = 120;
+
+function shortened(text: string): string {
+  return text.length > REPLY ? `${text.slice(0, REPLY)}…` : text;
+}
 
 function faceOf(
   part: ToolPart,

@@ -80,7 +80,7 @@ function Artifact({
                 <p className="muted">
                   Saved at <EventLink cursor={version.since} seek={seek} />
                 </p>
-                <Preview name={name} load={(signal) => savedContent(film.run, version, signal)} />
+                <Preview name={name} load={(signal) => savedContent(film, version, signal)} />
               </>
             )}
           </Details>

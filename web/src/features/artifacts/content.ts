@@ -2,12 +2,14 @@
 import { call, problemOf, address, path, getJson } from '../../app/server';
 import { shared } from '../../film/sharedFile';
 import { present, grouped, type Film } from '../../film/film';
+import { placeOf } from '../../film/joined';
 import type { ArtifactAbout } from '@adk-prism/client/film';
 
 /** Of a saved version, by its place in the run's log: the rules for files of runs hold. */
-export async function savedContent(run: string, { since, part }: ArtifactVersion, signal: AbortSignal): Promise<Blob> {
+export async function savedContent(film: Film, { since, part }: ArtifactVersion, signal: AbortSignal): Promise<Blob> {
   if (shared()) throw new Error('This file does not contain the artifact.');
-  const response = await call(address(path('api', 'runs', run, 'files', String(since), part)), { signal });
+  const { run, cursor } = placeOf(film, since);
+  const response = await call(address(path('api', 'runs', run, 'files', String(cursor), part)), { signal });
   if (!response.ok) throw await problemOf(response);
   return response.blob();
 }

@@ -100,3 +100,30 @@ async function openRecording(name: string, body: Blob): Promise<void> {
   const { run } = await postBytes<{ run: string }>(`api/recordings?${new URLSearchParams({ name })}`, body);
   go({ ...HOME, place: { kind: 'run', run } });
 }
+
+/** A finished run to look at, for whoever has none yet. */
+export function ExampleRun() {
+  const { refresh } = useCatalogue();
+  const [problem, setProblem] = useState('');
+  const open = async () => {
+    try {
+      const { TEXTS } = await import('./samples');
+      await openRecording(SAMPLES.specialists, new Blob([TEXTS.specialists]));
+      refresh();
+    } catch (error) {
+      setProblem(explain(error));
+    }
+  };
+  return (
+    <div className="example-run">
+      <p>
+        <strong>New here?</strong> Look at a finished run: three specialists that work in parallel, with every step,
+        model call and tool.
+      </p>
+      <button type="button" className="button" data-look="primary" onClick={() => void open()}>
+        <Icon name="play" /> Open an example run
+      </button>
+      {problem && <p role="alert">{problem}</p>}
+    </div>
+  );
+}

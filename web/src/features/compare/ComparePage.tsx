@@ -9,9 +9,11 @@ import { JsonView } from '../../ui/Json';
 import { KindChip } from '../../ui/Kind';
 import { duration, plural, costWords } from '../../ui/format';
 import { Time, Details } from '../../ui/elements';
-import { differing, middle, type ComparedRun, type Comparison, type Change, type Side, type Step } from './comparison';
+import { middle } from '../../ui/wordDiff';
+import { differing, type ComparedRun, type Comparison, type Change, type Side, type Step } from './comparison';
 import { useFeature } from '../registry';
 import { RunAgain } from '../rerun/RunAgain';
+import { useTitle } from '../../ui/hooks';
 import './compare.css';
 
 /** Which run another one is compared with: one of the latest, or any by its id. */
@@ -135,7 +137,19 @@ function OneSide({ side, run, differs, request }: SideProps) {
 
 const ROWS_SHOWN = 300; // More at once makes the browser slow; the rest comes on demand.
 
+/** What is different between two runs, in words. */
+const CHANGED: Readonly<Record<string, string>> = {
+  answer: 'Answer changed',
+  tools: 'Tools changed',
+  nodes: 'Steps changed',
+  agents: 'Agents changed',
+  requests: 'Prompt changed',
+  state: 'Final state changed',
+  outcome: 'Outcome changed',
+};
+
 export default function ComparePage({ a, b }: { a: string; b: string | null }) {
+  useTitle('Compare');
   if (b === null) return <RunChoice run={a} />;
   return <TwoRuns a={a} b={b} />;
 }
@@ -174,7 +188,7 @@ function Compared({ compared }: { compared: Comparison }) {
         ) : (
           compared.differs.map((aspect) => (
             <KindChip key={aspect} kind="approval" icon="neutral">
-              {`Different ${aspect}`}
+              {CHANGED[aspect] ?? `${aspect} changed`}
             </KindChip>
           ))
         )}
@@ -203,7 +217,7 @@ function Compared({ compared }: { compared: Comparison }) {
       </section>
       <Steps compared={compared} />
       <section aria-labelledby="compare-state">
-        <h2 id="compare-state">State at the end</h2>
+        <h2 id="compare-state">Final state</h2>
         {state.length === 0 && <p className="quiet">The same in both.</p>}
         {state.map((row) => (
           <div key={row.key} className="compare-key" data-change={row.change}>

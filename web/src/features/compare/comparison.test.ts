@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { differing, middle, type Change, type Step } from './comparison';
+import { middle } from '../../ui/wordDiff';
+import { differing, type Change, type Step } from './comparison';
 
 const step = (depth: number, name: string, change: Change): Step => ({ depth, kind: 'agent', name, change });
 

@@ -9,6 +9,7 @@ import { shorten } from '../../ui/Copy';
 import { KindChip, type Kind } from '../../ui/Kind';
 import { plural } from '../../ui/format';
 import '../../home/home.css';
+import { useTitle } from '../../ui/hooks';
 import './evals.css';
 
 /** Eval sets, evaluations and results, as `GET /api/evals/{app}` tells them. */
@@ -78,6 +79,7 @@ export function scoreWords({ score, threshold }: Metric): string {
 const AGAIN_MS = 1000;
 
 export default function EvalsPage({ app }: { app: string }) {
+  useTitle('Evaluation', app);
   const [{ options }, move] = useRoute();
   const { evals, problem, reload } = useEvals(app);
   const [refused, setRefused] = useState('');
@@ -113,8 +115,8 @@ export default function EvalsPage({ app }: { app: string }) {
       )}
       {evals?.sets.length === 0 && (
         <Empty title="No eval sets yet">
-          Open a run that was right, and choose Share, Add to an eval set. Files named *.evalset.json beside the agent
-          appear here, too.
+          Open a good run, and choose Share, Add to evaluation. Files named *.evalset.json beside the agent appear here,
+          too.
         </Empty>
       )}
       {evals && evals.sets.length > 0 && (

@@ -2,6 +2,7 @@
 import { useState } from 'react';
 import { useServerData } from '../../app/query';
 import { eventsOf } from '../../film/events';
+import { placeOf } from '../../film/joined';
 import { clockTime, SECOND, timeAt } from '../../film/timeline';
 import { Copy } from '../../ui/Copy';
 import { Empty, PanelHeader } from '../../ui/elements';
@@ -66,7 +67,7 @@ const LOADING: EntryDetailState = { kind: 'loading' };
 const SETTLED_MS = 60; // While the playhead moves, nothing is fetched.
 
 /** Return the entry at a cursor, once the playhead rests there. */
-export function useEntryDetail(run: string, at: number): EntryDetailState {
+export function useEntryDetail({ run, cursor: at }: { run: string; cursor: number }): EntryDetailState {
   const embedded = shared();
   const load = async (signal: AbortSignal) => {
     await new Promise((rested) => setTimeout(rested, SETTLED_MS));
@@ -97,7 +98,7 @@ const PROTOCOLS: Record<string, string> = {
 };
 
 export default function EventPanel({ film, at }: PanelProps) {
-  const state = useEntryDetail(film.run, at);
+  const state = useEntryDetail(placeOf(film, at));
   const info = eventsOf(film)[at];
   return (
     <section className="panel event-panel" aria-label="Event">
@@ -126,7 +127,7 @@ function Entry({ closeup }: { closeup: EntryDetail }) {
       <Traceback text={errorText(closeup)} />
       <section className="section">
         <h3>
-          Facts <span className="count">what it means</span>
+          Parsed <span className="count">what it means</span>
         </h3>
         {closeup.facts.length ? (
           <ol className="facts">
@@ -176,7 +177,7 @@ function Frames({ frames }: { frames: Record<string, Frame[]> }) {
   return (
     <section className="section">
       <h3>
-        Frames <span className="count">what each protocol sends</span>
+        Wire output <span className="count">what each protocol sends</span>
       </h3>
       <div className="protocols" role="group" aria-label="Protocols">
         {names.map((name) => (
@@ -214,7 +215,7 @@ function Frames({ frames }: { frames: Record<string, Frame[]> }) {
                 <JsonView value={frame.data} open={1} />
               </div>
             ))}
-            {frames[name]!.length === 0 && <p className="muted">No frames for this event</p>}
+            {frames[name]!.length === 0 && <p className="muted">Nothing is sent for this event</p>}
           </div>
         ))}
       </div>

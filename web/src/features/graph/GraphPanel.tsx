@@ -59,7 +59,7 @@ export default function GraphPanel({ film, at, selected, select, seek, inspect }
             title="Also show agents and tools that did not run"
             onClick={() => option('whole', whole ? 'no' : 'yes')}
           >
-            Declared
+            Show unused
           </button>
         )}
         <span className="graph-views" role="group" aria-label="Graph view">
@@ -71,7 +71,7 @@ export default function GraphPanel({ film, at, selected, select, seek, inspect }
             title="Show each agent and tool once, however often it ran"
             onClick={() => option('graph', '')}
           >
-            By name
+            Merged
           </button>
           <button
             type="button"
@@ -81,7 +81,7 @@ export default function GraphPanel({ film, at, selected, select, seek, inspect }
             title="Show every execution of a node separately"
             onClick={() => option('graph', 'ran')}
           >
-            As it ran
+            Every call
           </button>
         </span>
         <button

@@ -23,7 +23,8 @@ export function NodeDetails({ name, declared, film, at, seek, inspect, close }: 
   const details = useAgentDetails(film);
   const runs = runsOf(film, name);
   const done = runs.filter((run) => run.since <= at).length;
-  const kind = runs[0]?.is.kind ?? declared?.kind ?? '';
+  // The tool that runs an agent has the agent's name: what it is, the agent says.
+  const kind = (runs.find(({ is }) => is.kind !== 'tool') ?? runs[0])?.is.kind ?? declared?.kind ?? '';
   return (
     <section className="node-details" aria-label={`Node ${name}`}>
       <header>

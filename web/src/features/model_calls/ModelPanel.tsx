@@ -1,5 +1,7 @@
 /** The model call at the playhead: what was sent, what came back, and what changed since the agent's last one. */
 import { linkTo } from '../../app/route';
+import type { Film } from '../../film/film';
+import { placeOf } from '../../film/joined';
 import { callsAt, type CallView } from '../../film/timeline';
 import {
   differenceOf,
@@ -14,7 +16,8 @@ import { Copy } from '../../ui/Copy';
 import { Details, Empty, PanelHeader } from '../../ui/elements';
 import { JsonView } from '../../ui/Json';
 import { KindChip } from '../../ui/Kind';
-import { duration, plural, callTokens, costWords } from '../../ui/format';
+import { compact, duration, plural, callTokens, costWords } from '../../ui/format';
+import { middle } from '../../ui/wordDiff';
 import type { PanelProps } from '../feature';
 import '../../style/panels.css';
 import './model.css';
@@ -24,9 +27,9 @@ export default function ModelPanel({ film, at, seek }: PanelProps) {
   const done = callsAt(film, at);
   const call = done.at(-1) ?? null;
   const before = call ? (done.slice(0, -1).findLast((each) => each.agent === call.agent) ?? null) : null;
-  const state = useModelCall(film.run, call?.kept ? call.cursor : null);
-  const previous = useModelCall(film.run, call?.kept && before?.kept ? before.cursor : null);
-  const earlier = useModelCall(film.run, call?.kept && !before ? call.cursor : null, 'previous');
+  const state = useModelCall(...storedAt(film, call?.kept ? call : null));
+  const previous = useModelCall(...storedAt(film, call?.kept && before?.kept ? before : null));
+  const earlier = useModelCall(...storedAt(film, call?.kept && !before ? call : null), 'previous');
   const last = [previous, earlier].flatMap((found) => (found?.kind === 'there' ? [found.call] : []))[0] ?? null;
   const there = state?.kind === 'there' ? state.call : null;
   return (
@@ -48,6 +51,13 @@ export default function ModelPanel({ film, at, seek }: PanelProps) {
       </div>
     </section>
   );
+}
+
+/** Where the server has a call. */
+function storedAt(film: Film, call: CallView | null): [run: string, cursor: number | null] {
+  if (!call) return [film.run, null];
+  const { run, cursor } = placeOf(film, call.cursor);
+  return [run, cursor];
 }
 
 function NoCall({ captured, later }: { captured: boolean; later: boolean }) {
@@ -79,6 +89,25 @@ function Steps({ calls, current, seek }: { calls: CallView[]; current: CallView 
   );
   return (
     <>
+      <select
+        className="field"
+        aria-label="Model call of this answer"
+        value={current?.cursor ?? ''}
+        onChange={(event) => seek(Number(event.currentTarget.value))}
+      >
+        {current === null && <option value="">none yet</option>}
+        {calls.map(({ cursor, agent, durationMs, tokens }, number) => (
+          <option key={cursor} value={cursor}>
+            {[
+              `${number + 1}. ${agent || 'agent'}`,
+              duration(durationMs / 1000),
+              tokens.total && `${compact(tokens.total)} tokens`,
+            ]
+              .filter(Boolean)
+              .join(' · ')}
+          </option>
+        ))}
+      </select>
       {step('Previous model call', calls[index - 1], '‹')}
       {step('Next model call', calls[index + 1], '›')}
     </>
@@ -109,30 +138,61 @@ function Summary({ call }: { call: CallView }) {
 function Whole({ call, request, before }: { call: ModelCall; request: ModelRequest; before: ModelCall | null }) {
   const { systemInstruction, ...config } = request.config;
   const tools = toolsOf(request);
+  const difference = before?.request ? differenceOf(before.request, request) : null;
+  const answer = contentOf(call.response);
   return (
     <>
       {call.cut && <p className="section muted">{`Too large to be kept whole: ${call.cut.join(', ')}.`}</p>}
-      {before?.request && <Changed difference={differenceOf(before.request, request)} run={before.run} />}
+      {difference && <Changed difference={difference} run={before?.run} />}
       {systemInstruction !== undefined && (
         <Part title="Instruction" open>
           {() => <Text value={systemInstruction} />}
         </Part>
       )}
       <Part title="Messages" count={request.contents.length} open>
-        {() => <Messages contents={request.contents} first={0} />}
-      </Part>
-      <Part title="Tools" count={tools.size}>
-        {() =>
-          [...tools].map(([name, declaration]) => <JsonView key={name} name={name} value={declaration} open={0} />)
-        }
-      </Part>
-      <Part title="Config" count={Object.keys(config).length}>
-        {() => <JsonView value={config} open={2} />}
+        {() => <Messages contents={request.contents} first={0} newFrom={difference?.same} />}
       </Part>
       <Part title="Response" open>
-        {() => <JsonView value={call.response} open={4} />}
+        {() => (answer ? <Messages contents={[answer]} first={0} /> : <JsonView value={call.response} open={4} />)}
+      </Part>
+      <Part title="Tools" count={tools.size}>
+        {() => [...tools].map(([name, declaration]) => <Declared key={name} name={name} declaration={declaration} />)}
+      </Part>
+      <Part title="Parameters" count={Object.keys(config).length}>
+        {() => <JsonView value={config} open={2} />}
+      </Part>
+      <Part title="Raw">
+        {() => (
+          <>
+            <JsonView name="request" value={request} open={1} />
+            <JsonView name="response" value={call.response} open={2} />
+          </>
+        )}
       </Part>
     </>
+  );
+}
+
+/** The message that a response holds; null where it holds none. */
+function contentOf(response: ModelCall['response']): Content | null {
+  const content = response?.content;
+  if (typeof content !== 'object' || content === null || Array.isArray(content)) return null;
+  return Array.isArray((content as Content).parts) ? (content as Content) : null;
+}
+
+/** A tool as it was declared: what it does, in words, and its schema on demand. */
+function Declared({ name, declaration }: { name: string; declaration: unknown }) {
+  const about = (declaration as { description?: unknown } | null)?.description;
+  return (
+    <Details
+      summary={
+        <>
+          <code>{name}</code> {typeof about === 'string' && <span className="muted">{about.split('\n')[0]}</span>}
+        </>
+      }
+    >
+      {() => <JsonView value={declaration} open={3} />}
+    </Details>
   );
 }
 
@@ -155,33 +215,33 @@ function Changed({ difference: { same, added, removed, changes }, run }: { diffe
               <Messages contents={removed} first={same} />
             </div>
           )}
-          <div className="change" data-change="added">
-            <Messages contents={added} first={same} />
-          </div>
           {changes.map(({ what, before, after }) => (
             <Details
               key={what}
-              summary={`${what} ${before === undefined ? 'added' : after === undefined ? 'removed' : 'changed'}`}
+              open={what === 'systemInstruction'}
+              summary={`${what === 'systemInstruction' ? 'Instruction' : what} ${before === undefined ? 'added' : after === undefined ? 'removed' : 'changed'}`}
             >
-              {() => (
-                <>
-                  {before !== undefined && (
-                    <div className="change" data-change="removed">
-                      <Text value={before} />
-                    </div>
-                  )}
-                  {after !== undefined && (
-                    <div className="change" data-change="added">
-                      <Text value={after} />
-                    </div>
-                  )}
-                </>
-              )}
+              {() => <WordDiff before={before} after={after} />}
             </Details>
           ))}
         </>
       )}
     </Part>
+  );
+}
+
+/** Two values: what is only in one of them is marked, word by word. */
+function WordDiff({ before, after }: { before: unknown; after: unknown }) {
+  const written = (value: unknown) =>
+    value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value, null, 2);
+  const pieces = middle(written(before), written(after));
+  return (
+    <pre className="said">
+      {pieces.before}
+      {pieces.a && <del>{pieces.a}</del>}
+      {pieces.b && <ins>{pieces.b}</ins>}
+      {pieces.after}
+    </pre>
   );
 }
 
@@ -197,33 +257,46 @@ function Part({ title, count, open = false, children }: PartProps) {
 
 const SHOWN = 40; // Of a long conversation, the end is what is looked for.
 
-function Messages({ contents, first }: { contents: (Content | null)[]; first: number }) {
+type MessagesProps = {
+  contents: (Content | null)[];
+  first: number;
+  /** Messages from this one on were not in the call before. */
+  newFrom?: number;
+};
+
+function Messages({ contents, first, newFrom }: MessagesProps) {
   const from = Math.max(0, contents.length - SHOWN);
+  const show = (content: Content | null, index: number) => (
+    <Message
+      key={index}
+      number={first + index}
+      content={content}
+      isNew={newFrom !== undefined && first + index >= newFrom}
+    />
+  );
   return (
     <>
       {from > 0 && (
         <Details summary={plural(from, 'earlier message')}>
-          {() =>
-            contents
-              .slice(0, from)
-              .map((content, index) => <Message key={index} number={first + index} content={content} />)
-          }
+          {() => <ol className="contents">{contents.slice(0, from).map(show)}</ol>}
         </Details>
       )}
       <ol className="contents" start={first + from + 1}>
-        {contents.slice(from).map((content, index) => (
-          <Message key={index} number={first + from + index} content={content} />
-        ))}
+        {contents.slice(from).map((content, index) => show(content, from + index))}
       </ol>
     </>
   );
 }
 
-function Message({ number, content }: { number: number; content: Content | null }) {
+const ROLES: Readonly<Record<string, string>> = { user: 'User', model: 'Model', system: 'System', tool: 'Tool' };
+
+function Message({ number, content, isNew }: { number: number; content: Content | null; isNew: boolean }) {
+  const isResult = content?.parts?.some((part) => 'functionResponse' in part);
+  const role = isResult ? 'Tool result' : (ROLES[content?.role ?? ''] ?? content?.role ?? 'unknown');
   return (
-    <li>
+    <li data-role={isResult ? 'tool' : content?.role} data-new={isNew || undefined}>
       <span className="muted">
-        {number + 1} · {content?.role ?? 'unknown'}
+        {number + 1} · {role} {isNew && <b className="new">new in this call</b>}
       </span>
       {content ? (
         (content.parts ?? []).map((part, index) => <PartOf key={index} part={part} />)
@@ -234,13 +307,28 @@ function Message({ number, content }: { number: number; content: Content | null 
   );
 }
 
+type Called = { name?: unknown; args?: unknown; response?: unknown };
+
 function PartOf({ part }: { part: { [kind: string]: unknown } }) {
-  const { text, ...rest } = part;
+  const { text, functionCall, functionResponse, ...rest } = part;
+  const more = Object.keys(rest).length > 0 && <JsonView value={rest} open={0} />;
+  const called = (functionCall ?? functionResponse) as Called | undefined;
+  if (called) {
+    return (
+      <>
+        <p className="called">
+          <KindChip kind="tool">{String(called.name ?? 'tool')}</KindChip>
+        </p>
+        <JsonView value={functionCall ? called.args : called.response} open={1} />
+        {more}
+      </>
+    );
+  }
   if (typeof text !== 'string') return <JsonView value={part} open={2} />;
   return (
     <>
       <Text value={text} />
-      {Object.keys(rest).length > 0 && <JsonView value={rest} open={0} />}
+      {more}
     </>
   );
 }

@@ -78,7 +78,9 @@ function Whole({ answer, sections }: { answer: ShownProof; sections: readonly Se
       {raises.length > 0 && (
         <>
           <h3 className="raise">
-            {weakest && own.length && sections.length > 1 ? `What would raise ${weakest.title}` : 'What would raise it'}
+            {weakest && own.length && sections.length > 1
+              ? `How to raise confidence in ${weakest.title}`
+              : 'How to raise confidence'}
           </h3>
           <Raises raises={raises} />
         </>
@@ -179,7 +181,7 @@ function Specialist({ section, proof, isOnly, picked, select, seek }: Specialist
               ))}
             </ul>
           )}
-          <h4 className="raise">What would raise it</h4>
+          <h4 className="raise">How to raise confidence</h4>
           <Raises raises={raises} />
           <Disagreements proof={proof} />
           <Unsourced proof={proof} />

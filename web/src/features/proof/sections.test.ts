@@ -32,10 +32,10 @@ test('the weakest section comes first; one without a confidence comes last', () 
     specialist('nearly', { confidence: 0.9999, citations: [SOURCE] }),
   ]);
   expect(found).toEqual([
-    'None has no recorded source; confidence 0 %.',
-    'Trail closures rest on two sources; confidence 76 %.',
-    'Nearly rests on one source; confidence over 99 %.',
-    'Sure rests on one source; confidence 100 %.',
+    'None has no recorded source; confidence 0%.',
+    'Trail closures rest on two sources; confidence 76%.',
+    'Nearly rests on one source; confidence over 99%.',
+    'Sure rests on one source; confidence 100%.',
     'In prose has no recorded source; confidence low.',
     'Silent rests on two sources; states no confidence.',
   ]);
@@ -48,7 +48,7 @@ test('a section has the title that the answer gives it, where a score says so', 
     readings: [{ value: 0.6, text: '', origin: 'parsed', cursor: 1, section: 'Timber (synthetic)' }],
   };
   expect(told([specialist('cruiser', { confidence: 0.6 })], answer)).toEqual([
-    'Timber (synthetic) has no recorded source; confidence 60 %.',
+    'Timber (synthetic) has no recorded source; confidence 60%.',
   ]);
 });
 
@@ -75,9 +75,7 @@ describe('the whole answer', () => {
       answer: null,
       specialists: [specialist('a', { confidence: 0.5 }), specialist('b', { confidence: 0.9 })],
     });
-    expect(wholeSentences({ ...EMPTY, confidence: 0.5 }, sections)[0]).toBe(
-      'The answer is as sure as its weakest section, A.',
-    );
+    expect(wholeSentences({ ...EMPTY, confidence: 0.5 }, sections)[0]).toBe('Limited by its weakest section, A.');
     expect(wholeSentences({ ...EMPTY, confidence: 0.7 }, sections)[0]).toBe('Calculated by the agent’s tools.');
   });
 });
@@ -105,8 +103,8 @@ test('what would raise it: the lowest factors of the number that counts, each on
     ],
   });
   expect(raisesOf(proof)).toEqual([
-    { what: 'Seen (50 %)', why: 'about seen' },
-    { what: 'Data age (90 %)', why: 'about data_age' },
+    { what: 'Seen (50%)', why: 'about seen' },
+    { what: 'Data age (90%)', why: 'about data_age' },
   ]);
   expect(raisesOf({ ...EMPTY, confidence: 1, citations: [SOURCE] })).toEqual([]);
   expect(raisesOf(EMPTY).map(({ what }) => what)).toEqual(['A source', 'A stated confidence']);

@@ -153,7 +153,7 @@ export function wholeSentences(answer: Proof, sections: readonly Section[]): str
     Math.abs(weakest.confidence - confidence) <= ROUNDING;
   const from = origin === 'computed' ? 'Calculated by the agent’s tools.' : 'Stated by the answer itself.';
   return [
-    ...(isWeakest ? [`The answer is as sure as its weakest section, ${weakest.title}.`] : []),
+    ...(isWeakest ? [`Limited by its weakest section, ${weakest.title}.`] : []),
     confidence !== null || level ? from : 'The answer does not say how sure it is.',
     citations.length ? `It rests on ${sourceCount(citations.length)}.` : 'No source is recorded for it.',
     ...(uncited.length

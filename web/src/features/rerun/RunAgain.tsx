@@ -88,7 +88,7 @@ export function RunAgain({ run }: { run: string }) {
         />
       )}
       <label className="compare-all">
-        <input type="checkbox" name="live" /> Call the tools again, with all their effects
+        <input type="checkbox" name="live" /> Re-run tools (side effects repeat)
       </label>
       <button type="submit" className="button" data-look="primary" disabled={state.kind === 'running'}>
         {state.kind === 'running' ? 'Running…' : 'Run again and compare'}

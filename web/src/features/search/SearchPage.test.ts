@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fieldsOf, linkToFound, type FoundRun } from './SearchPage';
+import { fieldsOf, foundTitle, linkToFound, type FoundRun } from './SearchPage';
 
 const RUN = { run: 'r-1' } as FoundRun;
 
@@ -15,4 +15,12 @@ test.each([
   [{ state: 'city' }, '#/run/r-1?find=city'],
 ])('a result of %o opens the run at the place', (fields, address) => {
   expect(linkToFound(RUN, fields)).toBe(address);
+});
+
+test('a run that goes on with a message is called after it, not by its id', () => {
+  const asked = { run: 'r-1', message: 'r-1', title: 'Send it' } as FoundRun;
+  const continued = { run: 'r-2', message: 'r-1', title: '' } as FoundRun;
+  expect(foundTitle(continued, [continued, asked])).toBe('Send it (continued)');
+  expect(foundTitle(continued, [continued])).toBe('Continues an earlier message');
+  expect(foundTitle(asked, [])).toBe('Send it');
 });

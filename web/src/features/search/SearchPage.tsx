@@ -5,6 +5,7 @@ import { linkTo, useRoute, HOME, formatRoute } from '../../app/route';
 import { OUTCOMES, KindChip } from '../../ui/Kind';
 import { Icon } from '../../ui/Icon';
 import { Time } from '../../ui/elements';
+import { useTitle } from '../../ui/hooks';
 import { duration, number, plural, costNumber } from '../../ui/format';
 import type { Outcome } from '@adk-prism/client/film';
 import '../../home/home.css';
@@ -20,6 +21,10 @@ export type FoundRun = {
   session: string;
   started: number;
   outcome: Outcome;
+  /** It waited for a person, and its conversation has gone on. */
+  answered?: boolean;
+  /** The message that it belongs to: named after its first run. */
+  message: string;
   title: string;
   tools: string[];
   agents: string[];
@@ -87,6 +92,7 @@ type State = { runs: FoundRun[]; next: string | null; isPartial: boolean; proble
 const NOTHING: State = { runs: [], next: null, isPartial: false, problem: '', isLoading: true };
 
 export default function SearchPage() {
+  useTitle('Runs');
   const [{ options }, move] = useRoute();
   const fields = fieldsOf(options);
   const { state, more } = useSearch(fields);
@@ -147,7 +153,9 @@ export default function SearchPage() {
           ? 'Searching…'
           : state.runs.length === 0
             ? 'No matching runs.'
-            : `${plural(state.runs.length, 'run')}${state.next ? ` and more` : ''}`}
+            : state.next
+              ? `${number(state.runs.length)}+ runs`
+              : plural(state.runs.length, 'run')}
         {state.isPartial && ` Some runs could not be searched: they are not indexed yet, or too old.`}
       </p>
       {state.runs.length > 0 && <Results runs={state.runs} fields={fields} />}
@@ -215,7 +223,7 @@ function Results({ runs, fields }: { runs: readonly FoundRun[]; fields: Fields }
         </thead>
         <tbody>
           {runs.map((found) => (
-            <Result key={found.run} found={found} fields={fields} />
+            <Result key={found.run} found={found} fields={fields} title={foundTitle(found, runs)} />
           ))}
         </tbody>
       </table>
@@ -223,13 +231,22 @@ function Results({ runs, fields }: { runs: readonly FoundRun[]; fields: Fields }
   );
 }
 
-function Result({ found, fields }: { found: FoundRun; fields: Fields }) {
-  const outcome = OUTCOMES[found.outcome];
+const ANSWERED = { kind: 'neutral', icon: 'check', word: 'Answered' } as const;
+
+/** Say what a run is of: what the user said, or that it goes on with a message that asked for something. */
+export function foundTitle({ run, message, title }: FoundRun, all: readonly FoundRun[]): string {
+  if (title) return title;
+  const first = all.find((one) => one.run === message)?.title;
+  return first ? `${first} (continued)` : message && message !== run ? 'Continues an earlier message' : run;
+}
+
+function Result({ found, fields, title }: { found: FoundRun; fields: Fields; title: string }) {
+  const outcome = found.answered ? ANSWERED : OUTCOMES[found.outcome];
   const isElsewhere = found.match !== undefined && found.match.in !== 'user';
   return (
     <tr>
       <td>
-        <a href={linkToFound(found, fields)}>{found.title || found.run}</a>
+        <a href={linkToFound(found, fields)}>{title}</a>
         {isElsewhere && <span className="quiet excerpt">{found.match?.excerpt}</span>}
       </td>
       <td>{found.app}</td>
@@ -243,10 +260,7 @@ function Result({ found, fields }: { found: FoundRun; fields: Fields }) {
         <Time at={found.started} />
       </td>
       <td>
-        <a
-          href={linkTo({ kind: 'compare', a: found.run, b: null })}
-          aria-label={`Compare ${found.title || found.run} with another run`}
-        >
+        <a href={linkTo({ kind: 'compare', a: found.run, b: null })} aria-label={`Compare ${title} with another run`}>
           with…
         </a>
       </td>

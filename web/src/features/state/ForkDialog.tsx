@@ -1,30 +1,12 @@
 /** Fork & run: a new session goes on from this moment, with another message or changed state. It calls the model. */
 import { useEffect, useRef, useState, type FormEvent } from 'react';
-import { path, explain, postJson } from '../../app/server';
-import { go, HOME } from '../../app/route';
-import { isImported, type Film } from '../../film/film';
-import { shared } from '../../film/sharedFile';
+import { explain } from '../../app/server';
+import type { Film } from '../../film/film';
+import { forkAndOpen } from '../../film/fork';
+import { stepNumber } from '../tree/steps';
 import { Icon } from '../../ui/Icon';
 import { plural } from '../../ui/format';
 import { changeOf, type Edits } from './KeyEditor';
-
-type Forked = {
-  run: string;
-  app: string;
-  user: string;
-  session: string;
-  goesOn?: string;
-  warnings?: string[];
-  missingArtifacts?: string[];
-};
-
-/** Say why a run cannot be forked; null if it can. */
-export function whyNoFork(film: Film, live: boolean): string | null {
-  if (shared()) return 'This is a shared file: forking needs a server that runs the agent.';
-  if (isImported(film)) return 'This run was recorded elsewhere. Continue it in a chat, and fork there.';
-  if (live) return 'The run is still in progress.';
-  return null;
-}
 
 type Props = { film: Film; at: number; edits: Edits; close(): void };
 
@@ -43,17 +25,8 @@ export function ForkDialog({ film, at, edits, close }: Props) {
     setSending(true);
     setError('');
     try {
-      const made = await postJson<Forked>(`${path('api', 'runs', film.run)}/fork`, {
-        at,
-        ...(message.trim() ? { newMessage: { role: 'user', parts: [{ text: message }] } } : {}),
-        ...(edits.size ? changeOf(edits) : delta ? { stateDelta: delta } : {}),
-      });
-      // Where nothing was left to do, the new run is the change of the state, and no message.
-      const options = {
-        user: made.user === 'user' ? '' : made.user,
-        changed: made.goesOn === 'nothing' ? made.run : '',
-      };
-      go({ ...HOME, place: { kind: 'chat', app: made.app, session: made.session }, panel: 'state', options });
+      const change = edits.size ? changeOf(edits) : delta ? { stateDelta: delta } : {};
+      await forkAndOpen(film, at, message, change, 'state');
       close();
     } catch (problem) {
       setError(explain(problem));
@@ -65,11 +38,11 @@ export function ForkDialog({ film, at, edits, close }: Props) {
     <dialog className="dialog fork" ref={dialog} aria-labelledby="fork-title" onClose={close}>
       <form onSubmit={submit}>
         <h2 id="fork-title">
-          <Icon name="branch" /> {`Fork & run from event ${at}`}
+          <Icon name="branch" /> {`Fork from step ${stepNumber(film, at).number}`}
         </h2>
         <p>
-          Creates a new session with the history, state and artifacts at this event, and continues from there. This
-          calls the model. The current run does not change.
+          Creates a new session with the history, state and artifacts at this step, and continues from there. This calls
+          the model. The current run does not change.
         </p>
         <label>
           Message <span className="muted">(optional)</span>

@@ -23,7 +23,8 @@ import { useHead } from '../../ui/hooks';
 import '../../style/panels.css';
 import { type PanelProps, keyOf, selectionOf } from '../feature';
 import { diffJson, MOST, NO_EDITS, type Edits, KeyEditor } from './KeyEditor';
-import { ForkDialog, whyNoFork } from './ForkDialog';
+import { whyNoFork } from '../../film/fork';
+import { ForkDialog } from './ForkDialog';
 import './state.css';
 
 const SCOPES: Record<Scope, string> = {

@@ -1,0 +1,126 @@
+// What people met on the page and took for broken: each of these failed before it was mended.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { ask, checkAccess, close, launch, newChat, open, SERVER, say, settled, until } from './browser.mjs';
+
+const ODD = process.env.PRISM_ODD_URL;
+
+let browser;
+before(async () => (browser = await launch()));
+after(() => browser.close());
+
+const log = (page) => page.getByRole('log');
+const phone = { width: 390, height: 844, hasTouch: true };
+
+test('the numbers of sources are in the run of a briefing, too', async () => {
+  const page = await open(browser);
+  await ask(page, 'Cedar Creek recovery briefing', { app: 'recovery' });
+  const live = await until(() => page.locator('.marker').count(), 'no numbers in the chat');
+  const [{ run }] = (await (await fetch(`${SERVER}/api/runs?app=recovery&limit=1`)).json());
+  await page.goto(`${SERVER}/#/run/${run}`);
+  await until(async () => (await page.locator('.marker').count()) === live, 'the run has other numbers than the chat');
+  await log(page).getByText(/Confidence 60\s?%/).waitFor();
+  await close(page);
+});
+
+test('a search that was approved with OK is not called expired', async () => {
+  const page = await open(browser);
+  await ask(page, 'What is known about counterfactual explanations?', { app: 'research' });
+  await log(page).getByRole('button', { name: /^OK/ }).first().click();
+  await log(page).getByText('Approved in chat').waitFor();
+  assert.equal(await log(page).getByText('Expired').count(), 0);
+  await settled(page);
+  await close(page);
+});
+
+test('in a parallel of sequences each agent speaks under its own name', async () => {
+  const page = await open(browser, '', { url: ODD });
+  await ask(page, 'go', { app: 'pipelines' });
+  for (const name of ['Left draft', 'Left review', 'Right draft', 'Right review']) {
+    const group = log(page).getByRole('group', { name, exact: true });
+    const head = group.getByRole('button').first();
+    if ((await head.getAttribute('aria-expanded')) !== 'true') await head.click();
+    await group.getByText(`This is ${name.toLowerCase().replace(' ', '_')}.`).waitFor();
+  }
+  await close(page);
+});
+
+test('sub-agents that work and fold do not move the log under its reader', async () => {
+  const page = await open(browser);
+  await ask(page, 'Cedar Creek recovery briefing', { app: 'recovery', wait: false });
+  const least = () => page.evaluate(() => document.querySelector('.log').scrollHeight);
+  let highest = 0;
+  let drop = 0;
+  await until(async () => {
+    const now = await least();
+    drop = Math.max(drop, highest - now);
+    highest = Math.max(highest, now);
+    return page.locator('.message-foot').count();
+  }, 'no answer');
+  assert.ok(drop < 700, `the log collapsed by ${drop} pixels`);
+  await close(page);
+});
+
+test('the log follows two hundred calls to their end', async () => {
+  const page = await open(browser, '', { url: ODD });
+  await ask(page, 'many', { app: 'crowd' });
+  await log(page).getByText('Looked up 200 numbers.').waitFor();
+  await until(() => page.evaluate(() => {
+    const list = document.querySelector('.log');
+    return list.scrollHeight - list.scrollTop - list.clientHeight < 48;
+  }), 'the log does not follow');
+  await close(page);
+});
+
+test('on a phone Stop is on the screen, and the drawer closes with Escape and with a tap beside it', async () => {
+  const page = await open(browser, '', phone);
+  await newChat(page, 'recovery');
+  await say(page, 'Cedar Creek recovery briefing');
+  const stop = await page.getByRole('button', { name: 'Stop' }).first().boundingBox();
+  assert.ok(stop.x + stop.width <= 390, `Stop ends at ${stop.x + stop.width}`);
+  await settled(page);
+  const rail = page.locator('.rail[data-open]');
+  await page.getByRole('button', { name: 'Apps and conversations' }).click();
+  await rail.waitFor();
+  await checkAccess(page);
+  await page.keyboard.press('Escape');
+  await rail.waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Apps and conversations' }).click();
+  await rail.waitFor();
+  await page.mouse.click(370, 500);
+  await rail.waitFor({ state: 'detached' });
+  await close(page);
+});
+
+test('a link to a conversation that is not there says so', async () => {
+  const page = await open(browser, '#/app/tour/nowhere', { allow: [/404/] });
+  await page.getByText('This conversation does not exist').waitFor();
+  await newChat(page, 'tour');
+  await page.reload();
+  await page.getByText('New chat with tour').waitFor();
+  await close(page);
+});
+
+test('an app that does not load says why once', async () => {
+  const page = await open(browser, '#/app/broken/x', { url: ODD, allow: [/./] });
+  await page.getByRole('alert').first().waitFor();
+  await say(page, 'hello');
+  await until(async () => (await page.locator('.message').count()) > 0 || true, '');
+  await page.waitForTimeout(1500);
+  assert.equal(await log(page).locator('.notice[data-kind="error"]').count(), 1);
+  await close(page);
+});
+
+test('the palette finds a step by a few letters, and keeps the rules of access', async () => {
+  const page = await open(browser);
+  await ask(page, 'state');
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: /^Search commands/ }).waitFor();
+  await page.keyboard.type('note_trip');
+  await page.getByRole('dialog').getByRole('option', { name: /note_trip/ }).first().waitFor();
+  await checkAccess(page);
+  await page.keyboard.press('Enter');
+  await page.locator('section.panel[aria-label="Step"]').getByRole('heading', { name: 'note_trip' }).waitFor();
+  assert.match(await page.title(), /^state · tour · adk-prism$/);
+  await close(page);
+});
