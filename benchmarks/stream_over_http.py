@@ -37,6 +37,7 @@ def rows(*, quick: bool) -> list[Row]:
             "bare": _bare(children["bare"], "", cpu),
             "quiet": _bare(children["bare"], "quiet", cpu),
             "chat": _timed("chat", prism, ask_chat, b'"type":"text-delta"', cpu),
+            "openai": _timed("openai", prism, ask_openai, b'"delta":{"content"', cpu),
             "run_sse": _timed("run_sse", prism, ask_run_sse, b'"partial":true', cpu),
             "adk": _timed("adk", children["adk"], ask_run_sse, b'"partial":true', cpu),
             "ag-ui": _timed("ag-ui", children["ag-ui"], ask_ag_ui, b"TEXT_MESSAGE_CONTENT", cpu),
@@ -46,12 +47,14 @@ def rows(*, quick: bool) -> list[Row]:
     used = Measured({name: costs[1:] for name, costs in cpu.items()})
     return [
         _row("/api/chat, against a bare Runner loop", wall, "chat", "bare", 1.10),
+        _row("/v1/chat/completions, against a bare Runner loop", wall, "openai", "bare", 1.12),
         _row("/run_sse, against a bare Runner loop", wall, "run_sse", "bare", 1.10),
         _row("/run_sse, against ADK's own", wall, "run_sse", "adk", 1.0),
         _row("/api/chat, against ag-ui-adk's endpoint", wall, "chat", "ag-ui", 1.0),
         _row("/api/chat, bare loop with our telemetry setting", wall, "chat", "quiet"),
         _row("CPU: /api/chat, bare loop", used, "chat", "bare"),
         _row("CPU: /api/chat, bare loop with our telemetry setting", used, "chat", "quiet", 1.12),
+        _row("CPU: /v1/chat/completions, /api/chat", used, "openai", "chat"),
         _row("CPU: /run_sse, ADK's own", used, "run_sse", "adk"),
         _row("CPU: /api/chat, ag-ui-adk's endpoint", used, "chat", "ag-ui"),
         _row("CPU: /api/ag-ui, ag-ui-adk's endpoint", used, "our ag-ui", "ag-ui", 0.85),
@@ -115,6 +118,13 @@ def chat_body(chat: str, text: str) -> dict[str, object]:
     """Return what `useChat` posts."""
     message = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": text}]}
     return {"id": chat, "messages": [message], "trigger": "submit-message"}
+
+
+def ask_openai(server: Child, session: str) -> bytes:
+    """Say something as OpenAI's clients do."""
+    message = {"role": "user", "content": str(DELTAS)}
+    body = {"model": "speaker", "conversation": session, "messages": [message], "stream": True}
+    return read_all(request(server.port, "/v1/chat/completions", body))
 
 
 def ask_run_sse(server: Child, session: str) -> bytes:

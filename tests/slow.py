@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent.parent
 
 SLOW_PATHS: dict[str, str] = {
     "tests/features/a2a": "a server with the A2A SDK, which only `make test-all` installs",
+    "tests/features/mcp/test_mcp.py": "the MCP SDK, which only `make test-all` installs",
     "tests/apps/test_tour_again.py": "every scenario of the tour, twice",
     "tests/chaos": "kills, stops and pauses of replicas",
     "tests/clients": "the TypeScript client, compiled, in Node",
@@ -23,6 +24,8 @@ SLOW_PATHS: dict[str, str] = {
     "tests/features/console/test_command.py": "a process for each test",
     "tests/features/console/test_lost.py": "servers that stop and come back",
     "tests/features/console/test_screen.py": "a screen that is drawn after every key",
+    "tests/features/rerun/test_pytest_plugin.py": "pytest in a process of its own for each test",
+    "tests/features/watch/test_command.py": "a process for each table",
     "tests/documentation/test_script_blocks.py": "the TypeScript compiler",
     "tests/documentation/test_shell_blocks.py": "a server, and every command of the pages",
     "tests/documentation/test_site.py": "the documentation site, with what only `make test-all` installs",
@@ -39,7 +42,7 @@ SLOW_PATHS: dict[str, str] = {
     "tests/fuzz": "a minute of fuzzing for each group of decoders",
     "tests/laws/test_live_laws.py": "live runs made at random",
     "tests/voice/test_bad_clients.py": "a server for each client that misbehaves",
-    "tests/voice/test_chat_socket.py": "whole chats over a WebSocket, with the AI SDK's transport in Node",
+    "tests/voice/test_chat_socket.py": "whole chats over a WebSocket, with the AI SDK's transport",
     "tests/voice/test_cycles.py": "a hundred connections, counted for leaks",
     "tests/voice/test_gemini.py": "whole conversations with ADK's Gemini client, over TLS",
     "tests/voice/test_run_live.py": "every call on our socket and on ADK's",

@@ -155,12 +155,14 @@ KNOWS_ADK = {
     "features/forks/past.py": "writes sessions as of a moment",
     "features/long_sessions": "caches ADK's sessions",
     "features/model_calls": "observes ADK's model requests",
+    "features/openai/matching.py": "writes a client's history into a session",
     "features/page/catalogue.py": "describes ADK's agents",
     "features/recorder": "an ADK plugin",
     "features/remote": "stands in for an app of another ADK server",
     "features/rerun": "runs ADK's agents again",
     "features/session_retention": "removes ADK's sessions",
     "features/types/tool_schemas.py": "describes ADK's tools",
+    "testing/recordings.py": "plays recordings in tests of ADK's agents",
 }
 """The folders and files that may import `google`, and why: an entry more is a line in the diff."""
 

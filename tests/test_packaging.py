@@ -54,13 +54,18 @@ def test_python_lock_is_hashed_and_names_no_address(lock: Path) -> None:
     assert "--find-links" not in text
 
 
+APART = {"openai"}
+"""What ADK's evaluators need in an older version; they are in a folder of their own."""
+
+
 def test_python_locks_agree() -> None:
     """One environment can hold serve, test and bench: no package is pinned to two versions."""
     seen: dict[str, set[str]] = {}
     for lock in PYTHON_LOCKS:
         for name, version in pins(lock).items():
             seen.setdefault(name, set()).add(version)
-    assert {name: versions for name, versions in seen.items() if len(versions) > 1} == {}
+    twice = {name: versions for name, versions in seen.items() if len(versions) > 1}
+    assert twice.keys() <= APART
 
 
 def test_the_image_has_what_is_served_and_nothing_that_builds() -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from adk_prism import grounding as grounding
     from adk_prism import models as models
     from adk_prism import proof as proof
+    from adk_prism import testing as testing
     from adk_prism.adk.client_tools import client_state as client_state
     from adk_prism.adk.client_tools import client_tool as client_tool
     from adk_prism.adk.client_tools import client_tools as client_tools
@@ -77,7 +78,7 @@ _WITHOUT_ADK = {
 }
 """Where each other name is."""
 
-_MODULES = ("extend", "grounding", "models", "proof")
+_MODULES = ("extend", "grounding", "models", "proof", "testing")
 
 __all__ = [
     "Authenticate",
@@ -108,6 +109,7 @@ __all__ = [
     "open_log",
     "project",
     "proof",
+    "testing",
     "tool_threads",
     "tool_timeout",
 ]

@@ -22,16 +22,17 @@ from adk_prism.errors import UsageError
 if TYPE_CHECKING:
     from fastapi import APIRouter
 
-    from adk_prism.adk.recording_file import FileForm
+    from adk_prism.adk.recording_file import Capture, FileForm
     from adk_prism.adk.request import CallRecorder, Detail
     from adk_prism.adk.served_app import AppElsewhere
     from adk_prism.adk.session_store import SessionStore
     from adk_prism.errors import Report
     from adk_prism.facts.run_reader import MakeAnnotator
     from adk_prism.log.contract import RunLog, RunSummary
-    from adk_prism.log.entry import Entry, RunId
+    from adk_prism.log.entry import Entry, Origin, RunId
     from adk_prism.options import FeatureSettings
     from adk_prism.server.context import Context
+    from adk_prism.server.observability import Meter
     from adk_prism.server.settings import Settings
 
 GROUP = "adk_prism.extensions"
@@ -115,8 +116,12 @@ class Extension:
     """Returns apps that are served beside those of the folder."""
     file_form: Callable[[bytes], FileForm | None] | None = None
     """Returns what reads a file of events that begins like this; None if it is of no form that it knows."""
+    capture: Callable[[Origin | None], Capture] | None = None
+    """Returns what reads the events of a run that was not recorded by us; the origin replaces its own."""
     call_recorder: Callable[[RunLog, Detail, Report], CallRecorder] | None = None
     """Returns what watches and stores the model calls of runs."""
+    meter: Callable[[], Meter] | None = None
+    """Returns what counts what happens in a server. Called once for each server, before `serve`."""
     session_store: Callable[[SessionStore], SessionStore] | None = None
     """Returns what takes the place of the store of ADK's sessions. Called once for each session service."""
 
@@ -138,10 +143,19 @@ class Extensions(NamedTuple):
         """Return what finds the readers of files of events."""
         return [each.file_form for each in self.used.values() if each.file_form is not None]
 
+    def capture(self, origin: Origin | None) -> Capture | None:
+        """Return what reads the events of a run that was not recorded by us; None if nothing does."""
+        makers = (each.capture for each in self.used.values())
+        return next((make(origin) for make in makers if make is not None), None)
+
     def call_recorder(self, log: RunLog, detail: Detail, report: Report) -> CallRecorder | None:
         """Return what watches and stores the model calls of runs; None if nothing does."""
         makers = (each.call_recorder for each in self.used.values())
         return next((make(log, detail, report) for make in makers if make is not None), None)
+
+    def meter(self) -> Meter | None:
+        """Return what counts what happens in a server; None if nothing does."""
+        return next((each.meter() for each in self.used.values() if each.meter is not None), None)
 
     def change_store(self, store: SessionStore) -> SessionStore:
         """Return the store of sessions as all of them change it."""
@@ -160,7 +174,8 @@ def installed() -> Extensions:
     found: dict[str, Extension] = {}
     faults: list[str] = []
     points = entry_points(group=GROUP)
-    for point in sorted(points, key=lambda each: (not _is_own(each), each.name)):
+    own = "adk_prism.features."
+    for point in sorted(points, key=lambda each: (not each.value.startswith(own), each.name)):
         try:
             extension = _checked(point, point.load())
             _check_unclaimed(extension, found.values())
@@ -189,10 +204,6 @@ def chosen(without: Collection[str]) -> Extensions:
                     f"--without {needed}: feature {name!r} needs it; add --without {name}."
                 )
     return every._replace(used=used)
-
-
-def _is_own(point: EntryPoint) -> bool:
-    return point.value.startswith("adk_prism.features.")
 
 
 def _checked(point: EntryPoint, found: Any) -> Extension:
@@ -234,7 +245,6 @@ def _ordered(found: dict[str, Extension], faults: list[str]) -> Extensions:
 
 KERNEL_COMMANDS = {
     "serve": Command("serve", "serve ADK apps in every protocol", "adk_prism.cli.serve"),
-    "run": Command("run", "run an app once and print the result", "adk_prism.cli.run"),
     "replay": Command(
         "replay",
         "print a recording in any protocol, without calling a model",

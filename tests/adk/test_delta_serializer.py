@@ -11,7 +11,7 @@ from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adk_prism.adk.redaction import DeltaSerializer, Serialiser
+from adk_prism.adk.redaction import Serialiser
 from adk_prism.errors import ignore
 from adk_prism.facts.model import BlockGrew
 from adk_prism.facts.run_reader import Reader
@@ -126,12 +126,9 @@ def test_a_delta_of_another_that_has_no_pattern_comes_between() -> None:
 
 def test_the_second_delta_is_written_by_the_pattern() -> None:
     """The pattern is taken at all, and holds from the second delta on."""
-    deltas, first = DeltaSerializer(), _event()
-    assert deltas.write(first) is None
-    deltas.learn(first, _alone(first))
-    second = _event('next "text":', 2)
-    written = deltas.write(second)
-    assert written is not None
+    serialiser, second = Serialiser(ignore), _event('next "text":', 2)
+    assert serialiser.record(_event()).more == ""
+    written = serialiser.record(second)
     assert (written.event, written.more) == (_alone(second), 'next "text":')
 
 
@@ -156,9 +153,9 @@ def test_the_second_delta_is_written_by_the_pattern() -> None:
 )
 def test_what_differs_is_left_to_the_serializer(other: Event) -> None:
     """One difference besides text, id and time is enough."""
-    deltas, first = DeltaSerializer(), _event()
-    deltas.learn(first, _alone(first))
-    assert deltas.write(other) is None
+    serialiser = Serialiser(ignore)
+    serialiser.record(_event())
+    assert serialiser.record(other).more == ""
 
 
 @pytest.mark.parametrize(
@@ -172,6 +169,5 @@ def test_what_differs_is_left_to_the_serializer(other: Event) -> None:
 )
 def test_only_plain_deltas_are_learned(event: Event) -> None:
     """Of anything else the next one is not written by a pattern."""
-    deltas = DeltaSerializer()
-    deltas.learn(event, _alone(event))
-    assert deltas.write(event) is None
+    serialiser = Serialiser(ignore)
+    assert [serialiser.record(event).more for _ in range(3)] == [""] * 3

@@ -16,9 +16,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from adk_prism.adk.recording_file import UNNAMED, read_run, write_run
+from adk_prism.adk.recording_file import read_run, write_run
 from adk_prism.errors import SourceError, UsageError
 from adk_prism.facts.run_reader import CaptureEnding
+from adk_prism.features.captures.events import UNNAMED
 from adk_prism.log.entry import (
     Agent,
     AgentEvent,
@@ -470,7 +471,7 @@ def test_the_keys_are_adks() -> None:
 from google.adk.events.event import Event, NodeInfo
 from google.adk.events.event_actions import EventActions
 from google.genai.types import Part, FunctionCall, FunctionResponse, Blob, FileData
-from adk_prism.adk import key_case
+from adk_prism.features.captures import events as key_case
 import json
 tables = {
     "event": (Event, key_case._EVENT), "actions": (EventActions, key_case._ACTIONS),

@@ -163,7 +163,8 @@ async def test_a_state_only_update_is_one_event_and_no_model_call(
     model = Scripted.saying("never")
     runner = await new_runner(_llm(model), service, state={"n": 1})
     request = RunRequest(run="run-1", origin=ORIGIN, state_delta={"n": 2})
-    started, events = await drain(StateUpdateSource(runner, request).records())
+    source = StateUpdateSource(runner=runner, request=request, agents=[])
+    started, events = await drain(source.records())
     assert msgspec.json.decode(started.state["n"]) == 1
     assert [(e["author"], e["actions"]["stateDelta"]) for e in events] == [("user", {"n": 2})]
     assert events[0]["invocationId"] == started.invocation

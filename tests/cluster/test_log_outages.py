@@ -286,7 +286,7 @@ async def test_a_process_that_dies_during_an_outage(
     """Nobody was told an end. The log gets what the session has before the run goes on, and what was said is
     not said again."""
     tool, model = Tool(), Scripted.saying(call("work", "c1"), "Once upon a time.")
-    monkeypatch.setattr("adk_prism.log.sqlite.store.LAST_PATIENCE", 0.0)
+    monkeypatch.setattr("adk_prism.log.group_commit.LAST_PATIENCE", 0.0)
     monkeypatch.setattr("adk_prism.runs.runs.END_GRACE", 0.1)
     tool.goes_on.set()
     async with on_sqlite(model, tool, tmp_path) as stage:

@@ -52,6 +52,7 @@ READ_ONLY = {
     "doctor": "tests/features/conform",
     "eval": "tests/features/evaluation",
     "export": "tests/cli",
+    "mcp": "tests/features/mcp",
     "rerun": "tests/cli",
     "serve": "tests/server",
 }

@@ -19,6 +19,8 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "write-a-projection.md").read_text()
 BLOCK = re.compile(r"```(?:python|toml)\n# (\S+)\n(.*?)```", re.DOTALL)
 RECORDING = HERE / "tool.jsonl"
+OURS = ("adk", "ai-sdk", "studio", "ag-ui", "openai-chat", "openai-responses")
+"""The protocols of the kernel, then those of features by name."""
 RUN = (sys.executable, "-m", "adk_prism.cli")
 
 
@@ -92,7 +94,7 @@ def test_a_server_speaks_it(
     with serving(tmp_path, agents=None) as server:
         client = server.http
         listed = {each["name"]: each for each in client.get("/api/protocols").json()}
-        assert list(listed) == ["adk", "ai-sdk", "studio", "ag-ui", "captions"]
+        assert list(listed) == [*OURS[:4], "captions", *OURS[4:]]
         assert listed["captions"]["startsRuns"]
         answer = client.post("/api/protocols/captions/tour", json={"ask": "tool"})
         assert answer.status_code == 200
@@ -147,6 +149,6 @@ def test_a_bad_entry_point_is_left_out(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("PYTHONPATH", env["PYTHONPATH"])
     with serving(tmp_path, agents=None) as server:
         listed = [each["name"] for each in server.http.get("/api/protocols").json()]
-        assert listed == ["adk", "ai-sdk", "studio", "ag-ui"]
+        assert listed == [*OURS]
         said = "".join(server.lines)
     assert all(f"'{name}'" in said for name in BROKEN)

@@ -4,7 +4,8 @@ One frame a line: its position, its event name where the protocol has such, its 
 `…-message` a message that spans several runs is one stream, as a client gets it that comes back to its
 chat, without the positions. Media stands as its length and SHA-256: nobody reads base64.
 
-Dialects 5 and 7 of the AI SDK are nearly dialect 6, and AG-UI 1.0 is nearly 0.0.59. Of them only streams are
+Dialects 5 and 7 of the AI SDK are nearly dialect 6, AG-UI 1.0 is nearly 0.0.59, and a chat completion with
+tools is one without where there are none. Of them only streams are
 kept that are not what the default dialect makes one expect, so that the folder shows what differs.
 """
 
@@ -49,6 +50,7 @@ _RUN_STARTED = re.compile(r'("type":"RUN_STARTED","threadId":"[^"]*","runId":"[^
 ALIKE: dict[str, tuple[str, Callable[[str], str]]] = {
     "ai-sdk-5": ("ai-sdk-6", lambda text: _NO_REASON.sub(r"\1", text)),
     "ai-sdk-7": ("ai-sdk-6", lambda text: text),
+    "openai-chat-answer": ("openai-chat-tools", lambda text: text),
     "ag-ui-1.0": (
         "ag-ui-0.0.59",
         lambda text: _RUN_STARTED.sub(r'\1,"protocolVersion":"1.0"', text),

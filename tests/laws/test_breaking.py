@@ -12,9 +12,8 @@ from msgspec import structs
 from tests.laws.events import answer, call, entries, event, text
 
 from adk_prism.log.entry import Entry
-from adk_prism.protocols.adk.projection import AdkFrame
 from adk_prism.protocols.ai_sdk import frames as ai
-from adk_prism.protocols.contract import Format, Options, Projection
+from adk_prism.protocols.contract import Format, Options, Payload, Projection
 from adk_prism.protocols.registry import protocol
 from adk_prism.testing.laws import EFFORT, LAWS, Broken, check_laws
 
@@ -134,12 +133,12 @@ CASES = [
         {"balanced"},
         "no such chunk",
     ),
-    Case("a lost event", "adk", _without(AdkFrame), {"balanced"}, "not given once, as it is"),
-    Case("an event twice", "adk", _doubled(AdkFrame), {"balanced"}, "not given once, as it is"),
+    Case("a lost event", "adk", _without(Payload), {"balanced"}, "not given once, as it is"),
+    Case("an event twice", "adk", _doubled(Payload), {"balanced"}, "not given once, as it is"),
     Case(
         "a frame too many",
         "adk",
-        _always(lambda entry, frames: frames or [AdkFrame(b"{}")]),
+        _always(lambda entry, frames: frames or [Payload(b"{}")]),
         {"balanced", "terminated"},
         "RunStarted gives a frame",
     ),

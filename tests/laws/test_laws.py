@@ -14,9 +14,9 @@ from tests.laws.logs import plausible_runs, wild_runs
 from tests.recordings.library import CAPTURES, HERE, RECORDINGS, load
 from tests.slow import examples
 
-from adk_prism.cli.readable import Readable
 from adk_prism.facts.pending import Pending
 from adk_prism.facts.run_reader import Reader
+from adk_prism.features.run.command import Readable
 from adk_prism.log.entry import Entry
 from adk_prism.protocols.contract import Format
 from adk_prism.protocols.registry import formats, replay

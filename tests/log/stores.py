@@ -35,7 +35,9 @@ class SqliteStore:
     durable = True
 
     def log(self) -> RunLog:
-        return SqliteLog(self.folder / "runs.db", tail_bytes=self.tail_bytes)
+        log = SqliteLog(self.folder / "runs.db")
+        log.tail_bytes = self.tail_bytes
+        return log
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,9 @@ class RedisStore:
     durable = True
 
     def log(self) -> RunLog:
-        return RedisLog(self.url, prefix=self.prefix, tail_bytes=self.tail_bytes)
+        log = RedisLog(self.url, prefix=self.prefix)
+        log.tail_bytes = self.tail_bytes
+        return log
 
 
 @cache

@@ -110,9 +110,9 @@ async def test_it_is_kept_while_its_process_lives(two: list[RedisLeases]) -> Non
     one, other = two
     lease = await one.hold("session")
     assert lease is not None
-    first = lease._until
+    first = lease.until
     async with asyncio.timeout(PATIENCE):
-        while lease._until < first + 1.5 * TTL:
+        while lease.until < first + 1.5 * TTL:
             await lease._changed.wait()
     assert lease.is_sure
     assert await other.hold("session") is None

@@ -339,7 +339,8 @@ async def test_a_redis_that_does_not_answer(
 
 async def test_who_follows_waits_for_redis(server: RedisServer, logs: list[RedisLog]) -> None:
     """Also one that has to read what memory does not hold: a pause, and no end."""
-    writer, reader = logs[0], RedisLog(server.url, tail_bytes=1)
+    writer, reader = logs[0], RedisLog(server.url)
+    reader.tail_bytes = 1
     await reader.open()
     await writer.append(RUN, [start(), *events(2000)])
     await writer.commit(RUN)

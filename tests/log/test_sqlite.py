@@ -331,7 +331,7 @@ LARGE = AgentEvent(b"x" * 200_000)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A log that cannot be written is unavailable soon."""
     monkeypatch.setattr(group_commit, "PATIENCE", 0.3)
-    monkeypatch.setattr(store, "LAST_PATIENCE", 0.3)
+    monkeypatch.setattr(group_commit, "LAST_PATIENCE", 0.3)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -581,7 +581,8 @@ async def test_a_trimmed_log_gives_its_room_back(path: Path, log: SqliteLog) -> 
 
 async def test_a_follower_behind_the_tail_catches_up(path: Path) -> None:
     """One that is slower than memory holds reads the file, and misses and repeats nothing."""
-    log = SqliteLog(path, tail_bytes=10_000)
+    log = SqliteLog(path)
+    log.tail_bytes = 10_000
     await log.open()
     await log.append(RUN, [start()])
     async with aclosing(log.read(RUN, follow=True)) as batches:

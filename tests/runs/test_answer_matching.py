@@ -13,14 +13,7 @@ from adk_prism.errors import Conflict, Unprocessable
 from adk_prism.facts.pending import Pending
 from adk_prism.facts.run_reader import Reader
 from adk_prism.log.entry import Decision
-from adk_prism.runs.answers import (
-    AdkResponse,
-    asks_for,
-    is_complete,
-    match_adk,
-    match_responses,
-    with_held,
-)
+from adk_prism.runs.answers import AdkResponse, asks_for, match_adk, match_responses
 
 DONE = Raw(b'{"done":true}')
 
@@ -108,7 +101,7 @@ def test_answers_by_adk_ids(case: Case) -> None:
     assert asks_for(pending, given)
     matched = match_adk(pending, given)
     assert (len(matched.decisions), len(matched.outputs)) == (case.decisions, case.outputs)
-    assert is_complete(pending, matched) == case.is_complete
+    assert matched.is_complete == case.is_complete
 
 
 def test_the_result_of_a_gated_call_is_no_answer() -> None:
@@ -127,9 +120,9 @@ def test_held_answers_complete_a_batch() -> None:
     with pytest.raises(Conflict):
         match_adk(pending, [yes(first)])
     matched = match_adk(pending, [yes(second)])
-    assert not is_complete(pending, matched)
-    whole = with_held(pending, matched)
-    assert is_complete(pending, whole)
+    assert not matched.is_complete
+    whole = matched.with_held()
+    assert whole.is_complete
     assert {name: d.approved for name, d in whole.decisions.items()} == {first: False, second: True}
 
 

@@ -9,11 +9,12 @@ import pytest
 from tests.recordings.library import load
 from tests.recordings.stored_shapes import SECRET, STORED_SHAPES
 
-from adk_prism.cli.readable import Readable
 from adk_prism.facts.model import Annotated
 from adk_prism.facts.run_reader import Reader, StoredFacts
 from adk_prism.features.console.history import Transcript, item_rows
+from adk_prism.features.mcp.transcript import Steps, transcript
 from adk_prism.features.page.film import Film, encode, fold
+from adk_prism.features.run.command import Readable
 from adk_prism.features.share.page_file import Page, shared_file
 from adk_prism.log.entry import AgentEvent, Entry
 from adk_prism.protocols import ai_sdk
@@ -63,6 +64,19 @@ def pipe(run: Run) -> str:
     return "".join(readable.show(item) for e in run for item in stored.feed(reader.feed(e)))
 
 
+def transcript_of(run: Run) -> str:
+    steps = Steps()
+    for entry in run:
+        steps.feed(entry)
+    return transcript(steps.rows).text
+
+
+def response(run: Run) -> str:
+    """What a client has at the end of a response."""
+    reader = protocol("openai-responses").format().reader()
+    return [payload for entry in run for payload in reader.feed(entry)][-1].data.decode()
+
+
 def proofs(run: Run) -> str:
     reader = Reader()
     given = [i for e in run for i in reader.feed(e) if isinstance(i, Annotated)]
@@ -96,6 +110,8 @@ SURFACES: dict[str, Callable[[Run], str]] = {
     "pipe": pipe,
     "studio": studio,
     "proofs": proofs,
+    "transcript": transcript_of,
+    "response": response,
 }
 
 

@@ -118,6 +118,9 @@ ROUTES: dict[str, Row] = {
     "GET /api/apps": Common("/api/apps"),
     "GET /api/apps/{app_name}": Common(f"/api/apps/{APP}"),
     "GET /api/apps/{app_name}/agents": Operated(f"/api/apps/{APP}/agents"),
+    "GET /v1/models": Common("/v1/models"),
+    "GET /v1/models/{model}": Common(f"/v1/models/{APP}"),
+    "POST /v1/conversations": Common("/v1/conversations", {}),
     "GET /api/studio/{app_name}/graph": Common(f"/api/studio/{APP}/graph"),
     "GET /api/protocols": Common("/api/protocols"),
     "GET /api/copilotkit/info": Common("/api/copilotkit/info"),
@@ -222,6 +225,22 @@ ROUTES: dict[str, Row] = {
     "POST /api/ag-ui/{app_name}/{thread_id}/stop": Owned(
         f"/api/ag-ui/{APP}/{{session}}/stop?userId={{user}}", lambda _: {}
     ),
+    "POST /v1/chat/completions": Taken("/v1/chat/completions"),
+    "POST /v1/responses": Owned(
+        "/v1/responses",
+        lambda bobs: {
+            "model": APP,
+            "user": bobs.user,
+            "input": "x",
+            "previous_response_id": f"resp_{bobs.run}",
+        },
+    ),
+    "GET /api/runs/{run}/transcript": Owned(f"{_RUN}/transcript"),
+    "GET /v1/responses/{response}": Owned("/v1/responses/resp_{run}"),
+    "POST /v1/responses/{response}/cancel": Owned("/v1/responses/resp_{run}/cancel"),
+    "GET /v1/responses/{response}/input_items": Owned("/v1/responses/resp_{run}/input_items"),
+    "GET /v1/conversations/{conversation}": Owned("/v1/conversations/{session}"),
+    "GET /v1/conversations/{conversation}/items": Owned("/v1/conversations/{session}/items"),
     "POST /api/copilotkit": Owned(f"{_KIT}?userId={{user}}", _agent_run),
     "POST /api/copilotkit/agent/{agent_id}/run": Owned(f"{_KIT_AGENT}/run?userId={{user}}", _agent),
     "POST /api/copilotkit/agent/{agent_id}/connect": Owned(
@@ -265,6 +284,9 @@ ROUTES: dict[str, Row] = {
     "GET /api/runs/{run}/share": Owned(f"{_RUN}/share", status=(200, 501)),
     "POST /api/runs/{run}/fork": Owned(f"{_RUN}/fork", lambda bobs: {"at": bobs.file}),
     "POST /api/runs/{run}/rerun": Owned(f"{_RUN}/rerun", lambda _: {}, status=(200, 403)),
+    "GET /api/watch/{app_name}/{chat_id}": Owned(
+        f"/api/watch/{APP}/{{session}}?userId={{user}}", status=(403, 409)
+    ),
     "POST /api/runs/{run}/links": Owned(f"{_RUN}/links", lambda _: {}, status=(201,)),
     "GET /api/runs/{run}/links": Owned(f"{_RUN}/links"),
     "DELETE /api/runs/{run}/links/{link}": Owned(f"{_RUN}/links/{{link}}", status=(204,)),
@@ -279,6 +301,7 @@ GUESTS = (
     "GET /api/runs/{run}/stream",
     "GET /api/runs/{run}/recording",
     "GET /api/runs/{run}/files/{cursor}/{part}",
+    "GET /api/runs/{run}/transcript",
     "GET /api/runs/{run}/view",
     "GET /api/runs/{run}/film",
     "GET /api/runs/{run}/entries/{cursor}",

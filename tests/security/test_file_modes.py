@@ -16,7 +16,7 @@ from tests.server.local_server import agent
 
 from adk_prism.errors import Diagnostic, UsageError
 from adk_prism.server.app import Prism
-from adk_prism.server.data_folder import open_data_folder
+from adk_prism.server.lifecycle import open_data_folder
 from adk_prism.server.settings import Settings
 
 FOLDER, FILE = 0o700, 0o600

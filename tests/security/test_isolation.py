@@ -73,7 +73,8 @@ async def test_nobody_gets_in_without_a_credential(
                 continue
             assert answer.status_code == 401, name
             assert answer.headers["www-authenticate"].startswith("Bearer")
-            assert answer.headers["content-type"] == "application/problem+json"
+            form = "application/json" if " /v1/" in name else "application/problem+json"
+            assert answer.headers["content-type"] == form
             wrong = await ask(made, name, headers={"authorization": "Bearer wrong"})
             assert wrong.status_code == 401, name
 

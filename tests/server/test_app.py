@@ -13,9 +13,12 @@ from fastapi import FastAPI
 from google.adk.agents import LlmAgent
 from google.adk.runners import InMemoryRunner
 from starlette.testclient import TestClient
+from tests.adk.scripted import Scripted, call
+from tests.server.local_server import local_server
 
 import adk_prism
 from adk_prism.errors import Diagnostic, Draining, LogError, UsageError, ignore
+from adk_prism.log.entry import RunId
 from adk_prism.log.memory import MemoryLog
 from adk_prism.server.app import Prism, create_app
 from adk_prism.server.context import Context
@@ -235,3 +238,18 @@ async def test_a_drain_is_bounded_and_its_failures_are_told() -> None:
     await lifecycle.drain(grace=0.01)
     assert patience == [0.004]
     assert [report.kind for report in reports] == ["drain incomplete"] * 2
+
+
+async def test_runners_of_a_host_stop_at_the_limit_of_model_calls() -> None:
+    """As apps of a folder do."""
+
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    model = Scripted.saying(call("look", "c1"), call("look", "c2"), "Done.")
+    root = LlmAgent(name="helper", model=model, tools=[look])
+    async with local_server(root, max_llm_calls=1) as server:
+        run = await server.say("go")
+        assert (await server.context.log.summary(RunId(run))).outcome == "failed"
+        assert len(model.requests) == 1

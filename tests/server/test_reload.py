@@ -99,6 +99,15 @@ async def test_the_next_message_is_answered_by_the_new_code(
     assert "the first" in (await client.get(f"/apps/{APP}/users/u/sessions/s")).text
 
 
+async def test_saves_of_the_same_size_in_the_same_second(
+    client: httpx.AsyncClient, agents: Path
+) -> None:
+    """Python's bytecode has only the second and the size of its source."""
+    for version in ("version 1", "version 2", "version 3", "version 4"):
+        write(agents, version)
+        assert version in (await ask(client)).text
+
+
 async def test_a_run_in_progress_finishes_on_the_old_code(
     client: httpx.AsyncClient, agents: Path
 ) -> None:

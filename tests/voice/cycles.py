@@ -1,6 +1,7 @@
 """Clients that come, talk and vanish, over and over, and what is left of them.
 
-`python -m tests.voice.cycles 1000` does a thousand and prints tasks, open files and memory, before and after.
+`python -m tests.voice.cycles 1000` does a thousand and prints tasks, open files and memory,
+before and after.
 """
 
 from __future__ import annotations

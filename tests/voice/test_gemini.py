@@ -14,7 +14,13 @@ from tests.conformance.judge import Judge
 from tests.patience import PATIENCE
 from tests.voice.agent import TOOLS
 from tests.voice.live_run import runner_of
-from tests.voice.loopback import HANDLE, Family, LoopbackLive, certificate, serve_gemini_live
+from tests.voice.loopback import (
+    HANDLE,
+    Family,
+    LoopbackLive,
+    certificate,
+    serve_gemini_live,
+)
 from tests.voice.served import Served, served
 from tests.voice.turns import streams
 

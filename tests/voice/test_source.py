@@ -24,9 +24,20 @@ from tests.voice.live_run import (
 )
 
 from adk_prism.errors import Conflict, NotFound, Unprocessable
-from adk_prism.log.entry import ApprovalAsked, ApprovalGiven, Record, RunEnded, SpeakerInterrupted
+from adk_prism.log.entry import (
+    ApprovalAsked,
+    ApprovalGiven,
+    Decision,
+    Record,
+    RunEnded,
+    SpeakerInterrupted,
+)
 from adk_prism.testing.laws import check_laws
-from adk_prism.voice.run_context import ApprovalDecision, ClientToolResult, LiveCall, LiveOptions
+from adk_prism.voice.run_context import (
+    ClientToolResult,
+    LiveCall,
+    LiveOptions,
+)
 from adk_prism.voice.source import LiveSource
 
 
@@ -72,9 +83,11 @@ async def test_approve_one_and_deny_the_other() -> None:
     async with stage() as run:
         await run.say("pay twice")
         await run.until(is_asked, 2)
-        run.source.questions.decide("approval-c2", ApprovalDecision(False, "too much"))
+        run.source.questions.decide(
+            Decision(approval="approval-c2", approved=False, reason="too much")
+        )
         await run.until(is_answer)
-        run.source.questions.decide("approval-c1", ApprovalDecision(True))
+        run.source.questions.decide(Decision(approval="approval-c1", approved=True))
         await run.until_done()
         told = answers(await run.events())
         assert told["c1"] == {"paid": 1}
@@ -95,7 +108,7 @@ async def test_the_voice_goes_on_while_a_person_is_asked() -> None:
         await run.say("hello")
         await run.until_done()
         assert not any(is_answer(entry.record) for entry in await run.entries())
-        run.source.questions.decide("approval-c1", ApprovalDecision(True))
+        run.source.questions.decide(Decision(approval="approval-c1", approved=True))
         await run.until(is_answer)
 
 
@@ -105,7 +118,7 @@ async def test_a_tool_is_declared_as_it_is() -> None:
         await run.say("pay")
         await run.until(is_asked)
         assert [tool.behavior for tool in TOOLS] == [None] * len(TOOLS)
-        run.source.questions.decide("approval-c1", ApprovalDecision(True))
+        run.source.questions.decide(Decision(approval="approval-c1", approved=True))
         await run.until_done()
         assert [tool.behavior for tool in TOOLS] == [None] * len(TOOLS)
 
@@ -114,15 +127,15 @@ async def test_the_first_answer_counts() -> None:
     """A second answer is refused, and so is one to a question that nobody asked."""
     async with stage() as run:
         with pytest.raises(NotFound):
-            run.source.questions.decide("approval-c1", ApprovalDecision(True))
+            run.source.questions.decide(Decision(approval="approval-c1", approved=True))
         await run.say("pay")
         await run.until(is_asked)
-        run.source.questions.decide("approval-c1", ApprovalDecision(False))
+        run.source.questions.decide(Decision(approval="approval-c1", approved=False))
         with pytest.raises(Conflict):
-            run.source.questions.decide("approval-c1", ApprovalDecision(True))
+            run.source.questions.decide(Decision(approval="approval-c1", approved=True))
         await run.until_done()
         with pytest.raises(Conflict):
-            run.source.questions.decide("approval-c1", ApprovalDecision(True))
+            run.source.questions.decide(Decision(approval="approval-c1", approved=True))
         assert "error" in answers(await run.events())["c1"]
 
 
@@ -131,7 +144,7 @@ async def test_an_answer_before_the_question_is_kept() -> None:
     async with stage() as run:
         await run.say("pay")
         await run.until(is_call)
-        run.source.questions.decide("approval-c1", ApprovalDecision(True))
+        run.source.questions.decide(Decision(approval="approval-c1", approved=True))
         await run.until_done()
         assert answers(await run.events())["c1"] == {"paid": 1}
 
@@ -211,7 +224,7 @@ async def test_a_tool_that_raises() -> None:
     async with stage() as run:
         await run.say("break")
         await run.until(is_asked)
-        run.source.questions.decide("approval-c1", ApprovalDecision(True))
+        run.source.questions.decide(Decision(approval="approval-c1", approved=True))
         await run.until_done()
         told = answers(await run.events())["c1"]["error"]
         (report,) = [r for r in run.reports if r.kind == "tool failed"]

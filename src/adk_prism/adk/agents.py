@@ -11,14 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
-from google.adk.agents.base_agent import BaseAgent
-from google.adk.agents.llm_agent import LlmAgent
-from google.adk.agents.loop_agent import LoopAgent
-from google.adk.agents.parallel_agent import ParallelAgent
-from google.adk.agents.sequential_agent import SequentialAgent
+from google.adk.agents import BaseAgent, LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
 from google.adk.models.base_llm import BaseLlm
-from google.adk.tools.agent_tool import AgentTool
-from google.adk.tools.base_tool import BaseTool
+from google.adk.tools import AgentTool, BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 from google.adk.workflow import START, BaseNode, FunctionNode, JoinNode, Workflow
 from msgspec import Struct
@@ -72,16 +67,12 @@ def model_of(node: BaseNode) -> str:
     agent: BaseAgent | None = node
     while agent is not None:
         if isinstance(agent, LlmAgent) and agent.model:
-            return _name_of(agent.model)
+            return agent.model.model if isinstance(agent.model, BaseLlm) else agent.model
         agent = agent.parent_agent
     try:
         return node.canonical_model.model
     except (ValueError, ImportError):  # an unknown model name, or its package is not installed
         return ""
-
-
-def _name_of(model: str | BaseLlm) -> str:
-    return model.model if isinstance(model, BaseLlm) else model
 
 
 def children_of(node: BaseNode) -> list[BaseNode]:

@@ -25,17 +25,13 @@ from pathlib import Path
 from typing import Any
 
 from dotenv import dotenv_values
-from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents import BaseAgent, InvocationContext, LlmAgent, RunConfig
 from google.adk.agents.callback_context import CallbackContext
-from google.adk.agents.invocation_context import InvocationContext
-from google.adk.agents.llm_agent import LlmAgent
-from google.adk.agents.run_config import RunConfig
 from google.adk.features import FeatureName, override_feature_enabled
 from google.adk.models.llm_request import LlmRequest
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.telemetry import ContentCapturingMode, TelemetryConfig
-from google.adk.tools.base_tool import BaseTool
-from google.adk.tools.tool_context import ToolContext
+from google.adk.tools import BaseTool, ToolContext
 from google.adk.utils.env_utils import is_env_enabled
 from opentelemetry import trace
 
@@ -315,9 +311,8 @@ def load_plugins(texts: Iterable[str], agents_dir: Path | None) -> ExtraPlugins:
 
     Modules are also looked for in the working folder and in the folder of apps.
     """
-    names = [name.strip() for text in texts for name in text.split(",") if name.strip()]
     with _also_from([Path.cwd(), *([agents_dir.absolute()] if agents_dir else [])]):
-        return ExtraPlugins([(name, _load(name)) for name in names])
+        return ExtraPlugins([(name, _load(name)) for name in _names(texts)])
 
 
 def _load(name: str) -> BasePlugin | type[BasePlugin]:

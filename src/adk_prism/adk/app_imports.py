@@ -26,8 +26,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import invalidate_caches
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,7 +38,7 @@ from google.adk.runners import Runner
 
 from adk_prism.adk.app_environment import AppEnvironment, Environments, ExtraPlugins
 from adk_prism.adk.app_folder import AppFolder, Found, Stamp, code_of, stamp_of_import
-from adk_prism.adk.client_tools import is_declared, module_declaration
+from adk_prism.adk.client_tools import module_declaration
 from adk_prism.adk.services import Services
 from adk_prism.adk.tools import threads_of_module
 from adk_prism.errors import AppFailed, AppLoading
@@ -165,7 +166,10 @@ class Imports:
 
     def has_new_code(self, name: str) -> bool:
         """Return whether an app that was imported will be imported again. Reads the app's folder."""
-        return name in self._loaded and not self._is_current(name)
+        has_changed = name in self._loaded and not self._is_current(name)
+        if has_changed:
+            self._checked.pop(name, None)  # The next use looks at once.
+        return has_changed
 
     def _current(self, name: str) -> Runner | None:
         runner = self._loaded.get(name)
@@ -308,12 +312,11 @@ class ServedFolders:
         place = (found.path if found is not None else None) or self._folder_of(name).path
         with self._environments.loading(name, place):
             app = self._as_app(name)
-        declared = [] if is_declared(app.plugins) else module_declaration(name)
         plugins = [
             *app.plugins,
             *self._extra.make(),
             *threads_of_module(name),
-            *declared,
+            *module_declaration(name, app.plugins),
             AppEnvironment(name, self._environments),
         ]
         # On a copy of the app, so that the app's own object stays as it was.
@@ -330,6 +333,10 @@ class ServedFolders:
         """Forget the modules of an app that was imported in part."""
         folder = self._folder_of(name)
         self._loaders[folder.path].remove_agent_from_cache(folder.module_of(name))
+        # Python uses bytecode for any source of the same size and second: two quick saves would be one.
+        for file in (file for file in folder.stamp(name) if file.endswith(".py")):
+            with suppress(OSError, NotImplementedError):
+                Path(cache_from_source(file)).unlink(missing_ok=True)
         invalidate_caches()
 
     def stamp(self, name: str) -> Stamp:

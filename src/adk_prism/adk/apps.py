@@ -16,8 +16,8 @@ and the cause for the operator.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from copy import copy
 from functools import partial
 from pathlib import Path
@@ -29,13 +29,13 @@ from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import BaseSessionService
 
 from adk_prism import errors
+from adk_prism.adk import app_folder
+from adk_prism.adk import services as adk_services
 from adk_prism.adk.agents import Graph
 from adk_prism.adk.app_environment import Environments, ExtraPlugins, VariablesSeen
-from adk_prism.adk.app_folder import BUNDLED_ALIASES, Found, bundled_folders, problem_of_name
 from adk_prism.adk.app_imports import Imports, ServedFolders
-from adk_prism.adk.errors import load_failure
+from adk_prism.adk.errors import load_failure, shown_path
 from adk_prism.adk.served_app import AppElsewhere, Feature, LocalApp, ServedApp
-from adk_prism.adk.services import Services
 from adk_prism.adk.session_store import ChangeStore, SessionStore, store_over
 from adk_prism.adk.sessions import Sessions
 from adk_prism.adk.tools import NO_TIMEOUTS, ToolTimeouts, declared_threads
@@ -48,12 +48,6 @@ toolsets; without a bound, each change would keep connections open until the ser
 
 MOST_FOLDERS_NAMED = 5
 """Folders that a sentence names; more are found by looking."""
-
-
-def _shown(path: Path) -> str:
-    """Return a path as a person would type it here."""
-    here = Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 class AppOptions(TypedDict, total=False):
@@ -107,7 +101,7 @@ class Apps:
     def of_folder(
         cls,
         agents_dir: Path | None,
-        services: Services,
+        services: adk_services.Services,
         *,
         extra: ExtraPlugins | None = None,
         variables_seen: VariablesSeen | None = None,
@@ -122,8 +116,8 @@ class Apps:
                 f"There is no folder {str(agents_dir)!r}. Expected a folder with one subfolder per "
                 "app, each with an agent.py that defines root_agent or app."
             )
-        folders = [agents_dir] if agents_dir is not None else bundled_folders()
-        aliases = BUNDLED_ALIASES if agents_dir is None else {}
+        folders = [agents_dir] if agents_dir is not None else app_folder.bundled_folders()
+        aliases = app_folder.BUNDLED_ALIASES if agents_dir is None else {}
         report = options.get("report", errors.ignore)
         served = ServedFolders(
             folders, services, Environments(report, variables_seen), aliases, extra
@@ -144,7 +138,7 @@ class Apps:
         share a session service share what is kept of its sessions. `change_store` is given each store.
         """
         for name in runners:
-            if problem_of_name(name):
+            if app_folder.problem_of_name(name):
                 raise errors.UsageError(
                     f"{name!r} is not a valid app name; expected letters, digits and underscores, "
                     "not starting with a digit or two underscores."
@@ -159,7 +153,7 @@ class Apps:
 
     # ------------------------------------------------------------------ finding
 
-    def found(self) -> list[Found]:
+    def found(self) -> list[app_folder.Found]:
         """Return every app, sorted by name; also what looks like an app, with the reason why it is not one.
 
         Reads the folder and imports nothing.
@@ -167,10 +161,10 @@ class Apps:
         local = (
             self._folder.scan()
             if self._folder is not None
-            else [Found(name, None) for name in self._given]
+            else [app_folder.Found(name, None) for name in self._given]
         )
         found = {each.name: each for each in local} | {
-            name: Found(name, None) for name in self._remotes
+            name: app_folder.Found(name, None) for name in self._remotes
         }
         return [found[name] for name in sorted(found)]
 
@@ -180,7 +174,7 @@ class Apps:
         said = [f"{each.name[:60]}: {each.problem}" for each in found if each.problem]
         if self._folder is not None and not found:
             below = self._folder.elsewhere()[:MOST_FOLDERS_NAMED]
-            shown = ", ".join(_shown(path) for path in below)
+            shown = ", ".join(shown_path(path) for path in below)
             said.append(
                 f"There are apps deeper down: give one of these folders instead: {shown}."
                 if below
@@ -192,13 +186,13 @@ class Apps:
         """Return the names of all apps, sorted, those that fail to load included. Imports nothing."""
         return [found.name for found in self.found() if not found.problem]
 
-    def find(self, name: str) -> Found | None:
+    def find(self, name: str) -> app_folder.Found | None:
         """Return one app by its name, or by another name that it is served under. Imports nothing."""
         if name in self._remotes:
-            return Found(name, None)
+            return app_folder.Found(name, None)
         if self._folder is not None:
             return self._folder.find(name)
-        return Found(name, None) if name in self._given else None
+        return app_folder.Found(name, None) if name in self._given else None
 
     def check(self, name: str) -> None:
         """Raise `NotFound` for an unknown name. Imports nothing."""
@@ -340,38 +334,34 @@ class Apps:
 
     def session_service(self, name: str) -> BaseSessionService:
         """Return ADK's service behind the app's sessions. Raise `NotFound`."""
-        self.check(name)
-        if name in self._remotes:
-            return self._remotes[name].sessions
-        if self._folder is not None:
-            return self._folder.services.sessions
-        return self._given[name].session_service
+        return self._services(name).sessions
 
     def artifact_service(self, name: str) -> BaseArtifactService | None:
         """Return the service of the app's artifacts; the app need not be loaded. Raise `NotFound`."""
-        self.check(name)
-        if name in self._remotes:
-            return self._remotes[name].artifacts
-        if self._folder is not None:
-            return self._folder.services.artifacts
-        return self._given[name].artifact_service
+        return self._services(name).artifacts
 
     def memory_service(self, name: str) -> BaseMemoryService | None:
         """Return the app's memory service; the app need not be loaded. Raise `NotFound`."""
+        services = self._services(name)
+        return services.memory if isinstance(services, adk_services.Services) else None
+
+    def _services(self, name: str) -> adk_services.Services | AppElsewhere:
+        """Return what has the services of an app, which need not be loaded. Raise `NotFound`."""
         self.check(name)
         if name in self._remotes:
-            return None
-        if self._folder is not None:
-            return self._folder.services.memory
-        return self._given[name].memory_service
+            return self._remotes[name]
+        return (
+            self._folder.services if self._folder else adk_services.services_of(self._given[name])
+        )
 
     async def check_sessions(self) -> None:
         """Check that the session stores of the apps respond. Raise `NoSessions`."""
-        if self._folder is not None:
-            services = [self._folder.services.sessions]
-        else:
-            services = [runner.session_service for runner in self._given.values()]
-        for service in {id(service): service for service in services}.values():
+        local = (
+            [self._folder.services]
+            if self._folder
+            else map(adk_services.services_of, self._given.values())
+        )
+        for service in {id(each.sessions): each.sessions for each in local}.values():
             if isinstance(service, SessionStore):
                 await service.check()
 
@@ -439,3 +429,32 @@ def _served(runner: Runner, name: str, sessions: BaseSessionService) -> Runner:
     served.app_name = name
     served.session_service = sessions
     return served
+
+
+@asynccontextmanager
+async def open_app(
+    name: str,
+    folder: Path | None,
+    uris: adk_services.ServiceUris,
+    data_dir: Path,
+    *,
+    report: errors.Report,
+    variables_seen: VariablesSeen | None = None,
+) -> AsyncIterator[Apps]:
+    """Open one app of a folder, or a bundled one, for the block. Raise `UsageError` if there is no such app.
+
+    The error says which apps there are, and why others are not.
+    """
+    services = adk_services.open_services(uris, data_dir=data_dir, agents_dir=folder)
+    apps = Apps.of_folder(folder, services, report=report, variables_seen=variables_seen)
+    try:
+        if apps.find(name) is None:
+            there = ", ".join(apps.names()) or "none"
+            said = (f"There is no app {name[:60]!r}. Available apps: {there}.", apps.advice())
+            hint = app_folder.install_hint(name) if folder is None else ""
+            raise errors.UsageError(" ".join(filter(None, said)) + hint)
+        await apps.open(name)
+        yield apps
+    finally:
+        await apps.close()
+        await adk_services.close_services(services)

@@ -18,7 +18,6 @@ those that ADK reserves are refused. Where a toolset turns out to have a tool of
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,12 +29,12 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.models.llm_request import LlmRequest
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
-from google.adk.tools.base_tool import BaseTool
-from google.adk.tools.tool_context import ToolContext
+from google.adk.tools import BaseTool, ToolContext
 from google.genai import types
 from pydantic import BaseModel, TypeAdapter
 
 from adk_prism.adk.agents import walk_agents
+from adk_prism.adk.tools import module_values
 from adk_prism.errors import Unprocessable
 from adk_prism.log.entry import BroughtTool, to_raw
 
@@ -273,16 +272,14 @@ def declared_tools(runner: Runner) -> ClientTools | None:
     return next((each for each in plugins if isinstance(each, ClientTools)), None)
 
 
-def is_declared(plugins: Iterable[BasePlugin]) -> bool:
-    """Return whether the plugin is among an app's own."""
-    return any(isinstance(each, ClientTools) for each in plugins)
+def module_declaration(app: str, own: Iterable[BasePlugin]) -> list[BasePlugin]:
+    """Return the plugin for an app of a folder whose module has `client_tools = "request"`.
 
-
-def module_declaration(app: str) -> list[BasePlugin]:
-    """Return the plugin for an app of a folder whose module has `client_tools = "request"`."""
-    modules = (sys.modules.get(name) for name in (f"{app}.agent", app))
-    declared = any(getattr(module, "client_tools", None) == "request" for module in modules)
-    return [ClientTools()] if declared else []
+    None is needed if it is among the app's own plugins.
+    """
+    is_declared = "request" in module_values(app, "client_tools")
+    has_own = any(isinstance(each, ClientTools) for each in own)
+    return [ClientTools()] if is_declared and not has_own else []
 
 
 def read_tools(runner: Runner, given: Any) -> list[BroughtTool]:

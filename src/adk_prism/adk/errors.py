@@ -79,7 +79,7 @@ def place_in(cause: str) -> tuple[str, str] | None:
     """Return the place of the innermost line of the app's own code in a traceback, and the line."""
     for filename, line, source in reversed(_FRAME.findall(cause)):
         if _is_own(filename):
-            return f"{_shown(filename)}, line {line}", source.strip()
+            return f"{shown_path(filename)}, line {line}", source.strip()
     return None
 
 
@@ -117,10 +117,10 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def _place(error: BaseException) -> str:
     """Return the innermost line of the app's own code; of a SyntaxError, the line that it is about."""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
-        return f"{_shown(error.filename)}, line {error.lineno}"
+        return f"{shown_path(error.filename)}, line {error.lineno}"
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if frame.lineno and _is_own(frame.filename):
-            return f"{_shown(frame.filename)}, line {frame.lineno}"
+            return f"{shown_path(frame.filename)}, line {frame.lineno}"
     return ""
 
 
@@ -133,10 +133,10 @@ def _is_own(filename: str) -> bool:
     return not any(path.is_relative_to(library) for library in (_PACKAGE, *_LIBRARIES))
 
 
-def _shown(filename: str) -> str:
+def shown_path(filename: str | Path) -> str:
     """Return a path relative to the working folder, or whole if it is elsewhere."""
     path = Path(filename)
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else filename
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 # ---------------------------------------------------------------------------

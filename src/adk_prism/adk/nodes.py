@@ -20,16 +20,13 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents import BaseAgent, InvocationContext
 from google.adk.agents.callback_context import CallbackContext
-from google.adk.agents.invocation_context import InvocationContext
 from google.adk.events.event import Event
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
-from google.adk.tools.agent_tool import AgentTool
-from google.adk.tools.base_tool import BaseTool
-from google.adk.tools.tool_context import ToolContext
+from google.adk.tools import AgentTool, BaseTool, ToolContext
 from google.adk.workflow import BaseNode
 from msgspec import Raw
 

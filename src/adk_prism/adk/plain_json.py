@@ -18,15 +18,7 @@ import pydantic_core
 from google.adk.events.event import Event
 from pydantic import BaseModel
 
-from adk_prism.log.hooks import (
-    MAX_BYTES,
-    MAX_VALUE_DEPTH,
-    TOO_DEEP,
-    has_long_number,
-    number_mark,
-    shrink,
-    size_of,
-)
+from adk_prism.log import hooks
 
 CIRCULAR = "[refers to itself]"
 
@@ -55,7 +47,9 @@ def _plain(value: Any, above: tuple[int, ...], text: Callable[[str], str]) -> An
     if isinstance(value, str):
         return text(value)
     if value is None or isinstance(value, bool | int):
-        return value if not value or not has_long_number(value) else _number_mark(value)
+        if not value or not hooks.has_long_number(value):
+            return value
+        return hooks.number_mark(int(value.bit_length() * math.log10(2)) + 1)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, bytes | bytearray):
@@ -63,10 +57,6 @@ def _plain(value: Any, above: tuple[int, ...], text: Callable[[str], str]) -> An
     if isinstance(value, BaseModel | Mapping | list | tuple | Set):
         return _plain_nest(value, above, text)
     return _plain_other(value, text)
-
-
-def _number_mark(value: int) -> str:
-    return number_mark(int(value.bit_length() * math.log10(2)) + 1)
 
 
 def _plain_other(value: Any, text: Callable[[str], str]) -> Any:
@@ -81,8 +71,8 @@ def _plain_other(value: Any, text: Callable[[str], str]) -> Any:
 def _plain_nest(value: Any, above: tuple[int, ...], text: Callable[[str], str]) -> Any:
     if id(value) in above:
         return CIRCULAR
-    if len(above) >= MAX_VALUE_DEPTH:
-        return TOO_DEEP
+    if len(above) >= hooks.MAX_VALUE_DEPTH:
+        return hooks.TOO_DEEP
     inside = (*above, id(value))
     if isinstance(value, BaseModel):
         fields = type(value).model_fields
@@ -130,7 +120,10 @@ def make_storable(event: Event) -> None:
         _store_plainly(part, "text")
         _store_plainly(part.function_response, "response")
         _store_plainly(part.function_call, "args")
-        if part.inline_data is not None and len(part.inline_data.data or b"") > MAX_BYTES * 3 // 4:
+        if (
+            part.inline_data is not None
+            and len(part.inline_data.data or b"") > hooks.MAX_BYTES * 3 // 4
+        ):
             part.text = f"[cut: a file of {len(part.inline_data.data or b'')} bytes]"
             part.inline_data = None
     for name in ("output", "custom_metadata"):
@@ -144,8 +137,8 @@ def _store_plainly(holder: BaseModel | None, name: str) -> None:
     is_state = name == "state_delta"
     if holder is None or value is None or _is_storable(value, knows_unknown=is_state):
         return
-    if size_of(value) > MAX_BYTES:
-        value = shrink(value, MAX_BYTES // 2)
+    if hooks.size_of(value) > hooks.MAX_BYTES:
+        value = hooks.shrink(value, hooks.MAX_BYTES // 2)
     setattr(holder, name, storable(value))
 
 
@@ -153,7 +146,7 @@ def _is_storable(value: Any, *, knows_unknown: bool) -> bool:
     """Return whether there is nothing to replace; an object that is no plain data is for ADK to write, if it
     can: in the state it writes whatever it does not know as a text."""
     level, others = [value], False
-    for _ in range(MAX_VALUE_DEPTH + 1):
+    for _ in range(hooks.MAX_VALUE_DEPTH + 1):
         below: dict[int, Any] = {}
         for found in level:
             if isinstance(found, Mapping | list | tuple):
@@ -168,7 +161,7 @@ def _is_storable(value: Any, *, knows_unknown: bool) -> bool:
                 others = others or not isinstance(found, _SCALARS)
         level = list(below.values())
         if not level:
-            return size_of(value) <= MAX_BYTES and not (
+            return hooks.size_of(value) <= hooks.MAX_BYTES and not (
                 others and _is_unwritable(value, knows_unknown=knows_unknown)
             )
     return False
@@ -182,7 +175,7 @@ def _is_storable_scalar(value: Any) -> bool:
         return replace_unstorable(value) == value
     if isinstance(value, float):
         return math.isfinite(value)
-    return not (isinstance(value, int) and has_long_number(value))
+    return not (isinstance(value, int) and hooks.has_long_number(value))
 
 
 def _is_unwritable(value: Any, *, knows_unknown: bool) -> bool:

@@ -10,34 +10,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents import BaseAgent, InvocationContext, LlmAgent
 from google.adk.agents.callback_context import CallbackContext
-from google.adk.agents.invocation_context import InvocationContext
-from google.adk.agents.llm_agent import LlmAgent
 from google.adk.events.event import Event
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import Runner
-from google.adk.tools.base_tool import BaseTool
-from google.adk.tools.tool_context import ToolContext
+from google.adk.tools import BaseTool, ToolContext
 from google.adk.workflow import BaseNode
 
-from adk_prism.adk import nodes
+from adk_prism.adk import nodes, tools
 from adk_prism.adk.client_tools import with_interim_results
 from adk_prism.adk.errors import report_error
 from adk_prism.adk.nodes import SIGNALS, NodeCallbacks, see
 from adk_prism.adk.plain_json import make_storable
 from adk_prism.adk.redaction import safe_code
 from adk_prism.adk.run_observer import SCOPE
-from adk_prism.adk.session_store import USER, apply_rewinds
-from adk_prism.adk.tools import (
-    TIMEOUT_PLUGIN,
-    WORK,
-    TimeoutPlugin,
-    ToolTimeouts,
-    answer_denied,
-    answer_in_doubt,
-)
+from adk_prism.adk.session_store import USER, apply_rewinds, is_said
 from adk_prism.errors import NotAnEvent, Report
 from adk_prism.log.contract import still_owned
 
@@ -46,12 +35,12 @@ NAME = "adk_prism_nodes"
 _NOT_CALLED = "The tool was not called: its start could not be recorded."
 
 
-def watch_nodes(runner: Runner, limits: ToolTimeouts, report: Report) -> None:
+def watch_nodes(runner: Runner, limits: tools.ToolTimeouts, report: Report) -> None:
     """Observe a Runner's nodes and limit its tools: add our plugins, one before all others, one behind."""
     manager = runner.plugin_manager
     if manager.get_plugin(NAME) is None:
         manager.plugins.insert(0, NodePlugin(runner.agent))
-    if manager.get_plugin(TIMEOUT_PLUGIN) is None:
+    if manager.get_plugin(tools.TIMEOUT_PLUGIN) is None:
         manager.plugins.append(ToolErrors(limits, report))
     SIGNALS.attach()
 
@@ -103,7 +92,7 @@ class NodePlugin(NodeCallbacks):
             tool=tool, tool_args=tool_args, tool_context=tool_context
         )
         answer = await _answer_instead(tool, tool_args, tool_context)
-        work = WORK.get()
+        work = tools.WORK.get()
         if answer is None and work is not None:
             work.begin(tool_context.function_call_id or "", tool.name)
         return answer
@@ -163,7 +152,7 @@ def _note_not_an_event(context: InvocationContext, yielded: object) -> None:
 
 
 def _end_work(context: ToolContext) -> None:
-    work = WORK.get()
+    work = tools.WORK.get()
     if work is not None:
         work.end(context.function_call_id or "")
 
@@ -189,7 +178,11 @@ async def _answer_instead(
     if observer.error is not None:
         return {"error": _NOT_CALLED}
     policy = observer.doubts.pop(context.function_call_id or "", None)
-    answer = answer_denied(context) if policy is None else answer_in_doubt(policy, tool, context)
+    answer = (
+        tools.answer_denied(context)
+        if policy is None
+        else tools.answer_in_doubt(policy, tool, context)
+    )
     if answer is None and observer.tools is not None:
         return await observer.tools.answer(tool, arguments, context)
     return answer
@@ -204,7 +197,7 @@ async def _answer_instead(
 # that took such a payload from a person; on ADK's own routes ADK handles the exception.
 
 
-class ToolErrors(TimeoutPlugin):
+class ToolErrors(tools.TimeoutPlugin):
     """Answers for tools that took too long, or failed on a payload. The last of a Runner's plugins."""
 
     async def on_tool_error_callback(
@@ -308,8 +301,7 @@ def _is_answer(event: Event) -> bool:
 
 def _says_something(event: Event) -> bool:
     """Return whether an event is more than a change of state: content, or where an agent goes on."""
-    said = event.content is not None or event.output is not None or bool(event.error_code)
-    return said or event.actions.agent_state is not None
+    return is_said(event) or event.actions.agent_state is not None
 
 
 def _speaker(event: Event) -> _Speaker:

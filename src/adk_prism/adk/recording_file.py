@@ -2,7 +2,7 @@
 
 A **recording** is our own format: one entry per line, `{"cursor":1,"time":…,"type":"RunStarted",…}` first,
 an event as `{"cursor":2,"time":…,"type":"AgentEvent","event":{…}}`. It is read back unchanged. A
-**capture** contains plain ADK events (`capture`, `key_case`) and is one run: its `RunStarted` is generated
+**capture** contains plain ADK events (`features/captures`) and is one run: its `RunStarted` is generated
 and says so, its run id is a hash of its first event, and events of the user are kept. The caller passes
 its end as `end`. A recording without an end was cut: its outcome is *incomplete*. So is that of a capture
 that breaks off inside an event, as a connection does that is lost, and of an SSE body that ends with a
@@ -14,7 +14,6 @@ at once.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from os import PathLike
@@ -23,10 +22,9 @@ from typing import BinaryIO, Protocol, runtime_checkable
 import msgspec
 from msgspec import Raw, Struct
 
-from adk_prism.adk.key_case import LATEST, error_event, is_bare_error, is_event, is_plain, respell
 from adk_prism.errors import SourceError, UsageError
 from adk_prism.extension import installed
-from adk_prism.facts.adk_event import AdkEvent, Content, read_event
+from adk_prism.facts.adk_event import Content, read_event
 from adk_prism.facts.state import repair
 from adk_prism.log import entry as records
 from adk_prism.protocols.sse import LineSplitter
@@ -149,6 +147,24 @@ def chunks_of(source: Bytes) -> Iterator[bytes]:
 # ------------------------------------------------------------------------------ runs
 
 
+class Capture(Protocol):
+    """Reads the events of a run that was not recorded by us."""
+
+    @property
+    def is_reply_due(self) -> bool:
+        """Whether the last whole event holds a tool's answer that the model has to see."""
+
+    def feed(self, item: Item) -> list[records.Entry]:
+        """Return the entries of a value. Raise `SourceError`."""
+
+
+def _capture(origin: records.Origin | None) -> Capture:
+    found = installed().capture(origin)
+    if found is None:
+        raise SourceError("The file is not a recording, and no installed feature reads others.")
+    return found
+
+
 class Ending(Protocol):
     """Folds how a capture ended."""
 
@@ -170,19 +186,19 @@ class _Line(Struct, gc=False):
 
 _read_said = msgspec.json.Decoder(Content, strict=False).decode
 _read_line = msgspec.json.Decoder(_Line).decode
-_read_text = msgspec.json.Decoder(str).decode
-_read_keys = msgspec.json.Decoder(dict[str, Raw]).decode
+read_keys = msgspec.json.Decoder(dict[str, Raw]).decode
+
+LATEST = 1e11
+"""Seconds since 1970: three thousand years. A larger number counts milliseconds, as it does in the
+TypeScript, Java and Kotlin ADK: in milliseconds this is a day of 1973."""
+
 _RECORDING_KEYS = frozenset({"cursor", "time", "type"})
 
-_USER = "user"
 _RELEASE = re.compile(r"(\d{1,6})\.(\d{1,6})")
 _UNSOUND = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
 
 _GOES_ON: tuple[records.Outcome, ...] = ("finished", "waiting")
 """Ends that cannot be, if another event had begun."""
-
-UNNAMED = records.Origin(app="recording", user="user", session="recording")
-"""Origin of a capture that does not name one."""
 
 
 class RunReader:
@@ -198,7 +214,7 @@ class RunReader:
         self._head = bytearray()
         """The beginning of the file, until its form is known."""
         self._form: FileForm | None = None
-        self._reader: _Recording | _Capture | None = None
+        self._reader: _Recording | Capture | None = None
         self._last: records.Entry | None = None
         self._is_ours = False
         """It was recorded by us, and not read from a capture."""
@@ -245,7 +261,7 @@ class RunReader:
         if self._is_cut:
             return ended.outcome in _GOES_ON
         reader, is_stream = self._reader, self._form is not None and self._form.is_stream
-        is_reply_due = isinstance(reader, _Capture) and reader.is_reply_due
+        is_reply_due = not isinstance(reader, _Recording | None) and reader.is_reply_due
         return ended.outcome == "finished" and is_stream and is_reply_due
 
     def _read(self, items: Iterable[Item]) -> Iterator[records.Entry]:
@@ -255,9 +271,11 @@ class RunReader:
     def _read_item(self, item: Item) -> Iterator[records.Entry]:
         if self._reader is None:
             # The first value decides whether this is a recording or a capture.
-            is_ours = not item.is_error and _keys(item).keys() >= _RECORDING_KEYS
-            self._reader = _Recording() if is_ours else _Capture(self._origin)
-        elif self._end is not None and isinstance(self._reader, _Capture) and _breaks_off(item):
+            is_ours = not item.is_error and keys_of(item).keys() >= _RECORDING_KEYS
+            self._reader = _Recording() if is_ours else _capture(self._origin)
+        elif (
+            self._end is not None and not isinstance(self._reader, _Recording) and _breaks_off(item)
+        ):
             self._is_cut = True
             return
         for entry in self._reader.feed(item):
@@ -304,7 +322,7 @@ def _first_cursor(item: Item) -> int:
     try:
         return _read_line(item.data).cursor
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise _unreadable(item, error, "an entry of a recording") from None
+        raise unreadable(item, error, "an entry of a recording") from None
 
 
 def write_run(entries: Iterable[records.Entry]) -> Iterator[bytes]:
@@ -367,7 +385,7 @@ def _entry(item: Item, cursor: int) -> records.Entry:
         line = _read_line(item.data)
         record = _record(line, item.data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, SourceError) as error:
-        raise _unreadable(item, error, "an entry of a recording") from None
+        raise unreadable(item, error, "an entry of a recording") from None
     if line.cursor != cursor:
         raise SourceError(
             f"The entry on {item.where} has cursor {line.cursor}; expected {cursor}. "
@@ -399,83 +417,18 @@ def _record(line: _Line, data: bytes) -> records.Record:
 # ------------------------------------------------------------------------------ captures
 
 
-class _Capture:
-    """Reads bare ADK events."""
-
-    def __init__(self, origin: records.Origin | None) -> None:
-        self._origin = origin
-        self._cursor = 0
-        self._time = 0.0
-        self._before = AdkEvent()
-        self._long_running: set[str] = set()
-        """Calls whose first answer may be the last event: the real one comes later, from outside."""
-
-    @property
-    def is_reply_due(self) -> bool:
-        """Whether the last whole event holds a tool's answer that the model has to see."""
-        last = self._before
-        actions = last.actions
-        if last.author == _USER or last.content is None:
-            return False
-        if actions is not None and (actions.skip_summarization or actions.escalate):
-            return False
-        answers = (part.function_response for part in last.content.parts or ())
-        return any(each is not None and each.id not in self._long_running for each in answers)
-
-    def feed(self, item: Item) -> list[records.Entry]:
-        """Return the entries of a value: two for the first event, none for a repeated error."""
-        if item.is_session:
-            self._origin = self._origin or _origin_of(item)
-            return []
-        data, event = _event(item)
-        if _repeats(self._before, event):
-            return []
-        if 0 < event.timestamp <= LATEST:
-            self._time = event.timestamp
-        found: list[records.Entry] = []
-        if not self._cursor:
-            self._cursor = 1
-            found.append(
-                records.Entry(1, self._time, _derived_start(data, event, self._origin or UNNAMED))
-            )
-        self._cursor += 1
-        self._long_running.update(event.long_running_tool_ids or ())
-        self._before = self._before if event.partial else event
-        found.append(records.Entry(self._cursor, self._time, records.AgentEvent(data)))
-        return found
-
-
-def _event(item: Item) -> tuple[bytes, AdkEvent]:
-    """Return an event in ADK's spelling, and what is read from it."""
-    try:
-        data = _sound(item.data)
-        if item.is_error:
-            data = error_event(data)
-        elif not is_plain(data):
-            data = respell(data)
-        event = read_event(data)
-        if event.author or is_event(keys := _read_keys(data)):
-            return data, event
-        if is_bare_error(keys):
-            data = error_event(data)
-            return data, read_event(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise _unreadable(item, error, "an ADK event") from None
-    raise _unreadable(item, None, "an ADK event")
-
-
 def _breaks_off(item: Item) -> bool:
     """Return whether this is the last value, and only its beginning."""
     if not item.is_last_piece:
         return False
     try:
-        _read_keys(_sound(item.data))
+        read_keys(sound(item.data))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         return str(error).endswith(("truncated", "unexpected end of data"))
     return False
 
 
-def _sound(data: bytes) -> bytes:
+def sound(data: bytes) -> bytes:
     """Repair what Python writes and strict JSON does not know: NaN, lone surrogates."""
     _check_text(data)
     return repair(data) if _UNSOUND.search(data) else data
@@ -487,56 +440,17 @@ def _check_text(data: bytes) -> None:
         data.decode()
 
 
-def _repeats(before: AdkEvent, event: AdkEvent) -> bool:
-    """Return whether this is ADK's second error frame: it has no author and repeats the last whole event.
-
-    The event may have the API's status as its code; the frame has the exception's class.
-    """
-    if not event.error_code or event.author or event.id or not before.error_code:
-        return False
-    return event.error_code == before.error_code or event.error_message == before.error_message
-
-
-def _derived_start(data: bytes, event: AdkEvent, origin: records.Origin) -> records.RunStarted:
-    # Spelling and spaces do not count: the same event always has the same run.
-    same = msgspec.json.format(respell(data), indent=-1)
-    run = "run-" + hashlib.sha256(same).hexdigest()[:24]
-    return records.RunStarted(
-        run=run,
-        origin=origin,
-        invocation=event.invocation_id,
-        labels=records.labels(records.DERIVED(True)),
-    )
-
-
-def _origin_of(session: Item) -> records.Origin:
-    """Return where a session belongs, as far as it says so before its events."""
-    fields = _keys(session)
-
-    def text(default: str, *names: str) -> str:
-        return next((_read_text(fields[name]) for name in names if name in fields), default)
-
-    try:
-        return records.Origin(
-            app=text(UNNAMED.app, "appName", "app_name"),
-            user=text(UNNAMED.user, "userId", "user_id"),
-            session=text(UNNAMED.session, "id"),
-        )
-    except msgspec.MsgspecError as error:
-        raise _unreadable(session, error, "a session") from None
-
-
 # ------------------------------------------------------------------------------ both
 
 
-def _keys(item: Item) -> dict[str, Raw]:
+def keys_of(item: Item) -> dict[str, Raw]:
     try:
-        return _read_keys(_sound(item.data))
+        return read_keys(sound(item.data))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise _unreadable(item, error, "an ADK event or an entry of a recording") from None
+        raise unreadable(item, error, "an ADK event or an entry of a recording") from None
 
 
-def _unreadable(item: Item, error: Exception | None, expected: str) -> SourceError:
+def unreadable(item: Item, error: Exception | None, expected: str) -> SourceError:
     if item.is_last_piece and error is not None:
         return SourceError(
             f"The file is truncated: {item.where} has no end. Everything before it has been read."

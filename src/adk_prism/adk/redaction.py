@@ -9,9 +9,9 @@ for byte, except for these deliberate differences:
 - the text of an exception is replaced by safe text with a correlation id, or by what the model's provider
   says about its service (`provider_error`); the operator gets the whole text.
 
-The event is serialised once, by its compiled serializer or by the pattern of the delta before it
-(`delta_serializer.py`). ADK's walk over the whole event, which costs five times as much, is done only if
-the bytes contain a word that the walk would act on.
+The event is serialised once, by its compiled serializer or by the pattern of the delta before it.
+ADK's walk over the whole event, which costs five times as much, is done only if the bytes contain a word
+that the walk would act on.
 """
 
 from __future__ import annotations
@@ -70,52 +70,48 @@ class _Pattern(NamedTuple):
     before_text: bytes
     after_text: bytes
 
-
-class DeltaSerializer:
-    """Writes the deltas of one run; returns None for events that need the real serializer."""
-
-    def __init__(self) -> None:
-        self._pattern: _Pattern | None = None
-        self._is_last = False
-        """The last event had the pattern."""
-
-    def write(self, event: Event) -> AgentEvent | None:
-        """Return an event that differs from the last delta only in text, id and time."""
-        follows, self._is_last = self._is_last, False
-        pattern, text = self._pattern, _text_of(event)
-        if pattern is None or text is None:
-            return None
-        rest, node, of_part, role, _, _ = pattern
-        content, timestamp = event.content, event.timestamp
-        if (
-            _rest_of_event(event.__dict__) != rest
-            or event.actions.__dict__ != _NO_ACTIONS
-            or event.node_info.__dict__ != node
-            or _rest_of_part(content.parts[0].__dict__) != of_part  # type: ignore[union-attr,index]
-            or content.role != role  # type: ignore[union-attr]
-            or type(timestamp) is not float
-            or not _TIMES[0] < timestamp < _TIMES[1]
-        ):
-            return None
-        data = _written(pattern, text, event)
-        self._is_last = data is not None
-        return None if data is None else AgentEvent(data, text if follows else "")
-
-    def learn(self, event: Event, data: bytes) -> None:
-        """Take the pattern of a delta that has been written, if it is one."""
+    @classmethod
+    def learned_from(cls, event: Event, data: bytes) -> _Pattern | None:
+        """Return the pattern of a delta that has been written; None for any other event."""
         text = _text_of(event)
         if text is None or event.actions.__dict__ != _NO_ACTIONS:
-            return
+            return None
         part, role = event.content.parts[0], event.content.role  # type: ignore[union-attr,index]
         rest, node = _rest_of_event(event.__dict__), event.node_info.__dict__
         of_part = _rest_of_part(part.__dict__)
-        if all(type(value) in _PLAIN for value in (*rest, *node.values(), *of_part, role)):
-            # The first bare `"text":` is the part's key: inside a string the marks are escaped.
-            before, key, after = data.partition(b'"text":')
-            middle = after[len(_encode(text)) :].rpartition(b'"id":')[0]
-            pattern = _Pattern(rest, dict(node), of_part, role, before + key, middle)
-            if _written(pattern, text, event) == data:
-                self._pattern, self._is_last = pattern, True
+        if not all(type(value) in _PLAIN for value in (*rest, *node.values(), *of_part, role)):
+            return None
+        # The first bare `"text":` is the part's key: inside a string the marks are escaped.
+        before, key, after = data.partition(b'"text":')
+        middle = after[len(_encode(text)) :].rpartition(b'"id":')[0]
+        pattern = cls(rest, dict(node), of_part, role, before + key, middle)
+        return pattern if pattern.write(text, event) == data else None
+
+    def fits(self, event: Event) -> bool:
+        """Return whether a text event differs from the pattern only in text, id and time."""
+        content, timestamp = event.content, event.timestamp
+        return (
+            _rest_of_event(event.__dict__) == self.event
+            and event.actions.__dict__ == _NO_ACTIONS
+            and event.node_info.__dict__ == self.node
+            and _rest_of_part(content.parts[0].__dict__) == self.part  # type: ignore[union-attr,index]
+            and content.role == self.role  # type: ignore[union-attr]
+            and type(timestamp) is float
+            and _TIMES[0] < timestamp < _TIMES[1]
+        )
+
+    def write(self, text: str, event: Event) -> bytes | None:
+        """Return the event's JSON; None for a text that only the real serializer can repair."""
+        try:
+            return b'%b%b%b"id":%b,"timestamp":%b}' % (
+                self.before_text,
+                _encode(text),
+                self.after_text,
+                _encode(event.id),
+                _encode(event.timestamp),
+            )
+        except (ValueError, TypeError):  # lone surrogates
+            return None
 
 
 def _text_of(event: Event) -> str | None:
@@ -129,19 +125,6 @@ def _text_of(event: Event) -> str | None:
     if type(parts[0]) is not types.Part or type(parts[0].text) is not str:
         return None
     return parts[0].text
-
-
-def _written(pattern: _Pattern, text: str, event: Event) -> bytes | None:
-    try:
-        return b'%b%b%b"id":%b,"timestamp":%b}' % (
-            pattern.before_text,
-            _encode(text),
-            pattern.after_text,
-            _encode(event.id),
-            _encode(event.timestamp),
-        )
-    except (ValueError, TypeError):  # Lone surrogates, or no text: left to the real serializer.
-        return None
 
 
 # ---------------------------------------------------------------------------
@@ -205,13 +188,22 @@ class Serialiser:
         self._run = run
         self._app = app
         self._repaired = False
-        self._deltas = DeltaSerializer()
+        self._pattern: _Pattern | None = None
+        self._follows_delta = False
+        """The last event had the pattern, too."""
         self.correlation = ""
         """Correlation id of the last text withheld, so that the end of the run can refer to it."""
 
     def record(self, event: Event) -> AgentEvent:
         """Return the event as a record. Never raises for what an agent put in it."""
-        return self._deltas.write(event) or AgentEvent(self._write(event))
+        pattern, text, follows = self._pattern, _text_of(event), self._follows_delta
+        data = None
+        if pattern is not None and text is not None and pattern.fits(event):
+            data = pattern.write(text, event)
+        self._follows_delta = data is not None
+        if data is None or text is None:
+            return AgentEvent(self._write(event))
+        return AgentEvent(data, text if follows else "")
 
     def event(self, event: Event) -> bytes:
         """Return the event's JSON, redacted. Never raises for what an agent put in it."""
@@ -229,8 +221,9 @@ class Serialiser:
             return encode_strictly(_redacted_event(event))
         if _is_suspicious(data):
             return encode_strictly(_redacted_event(event))
-        if event.partial:
-            self._deltas.learn(event, data)
+        learned = _Pattern.learned_from(event, data) if event.partial else None
+        if learned is not None:
+            self._pattern, self._follows_delta = learned, True
         return data
 
     def received(self, data: bytes) -> bytes:

@@ -12,26 +12,25 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import msgspec
 import pydantic
-from google.adk.agents.base_agent import BaseAgent
-from google.adk.agents.live_request_queue import LiveRequest
+from google.adk.agents import BaseAgent, LiveRequest
 from google.adk.events.event import Event
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import Runner
-from google.adk.sessions.base_session_service import BaseSessionService
-from google.adk.sessions.session import Session
-from google.adk.tools.base_tool import BaseTool
-from google.adk.tools.tool_context import ToolContext
+from google.adk.sessions import BaseSessionService, Session
+from google.adk.tools import BaseTool, ToolContext
 from google.genai import types
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 
 from adk_prism.adk.plain_json import replace_unstorable, storable
+from adk_prism.adk.redaction import content_json, redacted_continues, state_json, values_json
 from adk_prism.adk.session_store import find_call, live_events, user_responses
 from adk_prism.adk.tools import REASON
 from adk_prism.errors import CallNotRecorded, Conflict, Report, Unprocessable
 from adk_prism.facts.adk_event import CONFIRMATION, CREDENTIAL, INPUT, request_name
 from adk_prism.log import entry as records
 from adk_prism.log.entry import ModelCalled, Origin, RunId
+from adk_prism.version import VERSION
 
 # ---------------------------------------------------------------------------
 # Model calls, as far as the kernel knows them: what it tells about them, and to whom.
@@ -341,8 +340,10 @@ class Repeats(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Empty: each agent has its own."""
     instructions: list[str] = []
     """Names of the agents with another instruction."""
-    tools: Literal["recorded", "live"] = "recorded"
-    """Whether tools were answered from the recording, or called."""
+    tools: Literal["recorded", "live", "auto"] = "recorded"
+    """Whether tools were answered from the recording, or called; `auto`: called where that has no answer."""
+    models: Literal["recorded", "live", "auto"] = "live"
+    """The same of models; `auto`: from the recording until a request differed."""
 
 
 REPEATS: records.Label[Repeats | None] = records.Label("repeats", Repeats, None)
@@ -435,6 +436,37 @@ class RunRequest(Struct, frozen=True, kw_only=True):
         if fitted is None:
             return response
         return response.model_copy(update={"response": storable(msgspec.json.decode(fitted))})
+
+
+def run_started(
+    request: RunRequest, agents: Sequence[records.Agent], state: Mapping[str, Any], **more: Any
+) -> records.RunStarted:
+    """Return the first record of a run, as it may enter a log; `more` are fields that the request lacks."""
+    said = request.typed if request.responses() else request.message
+    extras = {key: msgspec.json.decode(value) for key, value in request.extras.items()}
+    started = records.RunStarted(
+        run=request.run,
+        origin=request.origin,
+        message=content_json(said) if said is not None else records.NOTHING,
+        message_id=request.message_id,
+        client_tools=list(request.client_tools),
+        agents=list(agents),
+        state=state_json(state),
+        continues=redacted_continues(request.continues),
+        replaces=request.replaces,
+        restores=request.restores,
+        rewound=list(request.rewound),
+        labels=records.labels(
+            records.EXTRAS(values_json(extras)),
+            records.WARNINGS(list(request.warnings)),
+            records.STREAMING(request.streaming),
+            records.CUSTOM_METADATA(values_json(request.custom_metadata)),
+            records.RESPONSES(dict(request.answered)),
+            REPEATS(request.variant.repeats if request.variant is not None else None),
+            records.WRITTEN_BY(VERSION),
+        ),
+    )
+    return structs.replace(started, **more)
 
 
 def checked_message(message: types.Content, *, may_be_empty: bool = False) -> types.Content:

@@ -42,16 +42,9 @@ from google.adk.sessions.session import Session
 from google.adk.workflow import BaseNode
 from msgspec import Raw, Struct
 
+from adk_prism.adk import request as requests
 from adk_prism.adk.agents import children_of, kind_of
 from adk_prism.adk.redaction import Serialiser, safe_code, state_json
-from adk_prism.adk.request import (
-    CALLS,
-    CallWatcher,
-    EmitRecord,
-    SeenCall,
-    ToolSubstitute,
-    WatchCalls,
-)
 from adk_prism.adk.session_store import AppendedEvents
 from adk_prism.adk.tools import InDoubt
 from adk_prism.errors import CallNotRecorded, Diagnostic, Fenced, NotAnEvent, Report, cause_of
@@ -101,7 +94,7 @@ class RunObserver:
 
     def __init__(
         self,
-        emit: EmitRecord,
+        emit: requests.EmitRecord,
         started: records.RunStarted,
         serialiser: Serialiser,
         *,
@@ -109,8 +102,8 @@ class RunObserver:
         stop: Callable[[], None],
         attempt: int = 0,
         doubts: Mapping[str, InDoubt] | None = None,
-        watch_calls: WatchCalls | None = None,
-        tools: ToolSubstitute | None = None,
+        watch_calls: requests.WatchCalls | None = None,
+        tools: requests.ToolSubstitute | None = None,
         takes_payloads: bool = False,
     ) -> None:
         """`stop` ends a run that cannot be recorded. `attempt` makes node ids differ from those of an
@@ -122,10 +115,10 @@ class RunObserver:
         self._serialiser = serialiser
         self._report = report
         self._stop = stop
-        recorder = CALLS.get()
+        recorder = requests.CALLS.get()
         watch = watch_calls or (recorder.watch if recorder is not None else None)
-        self.calls = watch(self._put) if watch is not None else CallWatcher()
-        self._queue: deque[tuple[float, Node | records.Record | SeenCall]] = deque()
+        self.calls = watch(self._put) if watch is not None else requests.CallWatcher()
+        self._queue: deque[tuple[float, Node | records.Record | requests.SeenCall]] = deque()
         """What has not been written yet, and when it happened."""
         self._writing = asyncio.Lock()
         self._flushing: asyncio.Task[None] | None = None
@@ -278,7 +271,7 @@ class RunObserver:
 
     # ------------------------------------------------------------------ writing
 
-    def _put(self, item: Node | records.Record | SeenCall) -> None:
+    def _put(self, item: Node | records.Record | requests.SeenCall) -> None:
         self._queue.append((time.time(), item))
 
     async def flush(self) -> None:
@@ -291,7 +284,7 @@ class RunObserver:
                 record = item.started() if isinstance(item, Node) else item
                 is_late = time.time() - when > LATE
                 try:
-                    if is_late and not isinstance(record, SeenCall):
+                    if is_late and not isinstance(record, requests.SeenCall):
                         await self._emit(records.Entry(0, when, record))
                     else:
                         await self._emit(record)

@@ -18,9 +18,9 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext
+from dataclasses import KW_ONLY, dataclass
 from uuid import uuid4
 
-import msgspec
 import pydantic
 from google.adk.agents.run_config import RunConfig, StreamingMode
 from google.adk.events.event import Event
@@ -36,20 +36,14 @@ from adk_prism.adk.client_tools import declared_tools
 from adk_prism.adk.errors import first_cause
 from adk_prism.adk.internals.runner import paused_task_invocation
 from adk_prism.adk.plugin import watch_nodes
-from adk_prism.adk.redaction import (
-    Serialiser,
-    content_json,
-    redacted_continues,
-    state_json,
-    values_json,
-)
+from adk_prism.adk.redaction import Serialiser
 from adk_prism.adk.request import (
-    REPEATS,
     Emit,
     MatchedResponses,
     RunRequest,
     ToolSubstitute,
     checked_message,
+    run_started,
 )
 from adk_prism.adk.run_observer import SCOPE, RunObserver, Scope
 from adk_prism.adk.session_runs import restored_invocations
@@ -58,7 +52,6 @@ from adk_prism.adk.sessions import load_session, new_state_event
 from adk_prism.adk.tools import NO_TIMEOUTS, InDoubt, ToolTimeouts, thread_pool
 from adk_prism.errors import Conflict, FailedAsRecorded, Report, Unprocessable, ignore
 from adk_prism.log import entry as log_entry
-from adk_prism.version import VERSION
 
 # ---------------------------------------------------------------------------
 # A Runner's events as records, with or without observation of what happens between them.
@@ -177,46 +170,37 @@ class _Call(Struct, frozen=True):
     answers: MatchedResponses | None = None
 
 
+@dataclass(eq=False)
 class RunnerSource:
     """One run of a Runner."""
 
-    def __init__(
-        self,
-        runner: Runner,
-        request: RunRequest,
-        *,
-        agents: Sequence[log_entry.Agent] | None = None,
-        report: Report = ignore,
-        nodes: bool = False,
-        attempt: int = 0,
-        doubts: Mapping[str, InDoubt] | None = None,
-        tool_threads: int = 0,
-        tool_timeouts: ToolTimeouts = NO_TIMEOUTS,
-        max_llm_calls: int | None = None,
-        tools: ToolSubstitute | None = None,
-    ) -> None:
-        """Prepare a run; nothing happens yet. `agents` saves reading them from the Runner.
+    runner: Runner
+    request: RunRequest
+    _: KW_ONLY
+    agents: Sequence[log_entry.Agent] | None = None
+    """Saves reading them from the Runner."""
+    report: Report = ignore
+    nodes: bool = False
+    """The recorder also gets the starts and ends of nodes, and the events of agents that tools hide; the
+    Runner gets a plugin for it."""
+    attempt: int = 0
+    """Counts from 1 where a run is taken over."""
+    doubts: Mapping[str, InDoubt] | None = None
+    """The calls, by ADK's id, that a run which is taken over left without an answer."""
+    tool_threads: int = 0
+    """Shared by synchronous tools; 0: they are called on the event loop."""
+    tool_timeouts: ToolTimeouts = NO_TIMEOUTS
+    max_llm_calls: int | None = None
+    """Takes the place of ADK's own limit."""
+    tools: ToolSubstitute | None = None
+    """Answers calls from a recording."""
 
-        With `nodes`, the recorder also gets the starts and ends of its nodes, and the
-        events of agents that tools hide; the Runner gets a plugin for it. `attempt` counts from 1 where
-        a run is taken over; `doubts` are the calls, by ADK's id, that it left without an answer. Synchronous
-        tools share so many `tool_threads`; 0: they are called on the event loop. A call fails after its
-        `tool_timeouts`. `max_llm_calls` takes the place of ADK's own limit. `tools` answers calls from a
-        recording.
-        """
-        self._runner = runner
-        self._request = request
-        self._agents = list_agents(runner.agent) if agents is None else list(agents)
-        self._report = report
-        self._nodes = nodes
-        self._attempt = attempt
-        self._doubts = doubts
-        self._tool_threads = tool_threads
-        self._tool_timeouts = tool_timeouts
-        self._max_llm_calls = max_llm_calls
-        self._tools = tools
+    def __post_init__(self) -> None:
+        self._agents = list_agents(self.runner.agent) if self.agents is None else list(self.agents)
         self._abort = asyncio.Event()
-        self._serialiser = Serialiser(report, run=request.run, app=request.origin.app)
+        self._serialiser = Serialiser(
+            self.report, run=self.request.run, app=self.request.origin.app
+        )
 
     @property
     def correlation(self) -> str:
@@ -235,22 +219,22 @@ class RunnerSource:
         generator to stop the run without an answer to its open calls.
         """
         config = self._run_config()
-        if (message := self._request.message) is not None:
+        if (message := self.request.message) is not None:
             # On the older runtime ADK refuses a message without parts after the run has begun.
-            is_legacy = root_kind(self._runner.agent) == "legacy"
-            may_be_empty = self._request.may_be_empty and not is_legacy
+            is_legacy = root_kind(self.runner.agent) == "legacy"
+            may_be_empty = self.request.may_be_empty and not is_legacy
             checked = checked_message(message, may_be_empty=may_be_empty)
-            self._request = structs.replace(self._request, message=checked)
+            self.request = structs.replace(self.request, message=checked)
         session = await self._load()
         call = self._plan(session)
         await self._before(session)
-        started = self._started(session, call)
+        started = run_started(self.request, self._agents, session.state, invocation=call.invocation)
         yield started
         if call.answers is not None:
-            service = self._runner.session_service
-            await call.answers.store_early(service, session, again=self._attempt > 0)
+            service = self.runner.session_service
+            await call.answers.store_early(service, session, again=self.attempt > 0)
         running = self._run(call, config)
-        observer = self._observer(emit, started) if emit is not None and self._nodes else None
+        observer = self._observer(emit, started) if emit is not None and self.nodes else None
         events = (
             observed(running, observer, self._serialiser)
             if observer is not None
@@ -270,28 +254,28 @@ class RunnerSource:
 
     def _client_tools(self, invocation: str) -> AbstractContextManager[None]:
         """Give the client's tools to the agents, if the app allows it."""
-        tools, declared = self._request.client_tools, declared_tools(self._runner)
+        tools, declared = self.request.client_tools, declared_tools(self.runner)
         return declared.brought(invocation, tools) if tools and declared else nullcontext()
 
     def _observer(self, emit: Emit, started: log_entry.RunStarted) -> RunObserver:
-        watch_nodes(self._runner, self._tool_timeouts, self._report)
-        payloads = (decision.payload for decision in self._request.decisions)
+        watch_nodes(self.runner, self.tool_timeouts, self.report)
+        payloads = (decision.payload for decision in self.request.decisions)
         return RunObserver(
             emit,
             started,
             self._serialiser,
-            report=self._report,
+            report=self.report,
             stop=self.cancel,
-            attempt=self._attempt,
-            doubts=self._doubts,
-            tools=self._tools,
+            attempt=self.attempt,
+            doubts=self.doubts,
+            tools=self.tools,
             takes_payloads=not all(map(log_entry.is_absent, payloads)),
         )
 
     def _run(self, call: _Call, config: RunConfig) -> AsyncGenerator[Event, None]:
-        return self._runner.run_async(
-            user_id=self._request.origin.user,
-            session_id=self._request.origin.session,
+        return self.runner.run_async(
+            user_id=self.request.origin.user,
+            session_id=self.request.origin.session,
             invocation_id=call.invocation if call.named else None,
             new_message=call.message,
             run_config=config,
@@ -301,38 +285,38 @@ class RunnerSource:
     # ------------------------------------------------------------------ before the run
 
     def _run_config(self) -> RunConfig:
-        request = self._request
+        request = self.request
         try:
             return RunConfig(
                 streaming_mode=StreamingMode.SSE if request.streaming else StreamingMode.NONE,
                 custom_metadata=dict(request.custom_metadata) or None,
                 telemetry=run_telemetry(),
                 get_session_config=self._short_session(),
-                tool_thread_pool_config=thread_pool(self._tool_threads),
-                max_llm_calls=limit_of_model_calls(self._max_llm_calls),
+                tool_thread_pool_config=thread_pool(self.tool_threads),
+                max_llm_calls=limit_of_model_calls(self.max_llm_calls),
             )
         except pydantic.ValidationError as error:
             raise Unprocessable(f"The run cannot be set up: {error.errors()[0]['msg']}.") from None
 
     def _short_session(self) -> GetSessionConfig | None:
         """Return a config for the last events only: for a run with a message, if the app asks for it."""
-        request = self._request
+        request = self.request
         if request.message is None or request.invocation or request.responses():
             return None
-        store = self._runner.session_service
-        return store.config_of_new_turn(self._runner) if isinstance(store, SessionStore) else None
+        store = self.runner.session_service
+        return store.config_of_new_turn(self.runner) if isinstance(store, SessionStore) else None
 
     async def _load(self) -> Session:
         """Load the session with as many events as planning needs."""
-        request, origin, kind = self._request, self._request.origin, root_kind(self._runner.agent)
+        request, origin, kind = self.request, self.request.origin, root_kind(self.runner.agent)
         resumes = request.message is None or request.invocation or request.responses()
         needs_all = resumes or kind == "workflow"
         # Only of a legacy root it matters whether there is an event; to find the last takes a while.
         needed = GetSessionConfig(num_recent_events=1 if kind == "legacy" else 0)
-        return await load_session(self._runner, origin, None if needs_all else needed)
+        return await load_session(self.runner, origin, None if needs_all else needed)
 
     def _plan(self, session: Session) -> _Call:
-        request = self._request
+        request = self.request
         if responses := request.responses():
             answers = MatchedResponses.find(session, responses)
             _check_happened_here(session, answers.invocation)
@@ -343,7 +327,7 @@ class RunnerSource:
         if request.invocation:
             _check_happened_here(session, request.invocation)
             return _Call(request.invocation, request.message)
-        if root_kind(self._runner.agent) == "workflow" and (
+        if root_kind(self.runner.agent) == "workflow" and (
             paused := paused_task_invocation(session)
         ):
             return _Call(paused, request.message, named=False)
@@ -358,48 +342,19 @@ class RunnerSource:
                 f"There is no invocation {invocation[:60]!r} to resume in this session (any more)."
             )
         _check_happened_here(session, invocation)
-        if root_kind(self._runner.agent) == "legacy" and not self._is_resumable():
+        if root_kind(self.runner.agent) == "legacy" and not self._is_resumable():
             raise Conflict("This app cannot resume: it has no ResumabilityConfig. Send a message.")
 
     async def _before(self, session: Session) -> None:
         """Apply the state change; give a resumable legacy root's session its first event."""
-        delta = self._request.state_delta
-        opens = root_kind(self._runner.agent) == "legacy" and self._is_resumable()
+        delta = self.request.state_delta
+        opens = root_kind(self.runner.agent) == "legacy" and self._is_resumable()
         if delta or (opens and not session.events):
-            await self._runner.session_service.append_event(session, new_state_event(delta))
+            await self.runner.session_service.append_event(session, new_state_event(delta))
 
     def _is_resumable(self) -> bool:
-        config = self._runner.resumability_config
+        config = self.runner.resumability_config
         return config is not None and config.is_resumable
-
-    def _started(self, session: Session, call: _Call) -> log_entry.RunStarted:
-        request = self._request
-        said = request.message if call.answers is None else request.typed
-        return log_entry.RunStarted(
-            run=request.run,
-            origin=request.origin,
-            invocation=call.invocation,
-            message=content_json(said) if said is not None else log_entry.NOTHING,
-            message_id=request.message_id,
-            client_tools=list(request.client_tools),
-            agents=self._agents,
-            state=state_json(session.state),
-            continues=redacted_continues(request.continues),
-            replaces=request.replaces,
-            restores=request.restores,
-            rewound=list(request.rewound),
-            labels=log_entry.labels(
-                log_entry.EXTRAS(
-                    values_json({k: msgspec.json.decode(v) for k, v in request.extras.items()})
-                ),
-                log_entry.WARNINGS(list(request.warnings)),
-                log_entry.STREAMING(request.streaming),
-                log_entry.CUSTOM_METADATA(values_json(request.custom_metadata)),
-                log_entry.RESPONSES(dict(request.answered)),
-                REPEATS(request.variant.repeats if request.variant is not None else None),
-                log_entry.WRITTEN_BY(VERSION),
-            ),
-        )
 
 
 def _check_happened_here(session: Session, invocation: str) -> None:

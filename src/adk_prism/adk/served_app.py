@@ -29,9 +29,6 @@ from adk_prism.adk.sessions import StateUpdateSource, plant, resumable_past
 from adk_prism.adk.tools import NO_TIMEOUTS, InDoubt, ToolTimeouts
 from adk_prism.errors import AppFailed, Report, UsageError
 from adk_prism.log.entry import Agent, Origin
-from adk_prism.voice.conversation import LiveConversation
-from adk_prism.voice.run_context import LiveCall
-from adk_prism.voice.source import LiveSource
 
 Feature = Literal[
     "live",
@@ -103,9 +100,6 @@ class ServedApp(Protocol):
 
     def check(self, feature: Feature) -> None:
         """Raise `NotSupported` if this server cannot do that with the app, whatever its code does."""
-
-    def live(self, call: LiveCall, report: Report) -> LiveConversation:
-        """Return a live run of the app. Raise `NotSupported`."""
 
     async def plant(self, origin: Origin, events: Sequence[Event], *, resumes: bool) -> None:
         """Create a session that begins with these events; a run is to continue where they end, or not.
@@ -247,10 +241,6 @@ class LocalApp:
     def check(self, feature: Feature) -> None:
         """Do nothing: with the code here, all can be tried."""
 
-    def live(self, call: LiveCall, report: Report) -> LiveConversation:
-        """Return a live run of the Runner."""
-        return LiveSource(self._runner, call, agents=self.agents(), report=report)
-
     async def plant(self, origin: Origin, events: Sequence[Event], *, resumes: bool) -> None:
         """Create the session through the app's own service."""
         past = resumable_past(self._runner, events) if resumes else events
@@ -286,4 +276,6 @@ class LocalApp:
 
     def state_update(self, request: RunRequest, report: Report) -> EventSource:
         """Return the change, as one event of the user."""
-        return StateUpdateSource(self._runner, request, agents=self.agents(), report=report)
+        return StateUpdateSource(
+            runner=self._runner, request=request, agents=self.agents(), report=report
+        )

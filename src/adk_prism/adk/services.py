@@ -20,8 +20,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
-from google.adk.artifacts.base_artifact_service import BaseArtifactService
-from google.adk.artifacts.file_artifact_service import FileArtifactService
+from google.adk.artifacts import BaseArtifactService, FileArtifactService
 from google.adk.auth.credential_service.base_credential_service import BaseCredentialService
 from google.adk.auth.credential_service.in_memory_credential_service import (
     InMemoryCredentialService,
@@ -37,6 +36,7 @@ from google.adk.cli.utils.service_factory import (
     create_session_service_from_options,
 )
 from google.adk.memory.base_memory_service import BaseMemoryService
+from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import BaseSessionService
 
 from adk_prism.adk.app_folder import AppFolder
@@ -76,14 +76,27 @@ class ServiceUris:
     """Default: `memory://`."""
 
 
+IN_MEMORY = ServiceUris(sessions="memory://", artifacts="memory://")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """What a Runner needs beside its app."""
 
     sessions: BaseSessionService
-    artifacts: BaseArtifactService
-    memory: BaseMemoryService
-    credentials: BaseCredentialService
+    artifacts: BaseArtifactService | None
+    memory: BaseMemoryService | None
+    credentials: BaseCredentialService | None
+
+
+def services_of(runner: Runner) -> Services:
+    """Return the services of a Runner."""
+    return Services(
+        sessions=runner.session_service,
+        artifacts=runner.artifact_service,
+        memory=runner.memory_service,
+        credentials=runner.credential_service,
+    )
 
 
 @runtime_checkable
@@ -281,12 +294,6 @@ class PrivateArtifacts(FileArtifactService):
         tighten([*above, *below(file.parent)])
 
 
-VACUUM_PAGES = 4096
-"""Pages that are freed at a time, 16 MiB: it blocks other writers for some tenths of a second."""
-
-_BUSY_SECONDS = 5.0
-
-
 def prepare_session_file(file: Path) -> None:
     """Create the file, readable for this user only, and able to shrink, if there is none.
 
@@ -299,9 +306,3 @@ def prepare_session_file(file: Path) -> None:
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute("VACUUM")  # Writes the first page, which holds the setting.
-
-
-def shrink_session_file(file: Path) -> None:
-    """Give free pages back to the file system. Raise `sqlite3.Error`."""
-    with closing(sqlite3.connect(file, timeout=_BUSY_SECONDS, isolation_level=None)) as connection:
-        connection.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()

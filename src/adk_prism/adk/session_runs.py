@@ -23,9 +23,9 @@ from google.adk.events.event import Event
 from google.adk.sessions.session import Session
 from msgspec import Raw, Struct
 
+from adk_prism.adk import session_store
 from adk_prism.adk.internals.log_lines import is_restored, mark_restored
 from adk_prism.adk.redaction import Serialiser
-from adk_prism.adk.session_store import is_copy, live_events, user_responses
 from adk_prism.adk.sessions import Sessions
 from adk_prism.errors import RemoteFailed, Report
 from adk_prism.facts.run_reader import CaptureEnding
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 PREFIX = "session-"
 
-USER = "user"
+_read_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 
 StoredEvents = Sequence[Event]
 """The events of one invocation, in the order in which they are stored."""
@@ -81,15 +81,13 @@ def stored_invocations(session: Session) -> dict[str, StoredEvents]:
     """
     found: dict[str, list[Event]] = {}
     last = ""
-    for event in live_events(session):
+    for event in session_store.live_events(session):
         if event.actions.compaction is None:
             last = event.invocation_id or last
             found.setdefault(last, []).append(event)
-    return {name: events for name, events in found.items() if any(map(_is_said, events))}
-
-
-def _is_said(event: Event) -> bool:
-    return event.content is not None or event.output is not None or bool(event.error_code)
+    return {
+        name: events for name, events in found.items() if any(map(session_store.is_said, events))
+    }
 
 
 def session_run(run: SessionRunId, events: Sequence[Event], report: Report) -> list[records.Entry]:
@@ -100,12 +98,13 @@ def session_run(run: SessionRunId, events: Sequence[Event], report: Report) -> l
 def _entries(run: SessionRunId, events: Sequence[Event], report: Report) -> Iterator[records.Entry]:
     name = run.encode()
     serialiser = Serialiser(report, run=name, app=run.app)
-    begins = _is_message(events[0])
+    begins = session_store.is_message(events[0])
+    first = _read_fields(serialiser.event(events[0])) if begins else {}
     head = records.RunStarted(
         run=name,
         origin=run.origin,
         invocation=run.invocation,
-        message=_content(serialiser.event(events[0])) if begins else records.NOTHING,
+        message=first.get("content", records.NOTHING),
         message_id=events[0].id if begins else "",
         labels=records.labels(
             records.DERIVED(True), records.FOREIGN(any(map(is_restored, events)))
@@ -114,16 +113,6 @@ def _entries(run: SessionRunId, events: Sequence[Event], report: Report) -> Iter
     yield records.Entry(1, events[0].timestamp, head)
     for cursor, event in enumerate(events[1 if begins else 0 :], 2):
         yield records.Entry(cursor, event.timestamp, records.AgentEvent(serialiser.event(event)))
-
-
-def _is_message(event: Event) -> bool:
-    """Return whether an event is a user's message, and not an answer to a call."""
-    said = event.author == USER and event.content is not None
-    return said and not event.get_function_responses()
-
-
-def _content(event: bytes) -> Raw:
-    return msgspec.json.decode(event, type=dict[str, Raw])["content"]
 
 
 def _with_end(entries: Iterator[records.Entry]) -> Iterator[records.Entry]:
@@ -173,20 +162,26 @@ async def stored_events(
     serialiser = Serialiser(report, run=run, app=origin.app)
     asked, missing, last = False, [], None
     has_begun = is_passed = False
-    events = live_events(await sessions.get(origin))
+    events = session_store.live_events(await sessions.get(origin))
     invocation = invocation or _newest_invocation(events, since, known)
     for event in events:
         if event.invocation_id != invocation:
-            is_passed = is_passed or (has_begun and _is_message(event) and not is_copy(event))
+            is_passed = is_passed or (
+                has_begun and session_store.is_message(event) and not session_store.is_copy(event)
+            )
             continue
         has_begun, is_passed = True, False
-        if event.author == USER:
+        if event.author == session_store.USER:
             asked, last = asked or event.timestamp >= since, None
             continue
         last = event
-        if event.id not in known and not is_copy(event) and event.actions.compaction is None:
+        if (
+            event.id not in known
+            and not session_store.is_copy(event)
+            and event.actions.compaction is None
+        ):
             missing.append(records.AgentEvent(serialiser.event(event)))
-    return Stored(asked, missing, last, user_responses(events), is_passed)
+    return Stored(asked, missing, last, session_store.user_responses(events), is_passed)
 
 
 CLOCK_SKEW = 60.0

@@ -18,13 +18,12 @@ from typing import Any
 import msgspec
 from google.adk.events.event import Event
 from google.adk.runners import Runner
+from google.adk.sessions import InMemorySessionService, Session
 from google.adk.sessions.base_session_service import (
     BaseSessionService,
     GetSessionConfig,
     ListSessionsResponse,
 )
-from google.adk.sessions.in_memory_session_service import InMemorySessionService
-from google.adk.sessions.session import Session
 from google.genai import types
 from msgspec import Struct
 
@@ -42,34 +41,6 @@ from adk_prism.log.hooks import bound_json
 
 SessionKey = tuple[str, str, str]
 """App, user and session."""
-
-
-async def count_events(service: BaseSessionService, key: SessionKey) -> int | None:
-    """Return the number of a session's events; None if the storage is unknown.
-
-    If the newest events are known, the count shows that nothing was inserted among the older ones: a clock
-    that is behind gives an event an earlier time than those before it.
-    """
-    app_name, user_id, session_id = key
-    if isinstance(service, InMemorySessionService):
-        found = service.sessions.get(app_name, {}).get(user_id, {}).get(session_id)
-        return len(found.events) if found is not None else None
-    if (connection := sqlite_connection(service)) is not None:
-        count = "SELECT COUNT(*) FROM events WHERE app_name=? AND user_id=? AND session_id=?"
-        async with connection as db, db.execute(count, key) as rows:
-            row = await rows.fetchone()
-        return int(row[0]) if row is not None else None
-
-    from google.adk.sessions.database_session_service import DatabaseSessionService
-    from google.adk.sessions.schemas.v1 import StorageEvent
-    from sqlalchemy import func, select
-
-    if not isinstance(service, DatabaseSessionService):
-        return None
-    which = {"app_name": app_name, "user_id": user_id, "session_id": session_id}
-    async with service.database_session_factory() as sql:
-        query = select(func.count()).select_from(StorageEvent).filter_by(**which)
-        return await sql.scalar(query)
 
 
 async def remove_state_keys(
@@ -491,15 +462,20 @@ def user_responses(events: Sequence[Event]) -> frozenset[str]:
     return frozenset(call for call in answered if call)
 
 
+def is_message(event: Event) -> bool:
+    """Return whether an event is a user's message, and not an answer to a call."""
+    is_users = event.author == USER and event.content is not None
+    return is_users and not event.get_function_responses()
+
+
+def is_said(event: Event) -> bool:
+    """Return whether an event is more than a change of state."""
+    return event.content is not None or event.output is not None or bool(event.error_code)
+
+
 def user_turns(events: Sequence[Event], invocation: str) -> int:
-    """Count the messages that a user typed in an invocation; answers to calls are not messages."""
-    return sum(
-        event.invocation_id == invocation
-        and event.author == "user"
-        and event.content is not None
-        and not event.get_function_responses()
-        for event in events
-    )
+    """Count the messages that a user typed in an invocation."""
+    return sum(event.invocation_id == invocation and is_message(event) for event in events)
 
 
 # ---------------------------------------------------------------------------

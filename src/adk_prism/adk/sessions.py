@@ -23,38 +23,29 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from dataclasses import dataclass
 from itertools import dropwhile, takewhile
 from typing import Any
 from uuid import uuid4
 
 from google.adk.errors import InvocationNotFoundError, StaleSessionError
 from google.adk.errors.already_exists_error import AlreadyExistsError
-from google.adk.events.event import Event
-from google.adk.events.event_actions import EventActions
+from google.adk.events import Event, EventActions
 from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from google.adk.sessions.session import Session
 from msgspec import Raw, Struct, structs
 
-from adk_prism.adk.agents import list_agents, root_kind
+from adk_prism.adk import session_store
+from adk_prism.adk.agents import root_kind
 from adk_prism.adk.plain_json import storable
-from adk_prism.adk.redaction import Serialiser, redacted_continues, state_json
-from adk_prism.adk.request import Emit, RunRequest, answer_events
+from adk_prism.adk.redaction import Serialiser, state_json
+from adk_prism.adk.request import Emit, RunRequest, answer_events, run_started
 from adk_prism.adk.secret_forms import REDACTED
-from adk_prism.adk.session_store import (
-    COPY,
-    apply_rewinds,
-    is_copy,
-    live_events,
-    remove_state_keys,
-    storage_of,
-    user_turns,
-)
 from adk_prism.errors import Conflict, NotFound, Report, ignore
 from adk_prism.facts.state import read_stored
 from adk_prism.log import entry as log_entry
 from adk_prism.log.entry import Origin
-from adk_prism.version import VERSION
 
 SHARED = ("app:", "user:", "temp:")
 """How keys begin that are not the session's own."""
@@ -137,7 +128,7 @@ class Sessions:
 
     async def invocations_from(self, origin: Origin, invocation: str) -> Sequence[str]:
         """Return an invocation and those after it, without rewound ones. Raise `NotFound`."""
-        events = live_events(await self.get(origin))
+        events = session_store.live_events(await self.get(origin))
         after = dropwhile(lambda event: event.invocation_id != invocation, events)
         return tuple(dict.fromkeys(event.invocation_id for event in after))
 
@@ -187,7 +178,7 @@ class Sessions:
         if delta:
             await self._service.append_event(after, new_state_event(delta))
         key = (origin.app, origin.user, origin.session)
-        await remove_state_keys(storage_of(self._service), key, extra)
+        await session_store.remove_state_keys(session_store.storage_of(self._service), key, extra)
 
     async def _load(self, origin: Origin, config: GetSessionConfig | None) -> Session | None:
         return await self._service.get_session(**_where(origin), config=config)
@@ -235,10 +226,10 @@ _GONE = (
 
 
 def _check_invocation(session: Session, invocation: str) -> None:
-    live = live_events(session)
+    live = session_store.live_events(session)
     if not any(event.invocation_id == invocation for event in live):
         raise Conflict(_GONE.format(invocation[:60]))
-    if user_turns(live, invocation) > 1:
+    if session_store.user_turns(live, invocation) > 1:
         raise Conflict(
             f"The invocation {invocation[:60]!r} holds several messages (a task that asks back); "
             "ADK can only rewind all of them. Start from its first message, or use a new session."
@@ -263,13 +254,9 @@ def recorded_state(state: Mapping[str, Any], recorded: Mapping[str, Raw]) -> dic
     wanted = {key: raw for key, raw in recorded.items() if not key.startswith(SHARED)}
     shown = state_json({key: value for key, value in state.items() if key in wanted})
     return {
-        key: state[key] if key in shown and _is_shown(shown[key], raw) else read_stored(raw)
-        for key, raw in wanted.items()
+        key: state[key] if key in shown and _matches(read_stored(shown[key]), value) else value
+        for key, value in ((key, read_stored(raw)) for key, raw in wanted.items())
     }
-
-
-def _is_shown(value: Raw, recorded: Raw) -> bool:
-    return _matches(read_stored(value), read_stored(recorded))
 
 
 def _matches(value: Any, recorded: Any) -> bool:
@@ -283,10 +270,6 @@ def _matches(value: Any, recorded: Any) -> bool:
     if isinstance(recorded, list) and isinstance(value, list):
         return len(recorded) == len(value) and all(map(_matches, value, recorded))
     return bool(value == recorded)
-
-
-EARLIER = 0.001
-"""Seconds by which a generated event precedes the first real one."""
 
 
 def state_events(delta: Mapping[str, Any], time: float) -> list[Event]:
@@ -346,29 +329,24 @@ def _is_settled(event: Event, answered: set[str | None]) -> bool:
 # ---------------------------------------------------------------------------
 
 
+@dataclass(kw_only=True)
 class _SessionChange:
     """A change of one session. No agent runs, so nothing can be cancelled or fail halfway."""
 
-    def __init__(
-        self,
-        runner: Runner,
-        request: RunRequest,
-        *,
-        agents: Sequence[log_entry.Agent] | None = None,
-        report: Report = ignore,
-    ) -> None:
-        """Nothing happens yet. `agents` saves reading them from the Runner."""
-        self._runner = runner
-        self._request = request
-        self._run = request.run
-        self._origin = request.origin
-        self._agents = list_agents(runner.agent) if agents is None else list(agents)
-        self._serialiser = Serialiser(report, run=request.run, app=request.origin.app)
+    runner: Runner
+    request: RunRequest
+    agents: Sequence[log_entry.Agent]
+    report: Report = ignore
+
+    def __post_init__(self) -> None:
+        request = self.request
+        self.sessions = Sessions(self.runner.session_service)
+        self.serialiser = Serialiser(self.report, run=request.run, app=request.origin.app)
 
     @property
     def correlation(self) -> str:
         """Empty, unless an event of the session held an exception's text."""
-        return self._serialiser.correlation
+        return self.serialiser.correlation
 
     def cancel(self) -> None:
         """Do nothing: the change is over before anyone could stop it."""
@@ -385,6 +363,7 @@ class Rewind(Struct, frozen=True):
     """The first message that is void, empty if the log has none."""
 
 
+@dataclass(kw_only=True)
 class RewindSource(_SessionChange):
     """One rewind of a session.
 
@@ -392,42 +371,27 @@ class RewindSource(_SessionChange):
     ADK's own, which restores the state, and ours, which fixes what ADK's leaves out.
     """
 
-    def __init__(
-        self,
-        runner: Runner,
-        run: str,
-        origin: Origin,
-        plan: Callable[[], Awaitable[Rewind]],
-        *,
-        agents: Sequence[log_entry.Agent] | None = None,
-        report: Report = ignore,
-    ) -> None:
-        """`plan` is called when the session is locked."""
-        request = RunRequest(run=run, origin=origin)
-        super().__init__(runner, request, agents=agents, report=report)
-        self._plan = plan
+    plan: Callable[[], Awaitable[Rewind]]
+    """Called when the session is locked."""
 
     async def records(self, emit: Emit | None = None) -> AsyncGenerator[log_entry.Record, None]:
         """Rewind, then yield `RunStarted` and the events that it took. Raise `NotFound`, `Conflict`."""
         del emit  # no node runs
-        sessions = Sessions(self._runner.session_service)
-        plan = await self._plan()
-        before = await sessions.get(self._origin)
-        await sessions.rewind(self._runner, self._origin, plan.invocation, plan.state)
+        plan, origin = await self.plan(), self.request.origin
+        before = await self.sessions.get(origin)
+        await self.sessions.rewind(self.runner, origin, plan.invocation, plan.state)
         known = {event.id for event in before.events}
-        added = [e for e in (await sessions.get(self._origin)).events if e.id not in known]
-        yield log_entry.RunStarted(
-            run=self._run,
-            origin=self._origin,
+        added = [e for e in (await self.sessions.get(origin)).events if e.id not in known]
+        yield run_started(
+            self.request,
+            self.agents,
+            before.state,
             invocation=added[0].invocation_id,
-            agents=self._agents,
-            state=state_json(before.state),
             kind="rewind",
             replaces=plan.replaces,
-            labels=log_entry.labels(log_entry.WRITTEN_BY(VERSION)),
         )
         for event in added:
-            yield log_entry.AgentEvent(self._serialiser.event(event))
+            yield log_entry.AgentEvent(self.serialiser.event(event))
 
 
 class StateUpdateSource(_SessionChange):
@@ -439,61 +403,40 @@ class StateUpdateSource(_SessionChange):
     async def records(self, emit: Emit | None = None) -> AsyncGenerator[log_entry.Record, None]:
         """Yield `RunStarted`, append the change, yield its event. Raise `NotFound` before."""
         del emit  # no node runs
-        session = await load_session(self._runner, self._origin)
-        event = new_state_event(self._request.state_delta)
-        yield log_entry.RunStarted(
-            run=self._run,
-            origin=self._origin,
-            invocation=event.invocation_id,
-            agents=self._agents,
-            state=state_json(session.state),
-            kind="state",
-            labels=log_entry.labels(
-                log_entry.STREAMING(self._request.streaming), log_entry.WRITTEN_BY(VERSION)
-            ),
+        session = await load_session(self.runner, self.request.origin)
+        event = new_state_event(self.request.state_delta)
+        invocation = event.invocation_id
+        yield run_started(
+            self.request, self.agents, session.state, invocation=invocation, kind="state"
         )
-        stored = await self._runner.session_service.append_event(session, event)
-        yield log_entry.AgentEvent(self._serialiser.event(stored))
+        stored = await self.runner.session_service.append_event(session, event)
+        yield log_entry.AgentEvent(self.serialiser.event(stored))
 
 
+@dataclass(kw_only=True)
 class StoredResultsSource(_SessionChange):
     """Results of calls that the client ran, stored for the model to read with the next message.
 
     Of the request only `answers`, `continues`, `origin`, `run` and `invocation` are used.
     """
 
-    def __init__(
-        self,
-        runner: Runner,
-        request: RunRequest,
-        *,
-        note: Callable[[log_entry.RunStarted], Awaitable[None]],
-        agents: Sequence[log_entry.Agent] | None = None,
-        report: Report = ignore,
-    ) -> None:
-        """`note` is called with the start of the run before the session changes."""
-        super().__init__(runner, request, agents=agents, report=report)
-        self._note = note
+    note: Callable[[log_entry.RunStarted], Awaitable[None]]
+    """Called with the start of the run before the session changes."""
 
     async def records(self, emit: Emit | None = None) -> AsyncGenerator[log_entry.Record, None]:
         """Append the answers, yield `RunStarted`, which has them. Raise `NotFound`, `Conflict` before."""
         del emit  # no node runs
-        session = await Sessions(self._runner.session_service).get(self._origin)
-        events = answer_events(live_events(session), self._request.responses())
-        continues = redacted_continues(self._request.continues)
-        assert continues is not None, "results continue a message"
-        started = log_entry.RunStarted(
-            run=self._run,
-            origin=self._origin,
-            invocation=self._request.invocation,
-            agents=self._agents,
-            state=state_json(session.state),
-            continues=structs.replace(continues, unasked=True),
-            labels=log_entry.labels(log_entry.WRITTEN_BY(VERSION)),
+        session = await self.sessions.get(self.request.origin)
+        events = answer_events(session_store.live_events(session), self.request.responses())
+        started = run_started(
+            self.request, self.agents, session.state, invocation=self.request.invocation
         )
-        await self._note(started)
+        assert started.continues is not None, "results continue a message"
+        continues = structs.replace(started.continues, unasked=True)
+        started = structs.replace(started, continues=continues)
+        await self.note(started)
         for event in events:
-            await self._runner.session_service.append_event(session, event)
+            await self.runner.session_service.append_event(session, event)
         yield started
 
 
@@ -541,11 +484,13 @@ def find_version(
     rewinds: the last one before which all of it was.
     """
     first = next((i for i, event in enumerate(events) if event.invocation_id == rewound), None)
-    here = {_original(event) for event in apply_rewinds(events[:first])}
+    here = {_original(event) for event in session_store.apply_rewinds(events[:first])}
     ends = [i for i, event in enumerate(events) if event.actions.rewind_before_invocation_id]
     for end in reversed([*ends, len(events)]):
-        gone = [e for e in apply_rewinds(events[:end]) if _original(e) not in here]
-        back = [*takewhile(lambda e: not _is_said(e) or e.invocation_id in known, gone)]
+        gone = [e for e in session_store.apply_rewinds(events[:end]) if _original(e) not in here]
+        back = [
+            *takewhile(lambda e: not session_store.is_said(e) or e.invocation_id in known, gone)
+        ]
         if set(wanted) <= {e.invocation_id for e in back} and _is_whole(back, events[:end]):
             later = gone[len(back) :]
             return EarlierVersion(back, _latest(events[: _place(events, later) or end], back))
@@ -562,10 +507,12 @@ def version_at(events: Sequence[Event], last: str, invocation: str) -> EarlierVe
     """
     end = next((i for i, event in enumerate(events, 1) if event.id == last), 0)
     first = next((i for i, event in enumerate(events) if event.invocation_id == invocation), end)
-    if first >= end or any(_is_said(event) and not is_copy(event) for event in events[end:]):
+    if first >= end or any(
+        session_store.is_said(event) and not session_store.is_copy(event) for event in events[end:]
+    ):
         return None
-    here = {_original(event) for event in apply_rewinds(events[:first])}
-    back = apply_rewinds(events[:end]) if end < len(events) else []
+    here = {_original(event) for event in session_store.apply_rewinds(events[:first])}
+    back = session_store.apply_rewinds(events[:end]) if end < len(events) else []
     # Artifacts of all that was rewound: a change that was cut off may have saved any of them.
     saving = [event for event in events[:end] if _original(event) not in here]
     artifacts = _latest(events[:end], saving)
@@ -588,17 +535,15 @@ async def bring_back(runner: Runner, origin: Origin, version: EarlierVersion) ->
 
 def _original(event: Event) -> str:
     """Return the id of the event that this one is, or is a copy of."""
-    return event.id.split("-", 2)[2] if is_copy(event) else event.id
-
-
-def _is_said(event: Event) -> bool:
-    return event.content is not None or event.output is not None or bool(event.error_code)
+    return event.id.split("-", 2)[2] if session_store.is_copy(event) else event.id
 
 
 def _is_whole(copies: Sequence[Event], events: Sequence[Event]) -> bool:
     """Return whether all copies among some events were ended."""
     ended = {event.invocation_id.removeprefix(_ENDED) for event in events}
-    return all(event.id.split("-", 2)[1] in ended for event in copies if is_copy(event))
+    return all(
+        event.id.split("-", 2)[1] in ended for event in copies if session_store.is_copy(event)
+    )
 
 
 def _place(events: Sequence[Event], later: Sequence[Event]) -> int:
@@ -615,7 +560,9 @@ def _latest(before: Sequence[Event], saving: Sequence[Event]) -> dict[str, int]:
 def _copies(events: Sequence[Event], batch: str) -> Iterator[Event]:
     for event in events:
         if event.actions.compaction is None and not event.invocation_id.startswith(_ENDED):
-            yield copied(event).model_copy(update={"id": f"{COPY}{batch}-{_original(event)}"})
+            yield copied(event).model_copy(
+                update={"id": f"{session_store.COPY}{batch}-{_original(event)}"}
+            )
 
 
 async def _save_again(

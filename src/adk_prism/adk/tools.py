@@ -34,8 +34,7 @@ from typing import Any, Literal, TypeVar
 from google.adk.agents.run_config import ToolThreadPoolConfig
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
-from google.adk.tools.base_tool import BaseTool
-from google.adk.tools.tool_context import ToolContext
+from google.adk.tools import BaseTool, ToolContext
 from msgspec import Struct
 
 from adk_prism.adk.internals.runner import install_pool
@@ -73,11 +72,8 @@ class Work:
     def note(self, future: Future[Any], tool: str) -> None:
         """Note a thread until it is done."""
         self._threads[future] = tool
-        future.add_done_callback(self._forget)
-
-    def _forget(self, future: Future[Any]) -> None:
         # In the thread itself: for Python this is one step.
-        self._threads.pop(future, None)
+        future.add_done_callback(lambda done: self._threads.pop(done, None))
 
     def has_thread(self, tool: str) -> bool:
         """Return whether a thread of a tool runs."""
@@ -233,9 +229,14 @@ def declared_threads(runner: Runner) -> int | None:
 
 def threads_of_module(app: str) -> list[BasePlugin]:
     """Return the plugin for an app of a folder whose module has `tool_threads = N`."""
-    modules = (sys.modules.get(name) for name in (f"{app}.agent", app))
-    counts = [getattr(module, "tool_threads", None) for module in modules]
+    counts = module_values(app, "tool_threads")
     return [tool_threads(count) for count in counts if type(count) is int][:1]
+
+
+def module_values(app: str, name: str) -> list[Any]:
+    """Return what a variable is in the modules of an app of a folder; None where it is not there."""
+    modules = (sys.modules.get(module) for module in (f"{app}.agent", app))
+    return [getattr(module, name, None) for module in modules]
 
 
 def thread_pool(count: int) -> ToolThreadPoolConfig | None:

@@ -10,14 +10,16 @@ A subcommand's module has `register(parser)`, which adds its arguments, and `exe
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import NoReturn, Protocol, cast
 
 from adk_prism.cli import terminal
-from adk_prism.errors import PrismError, UsageError
+from adk_prism.errors import Diagnostic, PrismError, UsageError
 from adk_prism.extension import KERNEL_COMMANDS, Command, installed
 
 USAGE, FAILURE, INTERRUPTED = 2, 1, 130
@@ -98,9 +100,37 @@ def _say(line: str, style: terminal.Style) -> None:
     print(f"{start}{prefix} {terminal.clean(line)}", file=stream)
 
 
+class DiagnosticPrinter:
+    """Prints diagnostics in one line each, for the user of the command."""
+
+    def __init__(self, say: Callable[[str], object] = fail, *, traces: bool = False) -> None:
+        """With `traces`, an exception's traceback follows its line."""
+        self._say = say
+        self._traces = traces
+        self._printed: set[str] = set()
+        """References of printed diagnostics: a failed agent and its failed run share one."""
+        # ADK would log the same errors to stderr with stack traces.
+        logging.getLogger("google_adk").setLevel(logging.CRITICAL)
+        warnings.filterwarnings("ignore", message=r"\[EXPERIMENTAL\]", category=UserWarning)
+
+    def __call__(self, diagnostic: Diagnostic) -> None:
+        from adk_prism.adk.errors import place_in
+
+        if self._traces and (place := place_in(diagnostic.cause)) is not None:
+            print(terminal.clean(diagnostic.cause), file=sys.stderr)
+            self._say(": ".join(place))
+        if diagnostic.correlation in self._printed:
+            return
+        self._printed |= {diagnostic.correlation} - {""}
+        cause = diagnostic.message or diagnostic.cause.rstrip().rpartition("\n")[2]
+        parts = [diagnostic.kind, diagnostic.detail, diagnostic.correlation, cause]
+        line = ": ".join(part.rstrip(".") for part in parts if part)
+        self._say(terminal.printable(line))
+
+
 def _run(given: list[str]) -> int:
     name = next((word for word in given if not word.startswith("-")), "")
-    commands = _commands()
+    commands = KERNEL_COMMANDS | dict(sorted(installed().commands().items()))
     verb = cast("Verb", import_module(commands[name].module)) if name in commands else None
     try:
         args = _parser(commands, name, verb).parse_args(given)
@@ -109,10 +139,6 @@ def _run(given: list[str]) -> int:
     if verb is None:
         raise UsageError(f"a command is required: {', '.join(commands)}; see adk-prism --help")
     return verb.execute(args)
-
-
-def _commands() -> dict[str, Command]:
-    return KERNEL_COMMANDS | dict(sorted(installed().commands().items()))
 
 
 def _parser(commands: Mapping[str, Command], name: str, verb: Verb | None) -> Parser:

@@ -238,22 +238,6 @@ REFUSED = {
 """Options that are not built, and what to do instead."""
 
 
-class _Refuse(argparse.Action):
-    """Refuses an option, with its line of the table."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
-        """Raise `UsageError`."""
-        del parser, namespace, values
-        name = option_string or self.option_strings[0]
-        raise UsageError(f"{name} of `adk web` is not supported; {REFUSED[name]}.")
-
-
 def add_adk_options(parser: argparse.ArgumentParser) -> None:
     """Add what `adk web` takes and no setting is."""
     parser.add_argument(
@@ -265,7 +249,7 @@ def add_adk_options(parser: argparse.ArgumentParser) -> None:
         help="accepted as by `adk api_server`; the page is always served",
     )
     for name in REFUSED:
-        parser.add_argument(name, nargs="?", action=_Refuse, help=argparse.SUPPRESS)
+        parser.add_argument(name, nargs="?", const="", help=argparse.SUPPRESS)
 
 
 # ---------------------------------------------------------------------- settings
@@ -294,6 +278,9 @@ def settings_of(args: argparse.Namespace) -> Settings:
     for name in REMOVED:
         if getattr(args, name, None) is not None:
             raise removed_setting(name, flag_name(name))
+    for flag, advice in REFUSED.items():
+        if getattr(args, flag.removeprefix("--").replace("-", "_"), None) is not None:
+            raise UsageError(f"{flag} of `adk web` is not supported; {advice}.")
     typed = {name: getattr(args, name, None) for name in options()}
     given = {name: value for name, value in typed.items() if value is not None}
     if getattr(args, "verbose", False):
@@ -398,8 +385,7 @@ def _without_garbage_collection() -> Iterator[None]:
 def _built(settings: Settings) -> tuple[FastAPI, Report]:
     # Importing ADK takes seconds, so the port is checked first.
     from adk_prism.server.app import build_app
-    from adk_prism.server.data_folder import secrets_of
-    from adk_prism.server.observability import open_observability, route_logging, sink
+    from adk_prism.server.observability import open_observability, route_logging, secrets_of, sink
 
     report, secrets = sink(settings.log_format), secrets_of(settings)
     route_logging(secrets.redacting(report), settings.log_level)

@@ -8,7 +8,6 @@ null for absent values. Values that no fact inspects stay raw JSON.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import msgspec
@@ -207,49 +206,11 @@ NODE_FIELDS = _names(NodeInfo, "nodeInfo")
 PART_FIELDS = _names(Part, "part")
 
 
-def _only_known(model: type[Struct], where: str, **inner: Any) -> Any:
-    """Return a subclass of a model that rejects fields which ADK 2.13 does not have."""
-    unused = [(name, Raw, NOTHING) for name in _UNUSED[where].split()]
-    replaced = [(name, type_ | None, None) for name, type_ in inner.items()]
-    return msgspec.defstruct(
-        model.__name__,
-        [*unused, *replaced],
-        bases=(model,),
-        rename="camel",
-        forbid_unknown_fields=True,
-        gc=False,
-    )
-
-
-_known_parts: Any = list[_only_known(Part, "part")]  # type: ignore[misc] # a type made at run time
-_KnownContent = msgspec.defstruct(
-    "Content", [("parts", _known_parts | None, None)], bases=(Content,), gc=False
-)
-_KnownEvent = _only_known(
-    AdkEvent,
-    "event",
-    content=_KnownContent,
-    actions=_only_known(Actions, "actions"),
-    node_info=_only_known(NodeInfo, "nodeInfo"),
-)
-
-_read_known = msgspec.json.Decoder(_KnownEvent).decode
 _read_strictly = msgspec.json.Decoder(AdkEvent).decode
 _read_leniently = msgspec.json.Decoder(AdkEvent, strict=False).decode
 _read_tree = msgspec.json.Decoder(dict[str, Any]).decode
 _read_grounding = msgspec.json.Decoder(Grounding, strict=False).decode
 _encode = msgspec.json.Encoder().encode
-
-
-def read_known_event(event: bytes) -> AdkEvent | None:
-    """Read an event in its usual form; None if it has unknown fields or needs the tolerant `read_event`.
-
-    Nearly all events are usual, and the one pass also shows that they hold nothing unknown.
-    """
-    try:
-        return _read_known(event)  # type: ignore[no-any-return] # the type is made at run time
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return None
 
 
 def read_event(event: bytes) -> AdkEvent:
@@ -291,45 +252,41 @@ MOST = 32
 """Fields that are reported per run. ADK gained ten in a year; more would only be noise."""
 
 
-_read_keys = msgspec.json.Decoder(dict[str, Raw]).decode
-_read_parts = msgspec.json.Decoder(list[dict[str, Raw]]).decode
+class _Parts(Struct, gc=False):
+    parts: list[dict[str, Raw]] | None = None
+
+
+class _Objects(_Read):
+    """The objects of an event whose members have known names."""
+
+    actions: dict[str, Raw] | None = None
+    node_info: dict[str, Raw] | None = None
+    content: _Parts | None = None
+
+
+_read_members = msgspec.json.Decoder(dict[str, Raw]).decode
+_read_objects = msgspec.json.Decoder(_Objects).decode
 
 
 def unknown_fields(event: bytes) -> dict[str, Raw]:
     """Return the unknown fields of an event, by place and name: `event.x`, `nodeInfo.x`, `part.x`."""
-    return {} if read_known_event(event) is not None else dict(_unknown_fields(event))
-
-
-def _unknown_fields(event: bytes) -> Iterator[tuple[str, Raw]]:
-    fields = _keys(event)
-    yield from _unknown("event", fields, EVENT_FIELDS)
-    yield from _unknown("actions", _keys(fields.get("actions", NOTHING)), ACTION_FIELDS)
-    yield from _unknown("nodeInfo", _keys(fields.get("nodeInfo", NOTHING)), NODE_FIELDS)
-    for part in _parts(_keys(fields.get("content", NOTHING)).get("parts", NOTHING)):
-        yield from _unknown("part", part, PART_FIELDS)
-
-
-def _unknown(
-    where: str, fields: dict[str, Raw], known: frozenset[str]
-) -> Iterator[tuple[str, Raw]]:
-    for name, value in fields.items():
-        if name not in known and bytes(value) != b"null":
-            yield f"{where}.{name}", value
-
-
-def _keys(raw: bytes | Raw) -> dict[str, Raw]:
-    """Return the members of an object; none for any other value."""
     try:
-        return _read_keys(raw)
+        members, inner = _read_members(event), _read_objects(event)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return {}
-
-
-def _parts(raw: Raw) -> list[dict[str, Raw]]:
-    try:
-        return _read_parts(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return []
+    parts = (inner.content.parts if inner.content is not None else None) or ()
+    places = [
+        ("event", members, EVENT_FIELDS),
+        ("actions", inner.actions or {}, ACTION_FIELDS),
+        ("nodeInfo", inner.node_info or {}, NODE_FIELDS),
+        *(("part", part, PART_FIELDS) for part in parts),
+    ]
+    return {
+        f"{where}.{name}": value
+        for where, found, known in places
+        for name, value in found.items()
+        if name not in known and bytes(value) != b"null"
+    }
 
 
 # ---------------------------------------------------------------------------

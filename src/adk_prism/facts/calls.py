@@ -17,24 +17,14 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from adk_prism.facts import adk_event
 from adk_prism.facts import model as fact
-from adk_prism.facts.adk_event import (
-    CONFIRMATION,
-    INPUT,
-    MADE_UP_HINT,
-    REQUESTS,
-    AdkEvent,
-    FunctionCall,
-    FunctionResponse,
-    ResponsePart,
-    ServerCall,
-    ServerResponse,
-)
+from adk_prism.facts.adk_event import AdkEvent, FunctionCall, FunctionResponse
 from adk_prism.facts.event_actions import show_inline, show_reference
 from adk_prism.facts.model_call import ModelCall, Place
 from adk_prism.facts.open_calls import Calls, OpenCall, StreamedCalls, derived_id
 from adk_prism.facts.state import is_given, read_object, read_value, repair
-from adk_prism.log.entry import NOTHING, to_raw
+from adk_prism.log.entry import NOTHING, given_raw, to_raw
 
 # ---------------------------------------------------------------------------
 # Whether a tool's response reports a failure.
@@ -118,8 +108,8 @@ class CallReader:
         out: list[fact.Fact],
     ) -> None:
         """Read a call in a non-partial event."""
-        if part.name in REQUESTS:
-            if part.name == CONFIRMATION:
+        if part.name in adk_event.REQUESTS:
+            if part.name == adk_event.CONFIRMATION:
                 self._ask_approval(part, model, place, out)
             else:
                 out.append(self._ask_input(part, model, place))
@@ -157,7 +147,7 @@ class CallReader:
     def _ask_input(self, part: FunctionCall, model: ModelCall, place: Place) -> fact.Fact:
         reserved = part.id or derived_id(place)
         self.calls.request(reserved)
-        if part.name == INPUT:
+        if part.name == adk_event.INPUT:
             return fact.InputRequested("input", reserved, "", part.args, model.speaker)
         for_call = str(read_object(part.args).get("functionCallId") or "")
         call = self.calls.by_adk_id(for_call)
@@ -201,7 +191,7 @@ class CallReader:
         aborted: bool,
     ) -> None:
         """Read a response that is not a placeholder."""
-        if part.name in REQUESTS:
+        if part.name in adk_event.REQUESTS:
             out.extend(self._answer_reserved(part))
             return
         name = part.name or ""
@@ -261,7 +251,7 @@ class CallReader:
 
     def _answer_reserved(self, part: FunctionResponse) -> list[fact.Fact]:
         reserved = part.id or ""
-        if part.name != CONFIRMATION:
+        if part.name != adk_event.CONFIRMATION:
             self.calls.satisfy(reserved)
             return []
         answer = read_object(part.response)
@@ -274,7 +264,7 @@ class CallReader:
     # -------------------------------------------------------------- provider-executed tools
 
     def request_provider(
-        self, part: ServerCall, model: ModelCall, place: Place, signature: str
+        self, part: adk_event.ServerCall, model: ModelCall, place: Place, signature: str
     ) -> fact.Fact:
         """Read a call that the model's provider runs itself."""
         wanted, name = part.id or derived_id(place), part.tool_type or "tool"
@@ -283,13 +273,13 @@ class CallReader:
         return _requested(call, part.args, model.speaker, model.name, False, signature, True)
 
     def answer_provider(
-        self, part: ServerResponse, model: ModelCall, place: Place
+        self, part: adk_event.ServerResponse, model: ModelCall, place: Place
     ) -> list[fact.Fact]:
         """Read the response to such a call."""
         facts: list[fact.Fact] = []
         call = self.calls.match(part.id or "", part.tool_type or "tool")
         if call is None:
-            asked = ServerCall(part.id, part.tool_type)
+            asked = adk_event.ServerCall(part.id, part.tool_type)
             facts.append(self.request_provider(asked, model, place, ""))
             call = self.calls.match(part.id or "", part.tool_type or "tool")
             assert call is not None
@@ -321,7 +311,7 @@ def _requested(
 
 
 def _show_media(
-    parts: Sequence[ResponsePart], index: int, speaker: fact.Speaker, out: list[fact.Fact]
+    parts: Sequence[adk_event.ResponsePart], index: int, speaker: fact.Speaker, out: list[fact.Fact]
 ) -> None:
     """Show the files that a response carries."""
     for number, part in enumerate(parts):
@@ -342,9 +332,8 @@ class _Confirmation:
         self.name = str(original.get("name") or "")
         self.args = to_raw(original.get("args") or {})
         hint = str(confirmation.get("hint") or "")
-        self.hint = "" if hint.startswith(MADE_UP_HINT) else hint
-        payload = confirmation.get("payload")
-        self.payload = NOTHING if payload is None else to_raw(payload)
+        self.hint = "" if hint.startswith(adk_event.MADE_UP_HINT) else hint
+        self.payload = given_raw(confirmation.get("payload"))
 
     @classmethod
     def read(cls, args: Raw) -> _Confirmation:

@@ -13,17 +13,9 @@ from functools import lru_cache
 import msgspec
 from msgspec import Raw, Struct
 
+from adk_prism.facts import adk_event
 from adk_prism.facts import model as fact
-from adk_prism.facts.adk_event import (
-    ABORTED,
-    Actions,
-    AdkEvent,
-    Blob,
-    FileData,
-    GroundingChunk,
-    Part,
-    read_grounding,
-)
+from adk_prism.facts.adk_event import AdkEvent, Part
 from adk_prism.facts.outcome import is_finish
 from adk_prism.facts.state import is_given
 from adk_prism.log.entry import NOTHING
@@ -51,13 +43,13 @@ class Source(Struct, frozen=True):
 
 def sources_in(grounding: Raw) -> Iterator[Source]:
     """Yield the sources of a model call's grounding metadata; one may come several times."""
-    for chunk in read_grounding(bytes(grounding)):
+    for chunk in adk_event.read_grounding(bytes(grounding)):
         source = _source(chunk)
         if source is not None:
             yield source
 
 
-def _source(chunk: GroundingChunk) -> Source | None:
+def _source(chunk: adk_event.GroundingChunk) -> Source | None:
     found = chunk.web or chunk.maps or chunk.image or chunk.retrieved_context
     if found is None:
         return None
@@ -128,7 +120,7 @@ def read_error(event: AdkEvent, speaker: fact.Speaker, out: list[fact.Fact]) -> 
 def _is_error(event: AdkEvent) -> bool:
     """Return whether it is an error; ADK writes finish reasons into the same fields."""
     if event.error_code:
-        return event.error_code != ABORTED and not is_finish(event.error_code)
+        return event.error_code != adk_event.ABORTED and not is_finish(event.error_code)
     return bool(event.error_message) and not event.finish_reason
 
 
@@ -140,7 +132,7 @@ def _cite(event: AdkEvent, sources: Sources, out: list[fact.Fact]) -> None:
         out.append(fact.CitationsGiven(event.citation_metadata))
 
 
-def _act(actions: Actions, speaker: fact.Speaker, out: list[fact.Fact]) -> None:
+def _act(actions: adk_event.Actions, speaker: fact.Speaker, out: list[fact.Fact]) -> None:
     if actions.state_delta:
         out.append(fact.StateChanged(actions.state_delta, speaker))
     if actions.artifact_delta:
@@ -250,7 +242,9 @@ def _pcm_form(media_type: str) -> tuple[int, int] | None:
     return int(rate[1]) if rate else _DEFAULT_RATE, int(channels[1]) if channels else 1
 
 
-def show_inline(blob: Blob, part: str, speaker: fact.Speaker, model_call: str) -> fact.Fact:
+def show_inline(
+    blob: adk_event.Blob, part: str, speaker: fact.Speaker, model_call: str
+) -> fact.Fact:
     """Return the fact for bytes that are in the event itself."""
     media_type = blob.mime_type or UNKNOWN_TYPE
     data = blob.data or ""
@@ -274,7 +268,9 @@ def _counted(shown: fact.Fact, notes: Raw) -> fact.Fact:
     return msgspec.structs.replace(shown, chunks=noted.chunks, size=noted.bytes)
 
 
-def show_reference(file: FileData, part: str, speaker: fact.Speaker, model_call: str) -> fact.Fact:
+def show_reference(
+    file: adk_event.FileData, part: str, speaker: fact.Speaker, model_call: str
+) -> fact.Fact:
     """Return the fact for a file that is stored elsewhere."""
     media_type = file.mime_type or UNKNOWN_TYPE
     uri, name = file.file_uri or "", file.display_name or ""

@@ -13,41 +13,12 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec import Raw
 
+from adk_prism.facts import adk_event, event_actions, model_call
 from adk_prism.facts import model as fact
-from adk_prism.facts.adk_event import (
-    ABORTED,
-    MOST,
-    Actions,
-    AdkEvent,
-    Part,
-    Transcription,
-    media_kind,
-    read_event,
-    read_known_event,
-    unknown_fields,
-    unknown_part,
-)
+from adk_prism.facts.adk_event import AdkEvent, Part
 from adk_prism.facts.calls import CallReader
-from adk_prism.facts.event_actions import (
-    AgentText,
-    Sources,
-    agent_text,
-    finish_of,
-    read_actions,
-    read_error,
-    show_media,
-)
-from adk_prism.facts.model_call import (
-    NOTHING_SHOWN,
-    Lane,
-    ModelCall,
-    Place,
-    Remainder,
-    heard_text,
-    lane_of,
-    stored_texts,
-    text_kind,
-)
+from adk_prism.facts.event_actions import AgentText, finish_of
+from adk_prism.facts.model_call import Lane, ModelCall, Place, Remainder, lane_of, text_kind
 from adk_prism.facts.outcome import Ending
 from adk_prism.facts.state import is_given, repair
 from adk_prism.facts.transcripts import NOTHING_SAID, Sign, Transcripts
@@ -71,7 +42,7 @@ class EventReader:
         """Reads calls, the questions of a live run, and a person's decisions."""
         self.calls = self.questions.calls
         """The calls of the message that is read."""
-        self._sources = Sources()
+        self._sources = event_actions.Sources()
         self.transcripts = Transcripts()
         self.lanes: dict[Lane, ModelCall] = {}
         """The model calls in flight."""
@@ -84,7 +55,7 @@ class EventReader:
         """The text of the last event, if it held a complete one."""
         if self._transcript is not None or not self._parts:
             return self._transcript
-        return agent_text(self._parts, self._author)
+        return event_actions.agent_text(self._parts, self._author)
 
     def read(self, cursor: int, raw: bytes) -> list[fact.Fact]:
         """Return what an event means."""
@@ -94,8 +65,7 @@ class EventReader:
         try:
             if not raw.isascii():
                 raw.decode()  # msgspec does not check the encoding of values that stay raw JSON
-            known = read_known_event(raw)
-            event = known or read_event(raw)
+            event = adk_event.read_event(raw)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             repaired = repair(raw)
             if repaired is not raw:
@@ -103,8 +73,7 @@ class EventReader:
             return [fact.Unrecognised("event", unread_json(raw))]
         self.sign = Sign.of(event)
         self.ending.is_partial = bool(event.partial)
-        if known is None:
-            self._report(unknown_fields(raw), out)
+        self._report(adk_event.unknown_fields(raw), out)
         if event.input_transcription is not None:  # whoever wrote the event
             self.transcripts.hear(cursor, event.input_transcription, event.partial, out)
         if event.author == USER:
@@ -124,7 +93,7 @@ class EventReader:
             if (
                 where != "part"
                 and name not in self._unknown_fields
-                and len(self._unknown_fields) < MOST
+                and len(self._unknown_fields) < adk_event.MOST
             ):
                 self._unknown_fields.add(name)
                 held = msgspec.json.encode({field: value})
@@ -217,14 +186,14 @@ class EventReader:
             if part.thought_signature:
                 call.sign(text_kind(part), part.thought_signature)
         else:
-            kind = media_kind(part)
-            shown = show_media(part, str(place[1]), call.speaker, call.name)
+            kind = adk_event.media_kind(part)
+            shown = event_actions.show_media(part, str(place[1]), call.speaker, call.name)
             if kind is not None and shown is not None and not call.media.is_repeated_preview(kind):
                 call.media.add_preview(kind)
                 call.end_block(out, provisional=True)
                 out.append(shown)
-            if heard_text(part):
-                call.stream("transcript", heard_text(part), "", place, out)
+            if model_call.heard_text(part):
+                call.stream("transcript", model_call.heard_text(part), "", place, out)
 
     # -------------------------------------------------------------- whole events
 
@@ -233,8 +202,8 @@ class EventReader:
     ) -> None:
         lane = lane_of(speaker)
         call = self.lanes.get(lane) or ModelCall(f"call-{cursor}", speaker)
-        read_error(event, speaker, out)
-        remainder = NOTHING_SHOWN
+        event_actions.read_error(event, speaker, out)
+        remainder = model_call.NOTHING_SHOWN
         if call.streamed:
             remainder = call.remainder(_stored(event), out, is_all=_is_all(event, call))
         content = event.content
@@ -248,7 +217,7 @@ class EventReader:
         if event.interrupted or event.turn_complete:
             self._end_turn(event, speaker, out)
         finish = finish_of(event)
-        read_actions(event, speaker, call.name, finish, self._sources, out)
+        event_actions.read_actions(event, speaker, call.name, finish, self._sources, out)
         self.ending.note(event)
         self.ending.finish = finish or self.ending.finish
 
@@ -256,7 +225,7 @@ class EventReader:
         self,
         cursor: int,
         event: AdkEvent,
-        said: Transcription,
+        said: adk_event.Transcription,
         speaker: fact.Speaker,
         out: list[fact.Fact],
     ) -> None:
@@ -308,7 +277,7 @@ class EventReader:
         elif part.function_response is not None:
             response = part.function_response
             if not _is_placeholder(response.id, event.actions):
-                aborted = event.error_code == ABORTED
+                aborted = event.error_code == adk_event.ABORTED
                 self.questions.answer(response, call.speaker, place, out, aborted)
         elif part.tool_call is not None:
             call.end_block(out)
@@ -323,9 +292,9 @@ class EventReader:
     def _show_other(
         self, raw: bytes, part: Part, place: Place, call: ModelCall, out: list[fact.Fact]
     ) -> None:
-        kind = media_kind(part)
+        kind = adk_event.media_kind(part)
         if kind is None:
-            unknown = unknown_part(raw, place[1])
+            unknown = adk_event.unknown_part(raw, place[1])
             if unknown is not None:
                 out.append(fact.Unrecognised("part", unknown))
             elif part.thought_signature:
@@ -334,7 +303,7 @@ class EventReader:
         if call.media.was_previewed(kind):
             return
         call.end_block(out)
-        shown = show_media(part, str(place[1]), call.speaker, call.name)
+        shown = event_actions.show_media(part, str(place[1]), call.speaker, call.name)
         assert shown is not None
         out.append(shown)
 
@@ -346,7 +315,7 @@ class EventReader:
             self._speak(cursor, event, event.output_transcription, speaker, out)
         if event.partial:
             return
-        read_error(event, speaker, out)
+        event_actions.read_error(event, speaker, out)
         parts = (event.content.parts if event.content is not None else None) or []
         text = "".join(part.text for part in parts if part.text)
         if text:
@@ -355,10 +324,12 @@ class EventReader:
         for index, part in enumerate(parts):
             if part.function_response is not None:
                 self.questions.answer(part.function_response, speaker, (cursor, index), out, False)
-        read_actions(event, speaker, f"call-{cursor}", finish_of(event), self._sources, out)
+        event_actions.read_actions(
+            event, speaker, f"call-{cursor}", finish_of(event), self._sources, out
+        )
 
 
-def _is_placeholder(call: str | None, actions: Actions | None) -> bool:
+def _is_placeholder(call: str | None, actions: adk_event.Actions | None) -> bool:
     """Return whether a response only says that a person is asked first."""
     return actions is not None and (
         call in actions.requested_tool_confirmations or call in actions.requested_auth_configs
@@ -369,14 +340,14 @@ def _caption(
     part: Part, remainder: Remainder, place: Place, call: ModelCall, out: list[fact.Fact]
 ) -> None:
     """Show the transcript of an audio part, if it has one."""
-    added = remainder.of("transcript", heard_text(part))
+    added = remainder.of("transcript", model_call.heard_text(part))
     if added:
         call.say("transcript", added, "", place, out)
 
 
 def _stored(event: AdkEvent) -> dict[fact.BlockKind, list[str]]:
     parts = event.content.parts if event.content is not None else None
-    return stored_texts(parts) if parts else {}
+    return model_call.stored_texts(parts) if parts else {}
 
 
 def _is_all(event: AdkEvent, call: ModelCall) -> bool:

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from adk_prism.facts.adk_event import REQUESTS, AdkEvent, FunctionCall
 from adk_prism.facts.model import CallAbandoned, CallInputGrew, Fact, Speaker
@@ -410,16 +410,13 @@ class ArgumentWriter:
 # ---------------------------------------------------------------------------
 
 
-class _Streamed:
+class _Streamed(Struct, eq=False):
     """A call whose arguments arrive in pieces."""
 
-    __slots__ = ("call", "is_whole", "writer")
-
-    def __init__(self, call: OpenCall, is_whole: bool) -> None:
-        self.call = call
-        self.is_whole = is_whole
-        """It arrived in one piece."""
-        self.writer = ArgumentWriter()
+    call: OpenCall
+    is_whole: bool
+    """It arrived in one piece."""
+    writer: ArgumentWriter = field(default_factory=ArgumentWriter)
 
 
 class _Streams(Struct, eq=False):

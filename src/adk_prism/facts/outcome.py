@@ -24,11 +24,7 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.adk_event import ABORTED, BLOCK_REASONS, FINISH_REASONS, AdkEvent
 from adk_prism.facts.open_calls import Calls
 from adk_prism.facts.state import is_given, read_value
-from adk_prism.log.entry import (
-    NodeEnded,
-    NodeStarted,
-    Outcome,
-)
+from adk_prism.log.entry import NodeEnded, NodeStarted, Outcome
 
 WITHHELD = "The agent failed"
 """Beginning of the text that replaces an exception's in a log; it says no more than the code."""

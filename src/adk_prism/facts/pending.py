@@ -8,9 +8,9 @@ not yet passed on to ADK (because others of the same batch are missing) are held
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
@@ -23,55 +23,32 @@ from adk_prism.log.entry import NOTHING, Decision, to_raw
 _NULL = Raw(b"null")
 
 
-class PendingCall(Struct, frozen=True):
-    """A call without its answer."""
-
-    call: str
-    adk_id: str
-    name: str
-    input: Raw
-    long_running: bool
-    node: str
-    """Name of the node that made it."""
-    provider_executed: bool = False
-
-
 class PendingApproval(Struct, frozen=True):
     """A question to a person about a call."""
 
     approval: str
-    call: PendingCall
+    call: fact.CallRequested
     payload: Raw
     """A sample of what the tool wants with the approval; empty if it wants nothing."""
-
-
-class PendingRequest(Struct, frozen=True):
-    """A question to a person in its own right."""
-
-    call: str
-    kind: Literal["credential", "input"]
-    request: Raw
-    node: str
 
 
 class Pending:
     """The open questions of one message."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, PendingCall] = {}
-        self._open: dict[str, PendingCall] = {}
-        self._late: dict[str, PendingCall] = {}
-        """Long-running calls that have a result, and may have another one."""
+        self.calls: dict[str, fact.CallRequested] = {}
+        """Every call of the message, by the id that clients know."""
+        self.open_calls: dict[str, fact.CallRequested] = {}
+        """All calls without an answer, those of agents that still run included."""
         self._shown: dict[str, Raw] = {}
-        """The last result of those, as a client shows it; without one where the call was abandoned."""
+        """Of long-running calls that have a result, and may have another one: the last, as a client shows it;
+        empty where the call was abandoned."""
         self._delegated: set[str] = set()
         """Calls that run agents, answered ones included."""
         self.approvals: dict[str, PendingApproval] = {}
-        self._asked: dict[str, list[str]] = {}
-        """Approvals by the call they are about."""
         self.approvals_asked: set[str] = set()
         """Ids of all approvals that the message ever asked for."""
-        self.requests: dict[str, PendingRequest] = {}
+        self.requests: dict[str, fact.InputRequested] = {}
         self.held_decisions: dict[str, Decision] = {}
         """By approval id."""
         self.held_answers: dict[str, Raw] = {}
@@ -82,9 +59,12 @@ class Pending:
         for item in facts:
             match item:
                 case fact.MessageBegan():
-                    self._continue(item)
+                    unread = (_unread_call(*each) for each in item.open_calls.items())
+                    self.calls = {call.call: call for call in unread} | self.calls
                 case fact.CallRequested():
-                    self._request(item)
+                    self.calls[item.call] = item
+                    if not item.provider_executed:
+                        self.open_calls[item.call] = item
                 case (
                     fact.CallAnswered()
                     | fact.CallFailed()
@@ -95,24 +75,15 @@ class Pending:
                 case fact.CallDelegated():
                     self._delegated.add(item.call)
                 case fact.ApprovalRequested():
-                    call = self._seen[item.call]
-                    asked = PendingApproval(item.approval, call, item.payload)
+                    asked = PendingApproval(item.approval, self.calls[item.call], item.payload)
                     self.approvals[item.approval] = asked
                     self.approvals_asked.add(item.approval)
-                    self._asked.setdefault(item.call, []).append(item.approval)
                 case fact.ApprovalDecided():
                     self.approvals.pop(item.approval, None)
                 case fact.InputRequested():
-                    self.requests[item.call] = PendingRequest(
-                        item.call, item.kind, item.request, item.speaker.node
-                    )
+                    self.requests[item.call] = item
                 case _:
                     pass  # says nothing about who waits for whom
-
-    def _continue(self, item: fact.MessageBegan) -> None:
-        """Register the calls that a run continues, if the run that made them was not read."""
-        for call, name in item.open_calls.items():
-            self._seen.setdefault(call, PendingCall(call, call, name, NOTHING, False, ""))
 
     def hold(self, decisions: Iterable[Decision], answers: dict[str, Raw]) -> None:
         """Keep answers until the others of their batch are there."""
@@ -139,52 +110,32 @@ class Pending:
             self.approvals.pop(name, None)
             self.requests.pop(name, None)
 
-    def _request(self, item: fact.CallRequested) -> None:
-        call = PendingCall(
-            item.call,
-            item.adk_id,
-            item.name,
-            item.input,
-            item.long_running,
-            item.speaker.node,
-            item.provider_executed,
-        )
-        self._seen[item.call] = call
-        if not item.provider_executed:
-            self._open[item.call] = call
-
     def _settle(
         self, item: fact.CallAnswered | fact.CallFailed | fact.CallDenied | fact.CallAbandoned
     ) -> None:
-        self._open.pop(item.call, None)
-        made = self._seen.get(item.call)
+        self.open_calls.pop(item.call, None)
+        made = self.calls.get(item.call)
         if isinstance(item, fact.CallDenied):
-            self._late.pop(item.call, None)
+            self._shown.pop(item.call, None)
         elif made is not None and made.long_running:
-            self._late[item.call] = made
             self._shown[item.call] = _shown(item)
-        for approval in self._asked.pop(item.call, ()):
-            self.approvals.pop(approval, None)
+        for name in [n for n, asked in self.approvals.items() if asked.call.call == item.call]:
+            del self.approvals[name]
 
     # -------------------------------------------------------------- questions about it
 
     @property
-    def open_calls(self) -> dict[str, PendingCall]:
-        """All calls without an answer, those of agents that still run included."""
-        return dict(self._open)
-
-    @property
     def delegated(self) -> list[str]:
         """The open calls that run agents."""
-        return [name for name in self._open if name in self._delegated]
+        return [name for name in self.open_calls if name in self._delegated]
 
     @property
-    def client_calls(self) -> dict[str, PendingCall]:
+    def client_calls(self) -> dict[str, fact.CallRequested]:
         """The calls that the client may answer: long-running, not gated, not answered."""
         gated = {a.call.call for a in self.approvals.values()}
         return {
             name: call
-            for name, call in self._open.items()
+            for name, call in self.open_calls.items()
             if call.long_running
             and name not in gated
             and name not in self.held_answers
@@ -192,27 +143,23 @@ class Pending:
         }
 
     @property
-    def late_calls(self) -> dict[str, PendingCall]:
+    def late_calls(self) -> dict[str, fact.CallRequested]:
         """Long-running calls that have a result and may be given another one."""
-        return {name: call for name, call in self._late.items() if name not in self._delegated}
+        return {name: self.calls[name] for name in self._shown if name not in self._delegated}
 
     def shown(self, call: str) -> Raw:
         """Return the last result of a long-running call; empty if it was abandoned."""
         return self._shown[call]
 
-    @property
-    def calls(self) -> Mapping[str, PendingCall]:
-        """Every call of the message, by the id that clients know."""
-        return self._seen
-
-    def call(self, call: str) -> PendingCall | None:
-        """Find a call that the message ever had."""
-        return self._seen.get(call)
-
     def approval_of(self, call: str) -> PendingApproval | None:
         """Find the open question about a call."""
-        asked = (self.approvals.get(approval) for approval in self._asked.get(call, ()))
-        return next((approval for approval in asked if approval is not None), None)
+        return next((asked for asked in self.approvals.values() if asked.call.call == call), None)
+
+
+def _unread_call(call: str, name: str) -> fact.CallRequested:
+    """Return a call that a run continues, where the run that made it was not read."""
+    nobody = fact.Speaker("", "", "")
+    return fact.CallRequested(call, name, NOTHING, nobody, "", False, False, call, "")
 
 
 def _shown(item: fact.CallAnswered | fact.CallFailed | fact.CallAbandoned) -> Raw:
@@ -307,10 +254,6 @@ _WORDS = {"true": True, "yes": True, "y": True, "on": True} | {
 }
 
 
-def _passed_over(*_: Any) -> Iterator[Any]:
-    yield from ()
-
-
 PASSED_OVER = ("pattern", "uniqueItems")
 """Keywords that are not checked: a model may have written the schema, an expression can be made to run for
 ever, and to compare all items of a list takes the square of its length."""
@@ -322,7 +265,7 @@ def _validator_class() -> Any:
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
 
-    return extend(Draft202012Validator, dict.fromkeys(PASSED_OVER, _passed_over))
+    return extend(Draft202012Validator, dict.fromkeys(PASSED_OVER, lambda *_: None))
 
 
 def _validator_of(schema: Json) -> Any:

@@ -304,18 +304,9 @@ def _resumed(record: records.RunStarted) -> list[str]:
 
 
 def _model_called(record: records.ModelCalled) -> fact.ModelCalled:
-    return fact.ModelCalled(
-        agent=record.agent,
-        node=record.node,
-        model=record.model,
-        started=record.started,
-        first_token=record.first_token,
-        duration=record.duration,
-        usage=record.usage,
-        finish=record.finish,
-        error=record.error,
-        kept=record.pieces is not None,
-    )
+    fields = structs.asdict(record)
+    known = {name: fields[name] for name in fact.ModelCalled.__struct_fields__ if name in fields}
+    return fact.ModelCalled(**known, kept=record.pieces is not None)
 
 
 # ---------------------------------------------------------------------------

@@ -11,14 +11,14 @@ all runs without an end. A run that another process writes is followed through t
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import AsyncExitStack
 from typing import Literal
 
 from adk_prism.errors import Gone, LogError, NotFound
 from adk_prism.log import contract, group_commit, run_state
 from adk_prism.log.contract import runs_to_trim
-from adk_prism.log.entry import AgentEvent, Entry, Origin, Record, RunEnded, RunId
+from adk_prism.log.entry import Entry, Origin, Record, RunEnded, RunId
 from adk_prism.log.hooks import HookedLog
 
 _LOST = {
@@ -34,16 +34,11 @@ _LOST = {
 class BufferedLog(HookedLog):
     """Keeps runs in a store."""
 
-    def __init__(
-        self,
-        store: group_commit.LogStore,
-        *,
-        tail_bytes: int = run_state.TAIL_BYTES,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
+    tail_bytes = run_state.TAIL_BYTES
+
+    def __init__(self, store: group_commit.LogStore) -> None:
         self.store = store
-        self._tail_bytes = tail_bytes
-        self.clock = clock
+        self.clock = time.time
         self._status: Literal["closed", "open", "closing"] = "closed"
         self._commits: group_commit.GroupCommit | None = None
         """None while the log is closed."""
@@ -131,14 +126,10 @@ class BufferedLog(HookedLog):
 
     def _join(self, live: run_state.BufferedRun, records: Sequence[Record], epoch: int) -> bool:
         """Write one event with those before it. Return whether that can be."""
-        event = records[0] if len(records) == 1 else None
-        if (
-            type(event) is not AgentEvent
-            or not live.takes(epoch)
-            or not self._is_clean(live, event)
-        ):
+        event = self._clean_event(live, records) if live.takes(epoch) else None
+        if event is None or self._commits is None:
             return False
-        return self._commits is not None and self._commits.add(live, event, self.clock())
+        return self._commits.add(live, event, self.clock())
 
     async def _take(self, run: RunId, records: Sequence[Record]) -> run_state.BufferedRun:
         """Return a run that this process has not written yet, or not with this epoch."""
@@ -169,7 +160,7 @@ class BufferedLog(HookedLog):
             raise
 
     def _new_run(self, found: group_commit.StoredRun) -> run_state.BufferedRun:
-        return run_state.BufferedRun(found.summary, found.number, self._tail_bytes)
+        return run_state.BufferedRun(found.summary, found.number, self.tail_bytes)
 
     async def _flush(self, live: run_state.BufferedRun) -> None:
         """Wait until it is known what became of all that a run has taken."""

@@ -25,6 +25,7 @@ import zlib
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import msgspec
@@ -608,36 +609,27 @@ Word = Literal["stop", "cancel", "left"]
 Hear = Callable[[str], None]
 
 
+@dataclass(eq=False, slots=True)
 class Lease:
     """A lease of this process."""
 
-    __slots__ = ("_changed", "_lost", "_until", "epoch", "is_of_a_run", "name", "on_lost", "token")
-
-    def __init__(
-        self,
-        name: str,
-        *,
-        token: str = "",
-        epoch: int = 0,
-        is_of_a_run: bool = False,
-        until: float = math.inf,
-    ) -> None:
-        self.name = name
-        self.token = token
-        """Distinguishes this lease from others of the same name."""
-        self.epoch = epoch
-        """Of a run: its entries are appended with it."""
-        self.is_of_a_run = is_of_a_run
-        self._until = until
-        self._lost = False
-        self._changed = Notifier()
-        self.on_lost: Callable[[], None] | None = None
-        """Called once, when another process has taken it."""
+    name: str
+    token: str = ""
+    """Distinguishes this lease from others of the same name."""
+    epoch: int = 0
+    """Of a run: its entries are appended with it."""
+    is_of_a_run: bool = False
+    until: float = math.inf
+    """When it may be another process's, by the monotonic clock."""
+    on_lost: Callable[[], None] | None = None
+    """Called once, when another process has taken it."""
+    _lost: bool = False
+    _changed: Notifier = field(default_factory=Notifier)
 
     @property
     def is_sure(self) -> bool:
         """Whether no other process can have it now."""
-        return not self._lost and time.monotonic() < self._until
+        return not self._lost and time.monotonic() < self.until
 
     async def sure(self) -> None:
         """Wait until no other process can have it. Raise `Fenced` if one has."""
@@ -648,19 +640,19 @@ class Lease:
 
     def promise(self, until: float) -> None:
         """Note a renewal, from any thread. It counts at once; `extend` wakes waiting tasks."""
-        self._until = until
+        self.until = until
 
     def extend(self, until: float) -> None:
         """Note a renewal, and wake waiting tasks."""
         if not self._lost:
-            self._until = until
+            self.until = until
             self._changed.notify()
 
     def lose(self) -> None:
         """Note that another process has it. Calling it again changes nothing."""
         if self._lost:
             return
-        self._lost, self._until = True, -math.inf
+        self._lost, self.until = True, -math.inf
         self._changed.notify()
         if self.on_lost is not None:
             self.on_lost()

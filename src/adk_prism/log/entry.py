@@ -427,6 +427,11 @@ def to_raw(value: Any) -> Raw:
     return Raw(_encode(value))
 
 
+def given_raw(value: Any) -> Raw:
+    """Encode a plain JSON value; None stands for an absent one."""
+    return NOTHING if value is None else to_raw(value)
+
+
 # --------------------------------------------------------------------------- recorder run id
 
 # Ids of runs that a recorder in another process sends: each is the digest of the recorder's secret.

@@ -16,6 +16,7 @@ import math
 import time
 from collections.abc import Callable, Sequence, Set
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -60,6 +61,8 @@ class AppendBatch(Struct, gc=False, eq=False):
     """The epoch is higher than before."""
     now: float
     """When the log took the first of them."""
+    id: str = ""
+    """By which a store may recognise a batch whose answer was lost."""
 
     @property
     def is_open(self) -> bool:
@@ -103,12 +106,14 @@ class AppendResult(Struct, frozen=True):
     """What became of a batch."""
 
     answer: str
-    """*ok*; *failed*, with a reason; or why the run takes nothing more from this process: *gone*, *fenced*,
-    *moved*, *ended*, *unknown*."""
+    """*ok*; *failed*, with a reason; one of `AGAIN`; or why the run takes nothing more from this process:
+    *gone*, *fenced*, *moved*, *ended*, *unknown*."""
     detail: str = ""
 
 
 OK = AppendResult("ok")
+UNAVAILABLE, UNANSWERED = AGAIN = "unavailable", "unanswered"
+"""Answers for a batch that could not be written now: it is not stored, or it is not known whether it is."""
 
 Group = Sequence[AppendBatch]
 """Batches of any runs that are written together, in order."""
@@ -151,10 +156,9 @@ class LogStore(Protocol):
         """Store a group without waiting for anything; None if that cannot be done: then `write` it."""
 
     async def write(self, group: Group) -> Sequence[AppendResult]:
-        """Store a group; return what became of each batch. One group at a time.
+        """Try to store a group; return what became of each batch. One group at a time.
 
-        While the store cannot be written, try again, until the log closes. A batch of a run that was left
-        meanwhile (`BufferedRun.is_left`) need not be stored.
+        A batch that could not be stored now (`AGAIN`) is given again.
         """
 
     async def remove(self, run: RunId, origin: Origin | None, *, only_ended: bool = False) -> bool:
@@ -205,6 +209,13 @@ as it can is written in larger groups, which cost less."""
 DENSE = 8
 """Entries of a run in one group, on average, from which on runs write quickly."""
 
+RETRY = (0.05, 1.0)
+"""Seconds between two attempts to write to a store that cannot be written: the first, and the longest."""
+
+LAST_PATIENCE = 5.0
+"""Seconds for which they are made while the log closes: a process that should end does not wait for a
+failover."""
+
 LOOP_SHARE = 4
 """Where writing in the loop is slow (a slow disk), groups are spaced so that it takes no more than a fifth of
 the loop's time. Not less: a group of many runs takes long too, and would be no cheaper later."""
@@ -215,24 +226,19 @@ _BATCH_BYTES = 200
 STOPPED = AppendResult("failed", "the writer has stopped")
 
 
+@dataclass(eq=False)
 class GroupCommit:
-    """Collects batches and has them written.
+    """Collects batches and has them written."""
 
-    `settled` gets every group and what became of it, `written` the seconds that writing it took, `stalled`
-    whether the log is unavailable, when that changes.
-    """
+    store: LogStore
+    settled: Callable[[Group, Sequence[AppendResult]], None]
+    """Gets every group and what became of it."""
+    written: Callable[[float], None]
+    """Gets the seconds that writing a group took."""
+    stalled: Callable[[bool], None]
+    """Gets whether the log is unavailable, when that changes."""
 
-    def __init__(
-        self,
-        store: LogStore,
-        settled: Callable[[Group, Sequence[AppendResult]], None],
-        written: Callable[[float], None],
-        stalled: Callable[[bool], None],
-    ) -> None:
-        self._store = store
-        self._settled = settled
-        self._note_written = written
-        self._note_stalled = stalled
+    def __post_init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._pending: list[AppendBatch] = []
         self._last: dict[BufferedRun, AppendBatch] = {}
@@ -246,6 +252,8 @@ class GroupCommit:
         self._written = -math.inf
         """When the last group was written."""
         self._spacing = SPACING
+        self._stopping_since = math.inf
+        """When the log began to close, by the monotonic clock."""
         self._changed = Notifier()
         self.is_unavailable = False
         """A group could not be written for too long, and is still being tried."""
@@ -301,7 +309,8 @@ class GroupCommit:
             await self._changed.wait()
 
     async def stop(self) -> None:
-        """Wait until everything is written."""
+        """Wait until everything is written, or cannot be."""
+        self._stopping_since = time.monotonic()
         while (self._pending or self._writing) and not self.dead:
             self.hurry()
             await self._changed.wait()
@@ -325,7 +334,7 @@ class GroupCommit:
         group, self._pending, self._last = self._pending, [], {}
         began = time.perf_counter()
         try:
-            results = self._store.write_now(group)
+            results = self.store.write_now(group)
         except BaseException:
             self._die(group)
             raise
@@ -334,18 +343,39 @@ class GroupCommit:
         least = DENSE_SPACING if is_dense else SPACING
         self._spacing = min(max(LOOP_SHARE * took, least), LONGEST_SPACING)
         if results is not None:
-            self._note_written(took)
+            self.written(took)
             self._settle(group, results)
         else:
-            self._writing = self._loop.create_task(
-                self._store.write(group), name="adk-prism run log"
-            )
+            self._writing = self._loop.create_task(self._insist(group), name="adk-prism run log")
             self._writing.add_done_callback(partial(self._finish, group, began))
             self._patience = self._loop.call_later(PATIENCE, self._give_up_waiting)
 
+    async def _insist(self, group: Group) -> Sequence[AppendResult]:
+        """Write a group; what cannot be written now is tried again, until the log closes."""
+        results = [AppendResult(UNAVAILABLE)] * len(group)
+        wait = RETRY[0]
+        while left := [at for at, result in enumerate(results) if result.answer in AGAIN]:
+            answers = await self.store.write([group[at] for at in left])
+            for at, answer in zip(left, answers, strict=True):
+                results[at] = answer
+            if all(answer.answer not in AGAIN for answer in answers):
+                break
+            await asyncio.sleep(wait)
+            wait = min(2 * wait, RETRY[1])
+            for at in left:
+                if results[at].answer in AGAIN and self._gives_up(group[at].run, results[at]):
+                    results[at] = AppendResult("failed", results[at].detail)
+        return results
+
+    def _gives_up(self, run: BufferedRun, result: AppendResult) -> bool:
+        """Return whether a batch is not tried again: its run was left or removed, or the log closes."""
+        if result.answer == UNAVAILABLE and (run.is_left or run.removed):
+            return True
+        return time.monotonic() - self._stopping_since > LAST_PATIENCE
+
     def _give_up_waiting(self) -> None:
         self.is_unavailable = True
-        self._note_stalled(True)
+        self.stalled(True)
         self._changed.notify()
 
     def _finish(
@@ -356,20 +386,20 @@ class GroupCommit:
             self._patience.cancel()
         if self.is_unavailable:
             self.is_unavailable = False
-            self._note_stalled(False)
+            self.stalled(False)
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         if error is not None:
             self._die(group)
             context = {"message": "The run log's writer has stopped.", "exception": error}
             self._loop.call_exception_handler(context)
         else:
-            self._note_written(time.perf_counter() - began)
+            self.written(time.perf_counter() - began)
             self._settle(group, task.result())
 
     def _settle(self, group: Group, results: Sequence[AppendResult]) -> None:
         self._weight -= _weight(group)
         self._written = time.perf_counter()
-        self._settled(group, results)
+        self.settled(group, results)
         if self._pending and self._next is None:
             self._schedule()
         self._changed.notify()
@@ -379,7 +409,7 @@ class GroupCommit:
         self._unschedule()
         lost = [*group, *self._pending]
         self._pending, self._last, self._weight = [], {}, 0
-        self._settled(lost, [STOPPED] * len(lost))
+        self.settled(lost, [STOPPED] * len(lost))
         self._changed.notify()
 
 

@@ -285,6 +285,8 @@ class HookedLog:
 
         They can be more than were given: what was held back of a stream comes before its end.
         """
+        if (event := self._clean_event(live, records)) is not None:  # nearly always
+            return records, [(EVENT, event.event)], times
         packed, stream = pack_all(records), self._stream_of(live)
         stored: list[Packed] = []
         of: list[int] = []
@@ -313,14 +315,15 @@ class HookedLog:
             live.redaction = self._streams()
         return live.redaction
 
-    def _is_clean(self, live: RunState, event: AgentEvent) -> bool:
-        """Return whether an event may be stored as it is. True is certain."""
-        if _bounded(EVENT, event.event) is not event.event:
-            return False
+    def _clean_event(self, live: RunState, records: Sequence[Record]) -> AgentEvent | None:
+        """Return the one event of `records`, if it can certainly be stored as it is."""
+        event = records[0] if len(records) == 1 else None
+        if type(event) is not AgentEvent or _bounded(EVENT, event.event) is not event.event:
+            return None
         stream = self._stream_of(live)
         if stream is not None:
-            return stream.passes(event.event)
-        return self._redacted(EVENT, event.event) is event.event
+            return event if stream.passes(event.event) else None
+        return event if self._redacted(EVENT, event.event) is event.event else None
 
     def clean_texts(self, texts: Sequence[bytes]) -> list[bytes]:
         """Return texts of the side store as they may be stored."""

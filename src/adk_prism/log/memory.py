@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from adk_prism.errors import LogError
 from adk_prism.log import contract, run_state
@@ -212,14 +212,13 @@ class MemoryLog(HookedLog):
                 del self._tombstones[next(iter(self._tombstones))]
 
 
-class _Texts:
+class _Texts(Struct, eq=False):
     """The texts of one session."""
 
-    def __init__(self) -> None:
-        self.numbers: dict[bytes, int] = {}
-        """By digest."""
-        self.stored: dict[int, bytes] = {}
-        self.bytes = 0
+    numbers: dict[bytes, int] = {}
+    """By digest."""
+    stored: dict[int, bytes] = {}
+    size: int = 0
 
 
 class MemorySide:
@@ -269,9 +268,9 @@ class MemorySide:
         self._log.check_open()
         head = self._log.find(run)
         session = self._texts.setdefault(head.origin, _Texts())
-        before = session.bytes
+        before = session.size
         numbers = [self._add_text(session, text) for text in self._log.clean_texts(texts)]
-        head.taken_bytes += session.bytes - before
+        head.taken_bytes += session.size - before
         return numbers
 
     def _add_text(self, session: _Texts, text: bytes) -> int:
@@ -280,12 +279,12 @@ class MemorySide:
         if known is not None:
             return known
         stored = contract.pack_text(text)
-        if session.bytes + len(stored) > contract.SESSION_BYTES:
+        if session.size + len(stored) > contract.SESSION_BYTES:
             return 0
         self._last_text += 1
         session.numbers[name] = self._last_text
         session.stored[self._last_text] = stored
-        session.bytes += len(stored)
+        session.size += len(stored)
         return self._last_text
 
     async def get(self, run: RunId, numbers: Collection[int]) -> dict[int, bytes]:

@@ -14,6 +14,10 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
 _OTHERS = 0o077
@@ -182,3 +186,20 @@ async def cancel_task(task: asyncio.Task[None]) -> None:
     while not task.done():
         task.cancel()
         await asyncio.wait([task], timeout=_PATIENCE)
+
+
+# --------------------------------------------------------------------------- what came last
+
+
+class Recent(dict[_Key, _Value]):
+    """The last keys that were set, the newest last: of more than `most`, the oldest goes."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __setitem__(self, key: _Key, value: _Value) -> None:
+        self.pop(key, None)
+        super().__setitem__(key, value)
+        if len(self) > self._most:
+            del self[next(iter(self))]

@@ -11,16 +11,16 @@ frame is (cursor, number among that entry's frames, from 1), so a stream can be 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import Raw, Struct, structs
 
 from adk_prism.commands import ClientRequest
 from adk_prism.errors import Unprocessable, UsageError
 from adk_prism.facts import model as fact
 from adk_prism.facts.run_reader import Annotator, MakeAnnotator
-from adk_prism.log.entry import Decision, Entry, Response, RunId, RunStarted
+from adk_prism.log.entry import Decision, Entry, Response, RunId, RunStarted, to_raw
 
 # ---------------------------------------------------------------------------
 # Which method of a projection shows which fact: the one with the fact's name.
@@ -30,18 +30,19 @@ from adk_prism.log.entry import Decision, Entry, Response, RunId, RunStarted
 
 Json = dict[str, Any]
 
-FactMethods = Mapping[type[Any], Callable[[Any, Any, list[Any]], None]]
-"""By fact: takes the projection, the fact, and the frames to add to."""
+FactMethods = Mapping[type[Any], Callable[..., None]]
+"""By fact: takes the projection, unless it is of one, and the fact; some take the frames to add to."""
+
+_METHODS = {
+    kind: re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", kind.__name__)
+    for kind in fact.FACTS
+    if kind is not fact.BlockGrew
+}
 
 
-def fact_methods(projection: type[Any], others: FactMethods) -> FactMethods:
+def fact_methods(projection: object, others: FactMethods) -> FactMethods:
     """Return the methods for all facts but `BlockGrew`: the most frequent one is shown by `feed` itself."""
-    facts = (kind for kind in fact.FACTS if kind is not fact.BlockGrew)
-    return {kind: others.get(kind) or getattr(projection, _method(kind)) for kind in facts}
-
-
-def _method(kind: type[Any]) -> str:
-    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", kind.__name__)
+    return {kind: others.get(kind) or getattr(projection, name) for kind, name in _METHODS.items()}
 
 
 # ---------------------------------------------------------------------------
@@ -112,6 +113,39 @@ def text_field(body: Json, key: str) -> str:
     if value is not None and not isinstance(value, str):
         raise Unprocessable(f"`{key}` must be a string.")
     return value or ""
+
+
+LARGEST_EXTRAS = 64 * 1024
+"""Bytes of what a message carries for its client's own use; it is in the log and in every history."""
+
+
+def read_extras(what: str, given: Json) -> dict[str, Raw]:
+    """Return what is kept of a message for its client, by name. Raise `Unprocessable` for too much of it."""
+    extras = {name: to_raw(value) for name, value in given.items() if value}
+    if sum(len(bytes(value)) for value in extras.values()) > LARGEST_EXTRAS:
+        raise Unprocessable(
+            f"The message's {what} are larger than {LARGEST_EXTRAS} bytes together; keep them elsewhere and"
+            " send their id."
+        )
+    return extras
+
+
+def last_with_role(messages: Sequence[Any], roles: Collection[str]) -> list[Json]:
+    """Return the messages at the end of a list that have one of some roles."""
+    found: list[Json] = []
+    for message in reversed(messages):
+        if not isinstance(message, dict) or message.get("role") not in roles:
+            break
+        found.insert(0, message)
+    return found
+
+
+def token_count(value: Any) -> int | None:
+    """Return a token count; some adapters write it as text, or as a float."""
+    try:
+        return None if value is None or isinstance(value, bool) else int(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def milliseconds(seconds: float) -> int:

@@ -23,26 +23,126 @@ from adk_prism.adk.session_store import live_events, user_responses
 from adk_prism.commands import Answer, AnswerQuestions, QuestionAnswer, Submit, ToolAnswer
 from adk_prism.errors import Conflict, Expired, NotFound, QuestionsOpen, Unprocessable
 from adk_prism.facts.adk_event import request_name
+from adk_prism.facts.model import CallRequested, InputRequested
 from adk_prism.facts.outcome import UNANSWERED
-from adk_prism.facts.pending import (
-    Pending,
-    PendingApproval,
-    PendingCall,
-    check_payload,
-    fit_response,
-)
+from adk_prism.facts.pending import Pending, PendingApproval, check_payload, fit_response
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import repair, same_json
 from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog, SideValue
 from adk_prism.runs.chats import Chats, Turn, answered_by
 
+_NULL = Raw(b"null")
+
 
 class MatchedAnswers(Struct, frozen=True):
     """What is answered: approvals by approval id, calls and requests by their id."""
 
-    decisions: dict[str, records.Decision]
-    outputs: dict[str, Raw]
+    pending: Pending
+    decisions: dict[str, records.Decision] = {}
+    outputs: dict[str, Raw] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.decisions or self.outputs)
+
+    def with_held(self) -> MatchedAnswers:
+        """Add the answers that were given before and not yet passed on."""
+        before = held(self.pending)
+        return MatchedAnswers(
+            self.pending, before.decisions | self.decisions, before.outputs | self.outputs
+        )
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every open question has its answer."""
+        return (
+            self.pending.approvals.keys() <= self.decisions.keys()
+            and self.pending.client_calls.keys() <= self.outputs.keys()
+        )
+
+    @property
+    def has_credential(self) -> bool:
+        """Whether one of the answers is a credential."""
+        return any(map(self._is_credential, self.outputs))
+
+    def signed(self, by: str) -> MatchedAnswers:
+        """Return answers whose decisions name who made them, if that is known."""
+        decisions = {name: structs.replace(d, by=by) for name, d in self.decisions.items()}
+        return structs.replace(self, decisions=decisions)
+
+    @property
+    def decided(self) -> list[tuple[bool, str]]:
+        """What was decided: whether it was approved, and what it was."""
+        return [
+            (d.approved, f"{self._gated(name).name} {name}") for name, d in self.decisions.items()
+        ]
+
+    # -------------------------------------------------------------- as the log stores them and ADK takes them
+
+    def continues(self, message: str, *, late: bool = False) -> records.Continues:
+        """Return what a continuation run continues with.
+
+        `late`: the conversation has continued since. Open questions of the message have expired.
+        """
+        pending, calls = self.pending, self.pending.open_calls
+        decisions = {self._gated(name).call: d for name, d in self.decisions.items()}
+        if late:  # those that are answered or decided, and those that run agents
+            kept = {*self.outputs, *decisions, *pending.delegated}
+            calls = {name: call for name, call in calls.items() if name in kept}
+        calls = calls | {n: c for n, c in pending.late_calls.items() if n in self.outputs}
+        askers = {name: pending.calls[name].speaker.node for name in decisions}
+        return records.Continues(
+            message=message,
+            open_calls={name: call.name for name, call in calls.items()},
+            adk_ids={name: c.adk_id for name, c in calls.items() if c.adk_id != name},
+            decisions=decisions,
+            # A credential is a secret: the log keeps that there was one.
+            answers={
+                name: _NULL if self._is_credential(name) else output
+                for name, output in self.outputs.items()
+            },
+            askers=askers | {name: self._asked(name).speaker.node for name in self.outputs},
+            delegated=pending.delegated,
+        )
+
+    def call_answers(self) -> list[CallAnswer]:
+        """Return the results as ADK takes them."""
+        found = []
+        for name, output in self.outputs.items():
+            asked = self._asked(name)
+            if isinstance(asked, CallRequested):
+                found.append(CallAnswer(call=asked.adk_id, name=asked.name, response=output))
+            else:
+                tool = request_name(asked.kind)
+                found.append(CallAnswer(call=name, name=tool, response=output))
+        return found
+
+    def responses(self, *, typed: bool) -> dict[str, records.Response]:
+        """Return what the log keeps of answers whose run is a turn of its own."""
+        kept = {}
+        for name, output in self.outputs.items():
+            kind = self.pending.requests[name].kind
+            if kind == "credential":  # a secret
+                kept[name] = records.Response(kind=kind)
+            else:
+                redacted = answer_json(request_name(kind), output)
+                kept[name] = records.Response(kind=kind, response=redacted, typed=typed)
+        for name, decision in self.decisions.items():
+            kept[name] = records.Response(kind="confirmation", decision=decision)
+        return kept
+
+    def _gated(self, approval: str) -> CallRequested:
+        """Return the call that an approval is about."""
+        return self.pending.approvals[approval].call
+
+    def _asked(self, name: str) -> CallRequested | InputRequested:
+        """Return the call or the request that an output answers."""
+        calls = self.pending.open_calls | self.pending.late_calls
+        return calls.get(name) or self.pending.requests[name]
+
+    def _is_credential(self, name: str) -> bool:
+        asked = self.pending.requests.get(name)
+        return asked is not None and asked.kind == "credential"
 
 
 class AdkResponse(Struct, frozen=True):
@@ -73,11 +173,11 @@ def match_parts(pending: Pending, given: Sequence[ToolAnswer], *, is_whole: bool
         raise Conflict(
             "This request has expired: nothing in this message is waiting for an answer."
         )
-    return MatchedAnswers(decisions, outputs)
+    return MatchedAnswers(pending, decisions, outputs)
 
 
 def _check_known(pending: Pending, answer: ToolAnswer) -> None:
-    made = pending.call(answer.call)
+    made = pending.calls.get(answer.call)
     if made is None:
         raise Conflict(f"Call {answer.call[:80]!r} is not part of this message.")
     if answer.name and answer.name != made.name:
@@ -91,7 +191,7 @@ def _is_new(pending: Pending, call: str, output: Raw, is_whole: bool) -> bool:
     return late is None or not is_whole or not _is_shown(late, pending.shown(call), output)
 
 
-def _is_shown(call: PendingCall, shown: Raw, output: Raw) -> bool:
+def _is_shown(call: CallRequested, shown: Raw, output: Raw) -> bool:
     """Return whether a result is what the client was shown, given back."""
     known = (
         records.to_raw({"error": UNANSWERED})
@@ -191,7 +291,7 @@ def match_adk(pending: Pending, given: Sequence[AdkResponse]) -> MatchedAnswers:
             outputs[calls[adk_id].call] = answer
         else:
             raise Conflict(f"No call {adk_id[:80]!r} is waiting for an answer.")
-    return MatchedAnswers(decisions, outputs)
+    return MatchedAnswers(pending, decisions, outputs)
 
 
 def _check_name(given: AdkResponse, name: str) -> None:
@@ -201,7 +301,7 @@ def _check_name(given: AdkResponse, name: str) -> None:
         )
 
 
-def _answerable(pending: Pending) -> dict[str, PendingCall]:
+def _answerable(pending: Pending) -> dict[str, CallRequested]:
     calls = pending.late_calls | pending.client_calls
     gated = {a.call.call for a in pending.approvals.values()}
     return {
@@ -246,29 +346,12 @@ def match_responses(
         for d in confirmed
         if d.approval in pending.approvals and d.approval not in pending.held_decisions
     }
-    return MatchedAnswers(decisions, outputs)
-
-
-# --------------------------------------------------------------------------- held answers
+    return MatchedAnswers(pending, decisions, outputs)
 
 
 def held(pending: Pending) -> MatchedAnswers:
     """Return the answers that were given before and not yet passed on."""
-    return MatchedAnswers(dict(pending.held_decisions), dict(pending.held_answers))
-
-
-def with_held(pending: Pending, answers: MatchedAnswers) -> MatchedAnswers:
-    """Add the answers that were held before."""
-    before = held(pending)
-    return MatchedAnswers(before.decisions | answers.decisions, before.outputs | answers.outputs)
-
-
-def is_complete(pending: Pending, answers: MatchedAnswers) -> bool:
-    """Return whether every open question has its answer."""
-    return (
-        pending.approvals.keys() <= answers.decisions.keys()
-        and pending.client_calls.keys() - answers.outputs.keys() == set()
-    )
+    return MatchedAnswers(pending, dict(pending.held_decisions), dict(pending.held_answers))
 
 
 # ---------------------------------------------------------------------------
@@ -288,10 +371,9 @@ class WaitingMessage(Struct, frozen=True):
     is_late: bool
     """Later messages follow it."""
 
-    @property
-    def is_waiting(self) -> bool:
-        """Whether its last run waits for a person."""
-        return self.turn.last.summary.outcome == "waiting"
+    def continues(self, answers: MatchedAnswers) -> records.Continues:
+        """Return what a run continues with that is given these answers."""
+        return answers.continues(self.turn.message, late=self.is_late)
 
 
 async def find_answered_by_chat(
@@ -304,19 +386,13 @@ async def find_answered_by_chat(
             raise Conflict("This request has expired: the conversation has continued since.")
         return await asked_by(chats, turns, named[0])
     calls = {answer.call for answer in given.answers}
-    return await _find(chats, turns, lambda pending: bool(calls & pending.calls.keys()))
+    return await find_message(chats, turns, lambda pending: bool(calls & pending.calls.keys()))
 
 
-async def find_answered_by_adk(
+async def find_message(
     chats: Chats, turns: Sequence[Turn], is_meant: Callable[[Pending], bool]
 ) -> WaitingMessage:
-    """Find the message whose calls are answered by ADK's ids. Raise `Conflict` where there is none."""
-    return await _find(chats, turns, is_meant)
-
-
-async def _find(
-    chats: Chats, turns: Sequence[Turn], is_meant: Callable[[Pending], bool]
-) -> WaitingMessage:
+    """Find the last message that an answer is meant for. Raise `Conflict` where there is none."""
     for turn in reversed(turns):
         if not turn.first.head.live:
             asked = await asked_by(chats, turns, turn)
@@ -333,113 +409,6 @@ async def asked_by(chats: Chats, turns: Sequence[Turn], turn: Turn) -> WaitingMe
         pending.expire_held()
         pending.answered_elsewhere(answered_by(turns[turns.index(turn) + 1 :]))
     return WaitingMessage(turn, pending, is_late)
-
-
-# ---------------------------------------------------------------------------
-# Matched answers with which a run continues, as the log stores them and as ADK takes them.
-
-_NULL = Raw(b"null")
-
-
-def continues(
-    message: str, pending: Pending, answers: MatchedAnswers, *, late: bool = False
-) -> records.Continues:
-    """Return what a continuation run continues with.
-
-    `late`: the conversation has continued since. Open questions of the message have expired.
-    """
-    updated = {name: c for name, c in pending.late_calls.items() if name in answers.outputs}
-    calls = _going_on(pending, answers) if late else pending.open_calls
-    calls = calls | updated
-    return records.Continues(
-        message=message,
-        open_calls={name: call.name for name, call in calls.items()},
-        adk_ids={name: c.adk_id for name, c in calls.items() if c.adk_id != name},
-        decisions={_gated(pending, d).call.call: d for d in answers.decisions.values()},
-        answers={name: _kept(pending, name, out) for name, out in answers.outputs.items()},
-        askers=_askers(pending, answers),
-        delegated=pending.delegated,
-    )
-
-
-def _kept(pending: Pending, name: str, output: Raw) -> Raw:
-    """Return what the log keeps of an answer: of a credential, which is a secret, that there was one."""
-    return _NULL if is_credential(pending, name) else output
-
-
-def is_credential(pending: Pending, name: str) -> bool:
-    """Tell whether an answer is a credential."""
-    asked = pending.requests.get(name)
-    return asked is not None and asked.kind == "credential"
-
-
-def _going_on(pending: Pending, answers: MatchedAnswers) -> dict[str, PendingCall]:
-    """Return the open calls that are answered or decided, and those that run agents."""
-    decided = {_gated(pending, d).call.call for d in answers.decisions.values()}
-    kept = {*answers.outputs, *decided, *pending.delegated}
-    return {name: call for name, call in pending.open_calls.items() if name in kept}
-
-
-def _askers(pending: Pending, answers: MatchedAnswers) -> dict[str, str]:
-    """Return which node asked, for each decision (by its call) and each output."""
-    calls = pending.open_calls | pending.late_calls
-    asked = {
-        _gated(pending, d).call.call: _gated(pending, d).call for d in answers.decisions.values()
-    }
-    found = {call: gated.node for call, gated in asked.items()}
-    for name in answers.outputs:
-        found[name] = (calls.get(name) or pending.requests[name]).node
-    return found
-
-
-def _gated(pending: Pending, decision: records.Decision) -> PendingApproval:
-    return pending.approvals[decision.approval]
-
-
-def call_answers(pending: Pending, answers: MatchedAnswers) -> list[CallAnswer]:
-    """Return the results as ADK takes them."""
-    calls = pending.open_calls | pending.late_calls
-    found = []
-    for name, output in answers.outputs.items():
-        if name in calls:
-            found.append(
-                CallAnswer(call=calls[name].adk_id, name=calls[name].name, response=output)
-            )
-        else:
-            kind = pending.requests[name].kind
-            found.append(CallAnswer(call=name, name=request_name(kind), response=output))
-    return found
-
-
-def signed(answers: MatchedAnswers, by: str) -> MatchedAnswers:
-    """Return answers whose decisions name who made them, if that is known."""
-    decisions = {name: structs.replace(d, by=by) for name, d in answers.decisions.items()}
-    return MatchedAnswers(decisions, answers.outputs)
-
-
-def decided(pending: Pending, answers: MatchedAnswers) -> list[tuple[bool, str]]:
-    """Return what was decided: whether it was approved, and what it was."""
-    return [
-        (d.approved, f"{_gated(pending, d).call.name} {d.approval}")
-        for d in answers.decisions.values()
-    ]
-
-
-def responses(
-    pending: Pending, answers: MatchedAnswers, *, typed: bool
-) -> dict[str, records.Response]:
-    """Return what the log keeps of answers whose run is a turn of its own."""
-    kept = {}
-    for name, output in answers.outputs.items():
-        kind = pending.requests[name].kind
-        if kind == "credential":  # a secret
-            kept[name] = records.Response(kind=kind)
-        else:
-            redacted = answer_json(request_name(kind), output)
-            kept[name] = records.Response(kind=kind, response=redacted, typed=typed)
-    for name, decision in answers.decisions.items():
-        kept[name] = records.Response(kind="confirmation", decision=decision)
-    return kept
 
 
 # ---------------------------------------------------------------------------
@@ -557,7 +526,8 @@ def match(asked: WaitingMessage, given: AnswerQuestions) -> MatchedAnswers:
             decisions[answer.question] = _decided(asked, answer)
         elif answer.question in asked.pending.requests:
             outputs[answer.question] = fit_request(asked.pending, answer.question, answer.response)
-    return MatchedAnswers(decisions, outputs | _results(asked, given.results))
+    results = match_results(asked, given.results).outputs
+    return MatchedAnswers(asked.pending, decisions, outputs | results)
 
 
 def _decided(asked: WaitingMessage, answer: QuestionAnswer) -> records.Decision:
@@ -575,10 +545,14 @@ def _decided(asked: WaitingMessage, answer: QuestionAnswer) -> records.Decision:
     return checked(approval, answer.decision)
 
 
-def match_results(asked: WaitingMessage, given: Sequence[ToolAnswer]) -> MatchedAnswers | None:
-    """Match results of the client's own tools with the calls that wait for them; None if none does."""
-    found = _results(asked, given)
-    return MatchedAnswers({}, found) if found else None
+def match_results(asked: WaitingMessage, given: Sequence[ToolAnswer]) -> MatchedAnswers:
+    """Match results of the client's own tools with the calls that wait for them.
+
+    Those of other calls repeat an answer, or what was shown.
+    """
+    waiting = asked.pending.client_calls
+    found = {r.call: r.output for r in given if r.call in waiting and r.output is not None}
+    return MatchedAnswers(asked.pending, outputs=found)
 
 
 async def find_unanswered(
@@ -593,15 +567,9 @@ async def find_unanswered(
             continue
         asked = await asked_by(chats, turns, turn)
         answers = match_results(asked, given)
-        if answers is not None:
+        if answers:
             return asked, answers
     return None
-
-
-def _results(asked: WaitingMessage, given: Sequence[ToolAnswer]) -> dict[str, Raw]:
-    """Return results of the client's own tools. Those of other calls repeat an answer, or what was shown."""
-    waiting = asked.pending.client_calls
-    return {r.call: r.output for r in given if r.call in waiting and r.output is not None}
 
 
 def _open(asked: WaitingMessage) -> set[str]:

@@ -15,26 +15,17 @@ import msgspec
 from msgspec import Struct
 
 from adk_prism.adk.apps import Apps
-from adk_prism.adk.request import EventSource
+from adk_prism.adk.request import EventSource, RunRequest
 from adk_prism.adk.session_store import first_live
 from adk_prism.adk.sessions import Rewind, RewindSource, bring_back, find_version, version_at
 from adk_prism.commands import Before, Submit
 from adk_prism.errors import Conflict, Gone, LogError, NotFound, Report, StaleConversation
 from adk_prism.log.contract import RunLog, SideValue
 from adk_prism.log.entry import EXTRAS, Origin, RunId
+from adk_prism.runs import chats as chat_turns
 from adk_prism.runs.answers import KIND as RESULTS
 from adk_prism.runs.answers import StoredResults
-from adk_prism.runs.chats import (
-    ChatHistory,
-    ChatRun,
-    Chats,
-    Turn,
-    before,
-    first_recorded,
-    runs_of,
-    shared_turns,
-    spoken_messages,
-)
+from adk_prism.runs.chats import ChatHistory, ChatRun, Chats, Turn, runs_of
 from adk_prism.runs.runs import Runs
 from adk_prism.runs.session_locks import Policy, SessionLocks
 
@@ -88,8 +79,8 @@ class BranchChange(Struct, frozen=True):
 def branch_change(history: ChatHistory, branch: Sequence[Turn]) -> BranchChange:
     """Return how the live branch becomes another one. Raise `Conflict` if ADK cannot rewind to it."""
     turns, places = history.turns, history.places
-    shared = shared_turns(turns, branch, places)
-    kept = before(turns, shared, places)
+    shared = chat_turns.shared_turns(turns, branch, places)
+    kept = chat_turns.before(turns, shared, places)
     there = set(runs_of(kept))
     returning = [run for run in _runs(branch) if run.summary.run not in there]
     change = BranchChange(kept, turns[shared:], branch[shared:], returning)
@@ -151,14 +142,14 @@ class SessionBranches:
             version = find_version(events, wanted, change.known, rewound)
             first = rewound or next((event.invocation_id for event in version.events), "")
         if first:
-            await self.begin(origin, run, events[-1].id, first, change.first)
+            await self._begin(origin, run, events[-1].id, first, change.first)
         if rewound:
             state = await self._chats.state_before(change.first)
             await sessions.rewind(runner, origin, rewound, state)
         if version is not None:
             await bring_back(runner, origin, version)
 
-    async def begin(
+    async def _begin(
         self, origin: Origin, run: RunId, last: str, invocation: str, first: str
     ) -> None:
         """Note a change of a locked session for a run; `_Noted` explains the rest."""
@@ -239,6 +230,53 @@ class SessionBranches:
         except (NotFound, Gone):  # Removed since.
             return None
 
+    # -------------------------------------------------------------- a rewind without a new message
+
+    async def rewind(self, origin: Origin, invocation: str, runs: Runs, report: Report) -> RunId:
+        """Take back an invocation and all after it, when no run is active on the session.
+
+        It is recorded as a run. Which messages it voids is read from the session, since ADK rewinds
+        invocations and not messages. Raise `NotFound` for no session, `Conflict` for an invocation that is
+        not there (any more) or that ADK cannot rewind separately.
+        """
+        # Not found: said now, not after a wait.
+        await self._apps.sessions(origin.app).state(origin)
+        await self._apps.open(origin.app)
+
+        def make(run: RunId) -> EventSource:
+            return RewindSource(
+                runner=self._apps.runner(origin.app, "rewind"),
+                request=RunRequest(run=run, origin=origin),
+                plan=partial(self._plan_rewind, run, origin, invocation),
+                agents=self._apps.agents(origin.app),
+                report=report,
+            )
+
+        run = await runs.start(origin, "wait", make)
+        await runs.wait(run)
+        return run
+
+    async def _plan_rewind(self, run: RunId, origin: Origin, invocation: str) -> Rewind:
+        await self.settle_locked(origin)
+        turns = await self._chats.turns(origin)
+        first = next(
+            (r.summary.run for r in _runs(turns) if r.summary.invocation == invocation), None
+        )
+        state = await self._chats.state_before(first) if first is not None else None
+        sessions = self._apps.sessions(origin.app)
+        void = await sessions.invocations_from(origin, invocation)
+        if void:
+            last = (await sessions.get(origin)).events[-1].id
+            await self._begin(origin, run, last, invocation, first or "")
+        return Rewind(invocation, state, _first_void(turns, void))
+
+
+def _first_void(turns: Sequence[Turn], invocations: Sequence[str]) -> str:
+    void = frozenset(invocations)
+    return chat_turns.first_recorded(
+        [t for t in turns if any(r.summary.invocation in void for r in t.runs)]
+    )
+
 
 def _stop_nothing() -> None:
     """Do nothing: an undone change cannot be stopped halfway."""
@@ -279,7 +317,7 @@ async def kept_turns(chats: Chats, history: ChatHistory, message: Submit) -> lis
     if is_new and not shown.named and not shown.whole:
         _check_latest(history, turns)
     again = (i for i, turn in enumerate(turns) if turn.user_message == message.message_id)
-    return before(turns, next(again, len(turns)), history.places)
+    return chat_turns.before(turns, next(again, len(turns)), history.places)
 
 
 def shows_whole(history: ChatHistory, shown: Before) -> bool:
@@ -336,9 +374,9 @@ async def _kept_until(chats: Chats, history: ChatHistory, message: str) -> list[
     for index, turn in reversed(list(enumerate(history.turns))):
         if turn.first.head.live:
             if await _is_in_live(chats, turn, message):
-                return before(history.turns, index + 1, history.places)
+                return chat_turns.before(history.turns, index + 1, history.places)
         elif message in (turn.message, turn.user_message):
-            return before(history.turns, index + 1, history.places)
+            return chat_turns.before(history.turns, index + 1, history.places)
     for turn in reversed(history.taken_back):
         if message in (turn.message, turn.user_message):
             return history.until(turn.message)
@@ -346,7 +384,7 @@ async def _kept_until(chats: Chats, history: ChatHistory, message: str) -> list[
 
 
 async def _is_in_live(chats: Chats, turn: Turn, message: str) -> bool:
-    said = await spoken_messages(chats, turn.first.summary.run)
+    said = await chat_turns.spoken_messages(chats, turn.first.summary.run)
     places = [index for index, each in enumerate(said) if each.id == message]
     if not places:
         return False
@@ -361,69 +399,5 @@ async def _is_in_live(chats: Chats, turn: Turn, message: str) -> bool:
 async def _ids(chats: Chats, turn: Turn) -> list[str]:
     if not turn.first.head.live:
         return [turn.user_message, turn.message]
-    said = await spoken_messages(chats, turn.first.summary.run)
+    said = await chat_turns.spoken_messages(chats, turn.first.summary.run)
     return [each.id for each in said]
-
-
-# ---------------------------------------------------------------------------
-# A rewind without a new message, recorded as a run.
-#
-# Which messages it voids is read from the session, since ADK rewinds invocations and not messages;
-# the chat then knows it from the log, as after any other message that was rewound.
-
-
-class Rewinds:
-    """The rewinds of one server."""
-
-    def __init__(
-        self, apps: Apps, runs: Runs, chats: Chats, branches: SessionBranches, report: Report
-    ) -> None:
-        self._apps = apps
-        self._runs = runs
-        self._chats = chats
-        self._branches = branches
-        self._report = report
-
-    async def rewind(self, origin: Origin, invocation: str) -> RunId:
-        """Take back an invocation and all after it, when no run is active on the session.
-
-        Raise `NotFound` for no session, `Conflict` for an invocation that is not there (any more) or
-        that ADK cannot rewind separately.
-        """
-        # Not found: said now, not after a wait.
-        await self._apps.sessions(origin.app).state(origin)
-        await self._apps.open(origin.app)
-
-        def make(run: RunId) -> EventSource:
-            return RewindSource(
-                self._apps.runner(origin.app, "rewind"),
-                run,
-                origin,
-                partial(self._plan, run, origin, invocation),
-                agents=self._apps.agents(origin.app),
-                report=self._report,
-            )
-
-        run = await self._runs.start(origin, "wait", make)
-        await self._runs.wait(run)
-        return run
-
-    async def _plan(self, run: RunId, origin: Origin, invocation: str) -> Rewind:
-        await self._branches.settle_locked(origin)
-        turns = await self._chats.turns(origin)
-        first = next(
-            (r.summary.run for t in turns for r in t.runs if r.summary.invocation == invocation),
-            None,
-        )
-        state = await self._chats.state_before(first) if first is not None else None
-        sessions = self._apps.sessions(origin.app)
-        void = await sessions.invocations_from(origin, invocation)
-        if void:
-            last = (await sessions.get(origin)).events[-1].id
-            await self._branches.begin(origin, run, last, invocation, first or "")
-        return Rewind(invocation, state, _first_void(turns, void))
-
-
-def _first_void(turns: Sequence[Turn], invocations: Sequence[str]) -> str:
-    void = frozenset(invocations)
-    return first_recorded([t for t in turns if any(r.summary.invocation in void for r in t.runs)])

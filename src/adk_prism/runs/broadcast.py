@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager, suppress
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from adk_prism.errors import BadPosition
-from adk_prism.log.contract import RunLog
+from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.entry import BEGINNING, Position, RunId
 from adk_prism.log.private_files import Notifier
 from adk_prism.protocols.contract import Format, Payload
@@ -91,7 +92,12 @@ class _Broadcast:
             async with aclosing(self._log.read(self._stream.run, follow=True)) as batches:
                 async for batch in batches:
                     for entry in batch:
-                        self._add(entry.cursor, reader.feed(entry))
+                        data = encode(self._prefix, entry.cursor, reader.feed(entry))
+                        self._chunks.append(_Chunk(entry.cursor, data))
+                        self._size += len(data)
+                        self.last = entry.cursor
+                        if self._size > WINDOW:
+                            self._shorten()
                         if turns.is_over:  # A long run that is joined late.
                             await turns.next()
                     self._wake()
@@ -114,11 +120,7 @@ class _Broadcast:
             if clock() > until:
                 break
 
-    def _add(self, cursor: int, payloads: list[Payload]) -> None:
-        data = encode(self._prefix, cursor, payloads)
-        self._chunks.append(_Chunk(cursor, data))
-        self._size += len(data)
-        self.last = cursor
+    def _shorten(self) -> None:
         while self._size > WINDOW and len(self._chunks) > 1:
             self._size -= len(self._chunks.popleft().data)
 
@@ -210,8 +212,10 @@ class _OwnReader:
 class Broadcaster:
     """Serves runs to viewers."""
 
-    def __init__(self, log: RunLog, keep_alive: float = 15.0) -> None:
+    def __init__(self, log: RunLog, keep_alive: float = 15.0, live: RunLog | None = None) -> None:
+        """`live` is the log that runs are written to, where `log` completes it with what is over."""
         self.log = log
+        self._live = live or log
         self.keep_alive = keep_alive
         """Seconds of silence after which a viewer is sent a comment."""
         self._broadcasts: dict[StreamKey, _Broadcast] = {}
@@ -227,11 +231,7 @@ class Broadcaster:
         Raise `NotFound` or `Gone` for the run, `BadPosition` for a position its stream does not have: all
         before the first byte is sent.
         """
-        summary = await self.log.summary(run)
-        if after.cursor > summary.cursor:
-            raise BadPosition(
-                f"Position {after} is past the end of the run, which has {summary.cursor} entries."
-            )
+        summary = await check_position(self.log, run, after)
         stream = Stream(run, format)
         own = _OwnReader(self.log, stream)
         if after.part is not None and after.cursor:
@@ -246,7 +246,7 @@ class Broadcaster:
         stream = view.stream
         broadcast = self._broadcasts.get(stream.key)
         if broadcast is None or broadcast.over:
-            broadcast = self._broadcasts[stream.key] = _Broadcast(self.log, stream)
+            broadcast = self._broadcasts[stream.key] = _Broadcast(self._live, stream)
         broadcast.viewers += 1
         return broadcast
 
@@ -298,28 +298,21 @@ class Broadcaster:
                     await self._closed.wait()
 
 
+@dataclass(eq=False)
 class Viewer:
     """One viewer's reading of one run."""
 
-    def __init__(
-        self,
-        broadcaster: Broadcaster,
-        stream: Stream,
-        after: Position,
-        own: _OwnReader,
-        *,
-        live: bool,
-        nothing_left: bool,
-    ) -> None:
-        self._broadcaster = broadcaster
-        self.stream = stream
-        self._after = after
-        self.cursor = after.cursor
+    broadcaster: Broadcaster
+    stream: Stream
+    after: Position
+    own: _OwnReader
+    live: bool
+    nothing_left: bool
+    """The run is over, and the viewer has seen its end."""
+
+    def __post_init__(self) -> None:
+        self.cursor = self.after.cursor
         """Of the last entry that the viewer was given, while the run goes on."""
-        self._own = own
-        self._live = live
-        self.nothing_left = nothing_left
-        """The run is over, and the viewer has seen its end."""
         self._waiter: asyncio.Future[None] | None = None
         self._quiet = True
         """Nothing has been sent since the last tick."""
@@ -343,12 +336,12 @@ class Viewer:
 
     def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield bytes until the run is over or the viewer leaves. Raise `LogError` when the log fails."""
-        return self._follow() if self._live else self._past()
+        return self._follow() if self.live else self._past()
 
     async def _past(self) -> AsyncGenerator[bytes, None]:
         """Yield a run that is over."""
-        with self._broadcaster.sending(self):
-            async with aclosing(self._own.advance(self._after.cursor)) as pieces:
+        with self.broadcaster.sending(self):
+            async with aclosing(self.own.advance(self.after.cursor)) as pieces:
                 async for _, data in pieces:
                     if data:
                         yield data
@@ -357,12 +350,12 @@ class Viewer:
 
     async def _follow(self) -> AsyncGenerator[bytes, None]:
         """Yield a run that goes on."""
-        in_part = self._after.part is not None
-        with self._broadcaster.sending(self), self._joined() as broadcast:
+        in_part = self.after.part is not None
+        with self.broadcaster.sending(self), self._joined() as broadcast:
             while not self.left:
                 if in_part or self.cursor + 1 < broadcast.first:
                     in_part = False
-                    async for reached, data in self._own.advance(self.cursor):
+                    async for reached, data in self.own.advance(self.cursor):
                         self.cursor = reached
                         if data:
                             self._quiet = False
@@ -387,37 +380,26 @@ class Viewer:
     @contextmanager
     def _joined(self) -> Iterator[_Broadcast]:
         """Watch a run that goes on, with a clock that breaks silences."""
-        broadcast = self._broadcaster.join(self)
-        clock = _KeepAlive(self._broadcaster.keep_alive, self._tick)
+        broadcast = self.broadcaster.join(self)
+        self._start_clock()
         try:
             yield broadcast
         finally:
-            clock.stop()
-            self._broadcaster.part(self, broadcast)
+            self._clock.cancel()
+            self.broadcaster.part(self, broadcast)
+
+    def _start_clock(self) -> None:
+        # One timer per viewer, which costs nothing per event.
+        loop = asyncio.get_running_loop()
+        self._clock = loop.call_later(self.broadcaster.keep_alive, self._tick)
 
     def _tick(self) -> None:
         """Break a silence: the viewer wakes, finds nothing, and sends a comment."""
+        self._start_clock()
         if self._quiet:
             self._was_stirred = True
             self._stir()
         self._quiet = True
-
-
-class _KeepAlive:
-    """One timer per viewer, which costs nothing per event."""
-
-    def __init__(self, interval: float, tick: Callable[[], None]) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._interval = interval
-        self._tick = tick
-        self._timer = self._loop.call_later(interval, self._fire)
-
-    def _fire(self) -> None:
-        self._timer = self._loop.call_later(self._interval, self._fire)
-        self._tick()
-
-    def stop(self) -> None:
-        self._timer.cancel()
 
 
 # ---------------------------------------------------------------------------
@@ -477,13 +459,14 @@ class PositionedFrame(NamedTuple):
     payload: Payload
 
 
-async def check_position(log: RunLog, run: RunId, after: Position) -> None:
-    """Raise `BadPosition` for one past the end of the run, `NotFound` or `Gone` for the run."""
+async def check_position(log: RunLog, run: RunId, after: Position) -> RunSummary:
+    """Return a run. Raise `BadPosition` for a position past its end, `NotFound` or `Gone` for the run."""
     summary = await log.summary(run)
     if after.cursor > summary.cursor:
         raise BadPosition(
             f"Position {after} is past the end of the run, which has {summary.cursor} entries."
         )
+    return summary
 
 
 async def positioned_frames(

@@ -6,9 +6,8 @@ knows the same.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 import msgspec
 from msgspec import Raw, Struct, structs
@@ -22,7 +21,7 @@ from adk_prism.log import entry as records
 from adk_prism.log.contract import LogReader, RunLog, RunSummary
 from adk_prism.log.entry import Origin, RunId
 from adk_prism.protocols.contract import History, Scope
-from adk_prism.runs.off_loop import call_sized, feed_run, read_in_turns
+from adk_prism.runs.off_loop import call_sized, feed_run, read_head, read_in_turns
 
 # ---------------------------------------------------------------------------
 # The turns of a chat, folded from how its runs began. Pure.
@@ -341,12 +340,7 @@ class Chats:
 
     async def head(self, run: RunId) -> records.RunStarted:
         """Read how a run began. Raise `NotFound` or `Gone`."""
-        async with aclosing(self._log.read(run)) as batches:
-            async for batch in batches:
-                head = batch[0].record
-                assert isinstance(head, records.RunStarted), "every log begins with its RunStarted"
-                return head
-        raise AssertionError("a run that is listed has entries")
+        return await read_head(self._log, run)
 
     async def state_before(self, run: RunId) -> dict[str, Raw] | None:
         """Return the session's state before a run; None for one that was not recorded as it ran."""
@@ -394,7 +388,7 @@ class LearnedInvocations:
 
     def __init__(self, log: RunLog) -> None:
         self._log = log
-        self._known: OrderedDict[RunId, str] = OrderedDict()
+        self._known: dict[RunId, str] = {}
 
     async def complete(self, summary: RunSummary) -> RunSummary:
         """Return a summary with its run's invocation, as far as it is known."""
@@ -404,28 +398,28 @@ class LearnedInvocations:
         if not found:
             return summary
         self._known[summary.run] = found
-        self._known.move_to_end(summary.run)
         if len(self._known) > MOST:
-            self._known.popitem(last=False)
+            del self._known[next(iter(self._known))]
         return structs.replace(summary, invocation=found)
 
     async def _read(self, run: RunId) -> str:
         try:
             async with aclosing(self._log.read(run)) as batches:
                 async for batch in batches:
-                    for entry in batch:
-                        if isinstance(entry.record, records.AgentEvent):
-                            return _invocation(entry.record.event)
+                    if any(isinstance(entry.record, records.AgentEvent) for entry in batch):
+                        return first_invocation(batch)
         except (NotFound, Gone):  # Removed since it was listed.
             pass
         return ""
 
 
-def _invocation(event: bytes) -> str:
-    try:
-        return read_event(event).invocation_id
-    except msgspec.MsgspecError:
-        return ""
+def first_invocation(entries: Sequence[records.Entry]) -> str:
+    """Return the invocation that a run's first event names; empty if there is none."""
+    for entry in entries:
+        if isinstance(entry.record, records.AgentEvent):
+            with suppress(msgspec.MsgspecError):
+                return read_event(entry.record.event).invocation_id
+    return ""
 
 
 # ---------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, assert_never
 
@@ -26,22 +27,11 @@ from adk_prism.facts.state import read_object
 from adk_prism.log import entry as records
 from adk_prism.log.entry import Origin, RunId
 from adk_prism.runs import answers as matching
-from adk_prism.runs.answers import WaitingMessage, find_answered_by_adk, find_answered_by_chat
-from adk_prism.runs.branches import (
-    WHOLE_HISTORY,
-    SessionBranches,
-    branch_change,
-    kept_turns,
-    shows_whole,
-    taken_ids,
-)
+from adk_prism.runs import branches as branching
+from adk_prism.runs.answers import WaitingMessage
+from adk_prism.runs.branches import SessionBranches
 from adk_prism.runs.chats import ChatHistory, Chats, Turn, first_recorded, runs_of
-from adk_prism.runs.recorder import (
-    ForkPoint,
-    PreparedSource,
-    RecordsSource,
-    no_preparation,
-)
+from adk_prism.runs.recorder import ForkPoint, PreparedSource, RecordsSource, no_preparation
 from adk_prism.runs.runs import Runs
 from adk_prism.runs.session_locks import Policy, SessionLocks
 from adk_prism.runs.session_log import Action, AuditedAction, WriteAudit, no_audit
@@ -71,36 +61,24 @@ class Start(Struct, frozen=True, kw_only=True):
     """The app as it is run, where that is not as it is served."""
 
 
+@dataclass(eq=False)
 class Conversations:
     """All conversations of one server."""
 
-    def __init__(
-        self,
-        apps: Apps,
-        runs: Runs,
-        locks: SessionLocks,
-        chats: Chats,
-        branches: SessionBranches,
-        report: Report,
-        deciding: SessionLocks | None = None,
-        note: WriteAudit = no_audit,
-    ) -> None:
-        """`deciding` keeps those apart who decide about one session, in all processes that serve it.
-
-        `note` records what was approved, denied and rewound.
-        """
-        self._apps = apps
-        self._runs = runs
-        self._locks = locks
-        self._chats = chats
-        self.branches = branches
-        self._report = report
-        self._deciding = deciding or SessionLocks()
-        self._note = note
+    apps: Apps
+    runs: Runs
+    locks: SessionLocks
+    chats: Chats
+    branches: SessionBranches
+    report: Report
+    deciding: SessionLocks = field(default_factory=SessionLocks)
+    """Keeps those apart who decide about one session, in all processes that serve it."""
+    note: WriteAudit = no_audit
+    """Records what was approved, denied and rewound."""
 
     @asynccontextmanager
     async def _alone(self, start: Start) -> AsyncIterator[None]:
-        if start.policy == "refuse" and self._locks.is_held(start.origin):
+        if start.policy == "refuse" and self.locks.is_held(start.origin):
             raise Conflict(
                 "This session is running. Wait until it finishes, stop it, or use another session."
             )
@@ -110,7 +88,7 @@ class Conversations:
     @asynccontextmanager
     async def _decided(self, origin: Origin, policy: Policy = "wait") -> AsyncIterator[None]:
         """Keep others from deciding about a session, which is as the log says."""
-        async with self._deciding.held(origin):
+        async with self.deciding.held(origin):
             await self.branches.settle(origin, policy)
             yield
 
@@ -145,17 +123,17 @@ class Conversations:
 
     async def _send_in_place(self, start: Start, message: commands.Submit) -> RunId:
         """Say a message where it belongs. The session is decided about here alone."""
-        await self._apps.sessions(start.origin.app).ensure(start.origin)
-        history = await self._chats.history(start.origin)
+        await self.apps.sessions(start.origin.app).ensure(start.origin)
+        history = await self.chats.history(start.origin)
         turns = history.turns
-        kept = await kept_turns(self._chats, history, message)
-        if shows_whole(history, message.before):
-            extras = {**message.extras, WHOLE_HISTORY: records.to_raw(True)}
+        kept = await branching.kept_turns(self.chats, history, message)
+        if branching.shows_whole(history, message.before):
+            extras = {**message.extras, branching.WHOLE_HISTORY: records.to_raw(True)}
             message = structs.replace(message, extras=extras)
         if runs_of(kept) != runs_of(turns):
             return await self._replace_turns(start, history, kept, message)
         if not message.leaves_questions:
-            asked = await matching.last_asked(self._chats, turns)
+            asked = await matching.last_asked(self.chats, turns)
             matching.check_none_open(asked)
             await self._store_results(start, turns, asked, message)
             return await self._send(start, message)
@@ -174,38 +152,34 @@ class Conversations:
         message: commands.Submit,
     ) -> None:
         """Store the results of the client's own tools that come with a message, without asking the model."""
-        answers = matching.match_results(asked, message.results) if asked is not None else None
-        if asked is not None and answers is not None:
+        if asked is not None and (answers := matching.match_results(asked, message.results)):
             await self._store(start, asked, answers)
-        earlier = await matching.find_unanswered(self._chats, turns, message.earlier_results)
+        earlier = await matching.find_unanswered(self.chats, turns, message.earlier_results)
         if earlier is not None:
             await self._store(start, *earlier)
 
     async def _store(
         self, start: Start, asked: WaitingMessage, answers: matching.MatchedAnswers
     ) -> None:
-        pending, turn = asked.pending, asked.turn
-
         def make(run: RunId) -> EventSource:
             request = RunRequest(
                 run=run,
                 origin=start.origin,
-                invocation=turn.last.summary.invocation,
-                continues=matching.continues(turn.message, pending, answers, late=asked.is_late),
-                answers=matching.call_answers(pending, answers),
+                invocation=asked.turn.last.summary.invocation,
+                continues=asked.continues(answers),
+                answers=answers.call_answers(),
             )
             app = start.origin.app
-            runner, agents = self._apps.runner(app, "stored results"), self._apps.agents(app)
             return StoredResultsSource(
-                runner,
-                request,
+                runner=self.apps.runner(app, "stored results"),
+                request=request,
                 note=self.branches.results.note,
-                agents=agents,
-                report=self._report,
+                agents=self.apps.agents(app),
+                report=self.report,
             )
 
-        run = await self._runs.start(start.origin, "wait", make)
-        await self._runs.wait(run)
+        run = await self.runs.start(start.origin, "wait", make)
+        await self.runs.wait(run)
 
     async def _send(
         self,
@@ -233,17 +207,17 @@ class Conversations:
         """
         if not turns or turns[-1].last.summary.outcome != "waiting" or _is_run_again(turns[-1]):
             return None
-        pending = await self._chats.pending(turns[-1])
+        pending = await self.chats.pending(turns[-1])
         answers = matching.match_responses(pending, message.responses, message.confirmed)
         asked = [r for r in pending.requests.values() if r.kind == "input"]
-        typed = not answers.outputs and not answers.decisions and bool(message.text)
+        typed = not answers and bool(message.text)
         if typed and len(asked) == 1 and not pending.approvals:
             said = {asked[0].call: records.to_raw({"result": message.text})}
             answers = matching.match_responses(pending, said, ())
-        if not answers.outputs and not answers.decisions:
+        if not answers:
             return None
-        answers = matching.signed(answers, start.by)
-        if answers.decisions and not matching.is_complete(pending, answers):
+        answers = answers.signed(start.by)
+        if answers.decisions and not answers.is_complete:
             raise Conflict(
                 "That message has more open questions; answer all of them in one message."
             )
@@ -253,11 +227,11 @@ class Conversations:
             message_id=message.message_id,
             extras=message.extras,
             typed=read_content(message.content),
-            answers=matching.call_answers(pending, answers),
+            answers=answers.call_answers(),
             decisions=list(answers.decisions.values()),
-            answered=matching.responses(pending, answers, typed=typed),
+            answered=answers.responses(typed=typed),
         )
-        await self._note_decisions(start.origin, run, matching.decided(pending, answers))
+        await self._note_decisions(start.origin, run, answers)
         return run
 
     # -------------------------------------------------------------- taking back
@@ -265,7 +239,7 @@ class Conversations:
     async def _regenerate(self, start: Start, again: commands.Regenerate) -> RunId:
         """Answer a message again, as if it had never been answered; send one that never arrived."""
         async with self._alone(start):
-            history = await self._chats.history(start.origin)
+            history = await self.chats.history(start.origin)
             turn = _find(history, again.message_id)
             if turn is None:
                 return await self._send_in_place(start, _never_arrived(history, again))
@@ -288,9 +262,9 @@ class Conversations:
         self, start: Start, history: ChatHistory, kept: Sequence[Turn], message: commands.Submit
     ) -> RunId:
         """Say something after the kept turns, in the place of all others; those may be rewound ones."""
-        change = branch_change(history, kept)
+        change = branching.branch_change(history, kept)
         again = {name for turn in change.back for name in (turn.message, turn.user_message)}
-        rewound = await taken_ids(self._chats, change.void, {message.message_id, *again})
+        rewound = await branching.taken_ids(self.chats, change.void, {message.message_id, *again})
 
         async def prepare(run: RunId) -> None:
             await self.branches.change(start.origin, run, change)
@@ -308,7 +282,7 @@ class Conversations:
             action = AuditedAction(
                 action="message taken back", origin=start.origin, run=run, about=about
             )
-            await self._note(action)
+            await self.note(action)
         return run
 
     # -------------------------------------------------------------- answers
@@ -317,15 +291,14 @@ class Conversations:
         """Continue a message whose questions are answered."""
         while True:
             async with self._decided(start.origin):
-                turns = await self._chats.turns(start.origin)
+                turns = await self.chats.turns(start.origin)
                 if not given.leaves_questions:
-                    matching.check_none_open(await matching.last_asked(self._chats, turns))
+                    matching.check_none_open(await matching.last_asked(self.chats, turns))
                 asked, answers = await self._answered(turns, given)
-                answers = matching.signed(answers, start.by)
-                if not (asked.is_late and self._locks.is_held(start.origin)):
-                    return await self._continue(start, asked, answers)
+                if not (asked.is_late and self.locks.is_held(start.origin)):
+                    return await self._continue(start, asked, answers.signed(start.by))
             # A late result waits for the active run, which can still be interrupted.
-            async with self._locks.held(start.origin):
+            async with self.locks.held(start.origin):
                 pass
 
     async def _answered(
@@ -333,9 +306,9 @@ class Conversations:
     ) -> tuple[WaitingMessage, matching.MatchedAnswers]:
         """Return what is answered, and with what. Raise `Conflict`, or `Unprocessable` where nothing is."""
         if not given.earlier:
-            asked = await find_answered_by_chat(self._chats, turns, given)
+            asked = await matching.find_answered_by_chat(self.chats, turns, given)
             return asked, _matched(asked, given)
-        found = await matching.find_unanswered(self._chats, turns, given.answers)
+        found = await matching.find_unanswered(self.chats, turns, given.answers)
         if found is None:
             raise Unprocessable(
                 "There is nothing to answer: the list ends with neither a user's message nor results, and"
@@ -346,14 +319,14 @@ class Conversations:
     async def _answer_questions(self, start: Start, given: commands.AnswerQuestions) -> RunId:
         """Continue a message all of whose questions are answered, or leave them."""
         async with self._decided(start.origin):
-            turns = await self._chats.turns(start.origin)
+            turns = await self.chats.turns(start.origin)
             message = matching.new_message(turns, given)
             if message is not None:
                 return await self._send_in_place(start, message)
-            repeated = await matching.find_repeated(self._chats, turns, given)
+            repeated = await matching.find_repeated(self.chats, turns, given)
             if repeated is not None:
                 return repeated
-            asked = await matching.last_asked(self._chats, turns)
+            asked = await matching.last_asked(self.chats, turns)
             if asked is None:
                 raise matching.expired(given)
             if matching.is_left(asked, given):
@@ -362,48 +335,45 @@ class Conversations:
                 return await self._write(
                     start, left, records.Continues(message=left.message), ended
                 )
-            answers = matching.signed(matching.match(asked, given), start.by)
+            answers = matching.match(asked, given).signed(start.by)
             return await self._continue(start, asked, answers)
 
     async def _continue(
         self, start: Start, asked: WaitingMessage, answers: matching.MatchedAnswers
     ) -> RunId:
-        pending = asked.pending
         _check_answerable(start, asked.turn)
-        whole = matching.with_held(pending, answers)
-        if not asked.is_late and not matching.is_complete(pending, whole):
+        whole = answers.with_held()
+        if asked.is_late or whole.is_complete:
+            run = await self._begin(
+                start,
+                policy="wait",
+                invocation=asked.turn.last.summary.invocation,
+                continues=asked.continues(whole),
+                answers=whole.call_answers(),
+                decisions=list(whole.decisions.values()),
+            )
+        else:
             run = await self._hold(start, asked, answers)
-            await self._note_decisions(start.origin, run, matching.decided(pending, answers))
-            return run
-
-        run = await self._begin(
-            start,
-            policy="wait",
-            invocation=asked.turn.last.summary.invocation,
-            continues=matching.continues(asked.turn.message, pending, whole, late=asked.is_late),
-            answers=matching.call_answers(pending, whole),
-            decisions=list(whole.decisions.values()),
-        )
-        await self._note_decisions(start.origin, run, matching.decided(pending, answers))
+        await self._note_decisions(start.origin, run, answers)
         return run
 
     async def _note_decisions(
-        self, origin: Origin, run: RunId, decided: Sequence[tuple[bool, str]]
+        self, origin: Origin, run: RunId, answers: matching.MatchedAnswers
     ) -> None:
-        for approved, about in decided:
+        for approved, about in answers.decided:
             action: Action = "approval given" if approved else "approval denied"
-            await self._note(AuditedAction(action=action, origin=origin, run=run, about=about))
+            await self.note(AuditedAction(action=action, origin=origin, run=run, about=about))
 
     async def _hold(
         self, start: Start, asked: WaitingMessage, answers: matching.MatchedAnswers
     ) -> RunId:
         """Keep answers until the rest of their batch is there: ADK would continue without it."""
-        if any(matching.is_credential(asked.pending, name) for name in answers.outputs):
+        if answers.has_credential:
             raise Conflict(
                 "A sign-in is not kept until the rest is answered; answer everything in one request."
             )
-        kept = matching.continues(asked.turn.message, asked.pending, answers)
-        return await self._write(start, asked.turn, structs.replace(kept, held=True))
+        kept = structs.replace(asked.continues(answers), held=True)
+        return await self._write(start, asked.turn, kept)
 
     # -------------------------------------------------------------- ADK's own requests
 
@@ -415,16 +385,20 @@ class Conversations:
                 await self._check_happened_here(start.origin, invocation)
             content = read_content(message) if bytes(message) else None
             given = _adk_answers(message)
-            about, decided = await self._adk_continuation(start, given) if given else ({}, [])
-            run = await self._begin(
-                start, message=content, may_be_empty=True, invocation=invocation, **about
+            begin = partial(
+                self._begin, start, message=content, may_be_empty=True, invocation=invocation
             )
-            await self._note_decisions(start.origin, run, decided)
+            if not given:
+                return await begin()
+            answered = await self._asked_by_adk(start, given)
+            answers = matching.match_adk(answered.pending, given).signed(start.by)
+            run = await begin(**_adk_continuation(answered, answers))
+            await self._note_decisions(start.origin, run, answers)
             return run
 
     async def _check_happened_here(self, origin: Origin, invocation: str) -> None:
         """Raise `Conflict` for an invocation of a run that this server did not record."""
-        for turn in await self._chats.turns(origin):
+        for turn in await self.chats.turns(origin):
             if not any(run.summary.invocation == invocation for run in turn.runs):
                 continue
             if _is_run_again(turn):
@@ -437,37 +411,25 @@ class Conversations:
                     "That invocation was recorded on another server. Send a new message instead."
                 )
 
-    async def _adk_continuation(
+    async def _asked_by_adk(
         self, start: Start, given: Sequence[matching.AdkResponse]
-    ) -> tuple[dict[str, Any], list[tuple[bool, str]]]:
-        """Return what a request continues, its own answers and those that were held before; and what
-        it decides."""
-        turns = await self._chats.turns(start.origin)
-        asked = await find_answered_by_adk(
-            self._chats, turns, lambda pending: matching.asks_for(pending, given)
+    ) -> WaitingMessage:
+        turns = await self.chats.turns(start.origin)
+        asked = await matching.find_message(
+            self.chats, turns, lambda pending: matching.asks_for(pending, given)
         )
-        pending = asked.pending
         _check_answerable(start, asked.turn)
-        answers = matching.signed(matching.match_adk(pending, given), start.by)
-        held = matching.held(pending)
-        whole = matching.with_held(pending, answers)
-        about = {
-            "continues": matching.continues(asked.turn.message, pending, whole, late=asked.is_late),
-            "fitted": {k: v for k, v in answers.outputs.items() if k in pending.requests},
-            "answers": matching.call_answers(pending, held),
-            "decisions": list(held.decisions.values()),
-        }
-        return about, matching.decided(pending, answers)
+        return asked
 
     async def _change_state(self, start: Start) -> RunId:
         """Change state without calling a model, after the active run if there is one."""
 
         def make(run: RunId) -> EventSource:
             request = self._request(start, run)
-            source = self._apps.app(start.origin.app).state_update(request, self._report)
+            source = self.apps.app(start.origin.app).state_update(request, self.report)
             return _prepared(start, source, partial(self.branches.settle_locked, start.origin))
 
-        return await self._runs.start(start.origin, "wait", make, start.run)
+        return await self.runs.start(start.origin, "wait", make, start.run)
 
     # -------------------------------------------------------------- sources
 
@@ -486,7 +448,7 @@ class Conversations:
 
     def source(self, request: RunRequest) -> EventSource:
         """Return a run of the app."""
-        return self._apps.app(request.origin.app).source(request, self._report)
+        return self.apps.app(request.origin.app).source(request, self.report)
 
     async def _begin(
         self,
@@ -506,7 +468,7 @@ class Conversations:
                 )
             return _prepared(start, source, partial(before, run) if before else no_preparation)
 
-        return await self._runs.start(start.origin, policy or start.policy, make, start.run)
+        return await self.runs.start(start.origin, policy or start.policy, make, start.run)
 
     async def _write(
         self, start: Start, turn: Turn, continues: records.Continues, *more: records.Record
@@ -523,7 +485,7 @@ class Conversations:
             )
             return _prepared(start, RecordsSource(head, *more))
 
-        return await self._runs.start(start.origin, "wait", make, start.run)
+        return await self.runs.start(start.origin, "wait", make, start.run)
 
 
 def _prepared(
@@ -582,9 +544,20 @@ def _matched(asked: WaitingMessage, given: commands.Answer) -> matching.MatchedA
         raise Conflict(
             "This request has expired: the conversation has continued without the approval."
         )
-    if answers.decisions and not asked.is_waiting:
+    if answers.decisions and asked.turn.last.summary.outcome != "waiting":
         raise Conflict("That message has no pending approval.")
     return answers
+
+
+def _adk_continuation(asked: WaitingMessage, answers: matching.MatchedAnswers) -> dict[str, Any]:
+    """Return what a request continues: its own answers, and those that were held before."""
+    held = matching.held(asked.pending)
+    return {
+        "continues": asked.continues(answers.with_held()),
+        "fitted": {k: v for k, v in answers.outputs.items() if k in asked.pending.requests},
+        "answers": held.call_answers(),
+        "decisions": list(held.decisions.values()),
+    }
 
 
 def _adk_answers(message: Raw) -> list[matching.AdkResponse]:
@@ -614,7 +587,7 @@ def _adk_decision(adk_id: str, value: Any) -> records.Decision:
         approval=adk_id,
         approved=given.get("confirmed") is True,
         reason=reason if isinstance(reason, str) else "",
-        payload=records.NOTHING if payload is None else records.to_raw(payload),
+        payload=records.given_raw(payload),
     )
 
 

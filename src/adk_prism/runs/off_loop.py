@@ -63,6 +63,16 @@ async def read_in_turns(
                     await turns.next()
 
 
+async def read_head(log: LogReader, run: RunId) -> RunStarted:
+    """Return how a run began. Raise `NotFound` or `Gone`."""
+    async with aclosing(log.read(run)) as batches:
+        async for batch in batches:
+            head = batch[0].record
+            assert isinstance(head, RunStarted), "every log begins with its RunStarted"
+            return head
+    raise AssertionError("a run that is there has entries")
+
+
 async def feed_one(entry: Entry, feed: Callable[[Entry], _Result]) -> _Result:
     """Return what `feed` makes of an entry: in a thread if it is large."""
     return await call_sized(size_of(entry), feed, entry)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
@@ -30,19 +31,9 @@ from adk_prism.adk.redaction import safe_code
 from adk_prism.adk.request import CALLS, CallRecorder, Emit, EventSource, SeenCall
 from adk_prism.facts.adk_event import MOST, unknown_fields
 from adk_prism.facts.run_reader import Reader
-from adk_prism.log.contract import OWNED, Lease, Receipt, RunLog
-from adk_prism.log.entry import (
-    CLIENT_RUN,
-    AgentEvent,
-    Entry,
-    Label,
-    Outcome,
-    Record,
-    RunEnded,
-    RunId,
-    RunStarted,
-    relabelled,
-)
+from adk_prism.log import entry as log_entry
+from adk_prism.log.contract import OWNED, Lease, RunLog
+from adk_prism.log.entry import AgentEvent, Entry, Record, RunEnded, RunId, RunStarted
 from adk_prism.log.run_state import LOG_UNAVAILABLE
 from adk_prism.version import VERSION
 
@@ -148,27 +139,24 @@ class Past(NamedTuple):
     """Has read all of it."""
 
 
+@dataclass(eq=False)
 class RunRecorder:
     """Records one run."""
 
-    def __init__(
-        self,
-        log: RunLog,
-        run: RunId,
-        source: EventSource,
-        report: errors.Report,
-        past: Past | None = None,
-        calls: CallRecorder | None = None,
-    ) -> None:
-        """With a `past`, the source gives what comes after it. `calls` stores model calls; without: none."""
-        self._log = log
-        self._run = run
-        self._source = source
-        self._report = report
-        self._calls = calls
+    log: RunLog
+    run: RunId
+    source: EventSource
+    report: errors.Report
+    past: Past | None = None
+    """Of a run that somebody else began to record: the source gives what comes after it."""
+    calls: CallRecorder | None = None
+    """Stores model calls; without, none are stored."""
+
+    def __post_init__(self) -> None:
+        past = self.past
         self._reader = past.reader if past else Reader()
         self._unread: list[Entry] = []
-        self._lease = Lease(run)
+        self._lease = Lease(self.run)
         self._state: State = "running" if past else "before"
         self._work: AgentTask[RunEnded] | None = None
         self._contained = Containment()
@@ -189,7 +177,7 @@ class RunRecorder:
         """Ask the run to stop; what it says until then is recorded. With a code, it fails with that."""
         if self._requested == "none":
             self._requested, self._stopped_by = "stop", code
-        self._source.cancel()
+        self.source.cancel()
 
     def leave(self) -> None:
         """Have the run end here without an end: whoever cancels the recording hands it over."""
@@ -216,20 +204,20 @@ class RunRecorder:
         self._lease = lease or self._lease
         result = await self._drive()
         if isinstance(result, errors.LogError):
-            self._source.cancel()
+            self.source.cancel()
             self._fail_start(result)
             if self._state == "before" or isinstance(result, errors.Fenced):
                 raise result
         if self._requested == "lost":
-            raise errors.Fenced(f"Run {self._run!r} was taken over.")
+            raise errors.Fenced(f"Run {self.run!r} was taken over.")
         if self._state == "before":
             if not isinstance(result, BaseException):
                 result = RuntimeError("The source gave no record.")
             self._fail_start(result)
             return
         if isinstance(result, BaseException) and self._requested == "leave":
-            await self._log.commit(self._run)
-            await self._log.side.put(self._run, HANDED_OVER, str(self._lease.epoch), b"{}")
+            await self.log.commit(self.run)
+            await self.log.side.put(self.run, HANDED_OVER, str(self._lease.epoch), b"{}")
             return
         if self._state != "over":
             await self._end(self._judged(result))
@@ -239,7 +227,7 @@ class RunRecorder:
         """Wait until the end is stored, however long the log is unavailable."""
         while True:
             try:
-                await self._log.commit(self._run)
+                await self.log.commit(self.run)
             except errors.LogUnavailable:
                 await asyncio.sleep(STORED_AGAIN)
             else:
@@ -249,19 +237,20 @@ class RunRecorder:
         """Run the source; return how the run ended, or what ended it badly."""
         OWNED.set(self._lease)
         CONTAINED.set(self._contained)
-        CALLS.set(self._calls)
+        CALLS.set(self.calls)
         contain(asyncio.get_running_loop())
-        self._work = AgentTask(self._drain(), f"run {self._run}")
+        self._work = AgentTask(self._drain(), f"run {self.run}")
         result = await self._work.wait()
         if self.abandoned is not None:
             if self._state == "running":
                 self._state = "abandoned"
-            self._note_abandoned()
+            detail = "The agent's code did not stop when it was cancelled; it still runs."
+            self._tell("run abandoned", detail)
         return result
 
     async def _end(self, ended: RunEnded) -> None:
         await self._lease.sure()
-        await self._log.append(self._run, [ended], epoch=self._lease.epoch)
+        await self.log.append(self.run, [ended], epoch=self._lease.epoch)
         self._state, self.ended = "over", ended
         if self.abandoned is not None:
             # Nothing more of it may enter the session either.
@@ -269,12 +258,13 @@ class RunRecorder:
             self._lease.lose()
 
     async def _drain(self) -> RunEnded:
-        records = self._source.records(self._emit)
+        records = self.source.records(self._emit)
         try:
             async for record in records:
                 if type(record) is AgentEvent and record.more:
                     # More of a text changes nothing that the reader is asked for.
-                    await self._store([record])
+                    await self._may_write()
+                    await self.log.append(self.run, [record], epoch=self._lease.epoch)
                 else:
                     await self._write(record)
         except BaseException as error:
@@ -293,8 +283,8 @@ class RunRecorder:
         """Write what happened between the records that the source yields."""
         if not isinstance(item, SeenCall):
             await self._write(item)
-        elif self._calls is not None and self.head is not None:
-            await self._write(await self._calls.store(self._run, self.head.origin, item))
+        elif self.calls is not None and self.head is not None:
+            await self._write(await self.calls.store(self.run, self.head.origin, item))
 
     async def _write(self, record: Record | Entry | list[AgentEvent]) -> None:
         times = None
@@ -311,30 +301,30 @@ class RunRecorder:
             return
         self._read()
         if isinstance(record, RunStarted):
-            await self._log.commit(self._run)
+            await self.log.commit(self.run)
             self.head, self._state = record, "running"
             self.started.set_result(None)
         elif isinstance(record, RunEnded):
             self._state, self.ended = "over", record
 
     async def _append(self, records: Sequence[Record], times: list[float] | None = None) -> None:
-        receipt = await self._store(records, times)
+        await self._may_write()
+        receipt = await self.log.append(self.run, records, epoch=self._lease.epoch, times=times)
         first = receipt.cursor - len(records) + 1
         for cursor, record in enumerate(records, first):
             self._unread.append(Entry(cursor, 0.0, record))
         if len(self._unread) >= UNREAD:
             self._read()
 
-    async def _store(self, records: Sequence[Record], times: list[float] | None = None) -> Receipt:
-        lease = self._lease
+    async def _may_write(self) -> None:
+        """Wait until nobody else can own the run. Raise `Fenced` if somebody does, or it is over."""
         if self._requested == "lost":
-            raise errors.Fenced(f"Run {self._run!r} was taken over.")
+            raise errors.Fenced(f"Run {self.run!r} was taken over.")
         if self._state in ("abandoned", "over"):
-            raise errors.Fenced(f"Run {self._run!r} has ended.")
-        if not lease.is_sure:
+            raise errors.Fenced(f"Run {self.run!r} has ended.")
+        if not self._lease.is_sure:
             # Nothing is done, no tool called, while somebody else may own the run.
-            await lease.sure()
-        return await self._log.append(self._run, records, epoch=lease.epoch, times=times)
+            await self._lease.sure()
 
     def _read(self) -> None:
         """Read what was written."""
@@ -342,7 +332,7 @@ class RunRecorder:
         for entry in entries:
             self._reader.feed(entry)
 
-    def _outcome(self) -> tuple[Outcome, str]:
+    def _outcome(self) -> tuple[log_entry.Outcome, str]:
         self._read()
         return self._reader.outcome()
 
@@ -387,44 +377,23 @@ class RunRecorder:
     def _report_failure(
         self, code: str, error: BaseException | None = None, *, kind: str = "run failed"
     ) -> str:
-        correlation = self._source.correlation or errors.new_correlation()
-        self._report(
-            errors.Diagnostic(
-                kind=kind,
-                detail=code,
-                correlation=correlation,
-                run=self._run,
-                app=self.head.origin.app if self.head else "",
-                cause=errors.cause_of(error) if error is not None else "",
-                message=message_of(error) if error is not None else "",
-            )
-        )
+        correlation = self.source.correlation or errors.new_correlation()
+        cause = errors.cause_of(error) if error is not None else ""
+        message = message_of(error) if error is not None else ""
+        self._tell(kind, code, correlation=correlation, cause=cause, message=message)
         return correlation
 
-    def _note_abandoned(self) -> None:
-        self._report(
-            errors.Diagnostic(
-                kind="run abandoned",
-                detail="The agent's code did not stop when it was cancelled; it still runs.",
-                run=self._run,
-                app=self.head.origin.app if self.head else "",
-            )
-        )
+    def _tell(self, kind: str, detail: str, **about: str) -> None:
+        """Tell the operator something of the run."""
+        app = self.head.origin.app if self.head else ""
+        self.report(errors.Diagnostic(kind=kind, detail=detail, run=self.run, app=app, **about))
 
     def _notice_unknown_fields(self, event: bytes) -> None:
         """Tell the operator, once a run, of fields that this version has never heard of."""
         added = unknown_fields(event).keys() - self._unknown_fields
         if added and len(self._unknown_fields) < MOST:
             self._unknown_fields |= added
-            names = ", ".join(sorted(added))
-            self._report(
-                errors.Diagnostic(
-                    kind="unknown field",
-                    detail=names,
-                    run=self._run,
-                    app=self.head.origin.app if self.head else "",
-                )
-            )
+            self._tell("unknown field", ", ".join(sorted(added)))
 
 
 # ---------------------------------------------------------------------------
@@ -483,10 +452,10 @@ class ForkPoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The run at that cursor was run again, with changes."""
 
 
-FORKED_FROM: Label[ForkPoint | None] = Label("forked_from", ForkPoint, None)
+FORKED_FROM: log_entry.Label[ForkPoint | None] = log_entry.Label("forked_from", ForkPoint, None)
 """Of a session that is a fork: on the copies of earlier runs, and on the run that the fork began with."""
 
-REQUEST_DIGEST: Label[str] = Label("digest", str, "")
+REQUEST_DIGEST: log_entry.Label[str] = log_entry.Label("digest", str, "")
 """Of the request that started the run under an idempotency key."""
 
 
@@ -494,38 +463,37 @@ async def no_preparation() -> None:
     """Do nothing."""
 
 
+@dataclass(eq=False)
 class PreparedSource:
     """A source whose run begins with a preparation under the session's hold, such as a rewind."""
 
-    def __init__(
-        self,
-        inner: EventSource,
-        *,
-        before: Callable[[], Awaitable[None]] = no_preparation,
-        digest: str = "",
-        client_run: str = "",
-        forked_from: ForkPoint | None = None,
-    ) -> None:
-        """`digest`, `client_run` and `forked_from` go into the run's first record."""
-        self._inner = inner
-        self._before = before
-        self._labels = REQUEST_DIGEST(digest), CLIENT_RUN(client_run), FORKED_FROM(forked_from)
+    inner: EventSource
+    before: Callable[[], Awaitable[None]] = no_preparation
+    digest: str = ""
+    """This and the next two go into the run's first record."""
+    client_run: str = ""
+    forked_from: ForkPoint | None = None
 
     async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record | Entry, None]:
         """Prepare, then yield what the source yields."""
-        await self._before()
-        async with aclosing(self._inner.records(emit)) as records:
+        await self.before()
+        async with aclosing(self.inner.records(emit)) as records:
             async for record in records:
                 if isinstance(record, RunStarted):
-                    record = relabelled(record, *self._labels)
+                    record = log_entry.relabelled(
+                        record,
+                        REQUEST_DIGEST(self.digest),
+                        log_entry.CLIENT_RUN(self.client_run),
+                        FORKED_FROM(self.forked_from),
+                    )
                 yield record
 
     def cancel(self) -> None:
-        self._inner.cancel()
+        self.inner.cancel()
 
     @property
     def correlation(self) -> str:
-        return self._inner.correlation
+        return self.inner.correlation
 
 
 class RecordsSource:

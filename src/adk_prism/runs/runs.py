@@ -151,10 +151,18 @@ class Runs:
     async def adopt(self, summary: RunSummary, make: Adopt) -> bool:
         """Continue a run without an owner; return whether its lease was available. Raise `LogError`."""
         run, origin = summary.run, summary.origin
-        owner = _Adopted()
+        active: _Active | None = None
+        is_stopped = False
+
+        def stop() -> None:
+            nonlocal is_stopped
+            is_stopped = True
+            if active is not None:
+                active.stop()
+
         if self._draining or run in self._active:
             return False
-        if not await self.locks.try_acquire(origin, owner.stop):
+        if not await self.locks.try_acquire(origin, stop):
             return False
         lease: Lease | None = None
         try:
@@ -167,10 +175,11 @@ class Runs:
                 await self._leases.release(lease)
             await self.locks.release(origin)
             raise
-        if lease is None:
+        if lease is None or active is None:
             await self.locks.release(origin)
             return False
-        owner.take(active)
+        if is_stopped:
+            active.stop()
         async with self._quota.entering(origin, must=True):
             self._keep(run, active, lease, taken_over=True)
         return True
@@ -327,25 +336,6 @@ class Runs:
             return True
         active.stop(STOPPED)
         return False
-
-
-class _Adopted:
-    """Stops a run that is about to be continued."""
-
-    def __init__(self) -> None:
-        self._active: _Active | None = None
-        self._is_stopped = False
-
-    def take(self, active: _Active) -> None:
-        """Make the run stoppable; stop it now if that was requested already."""
-        self._active = active
-        if self._is_stopped:
-            active.stop()
-
-    def stop(self) -> None:
-        self._is_stopped = True
-        if self._active is not None:
-            self._active.stop()
 
 
 async def _end_of(log: RunLog, summary: RunSummary) -> None:

@@ -11,8 +11,10 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+import msgspec
 from msgspec import Struct
 
 from adk_prism.errors import Conflict, TooMany
@@ -36,41 +38,34 @@ lost."""
 _BUSY = "This session is running. Wait until it finishes, stop it, or use another session."
 
 
-class _Slot:
+class _Slot(Struct, eq=False):
     """One session that is locked or waited for."""
 
-    __slots__ = ("hold", "impatient", "interest", "lock", "stop")
-
-    def __init__(self) -> None:
-        self.lock = asyncio.Lock()
-        self.hold: Lease | None = None
-        """The lease of the holder."""
-        self.stop: Callable[[], None] | None = None
-        self.impatient = 0
-        """Waiters that interrupt the holder, also one that got the lock before them."""
-        self.interest = 0
-        """Holder and waiters; at zero the slot is dropped, so idle sessions cost nothing."""
+    lock: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
+    hold: Lease | None = None
+    """The lease of the holder."""
+    stop: Callable[[], None] | None = None
+    impatient: int = 0
+    """Waiters that interrupt the holder, also one that got the lock before them."""
+    interest: int = 0
+    """Holder and waiters; at zero the slot is dropped, so idle sessions cost nothing."""
 
 
+@dataclass(eq=False)
 class SessionLocks:
     """One lock per session, shared by all processes that share the leases."""
 
-    def __init__(
-        self,
-        leases: Leases | None = None,
-        kind: str = "session",
-        *,
-        settle: SettleOrphans | None = None,
-    ) -> None:
-        """`kind` is part of the leases' names: locks of different kinds do not block each other."""
-        self._leases: Leases = leases or LocalLeases()
-        self._kind = kind
+    leases: Leases = field(default_factory=LocalLeases)
+    kind: str = "session"
+    """Part of the leases' names: locks of different kinds do not block each other."""
+    settle: SettleOrphans | None = None
+
+    def __post_init__(self) -> None:
         self._slots: dict[str, _Slot] = {}
-        self._leases.listen("stop", self._hear_stop)
-        self._settle = settle
+        self.leases.listen("stop", self._hear_stop)
 
     def _name(self, origin: Origin) -> str:
-        return "\0".join((self._kind, origin.app, origin.user, origin.session))
+        return "\0".join((self.kind, origin.app, origin.user, origin.session))
 
     async def acquire(self, origin: Origin, policy: Policy, stop: Callable[[], None]) -> None:
         """Hold a session for a run that `stop` stops. Raise `Conflict` where policy refuses.
@@ -102,7 +97,7 @@ class SessionLocks:
         slot.interest += 1
         try:
             await slot.lock.acquire()
-            slot.hold = await self._leases.hold(name)
+            slot.hold = await self.leases.hold(name)
         finally:
             if slot.hold is None:
                 self._let_go(name, slot)
@@ -117,7 +112,7 @@ class SessionLocks:
         hold, slot.hold = slot.hold, None
         try:
             if hold is not None:
-                await self._leases.release(hold)
+                await self.leases.release(hold)
         finally:
             self._let_go(name, slot)
 
@@ -136,7 +131,7 @@ class SessionLocks:
         name = self._name(origin)
         slot = self._slots.get(name)
         if slot is None:
-            if not await self._leases.is_held(name):
+            if not await self.leases.is_held(name):
                 return False
             slot = self._slots.setdefault(name, _Slot())
         if slot.stop is not None:
@@ -169,25 +164,25 @@ class SessionLocks:
         """Take the session among all processes. Raise `Conflict` if it is not to be had at once."""
         name = self._name(origin)
         while True:
-            hold = await self._leases.hold(name)
+            hold = await self.leases.hold(name)
             if hold is not None:
                 claim: Claim | None = "interrupt" if slot.impatient else None
                 if await self._is_free(origin, hold, "stop" if stops else claim):
                     return hold
-                await self._leases.release(hold)
+                await self.leases.release(hold)
             if refuses:
                 raise Conflict(_BUSY)
             if stops or slot.impatient:
-                await self._leases.say("stop", name)
-            await self._leases.freed(name, LOOK)
+                await self.leases.say("stop", name)
+            await self.leases.freed(name, LOOK)
 
     async def _is_free(self, origin: Origin, hold: Lease, claim: Claim | None) -> bool:
-        if self._settle is None or not self._leases.is_shared:
+        if self.settle is None or not self.leases.is_shared:
             return True
         try:
-            return await self._settle(origin, claim)
+            return await self.settle(origin, claim)
         except BaseException:
-            await self._leases.release(hold)
+            await self.leases.release(hold)
             raise
 
     def _hear_stop(self, name: str) -> None:

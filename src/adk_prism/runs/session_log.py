@@ -18,6 +18,7 @@ import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -113,27 +114,23 @@ def _plain(marked: Origin) -> Origin:
 Redact = Callable[[Record], Record]
 
 
+@dataclass(eq=False)
 class SessionLog:
     """Reads runs from the log, and those that it lacks from ADK's sessions."""
 
-    def __init__(
-        self,
-        log: RunLog,
-        apps: Apps,
-        redact: Redact,
-        report: Report,
-        deletions: Deletions | None = None,
-    ) -> None:
-        self._log = log
-        self._deletions = deletions or Deletions(log)
+    log: RunLog
+    apps: Apps
+    redact: Redact
+    report: Report
+    deletions: Deletions
+
+    def __post_init__(self) -> None:
+        log = self.log
         # Everything but reading is the log's own.
         self.attach, self.open, self.close, self.probe = log.attach, log.open, log.close, log.probe
         self.append, self.commit, self.leave = log.append, log.commit, log.leave
         self.trim, self.delete, self.side = log.trim, log.delete, log.side
         self._learned = LearnedInvocations(log)
-        self._apps = apps
-        self._redact = redact
-        self._report = report
 
     async def list(
         self, *, app: str = "", user: str = "", session: str = "", unended: bool = False
@@ -142,10 +139,10 @@ class SessionLog:
 
         Raise `Gone` for a session that was deleted.
         """
-        hidden = await self._deletions.current()
+        hidden = await self.deletions.current()
         if Origin(app=app, user=user, session=session) in hidden:
             raise deleted()
-        found = await self._log.list(app=app, user=user, session=session, unended=unended)
+        found = await self.log.list(app=app, user=user, session=session, unended=unended)
         known = [each for each in found if each.origin not in hidden]
         if unended or not (app and user and session):
             return known
@@ -163,7 +160,7 @@ class SessionLog:
         continued = [SessionRunId.decode(each.message) for each in known]
         lengths = {each.invocation: each.events for each in reversed(continued) if each}
         try:
-            session = await self._apps.sessions(origin.app).get(origin)
+            session = await self.apps.sessions(origin.app).get(origin)
         except (NotFound, RemoteFailed):  # A remote that cannot be used: the log is what is known.
             return []
         names = {event.invocation_id for event in session.events}
@@ -181,10 +178,10 @@ class SessionLog:
         """Return one run's summary; raise `NotFound` or `Gone`."""
         name = SessionRunId.decode(run)
         if name is None:
-            found = await self._learned.complete(await self._log.summary(run))
+            found = await self._learned.complete(await self.log.summary(run))
         else:
             found = _summary(name, await self._read(name))
-        await self._deletions.check(found.origin)
+        await self.deletions.check(found.origin)
         return found
 
     def read(
@@ -197,15 +194,15 @@ class SessionLog:
     async def _recorded(
         self, run: RunId, after: int, follow: bool
     ) -> AsyncGenerator[Sequence[Entry], None]:
-        hidden = await self._deletions.current()
-        if hidden and (await self._log.summary(run)).origin in hidden:
+        hidden = await self.deletions.current()
+        if hidden and (await self.log.summary(run)).origin in hidden:
             raise deleted()
-        async with aclosing(self._log.read(run, after, follow=follow)) as batches:
+        async with aclosing(self.log.read(run, after, follow=follow)) as batches:
             async for batch in batches:
                 yield batch
 
     async def _past(self, name: SessionRunId, after: int) -> AsyncGenerator[Sequence[Entry], None]:
-        await self._deletions.check(name.origin)
+        await self.deletions.check(name.origin)
         entries = await self._read(name)
         if after > len(entries):
             raise BadPosition(f"The run has {len(entries)} entries; {after} is past its end.")
@@ -213,15 +210,15 @@ class SessionLog:
             yield entries[after:]
 
     async def _read(self, name: SessionRunId) -> Sequence[Entry]:
-        session = await self._apps.sessions(name.app).get(name.origin)
+        session = await self.apps.sessions(name.app).get(name.origin)
         events = stored_invocations(session).get(name.invocation, [])
         if not 0 < name.events <= len(events):
             raise NotFound("There is no such run in that session (any more).")
         return self._entries(name, events)
 
     def _entries(self, name: SessionRunId, events: StoredEvents) -> Sequence[Entry]:
-        entries = session_run(name, events, self._report)
-        return [Entry(each.cursor, each.time, self._redact(each.record)) for each in entries]
+        entries = session_run(name, events, self.report)
+        return [Entry(each.cursor, each.time, self.redact(each.record)) for each in entries]
 
 
 def _summary(name: SessionRunId, entries: Sequence[Entry]) -> RunSummary:

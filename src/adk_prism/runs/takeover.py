@@ -18,22 +18,15 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import msgspec
 from msgspec import structs
 
 from adk_prism import errors
+from adk_prism.adk import request as adk_request
 from adk_prism.adk.apps import Apps
-from adk_prism.adk.request import (
-    REPEATS,
-    Emit,
-    EventSource,
-    RunRequest,
-    answers_of,
-    read_content,
-    responses_of,
-)
+from adk_prism.adk.request import Emit, EventSource, RunRequest
 from adk_prism.adk.session_runs import Stored, stored_events, until_back
 from adk_prism.adk.tools import InDoubt
 from adk_prism.facts.adk_event import read_event
@@ -43,6 +36,8 @@ from adk_prism.log import entry as records
 from adk_prism.log.contract import Lease, Leases, RunLog, RunSummary
 from adk_prism.log.entry import Entry, Origin, Record, RunEnded, RunId
 from adk_prism.log.private_files import Notifier, cancel_task
+from adk_prism.runs.chats import first_invocation
+from adk_prism.runs.off_loop import read_head
 from adk_prism.runs.recorder import HANDED_OVER, OWNER_LOST, Past
 from adk_prism.runs.runs import Runs
 from adk_prism.runs.session_locks import Claim
@@ -71,32 +66,26 @@ def can_resume(apps: Apps, head: records.RunStarted) -> bool:
 
 
 def _is_turn(head: records.RunStarted) -> bool:
-    is_plain = not (head.live or records.is_untrusted(head) or REPEATS.read(head))
+    is_plain = not (head.live or records.is_untrusted(head) or adk_request.REPEATS.read(head))
     return head.kind == "turn" and is_plain
 
 
+@dataclass(eq=False)
 class Takeovers:
     """Goes on with the runs that dead processes left."""
 
-    def __init__(
-        self,
-        log: RunLog,
-        apps: Apps,
-        runs: Runs,
-        leases: Leases,
-        report: errors.Report,
-        doubt: InDoubt,
-    ) -> None:
-        self._log = log
-        self._apps = apps
-        self._runs = runs
-        self._leases = leases
-        self._report = report
-        self._doubt = doubt
+    log: RunLog
+    apps: Apps
+    runs: Runs
+    leases: Leases
+    report: errors.Report
+    doubt: InDoubt
+
+    def __post_init__(self) -> None:
         self._unreadable: set[RunId] = set()
         """Runs without an owner that hold what this version cannot read: they are for a newer one."""
         self._left = Notifier()
-        leases.listen("left", lambda _: self._left.notify())
+        self.leases.listen("left", lambda _: self._left.notify())
 
     # ------------------------------------------------------------------ finding
 
@@ -104,7 +93,7 @@ class Takeovers:
     async def watching(self) -> AsyncIterator[None]:
         """Take over what is there now, and, where processes share a log, whatever is left later."""
         await self.look(most=None)
-        if not self._leases.is_shared:
+        if not self.leases.is_shared:
             yield
             return
         task = asyncio.create_task(self._watch(), name="adk-prism takeovers")
@@ -122,18 +111,16 @@ class Takeovers:
             try:
                 await self.look()
             except Exception as error:  # The next attempt may succeed; the operator gets a report.
-                self._report(
-                    errors.Diagnostic(kind="takeover failed", cause=errors.cause_of(error))
-                )
+                self.report(errors.Diagnostic(kind="takeover failed", cause=errors.cause_of(error)))
 
     async def look(self, most: int | None = AT_ONCE) -> list[RunId]:
         """Take over runs without an owner; return which. Raise `LogError`."""
         taken: list[RunId] = []
         # A recorder in another process is not gone because it has nothing to send.
-        ownerless = await self._leases.ownerless(self._log)
+        ownerless = await self.leases.ownerless(self.log)
         found = [run for run in ownerless if not records.is_recorded(run)]
         self._unreadable.intersection_update(found)
-        if self._leases.is_shared:
+        if self.leases.is_shared:
             random.shuffle(found)
         for run in found:
             if most is not None and len(taken) >= most:
@@ -145,12 +132,12 @@ class Takeovers:
     async def _try(self, run: RunId) -> bool:
         """Take a run over if that is possible; return whether it was."""
         try:
-            return await self._take_over(await self._log.summary(run))
+            return await self._take_over(await self.log.summary(run))
         except (errors.NotFound, errors.Gone):
             return False
         except errors.SourceError as error:
             self._unreadable.add(run)
-            self._report(
+            self.report(
                 errors.Diagnostic(kind="takeover failed", run=run, cause=errors.cause_of(error))
             )
             return False
@@ -164,9 +151,9 @@ class Takeovers:
         async def make(lease: Lease) -> tuple[EventSource, Past]:
             return await self._rest(summary, lease)
 
-        if not await self._runs.adopt(summary, make):
+        if not await self.runs.adopt(summary, make):
             return False
-        self._report(
+        self.report(
             errors.Diagnostic(kind="run taken over", run=summary.run, app=summary.origin.app)
         )
         return True
@@ -177,18 +164,18 @@ class Takeovers:
         With a `claim`, they end, after what the session has of them and the log lacks. Without, the session
         is not free until a process has taken them over, which needs the lock. Raise `LogError`.
         """
-        open_runs = await self._log.list(
+        open_runs = await self.log.list(
             app=origin.app, user=origin.user, session=origin.session, unended=True
         )
         for summary in open_runs:
-            lease = await self._leases.claim(summary) if claim is not None else None
+            lease = await self.leases.claim(summary) if claim is not None else None
             if lease is None or claim is None:
                 return False
             try:
                 await self._end(summary, lease, _ENDS[claim])
             finally:
-                await self._log.leave(summary.run)
-                await self._leases.release(lease)
+                await self.log.leave(summary.run)
+                await self.leases.release(lease)
         return True
 
     async def _end(self, summary: RunSummary, lease: Lease, ended: RunEnded) -> None:
@@ -196,13 +183,13 @@ class Takeovers:
         try:
             rest, _ = await self._rest(summary, lease, ended)
         except errors.SourceError:  # A newer version wrote it.
-            await self._log.append(run, [ended], epoch=lease.epoch)
+            await self.log.append(run, [ended], epoch=lease.epoch)
         else:
             async with aclosing(rest.records()) as coming:
                 async for record in coming:
                     assert not isinstance(record, Entry), "what is left of it happens now"
-                    await self._log.append(run, [record], epoch=lease.epoch)
-        await self._log.commit(run)
+                    await self.log.append(run, [record], epoch=lease.epoch)
+        await self.log.commit(run)
 
     # ------------------------------------------------------------------ going on
 
@@ -211,10 +198,10 @@ class Takeovers:
         if not _is_turn(head):
             return False
         try:
-            await self._apps.open(head.origin.app)
+            await self.apps.open(head.origin.app)
         except errors.PrismError:
             return False  # The app is not there, or does not load: it has been reported.
-        return can_resume(self._apps, head)
+        return can_resume(self.apps, head)
 
     async def _rest(
         self, summary: RunSummary, lease: Lease, ended: RunEnded | None = None
@@ -226,39 +213,38 @@ class Takeovers:
             reader.feed(entry)
         head = entries[0].record
         assert isinstance(head, records.RunStarted), "every log begins with its RunStarted"
-        left = _Left(
+        past = Past(head, reader)
+        rest = _Rest(
+            self,
+            entries,
+            past,
+            lease,
             known=await self._known(summary),
             handed_over=await self._handed_over(summary.run),
             is_passed=await self._is_passed(summary),
             ended=ended,
         )
-        return _Rest(self, entries, Past(head, reader), lease, left), Past(head, reader)
+        return rest, past
 
     async def _handed_over(self, run: RunId) -> frozenset[int]:
         """Return the epochs of the processes that left the run and lived on."""
-        notes = (await self._log.side.list([run])).get(run, ())
+        notes = (await self.log.side.list([run])).get(run, ())
         return frozenset(int(note.key) for note in notes if note.space == HANDED_OVER)
 
     async def _is_passed(self, summary: RunSummary) -> bool:
         """Return whether the log has a later turn of the session, of another invocation."""
         origin = summary.origin
-        runs = await self._log.list(app=origin.app, user=origin.user, session=origin.session)
+        runs = await self.log.list(app=origin.app, user=origin.user, session=origin.session)
         names = [each.run for each in runs]
         for later in runs[names.index(summary.run) + 1 :] if summary.run in names else ():
-            if later.invocation != summary.invocation and await self._is_later_turn(later.run):
+            is_other = later.invocation != summary.invocation
+            if is_other and (await read_head(self.log, later.run)).kind == "turn":
                 return True
-        return False
-
-    async def _is_later_turn(self, run: RunId) -> bool:
-        async with aclosing(self._log.read(run)) as batches:
-            async for batch in batches:
-                head = batch[0].record
-                return isinstance(head, records.RunStarted) and head.kind == "turn"
         return False
 
     async def _entries(self, run: RunId) -> list[Entry]:
         found: list[Entry] = []
-        async with aclosing(self._log.read(run)) as batches:
+        async with aclosing(self.log.read(run)) as batches:
             async for batch in batches:
                 found += batch
         return found
@@ -266,7 +252,7 @@ class Takeovers:
     async def _known(self, summary: RunSummary) -> set[str]:
         """Return the ids of the whole events of a run's invocation, which may span several runs."""
         origin, known = summary.origin, set[str]()
-        runs = await self._log.list(app=origin.app, user=origin.user, session=origin.session)
+        runs = await self.log.list(app=origin.app, user=origin.user, session=origin.session)
         for run in runs:
             if run.invocation == summary.invocation:
                 known.update(_whole_events(await self._entries(run.run)))
@@ -277,12 +263,12 @@ class Takeovers:
         head = past.head
         return await until_back(
             lambda: stored_events(
-                self._apps.sessions(head.origin.app),
+                self.apps.sessions(head.origin.app),
                 head.origin,
-                head.invocation or _invocation_of(entries),
+                head.invocation or first_invocation(entries),
                 since=entries[0].time,
                 known=known,
-                report=self._report,
+                report=self.report,
                 run=head.run,
             )
         )
@@ -290,29 +276,34 @@ class Takeovers:
     def stops_when_left(self, head: records.RunStarted) -> bool:
         """Return whether the run was aborted because its process died, and nobody asked for it."""
         app = head.origin.app
-        return self._apps.is_loaded(app) and self._apps.app(app).stops_when_left
+        return self.apps.is_loaded(app) and self.apps.app(app).stops_when_left
 
     def had_last_word(self, head: records.RunStarted, stored: Stored) -> bool:
         """Return whether the session shows that a run was over, whoever may have missed its end."""
         app, last = head.origin.app, stored.last
-        if last is None or not self._apps.is_loaded(app):
+        if last is None or not self.apps.is_loaded(app):
             return False
-        return self._apps.app(app).is_last_word(last)
+        return self.apps.app(app).is_last_word(last)
 
     def source(self, past: Past, stored: Stored, lease: Lease) -> EventSource:
         """Return the run of the app that continues an invocation."""
         head, app = past.head, past.head.origin.app
-        return self._apps.app(app).source(
+        return self.apps.app(app).source(
             _request(head, stored),
-            self._report,
+            self.report,
             attempt=lease.epoch,
-            doubts={call.adk_id: self._doubt for call in past.reader.owed if call.adk_id},
+            doubts={call.adk_id: self.doubt for call in past.reader.owed if call.adk_id},
         )
 
 
-class _Left(NamedTuple):
-    """What is known of a run that was left, besides its entries."""
+@dataclass
+class _Rest:
+    """What is left of a run, as a source: what the log lacks, the seam, and what happens after it."""
 
+    takeovers: Takeovers
+    entries: Sequence[Entry]
+    past: Past
+    lease: Lease
     known: set[str]
     """Ids of events that the log has."""
     handed_over: frozenset[int]
@@ -321,26 +312,8 @@ class _Left(NamedTuple):
     """The log has a newer message."""
     ended: RunEnded | None
     """How it ends, if it is not to go on."""
-
-
-class _Rest:
-    """What is left of a run, as a source: what the log lacks, the seam, and what happens after it."""
-
-    def __init__(
-        self,
-        takeovers: Takeovers,
-        entries: Sequence[Entry],
-        past: Past,
-        lease: Lease,
-        left: _Left,
-    ) -> None:
-        self._takeovers = takeovers
-        self._entries = entries
-        self._past = past
-        self._lease = lease
-        self._left = left
-        self._inner: EventSource | None = None
-        self._cancelled = False
+    _inner: EventSource | None = None
+    _cancelled: bool = False
 
     @property
     def correlation(self) -> str:
@@ -354,14 +327,14 @@ class _Rest:
     async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record | Entry, None]:
         """Yield what is left. Raise what ended it badly."""
         stored = Stored(False, [])
-        was_stopped = self._past.reader.outcome()[0] == "cancelled"
-        if self._past.head.kind == "turn":
+        was_stopped = self.past.reader.outcome()[0] == "cancelled"
+        if self.past.head.kind == "turn":
             # Of a session that is gone, or whose server is, nothing is known.
             with suppress(errors.NotFound, errors.RemoteFailed):
-                stored = await self._takeovers.stored(self._past, self._entries, self._left.known)
+                stored = await self.takeovers.stored(self.past, self.entries, self.known)
         for event in stored.missing:
             yield event
-        for end in node_ends(self._entries):
+        for end in node_ends(self.entries):
             yield end
         ended = await self._end(stored, was_stopped)
         if ended is not None:
@@ -372,50 +345,50 @@ class _Rest:
 
     async def _end(self, stored: Stored, was_stopped: bool) -> RunEnded | None:
         """Return the end of a run that cannot or need not be continued."""
-        head, reader = self._past.head, self._past.reader
+        head, reader = self.past.head, self.past.reader
         outcome, code = reader.outcome()
         if _asks_nobody(head) and not was_stopped:
             # It has nothing left to stop: a message that arrives meanwhile does not make it cancelled.
             return RunEnded(outcome=outcome, code=code)
         if self._cancelled or was_stopped:
             return RunEnded(outcome="cancelled")
-        if self._left.ended is not None:
-            return self._left.ended
-        if outcome == "cancelled" and not self._takeovers.stops_when_left(head):
+        if self.ended is not None:
+            return self.ended
+        if outcome == "cancelled" and not self.takeovers.stops_when_left(head):
             # Only the session says that it was stopped: by a person, or by a server that went down.
             return RunEnded(outcome="failed", code=OWNER_LOST)
         if reader.is_paused:
             return RunEnded(outcome=outcome, code=code)
-        can_go_on = await self._takeovers.will_go_on(head)
-        is_passed = self._left.is_passed or stored.is_passed
+        can_go_on = await self.takeovers.will_go_on(head)
+        is_passed = self.is_passed or stored.is_passed
         if can_go_on and not (is_passed or self._has_killed_too_often or self._is_stuck):
             return None
-        if outcome in ("finished", "failed") and self._takeovers.had_last_word(head, stored):
+        if outcome in ("finished", "failed") and self.takeovers.had_last_word(head, stored):
             return RunEnded(outcome=outcome, code=code)
         return RunEnded(outcome="failed", code=OWNER_LOST)
 
     @property
     def _is_planned(self) -> bool:
         """Whether the process before handed the run over."""
-        return self._lease.epoch - 1 in self._left.handed_over
+        return self.lease.epoch - 1 in self.handed_over
 
     @property
     def _has_killed_too_often(self) -> bool:
-        return self._lease.epoch - len(self._left.handed_over) > MOST
+        return self.lease.epoch - len(self.handed_over) > MOST
 
     @property
     def _is_stuck(self) -> bool:
         """Whether a process died inside a call in which another one had died: it may crash any of them."""
-        takeovers = [e.record for e in self._entries if isinstance(e.record, records.RunTakenOver)]
+        takeovers = [e.record for e in self.entries if isinstance(e.record, records.RunTakenOver)]
         died_in = {call for each in takeovers if not each.planned for call in each.in_doubt}
-        is_in = any(call.call in died_in for call in self._past.reader.owed)
+        is_in = any(call.call in died_in for call in self.past.reader.owed)
         return is_in and not self._is_planned
 
     async def _go_on(
         self, emit: Emit | None, stored: Stored
     ) -> AsyncGenerator[Record | Entry, None]:
-        doubtful = [call.call for call in self._past.reader.owed]
-        self._inner = self._takeovers.source(self._past, stored, self._lease)
+        doubtful = [call.call for call in self.past.reader.owed]
+        self._inner = self.takeovers.source(self.past, stored, self.lease)
         async with aclosing(self._inner.records(emit)) as coming:
             try:
                 await anext(coming)  # the log has the start of the run
@@ -423,7 +396,7 @@ class _Rest:
                 yield RunEnded(outcome="failed", code=OWNER_LOST)
                 return
             yield records.RunTakenOver(
-                epoch=self._lease.epoch, in_doubt=doubtful, planned=self._is_planned
+                epoch=self.lease.epoch, in_doubt=doubtful, planned=self._is_planned
             )
             if self._cancelled:
                 self._inner.cancel()
@@ -452,9 +425,9 @@ def _request(head: records.RunStarted, stored: Stored) -> RunRequest:
     )
     if head.continues is not None or records.RESPONSES.read(head):
         found = (
-            answers_of(head.continues)
+            adk_request.answers_of(head.continues)
             if head.continues
-            else responses_of(records.RESPONSES.read(head))
+            else adk_request.responses_of(records.RESPONSES.read(head))
         )
         answers, decisions = found
         again = structs.replace(request, invocation="", answers=answers, decisions=decisions)
@@ -463,16 +436,7 @@ def _request(head: records.RunStarted, stored: Stored) -> RunRequest:
         return request if stored.is_asked and given <= stored.answered else again
     if stored.is_asked or records.is_absent(head.message):
         return request
-    return structs.replace(request, message=read_content(head.message))
-
-
-def _invocation_of(entries: Sequence[Entry]) -> str:
-    """Return the invocation that a run's first event names; empty if there is none."""
-    for entry in entries:
-        if isinstance(entry.record, records.AgentEvent):
-            with suppress(msgspec.MsgspecError):
-                return read_event(entry.record.event).invocation_id
-    return ""
+    return structs.replace(request, message=adk_request.read_content(head.message))
 
 
 def _whole_events(entries: Sequence[Entry]) -> set[str]:

@@ -20,6 +20,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute, APIWebSocketRoute
 from google.adk.runners import Runner
 
+from adk_prism import voice
 from adk_prism.adk import services as adk_services
 from adk_prism.adk.app_environment import load_plugins, set_default_model, set_features
 from adk_prism.adk.apps import Apps
@@ -33,22 +34,19 @@ from adk_prism.protocols.ag_ui import routes as ag_ui
 from adk_prism.protocols.ai_sdk import routes as ai_sdk
 from adk_prism.protocols.registry import protocols as installed_protocols
 from adk_prism.protocols.studio import routes as studio
-from adk_prism.runs.branches import Rewinds
 from adk_prism.server.context import Context, make_context
-from adk_prism.server.data_folder import close_data_folder, open_data_folder, secrets_of
 from adk_prism.server.host_and_origin import Guard
 from adk_prism.server.identity.identity import IdentifyMiddleware
 from adk_prism.server.identity.methods import Authenticate
-from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.server.lifecycle import Lifecycle, close_data_folder, open_data_folder
 from adk_prism.server.limits import LimitEnforcer
-from adk_prism.server.observability import Observability, open_observability
+from adk_prism.server.observability import Observability, open_observability, secrets_of
 from adk_prism.server.problems import RESPONSES, ProblemEdge, add_problems
 from adk_prism.server.request_bodies import AGENT_PATH, CHAT_PATH, BodyLimit, PathLimit
 from adk_prism.server.request_tracking import TrackRequests
 from adk_prism.server.routes import OperatingRoutes, RunsRoutes, protocol_routes
 from adk_prism.server.settings import Settings, read_settings
 from adk_prism.version import VERSION
-from adk_prism.voice import adk_socket, socket
 
 
 def create_app(
@@ -162,7 +160,7 @@ def assemble(context: Context) -> FastAPI:
     paths = _path_limits(settings, features)
     app.add_middleware(BodyLimit, limit=settings.body_limit, other=paths, start=start)
     limits = LimitEnforcer(
-        context.limits.callers, context.metrics.refused, shared=context.limits.shared
+        context.limits.callers, context.observability.meter.refused, shared=context.limits.shared
     )
     app.add_middleware(IdentifyMiddleware, identity=context.identity, limits=limits.counting)
     app.add_middleware(ProblemEdge, report=context.report, texts=context.errors)
@@ -239,25 +237,16 @@ def _add(
 
 def _routers(context: Context, features: dict[str, Served]) -> Iterator[APIRouter]:
     """Yield the routers of the kernel."""
-    apps, log, lifecycle, runs = context.apps, context.log, context.lifecycle, context.runs
-    chats, starter, streams, audit = context.chats, context.starter, context.streams, context.audit
-    branches = context.conversations.branches
-    rewinds = Rewinds(apps, runs, chats, branches, context.report)
-    yield adk.routes(apps, lifecycle)
-    yield sessions.SessionRoutes(
-        apps, runs.locks, log, runs.deletions, branches, rewinds, starter.client_state, audit, lifecycle
-    ).router()  # fmt: skip
-    yield adk.RunRoutes(apps, log, starter, streams).router()
-    yield ai_sdk.ChatRoutes(
-        apps, chats, runs.canceller, audit, starter, streams, context.limits.heavy
-    ).router()
-    yield socket.routes(context)
-    yield adk_socket.routes(context)
+    yield adk.routes(context.apps, context.lifecycle)
+    yield sessions.SessionRoutes(context).router()
+    yield adk.RunRoutes(context).router()
+    yield ai_sdk.ChatRoutes(context).router()
+    yield from voice.routers(context)
     describe = [each.describe_run for each in features.values() if each.describe_run is not None]
     yield RunsRoutes(context, describe).router()
-    yield studio.StudioRoutes(apps, log, starter, streams).router()
-    yield ag_ui.routes(context)
-    yield protocol_routes(starter, streams)
+    yield studio.StudioRoutes(context).router()
+    yield ag_ui.AgUiRoutes(context).router()
+    yield protocol_routes(context.starter, context.streams)
     yield OperatingRoutes(context, [*features]).router()
 
 
@@ -322,6 +311,7 @@ class Prism:
             report=observability.report,
             tool_threads=settings.tool_threads,
             tool_timeouts=ToolTimeouts(*settings.tool_timeouts),
+            max_llm_calls=settings.max_llm_calls,
             change_store=chosen(settings.without).change_store,
         )
         self.context = make_context(

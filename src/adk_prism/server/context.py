@@ -16,7 +16,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.request import CallRecorder
@@ -34,20 +33,16 @@ from adk_prism.runs.session_locks import Quota, RunLimits, SessionLocks
 from adk_prism.runs.session_log import Deletions, SessionLog
 from adk_prism.runs.takeover import Takeovers, can_resume
 from adk_prism.server import lifecycle as housekeeping
-from adk_prism.server.data_folder import redaction_of_a_run
 from adk_prism.server.identity.identity import Identity, build_identity
 from adk_prism.server.identity.methods import Authenticate, SharedTickets, TicketOffice, Tickets
 from adk_prism.server.lifecycle import Lifecycle, opened
 from adk_prism.server.limits import CallerLimits, HeavyWork, SharedLimits, SharedRunCount
-from adk_prism.server.metrics import BLOCKED, Metrics, add_gauges, measuring
-from adk_prism.server.observability import AuditLog, Observability
+from adk_prism.server.observability import AuditLog, Observability, redaction_of_a_run
 from adk_prism.server.problems import ErrorTexts
 from adk_prism.server.run_files import ResentFiles, RunFiles
 from adk_prism.server.run_starter import ClientState, Idempotency, RunStarter
 from adk_prism.server.run_streams import RunStreams
 from adk_prism.server.settings import Settings
-from adk_prism.voice.live_runs import LiveRuns
-from adk_prism.voice.run_context import LiveOptions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,7 +81,6 @@ class Context:
     runs: Runs
     chats: Chats
     conversations: Conversations
-    live: LiveRuns
     streams: RunStreams
     starter: RunStarter
     files: RunFiles
@@ -99,11 +93,6 @@ class Context:
     def report(self) -> Report:
         """Tells the operator."""
         return self.observability.report
-
-    @property
-    def metrics(self) -> Metrics:
-        """The server's numbers."""
-        return self.observability.metrics
 
     @property
     def errors(self) -> ErrorTexts:
@@ -139,23 +128,25 @@ def make_context(
     tickets = _tickets(settings, lifecycle)
     log = log or from_url.open_log(settings.log, partial(_warn, report))
     identity = build_identity(settings, tickets, authenticate, report)
-    stored = _recording(settings, apps, lifecycle, observability, log, known=identity.required)
-    runs, readable, leases = stored.runs, stored.readable, stored.recording.leases
+    known = identity.required
+    quota, shared = _quota(settings, lifecycle, observability, known=known)
+    recording, runs = _recording(settings, apps, lifecycle, observability, log, quota, known=known)
+    readable = SessionLog(log, apps, observability.secrets.record, report, runs.deletions)
+    leases = recording.leases
     chats, note = Chats(readable), observability.audit.note
     branches = SessionBranches(log, apps, chats, runs.locks)
     deciding = SessionLocks(leases, "deciding")
     talk = Conversations(apps, runs, runs.locks, chats, branches, report, deciding, note)
     files = RunFiles(readable, chats, apps, settings.files_limit)
-    broadcaster = Broadcaster(readable, settings.keep_alive)
+    broadcaster = Broadcaster(readable, settings.keep_alive, live=log)
     context = Context(
         settings=settings,
         apps=apps,
         log=readable,
-        recording=stored.recording,
+        recording=recording,
         runs=runs,
         chats=chats,
         conversations=talk,
-        live=_live_runs(settings, apps, runs, branches, report),
         streams=RunStreams(
             broadcaster,
             observability.errors,
@@ -173,11 +164,7 @@ def make_context(
             settings,
         ),
         files=files,
-        limits=Limits(
-            callers=settings.limits(known=identity.required),
-            shared=stored.shared,
-            heavy=HeavyWork(),
-        ),
+        limits=Limits(callers=settings.limits(known=known), shared=shared, heavy=HeavyWork()),
         observability=observability,
         lifecycle=lifecycle,
         identity=identity,
@@ -186,36 +173,25 @@ def make_context(
     return context
 
 
-class _Stored(NamedTuple):
-    """What records and stores runs, and what reads them."""
-
-    recording: Recording
-    readable: RunLog
-    """The log for readers: with what ADK's sessions hold besides."""
-    runs: Runs
-    shared: SharedLimits | None
-    """Counts the limits of callers for all replicas."""
-
-
 def _recording(
     settings: Settings,
     apps: Apps,
     lifecycle: Lifecycle,
     observability: Observability,
     log: RunLog,
+    quota: Quota,
     *,
     known: bool,
-) -> _Stored:
+) -> tuple[Recording, Runs]:
     """Return what records and stores runs; `known` says whether callers are known."""
-    report, metrics = observability.report, observability.metrics
+    report, meter = observability.report, observability.meter
     leases = from_url.open_leases(settings.log, settings.lease)
     locks = SessionLocks(leases, settle=lambda origin, claim: takeovers.settle(origin, claim))
-    quota, shared = _quota(settings, lifecycle, observability, known=known)
-    deletions, secrets, observers = Deletions(log), observability.secrets, Observers()
+    secrets, observers = observability.secrets, Observers()
 
     observer = LogObserver(
-        written=metrics.appends.observe,
-        committed=metrics.commits.observe,
+        written=meter.appended,
+        committed=meter.committed,
         following=quota.following,
         left=quota.left,
         stored=observers.stored,
@@ -231,17 +207,16 @@ def _recording(
     detail = settings.detail_of_model_calls(known=known, listens=observability.listens)
     calls = chosen(settings.without).call_recorder(log, detail, report)
     resumable = partial(can_resume, apps)
-    runs = Runs(log, locks, report, leases, quota, metrics, resumable, calls, deletions)
+    runs = Runs(log, locks, report, leases, quota, meter, resumable, calls, Deletions(log))
     doubt = InDoubt(settings.in_doubt, settings.in_doubt_tools)
     takeovers = Takeovers(log, apps, runs, leases, report, doubt)
     lifecycle.hold(lambda: _opened_log(log, report))
     lifecycle.hold(lambda: opened(leases))
     lifecycle.hold(takeovers.watching)
-    readable = SessionLog(log, apps, secrets.record, report, deletions)
     recording = Recording(
         log=log, leases=leases, calls=calls, takeovers=takeovers, observers=observers
     )
-    return _Stored(recording, readable, runs, shared)
+    return recording, runs
 
 
 def _warn(report: Report, text: str) -> None:
@@ -264,7 +239,7 @@ def _quota(
 
     The latter is None without a shared log or a limit.
     """
-    limits, refused = settings.limits(known=known), observability.metrics.refused
+    limits, refused = settings.limits(known=known), observability.meter.refused
     counts = from_url.open_usage_counters(settings.log) if any(limits) else None
     shared = SharedLimits(counts, observability.report) if counts is not None else None
     if shared is not None:
@@ -276,17 +251,14 @@ def _quota(
 
 def _hold(context: Context) -> None:
     """Register what else is opened and closed, and what ends when the server goes down."""
-    lifecycle, metrics, streams = context.lifecycle, context.metrics, context.streams
+    lifecycle, streams = context.lifecycle, context.streams
     settings, report = context.settings, context.report
     leases = context.recording.leases
     retention = housekeeping.RunRetention(context.recording.log, settings.retention, report)
     lifecycle.hold(lambda: housekeeping.housekeeping([retention], leases, report))
-    limit = settings.lease / 2 if settings.has_shared_log else BLOCKED
-    lifecycle.hold(lambda: measuring(metrics.loop_lag, metrics.loop_blocked, report, limit))
     lifecycle.on_cut(streams.broadcaster.leave_all)
     lifecycle.on_cut(streams.sockets.close_all)
     lifecycle.on_drain(partial(_drain, context))
-    add_gauges(metrics, context.runs, streams.broadcaster, context.observability.calls, lifecycle)
 
 
 def _tickets(settings: Settings, lifecycle: Lifecycle) -> TicketOffice:
@@ -296,27 +268,6 @@ def _tickets(settings: Settings, lifecycle: Lifecycle) -> TicketOffice:
         return Tickets()
     lifecycle.hold(lambda: opened(store))
     return SharedTickets(store)
-
-
-def _live_runs(
-    settings: Settings, apps: Apps, runs: Runs, branches: SessionBranches, report: Report
-) -> LiveRuns:
-    options = LiveOptions(
-        approval_timeout=settings.approval_timeout,
-        client_timeout=settings.client_tool_timeout,
-        audio_log_bytes=settings.live_sound_limit if settings.live_sound == "keep" else 0,
-        max_llm_calls=settings.max_llm_calls,
-    )
-    return LiveRuns(
-        apps,
-        runs,
-        branches,
-        report,
-        options=options,
-        grace=settings.live_grace,
-        second=settings.live_busy,
-        busy=settings.chat_busy,
-    )
 
 
 @asynccontextmanager
@@ -340,9 +291,6 @@ async def _opened_log(log: RunLog, report: Report) -> AsyncIterator[None]:
 # A stream continues until its run ends or the grace period is over. It is cut early only where
 # another process that takes new work shares the run log: its client comes back there, and misses
 # nothing. A stream whose run ends while the server drains gets its end like any other.
-#
-# Live runs cannot be continued by another process. Where there is one, a client can begin again
-# there, so it is sent away at once; elsewhere it may talk on for as long as the grace period lasts.
 
 LAST_FRAMES = 1.0
 """Seconds in which viewers may take the end of a run that was stopped; less of a short grace period."""
@@ -354,15 +302,13 @@ async def _drain(context: Context, patience: float) -> None:
     """Take no new runs; let runs end within `patience` seconds, then stop them or hand them over."""
     lifecycle, streams, loop = context.lifecycle, context.streams, asyncio.get_running_loop()
     context.runs.refuse_new()
-    has_others = await context.recording.leases.has_others()
-    if has_others:
+    if await context.recording.leases.has_others():
         lifecycle.cut()
     else:
         streams.sockets.close_idle()
     until = loop.time() + patience
     try:
-        talking = context.live.drain(0.0 if has_others else patience)
-        await asyncio.gather(talking, context.runs.drain(patience))
+        await context.runs.drain(patience)
         # Viewers of runs that have ended are owed the end.
         seconds = max(until - loop.time(), min(LAST_FRAMES, patience * LAST_FRAMES_SHARE))
         await asyncio.gather(

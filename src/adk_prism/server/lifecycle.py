@@ -15,19 +15,22 @@ import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
 from typing import Literal, Protocol
 
 from msgspec import structs
 
+from adk_prism import errors
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.internals.capabilities import switched_off
-from adk_prism.errors import Diagnostic, Draining, NotFound, PrismError, Report, cause_of
 from adk_prism.log import contract
 from adk_prism.log.entry import Origin
-from adk_prism.log.private_files import cancel_task
+from adk_prism.log.private_files import below, cancel_task, make_folder, tighten
 from adk_prism.runs.session_log import AuditedAction, WriteAudit
 from adk_prism.server.request_bodies import USER_SCOPE
 from adk_prism.server.request_tracking import CURRENT_REQUEST
+from adk_prism.server.setting_groups import DATA_DIR
+from adk_prism.server.settings import Settings
 
 Resource = Callable[[], AbstractAsyncContextManager[object]]
 Hook = Callable[[float], Awaitable[None]]
@@ -45,7 +48,7 @@ SHORTEST_PATIENCE = 0.4
 class Lifecycle:
     """The phases of one server, and what it holds while it runs."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: errors.Report) -> None:
         self._report = report
         self._phase: Phase = "idle"
         self._resources: list[Resource] = []
@@ -80,7 +83,7 @@ class Lifecycle:
     def check_open(self) -> None:
         """Raise `Draining` if the server takes no new work."""
         if self.draining:
-            raise Draining("The server is shutting down; try again shortly.")
+            raise errors.Draining("The server is shutting down; try again shortly.")
 
     async def start(self) -> None:
         """Open everything, once. Whatever fails to open is raised, and what was open is closed."""
@@ -94,7 +97,7 @@ class Lifecycle:
                 self._held = opening.pop_all()
             self._phase = "running"
         if off := switched_off():
-            self._report(Diagnostic(kind="capability off", detail=off))
+            self._report(errors.Diagnostic(kind="capability off", detail=off))
 
     def _follow_loop(self) -> None:
         """Forget what was open on an event loop that has ended: it was closed with that loop."""
@@ -122,7 +125,9 @@ class Lifecycle:
         results = await asyncio.gather(*ends, return_exceptions=True)
         for result in results:
             if isinstance(result, Exception):
-                self._report(Diagnostic(kind="drain incomplete", cause=cause_of(result)))
+                self._report(
+                    errors.Diagnostic(kind="drain incomplete", cause=errors.cause_of(result))
+                )
 
     async def stop(self) -> None:
         """Close everything; repeating it changes nothing."""
@@ -169,7 +174,7 @@ Job = Callable[[], Awaitable[None]]
 async def housekeeping(
     jobs: Sequence[Job],
     leases: contract.Leases,
-    report: Report,
+    report: errors.Report,
     interval: float = INTERVAL,
     name: str = "housekeeping",
 ) -> AsyncIterator[None]:
@@ -182,7 +187,7 @@ async def housekeeping(
 
 
 async def _keep_house(
-    jobs: Sequence[Job], leases: contract.Leases, report: Report, interval: float, name: str
+    jobs: Sequence[Job], leases: contract.Leases, report: errors.Report, interval: float, name: str
 ) -> None:
     lease: contract.Lease | None = None
     while True:
@@ -194,26 +199,28 @@ async def _keep_house(
         await asyncio.sleep(interval)
 
 
-async def _claim(leases: contract.Leases, report: Report, name: str) -> contract.Lease | None:
+async def _claim(
+    leases: contract.Leases, report: errors.Report, name: str
+) -> contract.Lease | None:
     """Return the lease to do it; None while another process has it, or if that is unknown."""
     try:
         return await leases.hold(name)
-    except PrismError as error:
-        report(Diagnostic(kind="housekeeping failed", cause=cause_of(error)))
+    except errors.PrismError as error:
+        report(errors.Diagnostic(kind="housekeeping failed", cause=errors.cause_of(error)))
         return None
 
 
-async def _attempt(job: Job, report: Report) -> None:
+async def _attempt(job: Job, report: errors.Report) -> None:
     try:
         await job()
     except Exception as error:  # The next attempt may succeed; the operator gets a report.
-        report(Diagnostic(kind="housekeeping failed", cause=cause_of(error)))
+        report(errors.Diagnostic(kind="housekeeping failed", cause=errors.cause_of(error)))
 
 
 class Announcer:
     """Tells the operator what is going to be removed, and what was: once an hour at most."""
 
-    def __init__(self, what: str, share: float, report: Report) -> None:
+    def __init__(self, what: str, share: float, report: errors.Report) -> None:
         self._what = what
         self._share = share
         self._report = report
@@ -235,7 +242,7 @@ class Announcer:
             f" Removed since the last line: {self._removed}"
         )
         self._removed = 0
-        self._report(Diagnostic(kind="retention", detail=detail))
+        self._report(errors.Diagnostic(kind="retention", detail=detail))
 
 
 class RunRetention:
@@ -245,7 +252,7 @@ class RunRetention:
         self,
         log: contract.RunLog,
         retention: contract.Retention,
-        report: Report,
+        report: errors.Report,
         guard: contract.RetentionGuard | None = None,
     ) -> None:
         self._log = log
@@ -274,7 +281,7 @@ class RemovedRuns:
     that a log in memory removes by itself.
     """
 
-    def __init__(self, report: Report, audit: WriteAudit, size: int) -> None:
+    def __init__(self, report: errors.Report, audit: WriteAudit, size: int) -> None:
         self._report = report
         self._audit = audit
         self._size = size
@@ -294,7 +301,7 @@ class RemovedRuns:
         for user, runs in waiting.items():
             freed = sum(run.bytes for run in runs)
             self._report(
-                Diagnostic(
+                errors.Diagnostic(
                     kind="runs removed",
                     detail=f"{len(runs)} runs of {user[:60]!r}, {freed} bytes: the run log is larger than"
                     f" --retention-size ({self._size} bytes), and this user has most of it.",
@@ -314,7 +321,7 @@ class RemovedRuns:
 
 async def remove_session(apps: Apps, log: contract.RunLog, origin: Origin) -> None:
     """Remove a session that the caller has locked. Of an app that is gone, only the log has something."""
-    with suppress(NotFound):
+    with suppress(errors.NotFound):
         await _remove_artifacts(apps, origin)
         await apps.sessions(origin.app).delete(origin)
     await log.delete(origin)
@@ -328,3 +335,70 @@ async def _remove_artifacts(apps: Apps, origin: Origin) -> None:
     for name in await service.list_artifact_keys(**where):
         if not name.startswith(USER_SCOPE):
             await service.delete_artifact(**where, filename=name)
+
+
+# ---------------------------------------------------------------------------
+# The data folder: holds the default files, readable for this user only.
+#
+# Decides which files in it are ours. The mode of a folder that also contains other files is not changed,
+# because those may be shared: only our own files in it are tightened, and the operator gets a report.
+
+_OURS = ("runs.db", "runs-links.db", "links.db", "sessions.db", "artifacts")
+"""How the names of our files begin; SQLite's journals and the lock have the name of their database."""
+_ANYONES = frozenset(("lost+found",))
+"""What a file system puts into the root of a volume."""
+_SHOWN = 5
+"""Files that a diagnostic names."""
+
+
+def open_data_folder(settings: Settings, report: errors.Report) -> Path:
+    """Make the folder if a default needs it, close it to others, and return it. Raise `UsageError`."""
+    folder = Path(settings.data_dir)
+    if settings.keeps_files:
+        try:
+            make_folder(folder)
+        except OSError as error:
+            raise errors.UsageError(
+                f"The data folder {str(folder)!r} cannot be created ({error.strerror}). Choose a writable "
+                "folder with --data-dir, or a log, sessions and artifacts elsewhere."
+            ) from None
+    close_data_folder(folder, report)
+    return folder
+
+
+def close_data_folder(folder: Path, report: errors.Report) -> None:
+    """Close a data folder to others, if it is there; say what had been open or stays so."""
+    if not folder.is_dir():
+        return
+    paths = list(folder.iterdir())
+    ours = [path for path in paths if path.name.startswith(_OURS)]
+    others = {path.name for path in paths} - {path.name for path in ours} - _ANYONES
+    is_ours = folder.name == DATA_DIR.name or not others
+    files = [file for path in ours for file in below(path)]
+    changed, failed = tighten([*([folder] if is_ours else []), *files])
+    if changed:
+        _tell(report, "file modes tightened", changed, "had been readable by others")
+    if failed:
+        _tell(
+            report,
+            "file modes too wide",
+            failed,
+            "can be read by others, and belong to another user",
+        )
+    if not is_ours and folder.stat().st_mode & 0o077:
+        _tell(
+            report,
+            "file modes too wide",
+            [folder],
+            "holds other things, and is left open as it is: name a folder of its own with --data-dir",
+        )
+
+
+def _tell(report: errors.Report, kind: str, paths: list[Path], what: str) -> None:
+    named = ", ".join(str(path) for path in paths[:_SHOWN])
+    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+    report(errors.Diagnostic(kind=kind, detail=f"{named}{more} {what}."))
+
+
+# ---------------------------------------------------------------------------
+# The secrets that the settings name: the same for a server and for `adk-prism run`.

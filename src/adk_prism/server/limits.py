@@ -14,6 +14,7 @@ import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn, TypeVar
 
 from starlette.types import Message, Receive, Scope, Send
@@ -37,34 +38,31 @@ if TYPE_CHECKING:
 
 
 class TokenBucket:
-    """Refills by `rate` tokens per second, up to `size`. Its level may become negative."""
+    """Refills by `rate` tokens per second, up to `size`; it may be in debt. A rate of 0 is no limit."""
 
-    __slots__ = ("_filled", "_level", "_rate", "_size")
+    __slots__ = ("_full", "_rate", "_size")
 
     def __init__(self, rate: float, size: float, now: float) -> None:
         self._rate = rate
         self._size = size
-        self._level = size
-        self._filled = now
+        self._full = now
+        """When it is full, if nothing more is taken."""
 
     def take(self, amount: float, now: float) -> None:
         """Take tokens, even if there are not enough."""
-        self._fill(now)
-        self._level -= amount
+        if self._rate:
+            self._full = max(self._full, now) + amount / self._rate
 
     def wait(self, amount: float, now: float) -> float:
         """Return in how many seconds there are enough tokens; 0: now."""
-        self._fill(now)
-        return max(0.0, (min(amount, self._size) - self._level) / self._rate)
+        if not self._rate:
+            return 0.0
+        spare = self._size - min(amount, self._size)
+        return max(0.0, self._full - now - spare / self._rate)
 
     def is_full(self, now: float) -> bool:
         """Return whether the bucket is full."""
-        self._fill(now)
-        return self._level >= self._size
-
-    def _fill(self, now: float) -> None:
-        self._level = min(self._size, self._level + (now - self._filled) * self._rate)
-        self._filled = now
+        return now >= self._full
 
 
 # ---------------------------------------------------------------------- limits
@@ -145,8 +143,8 @@ class CallerUsage:
         self._limits = limits
         self._refused = refused
         self._open: dict[Kind, int] = {"http": 0, "websocket": 0}
-        self._rate = TokenBucket(limits.rate, limits.rate * BURST, now) if limits.rate else None
-        self._bytes = TokenBucket(limits.bytes, limits.bytes, now) if limits.bytes else None
+        self._rate = TokenBucket(limits.rate, limits.rate * BURST, now)
+        self._bytes = TokenBucket(limits.bytes, limits.bytes, now)
 
     @contextmanager
     def open(self, kind: Kind, now: float) -> Iterator[None]:
@@ -162,10 +160,8 @@ class CallerUsage:
         most = allowed(self._limits, kind).open
         if most and self._open[kind] >= most:
             self._refuse(LimitCheck("open"), kind)
-        if self._bytes is not None and (delay := self._bytes.wait(0, now)):
+        if delay := self._bytes.wait(0, now):
             self._refuse(LimitCheck("bytes", delay), kind)
-        if self._rate is None:
-            return
         if delay := self._rate.wait(1, now):
             self._refuse(LimitCheck("rate", delay), kind)
         self._rate.take(1, now)
@@ -175,36 +171,34 @@ class CallerUsage:
 
     def use(self, amount: int, now: float) -> float:
         """Count bytes; return for how many seconds the next ones should wait."""
-        if self._bytes is None or not amount:
-            return 0.0
         self._bytes.take(amount, now)
-        return self._bytes.wait(0, now)
+        return self._bytes.wait(0, now) if amount else 0.0
 
     def is_idle(self, now: float) -> bool:
         """Return whether the caller uses nothing."""
-        buckets = (bucket for bucket in (self._rate, self._bytes) if bucket is not None)
-        return not any(self._open.values()) and all(bucket.is_full(now) for bucket in buckets)
+        is_full = self._rate.is_full(now) and self._bytes.is_full(now)
+        return is_full and not any(self._open.values())
 
 
+@dataclass(eq=False)
 class UsageByCaller:
     """The usage of every caller that uses something."""
 
-    def __init__(
-        self, limits: CallerLimits, clock: Callable[[], float], refused: Refused, kept: int = KEPT
-    ) -> None:
-        self._limits = limits
-        self._refused = refused
-        self._clock = clock
-        self._kept = kept
+    limits: CallerLimits
+    clock: Callable[[], float]
+    refused: Refused
+    kept: int = KEPT
+
+    def __post_init__(self) -> None:
         self._accounts: dict[str, CallerUsage] = {}
-        self._next_look = kept
+        self._next_look = self.kept
 
     def of(self, name: str) -> CallerUsage:
         """Return the usage of a caller."""
         account = self._accounts.get(name)
         if account is None:
             self._forget()
-            account = self._accounts[name] = CallerUsage(self._limits, self._clock(), self._refused)
+            account = self._accounts[name] = CallerUsage(self.limits, self.clock(), self.refused)
         return account
 
     def __len__(self) -> int:
@@ -214,11 +208,11 @@ class UsageByCaller:
         """Drop idle callers whenever there are twice as many as were left the last time."""
         if len(self._accounts) < self._next_look:
             return
-        now = self._clock()
+        now = self.clock()
         idle = [name for name, account in self._accounts.items() if account.is_idle(now)]
         for name in idle:
             del self._accounts[name]
-        self._next_look = max(self._kept, 2 * len(self._accounts))
+        self._next_look = max(self.kept, 2 * len(self._accounts))
 
 
 # ---------------------------------------------------------------------- all replicas
@@ -459,37 +453,32 @@ _SENT = {"http.response.body": ("body",), "websocket.send": ("text", "bytes")}
 _RECEIVED = {"http.request": ("body",), "websocket.receive": ("text", "bytes")}
 
 
+@dataclass(eq=False)
 class LimitEnforcer:
     """Enforces the limits of callers."""
 
-    def __init__(
-        self,
-        limits: CallerLimits,
-        refused: Refused,
-        clock: Callable[[], float] = time.monotonic,
-        shared: SharedLimits | None = None,
-    ) -> None:
-        """With `shared`, the limits hold for all replicas together."""
-        self._limits = limits
-        self._shared = shared
-        self._refused = refused
-        self._clock = clock
-        self._counts_bytes = bool(limits.bytes)
-        self._accounts = UsageByCaller(limits, clock, refused)
+    limits: CallerLimits
+    refused: Refused
+    clock: Callable[[], float] = time.monotonic
+    shared: SharedLimits | None = None
+    """With it, the limits hold for all replicas together."""
+
+    def __post_init__(self) -> None:
+        self._accounts = UsageByCaller(self.limits, self.clock, self.refused)
 
     @asynccontextmanager
     async def counting(
         self, scope: Scope, receive: Receive, send: Send
     ) -> AsyncIterator[tuple[Receive, Send]]:
         """Count a request or socket while the block serves it, with its bytes. Raise `TooMany`."""
-        if not any(self._limits):
+        if not any(self.limits):
             yield receive, send
             return
         name = account(of_scope(scope))
         own = self._accounts.of(name)
-        with own.open(scope["type"], self._clock()):
+        with own.open(scope["type"], self.clock()):
             async with self._shared_open(name, scope["type"]):
-                if self._counts_bytes:
+                if self.limits.bytes:
                     use = self._use(name, own)
                     receive, send = self._received(use, receive), self._sent(use, send)
                 yield receive, send
@@ -497,23 +486,23 @@ class LimitEnforcer:
     @asynccontextmanager
     async def _shared_open(self, name: str, kind: Kind) -> AsyncIterator[None]:
         """Count a request or socket for all replicas. Raise `TooMany`."""
-        if self._shared is None:
+        if self.shared is None:
             yield
             return
-        answer = await self._shared.enter(name, kind, allowed(self._limits, kind))
+        answer = await self.shared.enter(name, kind, allowed(self.limits, kind))
         if isinstance(answer, LimitCheck):
-            raise too_many(answer, self._limits, kind, self._refused)
+            raise too_many(answer, self.limits, kind, self.refused)
         try:
             yield
         finally:
-            await self._shared.leave(answer)
+            await self.shared.leave(answer)
 
     def _use(self, name: str, own: CallerUsage) -> Use:
         def use(amount: int) -> float:
-            delay = own.use(amount, self._clock())
-            if self._shared is None:
+            delay = own.use(amount, self.clock())
+            if self.shared is None:
                 return delay
-            return max(delay, self._shared.use(name, amount, self._limits.bytes))
+            return max(delay, self.shared.use(name, amount, self.limits.bytes))
 
         return use
 

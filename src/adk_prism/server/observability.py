@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -14,17 +15,14 @@ from typing import Any, TextIO, TypeVar
 
 import msgspec
 
-from adk_prism.adk.secrets import Secrets
+from adk_prism.adk.secrets import Secrets, secret_values
+from adk_prism.adk.stream_redaction import RunRedaction
 from adk_prism.errors import Diagnostic, Report, cause_of
+from adk_prism.extension import chosen
+from adk_prism.log.entry import Origin, RunEnded
 from adk_prism.runs.session_log import AuditedAction, WriteAudit
-from adk_prism.server.metrics import Metrics
 from adk_prism.server.problems import ErrorRule, ErrorTexts
-from adk_prism.server.request_tracking import (
-    Ended,
-    RequestTracker,
-    TrackedRequest,
-    in_call,
-)
+from adk_prism.server.request_tracking import Ended, RequestTracker, TrackedRequest, in_call
 from adk_prism.server.setting_groups import LogFormat, LogLevel
 from adk_prism.server.settings import Settings
 
@@ -205,13 +203,38 @@ class AuditLog:
             await write(action)
 
 
+class Meter:
+    """Counts what happens in a server; this one counts nothing."""
+
+    def reported(self, diagnostic: Diagnostic) -> None:
+        """Count a diagnostic."""
+
+    def call_ended(self, call: TrackedRequest) -> None:
+        """Count a request or socket that is over."""
+
+    def refused(self, limit: str) -> None:
+        """Count a request beyond a limit."""
+
+    def run_began(self, origin: Origin, *, taken_over: bool) -> None:
+        """Count a run that is recorded here from now on."""
+
+    def run_ended(self, origin: Origin, end: RunEnded | None, seconds: float) -> None:
+        """Count a run that is no longer recorded here; without an end, another process has it."""
+
+    def appended(self, seconds: float) -> None:
+        """Note how long it took to write a group of entries."""
+
+    def committed(self, seconds: float) -> None:
+        """Note after how long an entry was durable."""
+
+
 @dataclass(frozen=True, slots=True)
 class Observability:
     """What an operator sees of a server."""
 
     report: Report
     """Reports a diagnostic: without secrets, counted, with the id of its request."""
-    metrics: Metrics
+    meter: Meter
     audit: AuditLog
     calls: RequestTracker
     errors: ErrorTexts
@@ -226,19 +249,21 @@ def open_observability(
     settings: Settings, secrets: Secrets, report: Report | None, *, listens: bool = False
 ) -> Observability:
     """Return the observability of a server."""
-    metrics, errors = Metrics(), ErrorTexts(error_rule(settings, listens=listens))
+    meter = chosen(settings.without).meter() or Meter()
+    errors = ErrorTexts(error_rule(settings, listens=listens))
     write = report or sink(settings.log_format)
 
     def write_and_keep(diagnostic: Diagnostic) -> None:
+        meter.reported(diagnostic)
         errors.keep(diagnostic)
         write(diagnostic)
 
-    complete = in_call(metrics.counting(secrets.redacting(write_and_keep)))
-    ended: list[Ended] = [metrics.call_ended]
+    complete = in_call(secrets.redacting(write_and_keep))
+    ended: list[Ended] = [meter.call_ended]
     if settings.access_log:
         ended.append(access_log(settings.log_format))
     return Observability(
-        complete, metrics, AuditLog(), RequestTracker(ended), errors, secrets, listens
+        complete, meter, AuditLog(), RequestTracker(ended), errors, secrets, listens
     )
 
 
@@ -260,3 +285,20 @@ def error_rule(settings: Settings, *, listens: bool) -> ErrorRule:
         or settings.trusted_proxy
     )
     return "unforwarded" if listens and settings.is_loopback and not others else "reference"
+
+
+def secrets_of(settings: Settings) -> Secrets:
+    """Return what is secret in this process."""
+    urls = (settings.log, settings.sessions, settings.artifacts, settings.memory)
+    given = secret_values(os.environ, urls)
+    return Secrets({*given, *settings.secrets}, settings.redact, settings.reveal)
+
+
+def redaction_of_a_run(secrets: Secrets) -> RunRedaction:
+    """Return what redacts the records of a run, with what the environment has become since the start."""
+    secrets.learn_variables(os.environ)
+    return RunRedaction(secrets)
+
+
+# ---------------------------------------------------------------------------
+# The price list that the settings name.

@@ -14,7 +14,8 @@ plain-text 500, and nothing is caught without being reported.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from http import HTTPStatus
 from math import ceil
 from typing import Any, Final, Literal
@@ -30,6 +31,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from adk_prism import errors as faults
 from adk_prism.adk.errors import message_of, place_in, report_error
+from adk_prism.log.private_files import Recent
 from adk_prism.protocols.contract import Complete
 from adk_prism.server.identity.caller import SCOPE_KEY, may_operate
 from adk_prism.server.proxies import is_forwarded, is_forwarded_from_elsewhere, is_local
@@ -69,20 +71,20 @@ class ErrorTexts:
 
     def __init__(self, rule: ErrorRule = "reference") -> None:
         self._rule = rule
-        self._texts: dict[str, str] = {}
-        self._traces: dict[str, str] = {}
+        self._texts: Recent[str, str] = Recent(MOST_TEXTS)
+        self._traces: Recent[str, str] = Recent(MOST_TEXTS)
 
     def keep(self, diagnostic: faults.Diagnostic) -> None:
         """Keep the text of a diagnostic under its reference, if a caller may see it. The first one stays."""
         reference, text, cause = diagnostic.correlation, diagnostic.message, diagnostic.cause
         if self._rule == "reference" or not reference:
             return
-        if text:
+        if text and reference not in self._texts:
             short = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
-            _put(self._texts, reference, short)
+            self._texts[reference] = short
         # An agent's error is reported twice: as ADK's event, and as the exception that ended the run.
-        if _TRACEBACK in cause:
-            _put(self._traces, reference, cause[-LONGEST_TRACE:])
+        if _TRACEBACK in cause and reference not in self._traces:
+            self._traces[reference] = cause[-LONGEST_TRACE:]
 
     def completion(self, scope: Scope) -> Complete | None:
         """Return what completes error texts for a request; None for one that is shown references only."""
@@ -114,13 +116,6 @@ class ErrorTexts:
         return text if found is None or full is None else f"{full} {found[0]}"
 
 
-def _put(kept: dict[str, str], reference: str, text: str) -> None:
-    """Keep a text; the first one of a reference stays, and the oldest goes."""
-    kept.setdefault(reference, text)
-    if len(kept) > MOST_TEXTS:
-        del kept[next(iter(kept))]
-
-
 # ---------------------------------------------------------------------------
 # The form in which a client gets a problem: JSON, or its text alone.
 #
@@ -137,6 +132,15 @@ COPILOTKIT_PATH: Final = "/api/copilotkit"
 
 _SHOWN_AS_TEXT = (CHAT_PATH, AG_UI_PATH, COPILOTKIT_PATH)
 _JSON = frozenset({"application/json", "application/problem+json"})
+
+
+FORMS: dict[str, Callable[[Problem], bytes]] = {}
+"""Other forms in JSON, by the first part of the path: a feature puts in what the clients of its API read."""
+
+
+def _form_of(scope: Scope) -> Callable[[Problem], bytes] | None:
+    path: str = scope.get("path", "").removeprefix(scope.get("root_path", ""))
+    return FORMS.get(f"/{path.split('/')[1]}") if path.startswith("/") else None
 
 
 def wants_text(scope: Scope) -> bool:
@@ -219,21 +223,13 @@ _NO_FAULT = (faults.NotBuilt, faults.Draining)
 """5xx by their meaning, and nothing for an operator to look into."""
 
 
-class Mistake(msgspec.Struct, frozen=True, kw_only=True):
-    """One mistake of a request, in FastAPI's form."""
-
-    loc: Sequence[str | int]
-    msg: str
-    type: str
-
-
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One problem, as it is sent."""
 
     type: str
     title: str
     status: int
-    detail: str | Sequence[Mistake]
+    detail: str | Sequence[Mapping[str, Any]]
     """What is wrong. On ADK's routes, for a request of the wrong shape: as FastAPI lists it."""
     correlation: str = ""
     request: str = ""
@@ -305,11 +301,11 @@ def _of_mistakes(mistakes: Sequence[Any]) -> Problem:
 def as_fastapi(problem: Problem, error: RequestValidationError) -> Problem:
     """Return a problem whose detail clients of FastAPI can read, as those of ADK's server do."""
     found = [
-        Mistake(
-            loc=[part if isinstance(part, int) else str(part)[:60] for part in mistake["loc"]],
-            msg=str(mistake["msg"])[:200],
-            type=str(mistake["type"])[:60],
-        )
+        {
+            "loc": [part if isinstance(part, int) else str(part)[:60] for part in mistake["loc"]],
+            "msg": str(mistake["msg"])[:200],
+            "type": str(mistake["type"])[:60],
+        }
         for mistake in error.errors()[:SHOWN_MISTAKES]
     ]
     return structs.replace(problem, detail=found)
@@ -362,6 +358,8 @@ def respond(problem: Problem, scope: Scope, headers: Mapping[str, str] | None = 
         problem = structs.replace(problem, request=call.id)
     if problem.status == HTTPStatus.SERVICE_UNAVAILABLE:
         sent.setdefault("retry-after", RETRY_AFTER)
+    if (form := _form_of(scope)) is not None:
+        return Response(form(problem), problem.status, sent, "application/json")
     if wants_text(scope):
         # It may repeat what a request said, and is nothing but text.
         sent |= {"x-content-type-options": "nosniff", "vary": "accept"}
@@ -445,19 +443,17 @@ _ANSWERED = {
 """What a connection has been answered so far, by the last message of these."""
 
 
+@dataclass(eq=False)
 class ProblemEdge:
     """Answers whatever the application inside it raised."""
 
-    def __init__(
-        self, app: ASGIApp, report: faults.Report, texts: ErrorTexts | None = None
-    ) -> None:
-        self._app = app
-        self._report = report
-        self._texts = texts
+    app: ASGIApp
+    report: faults.Report
+    texts: ErrorTexts | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         answered = "nothing"
 
@@ -467,11 +463,11 @@ class ProblemEdge:
             await send(message)
 
         try:
-            await self._app(scope, receive, watch)
+            await self.app(scope, receive, watch)
         except WebSocketDisconnect:
             return  # The client has disconnected.
         except Exception as error:
-            problem = _completed(problem_of(error, self._report), scope, self._texts)
+            problem = _completed(problem_of(error, self.report), scope, self.texts)
             if answered == "nothing":
                 response = respond(problem, scope, headers_of(error))
                 await _answer(response, problem, scope, receive, send)

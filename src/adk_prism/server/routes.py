@@ -25,7 +25,7 @@ from adk_prism.server.identity.caller import Principal, caller_of
 from adk_prism.server.identity.identity import Administrator, CallerOf, Cursor, Run
 from adk_prism.server.identity.methods import LONGEST_URL, TICKET_LIFETIME, place_of_url
 from adk_prism.server.request_bodies import AppName, StrictRoute
-from adk_prism.server.run_starter import Key, RunStarter, Sent
+from adk_prism.server.run_starter import Key, RunStarter, read_sent
 from adk_prism.server.run_streams import RunStreams
 from adk_prism.version import packages
 
@@ -127,9 +127,6 @@ def _after(run: RunId, after: str, last_event_id: str) -> Position:
 # ---------------------------------------------------------------------------
 # What operators and pages ask of the server itself.
 
-MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-"""Of Prometheus's text format."""
-
 NO_ERROR: dict[int | str, dict[str, Any]] = {
     204: {"description": "no such error, or not for the caller"}
 }
@@ -157,7 +154,6 @@ class OperatingRoutes:
         """Return the router of operation, errors and identity."""
         router = APIRouter(route_class=StrictRoute)
         ready: dict[int | str, dict[str, Any]] = {503: {"model": Health}}
-        admin: dict[str, Any] = {"tags": ["operating"], "dependencies": [Administrator]}
         router.get("/ready", responses=ready, response_model_exclude_none=True, tags=["operating"])(
             self.ready
         )
@@ -166,8 +162,7 @@ class OperatingRoutes:
         )(self.trace)
         router.post("/api/tickets", tags=["identity"])(self.issue)
         router.get("/api/me", tags=["identity"])(self.me)
-        router.get("/metrics", response_class=Response, **admin)(self.metrics)
-        router.get("/api/setup", **admin)(self.setup)
+        router.get("/api/setup", tags=["operating"], dependencies=[Administrator])(self.setup)
         return router
 
     async def ready(self, response: Response) -> Readiness:
@@ -209,10 +204,6 @@ class OperatingRoutes:
             "admin": known is not None and known.admin,
             "features": self._features,
         }
-
-    async def metrics(self) -> Response:
-        """Return the metrics in Prometheus's text format."""
-        return Response(self._context.metrics.text(), headers={"content-type": MEDIA_TYPE})
 
     async def setup(self) -> dict[str, Any]:
         """Return versions, capabilities with what is off and why, storage with its size, and reloading.
@@ -340,8 +331,7 @@ def protocol_routes(starter: RunStarter, streams: RunStreams) -> APIRouter:
         if spec.read_request is None:
             raise Unprocessable(f"Protocol {name!r} starts no runs; it can only stream them.")
         format = streams.format(request, spec, dialect)
-        base = format.options.files.base
-        sent = Sent(caller=caller_of(request), key=key, body=await request.body(), base=base)
+        sent = await read_sent(request, key, format.options.files.base)
         run = await starter.start(spec, app_name, spec.read_request(body), sent)
         return await streams.start(run, format)
 

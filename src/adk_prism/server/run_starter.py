@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from uuid import uuid4
 
 import msgspec
-from fastapi import Header
+from fastapi import Header, Request
 from msgspec import Raw, Struct, structs
 
 from adk_prism import commands
@@ -26,13 +26,14 @@ from adk_prism.errors import Forbidden, NotFound, Unprocessable, UsageError
 from adk_prism.facts.state import same_json
 from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import BroughtTool, Origin, RunId, RunStarted, Warned, to_raw
+from adk_prism.log.private_files import Recent
 from adk_prism.protocols.contract import ProtocolSpec
 from adk_prism.runs.conversations import Conversations, Start
 from adk_prism.runs.recorder import REQUEST_DIGEST
 from adk_prism.runs.session_locks import Policy, SessionLocks
-from adk_prism.server.identity.caller import Caller, acting_user, spoken_user
+from adk_prism.server.identity.caller import Caller, acting_user, caller_of, spoken_user
 from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.request_bodies import check_session, check_user
+from adk_prism.server.request_bodies import StrictRequest, check_session, check_user
 from adk_prism.server.request_tracking import called_by
 from adk_prism.server.run_files import ResentFiles
 from adk_prism.server.settings import Settings
@@ -106,25 +107,6 @@ class Idempotency:
 MOST = 10_000
 """Sessions that are remembered: far more than are left within one run's time. Of a forgotten one, the next
 message is treated as the setting says."""
-
-
-class LeftRuns:
-    """Which sessions were left, in this process."""
-
-    def __init__(self) -> None:
-        self._origins: dict[Origin, None] = {}
-
-    def note(self, origin: Origin) -> None:
-        """Note that the client of a session's run has gone."""
-        self._origins[origin] = None
-        if len(self._origins) > MOST:
-            del self._origins[next(iter(self._origins))]
-
-    def take(self, origin: Origin) -> bool:
-        """Return whether a session was left, and forget it: another run is about to begin."""
-        was_left = origin in self._origins
-        self._origins.pop(origin, None)
-        return was_left
 
 
 # ---------------------------------------------------------------------------
@@ -237,6 +219,13 @@ class Sent(Struct, frozen=True, kw_only=True):
     """The address of the server that the client sees."""
 
 
+async def read_sent(request: Request, key: str, base: str = "") -> Sent:
+    """Return how a request was sent."""
+    digest = request.digest if isinstance(request, StrictRequest) else ""
+    body = await request.body()
+    return Sent(caller=caller_of(request), key=key, body=body, digest=digest, base=base)
+
+
 @dataclass(frozen=True, slots=True)
 class RunStarter:
     """Starts runs for clients of one server."""
@@ -248,7 +237,8 @@ class RunStarter:
     files: ResentFiles
     client_state: ClientState
     settings: Settings
-    left: LeftRuns = field(default_factory=LeftRuns)
+    left: Recent[Origin, bool] = field(default_factory=lambda: Recent(MOST))
+    """Sessions whose run was left."""
 
     async def _find_session(self, origin: Origin) -> None:
         """Create the session, if the operator allows that. Raise `NotFound` for one that is not there."""
@@ -306,7 +296,7 @@ class RunStarter:
 
     def _policy(self, asked: commands.ClientRequest, origin: Origin) -> Policy:
         """Return what becomes of the session's active run, if there is one."""
-        was_left = self.left.take(origin)
+        was_left = self.left.pop(origin, False)  # another run is about to begin
         if not _is_adk(asked):
             return self.settings.chat_busy
         return "interrupt" if was_left else self.settings.adk_busy

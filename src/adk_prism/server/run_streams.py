@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar, dataclass_transform
 from urllib.parse import urlsplit
 
@@ -122,26 +123,26 @@ class EventStream(Response):
             pass
 
     async def _stream(self, scope: Scope, send: Send) -> None:
+        now = asyncio.get_running_loop().time
         start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
         await send(start)
         try:
             async with aclosing(self._view.chunks()) as chunks:
                 async for data in chunks:
-                    await self._send(send, data)
+                    self._sending = now()
+                    await send({"type": "http.response.body", "body": data, "more_body": True})
+                    self._sending = None
         except OSError:
             return  # the connection is gone
         except LogError as error:
             report_error(self._report, "stream cut", error)
             return
         except Exception as error:  # the edge: the client gets an error, the operator the cause
-            await self._send(send, self._broken(error, scope))
+            self._sending = now()
+            body = self._broken(error, scope)
+            await send({"type": "http.response.body", "body": body, "more_body": True})
         if not self._view.left:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def _send(self, send: Send, data: bytes) -> None:
-        self._sending = asyncio.get_running_loop().time()
-        await send({"type": "http.response.body", "body": data, "more_body": True})
-        self._sending = None
 
     def _broken(self, error: Exception, scope: Scope) -> bytes:
         correlation = report_error(self._report, "stream broken", error)
@@ -191,23 +192,18 @@ RUN_HEADER = "x-prism-run"
 """Names the run that a response is about."""
 
 
+@dataclass(eq=False)
 class RunStreams:
     """Streams the runs of one server."""
 
-    def __init__(
-        self,
-        broadcaster: Broadcaster,
-        errors: ErrorTexts,
-        report: Report,
-        settings: Settings,
-        annotators: Sequence[MakeAnnotator] = (),
-    ) -> None:
-        self.broadcaster = broadcaster
+    broadcaster: Broadcaster
+    errors: ErrorTexts
+    report: Report
+    settings: Settings
+    annotators: Sequence[MakeAnnotator] = ()
+
+    def __post_init__(self) -> None:
         self.sockets = Sockets()
-        self._errors = errors
-        self._report = report
-        self._settings = settings
-        self._annotators = annotators
 
     def format(
         self,
@@ -218,9 +214,9 @@ class RunStreams:
         raw: bool = False,
     ) -> Format:
         """Return a protocol as the client of a request gets it. Raise `UsageError` for its dialect."""
-        files = FileLinks(base_url(request, self._settings))
-        complete = self._errors.completion(request.scope)
-        annotated = spec.annotated_by(self._annotators)
+        files = FileLinks(base_url(request, self.settings))
+        complete = self.errors.completion(request.scope)
+        annotated = spec.annotated_by(self.annotators)
         return annotated.format(dialect, files, complete=complete, raw=raw)
 
     async def start(
@@ -254,9 +250,9 @@ class RunStreams:
             view,
             format.spec,
             headers,
-            report=self._report,
-            errors=self._errors,
-            patience=self._settings.stalled,
+            report=self.report,
+            errors=self.errors,
+            patience=self.settings.stalled,
             on_left=on_left,
         )
 

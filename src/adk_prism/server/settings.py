@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 from adk_prism import options as kinds
 from adk_prism.errors import UsageError
 from adk_prism.extension import installed
+from adk_prism.facts.usage import Prices, read_prices
 from adk_prism.log.contract import Retention
 from adk_prism.log.from_url import SHARED_LOGS
 from adk_prism.options import FeatureSettings, Option
@@ -163,6 +164,20 @@ class Settings(
         given = [each.rpartition("=") for each in self.tool_timeout]
         found = {tool: float(kinds.SPAN.read(span)) for tool, _, span in given}
         return found.pop("", 0.0), found
+
+    @property
+    def model_prices(self) -> Prices:
+        """The prices of models; none without a file. Raise `UsageError` for one that cannot be read."""
+        if not self.prices:
+            return Prices()
+        try:
+            text = Path(self.prices).read_bytes()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise UsageError(
+                f"The price list {self.prices} cannot be read: {reason}. Name another file with --prices."
+            ) from None
+        return read_prices(text, self.prices)
 
     @property
     def retention(self) -> Retention:
@@ -323,7 +338,8 @@ def _from_environment(table: Mapping[str, Option], environ: Mapping[str, str]) -
 
 
 def _from_pyproject(table: Mapping[str, Option], start: Path) -> dict[str, Any]:
-    file = next((f / "pyproject.toml" for f in (start, *start.parents) if _has_project(f)), None)
+    files = (folder / "pyproject.toml" for folder in (start, *start.parents))
+    file = next((each for each in files if each.is_file()), None)
     if file is None:
         return {}
     section = _read_section(file)
@@ -342,10 +358,6 @@ def _from_pyproject(table: Mapping[str, Option], start: Path) -> dict[str, Any]:
         # A path in a file is relative to that file, not to the working folder.
         values[name] = str(file.parent / values[name])
     return values
-
-
-def _has_project(folder: Path) -> bool:
-    return (folder / "pyproject.toml").is_file()
 
 
 def _read_section(file: Path) -> Mapping[str, Any]:

@@ -114,26 +114,22 @@ class Connections:
         """Note that a whole request has come on a connection."""
         if not self._until_known:
             self.forget(peer)
-        elif peer is not None and (counted := self._of(peer)) is not None:
-            waited = counted.idle.pop(peer, None)
-            if waited is not None:
-                counted.answering[peer] = waited[0]
+        elif peer is not None and peer in (counted := self._of(peer)).idle:
+            counted.answering[peer] = counted.idle.pop(peer)[0]
 
     def answered(self, peer: Peer | None) -> None:
         """Note that a connection asks for nothing any more."""
-        if peer is not None and (counted := self._of(peer)) is not None:
-            connection = counted.answering.pop(peer, None)
-            if connection is not None:
-                counted.idle[peer] = (connection, _now())
+        if peer is not None and peer in (counted := self._of(peer)).answering:
+            counted.idle[peer] = (counted.answering.pop(peer), _now())
 
     def forget(self, peer: Peer | None) -> None:
         """Stop counting a connection: its caller is known, or it is closed."""
-        if peer is None or (counted := self._of(peer)) is None:
-            return
-        counted.idle.pop(peer, None)
-        counted.answering.pop(peer, None)
-        if not counted:
-            del self._by_address[counted_address(peer[0])]
+        if peer is not None:
+            counted = self._of(peer)
+            counted.idle.pop(peer, None)
+            counted.answering.pop(peer, None)
+            if not counted:
+                self._by_address.pop(counted_address(peer[0]), None)
 
     def lingers(self, peer: Peer | None, connection: Connection) -> None:
         """Note a connection whose request was answered before its body had come; the oldest may be closed.
@@ -152,18 +148,18 @@ class Connections:
     def lingers_no_more(self, peer: Peer | None) -> None:
         """Note that a body has come to its end, or its connection."""
         address = counted_address(peer[0]) if peer is not None else ""
-        waiting = self._lingering.get(address)
-        if peer is not None and waiting is not None:
-            waiting.pop(peer, None)
-            if not waiting:
-                del self._lingering[address]
+        waiting = self._lingering.pop(address, {})
+        left = {each: connection for each, connection in waiting.items() if each != peer}
+        if left:
+            self._lingering[address] = left
 
     def count(self, host: str) -> int:
         """Return how many connections of an address count."""
         return len(self._by_address.get(counted_address(host), ()))
 
-    def _of(self, peer: Peer) -> _Address | None:
-        return self._by_address.get(counted_address(peer[0]))
+    def _of(self, peer: Peer) -> _Address:
+        """Return the counted connections of an address; none for one that is not counted."""
+        return self._by_address.get(counted_address(peer[0])) or _Address()
 
     def _sweep_soon(self, address: str) -> None:
         if address not in self._sweeps:
@@ -407,7 +403,7 @@ def _doors(context: Context) -> Connections:
     return Connections(
         TrustedProxies(settings.trusted_proxy or by_header),
         until_known=context.identity.required,
-        refused=context.metrics.refused,
+        refused=context.observability.meter.refused,
     )
 
 

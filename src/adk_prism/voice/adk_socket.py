@@ -28,25 +28,21 @@ from msgspec import Raw, structs
 from pydantic import ValidationError
 
 from adk_prism.adk.apps import Apps
-from adk_prism.adk.sessions import Sessions
 from adk_prism.adk.tools import REASON
 from adk_prism.errors import PrismError, TooLarge, Unprocessable
 from adk_prism.facts.adk_event import CONFIRMATION, FunctionCall, Part, read_event
 from adk_prism.log import entry as records
-from adk_prism.log.contract import RunLog
+from adk_prism.log.private_files import Recent
 from adk_prism.protocols.adk import SPEC
 from adk_prism.protocols.contract import FrameReader
-from adk_prism.runs.session_log import WriteAudit
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import acting_user, caller_of
 from adk_prism.server.request_bodies import check_app, check_frame, check_session, check_user
-from adk_prism.server.request_tracking import called_by
-from adk_prism.server.run_starter import ClientState
 from adk_prism.server.run_streams import TOO_MANY_MESSAGES, Closing, encode
 from adk_prism.voice.conversation import PcmChunk
-from adk_prism.voice.live_runs import LiveRun, LiveRuns
-from adk_prism.voice.run_context import ApprovalDecision, ClientToolResult, LiveOptions
+from adk_prism.voice.run_context import ClientToolResult, LiveOptions
 from adk_prism.voice.socket import ConnectRequest, LiveConnection, check_audio
+from adk_prism.voice.source import LiveRun, LiveRuns
 
 # ---------------------------------------------------------------------------
 # The frames of `WS /run_live`: the client sends ADK's `LiveRequest`s, and is sent ADK's events.
@@ -112,7 +108,7 @@ class AdkEvents:
         self._invocation = invocation
         self._author = author
         """The agent of the last event."""
-        self._calls: dict[str, FunctionCall] = {}
+        self._calls: Recent[str, FunctionCall] = Recent(MAX_CALLS)
         """Calls of the last events, by id: an approval is asked right after its call."""
 
     def is_sent(self, event: bytes) -> bool:
@@ -123,9 +119,8 @@ class AdkEvents:
         self._author = read.author or self._author
         parts = (read.content.parts if read.content is not None else None) or []
         made = (part.function_call for part in parts if part.function_call is not None)
-        self._calls |= {call.id or "": call for call in made}
-        while len(self._calls) > MAX_CALLS:
-            del self._calls[next(iter(self._calls))]
+        for call in made:
+            self._calls[call.id or ""] = call
         return not parts or not all(map(_is_audio, parts))
 
     def audio(self, chunk: PcmChunk) -> str:
@@ -183,19 +178,9 @@ class AdkLiveConnection(LiveConnection):
     """One client's connection to a live run, with ADK's frames."""
 
     def __init__(
-        self,
-        socket: WebSocket,
-        request: ConnectRequest,
-        live: LiveRuns,
-        log: RunLog,
-        note: WriteAudit,
-        *,
-        sessions: Sessions,
-        state: ClientState,
+        self, socket: WebSocket, request: ConnectRequest, live: LiveRuns, context: Context
     ) -> None:
-        super().__init__(socket, request, live, log, note)
-        self._sessions = sessions
-        self._state = state
+        super().__init__(socket, request, live, context)
         self._events = AdkEvents("", request.app)
 
     # ------------------------------------------------------------------ the connection
@@ -210,7 +195,7 @@ class AdkLiveConnection(LiveConnection):
 
     async def _join(self, session: str) -> None:
         origin = self._origin(session)
-        if not await self._sessions.exists(origin):
+        if not await self._context.apps.sessions(origin.app).exists(origin):
             self._out.close(NO_SESSION)
             return
         is_new = not self._live.is_running(origin)
@@ -269,7 +254,7 @@ class AdkLiveConnection(LiveConnection):
             run.end()
             return
         if request.state_delta:
-            await self._state.check(run.origin.app, request.state_delta)
+            await self._context.starter.client_state.check(run.origin.app, request.state_delta)
             await run.source.change_state(request.state_delta)
         if request.activity_start is not None:
             run.source.signal_activity(starts=True)
@@ -306,8 +291,10 @@ class AdkLiveConnection(LiveConnection):
         payload = given.get("payload")
         reason = payload.get(REASON) if isinstance(payload, dict) else None
         said = reason if isinstance(reason, str) else ""
-        decision = ApprovalDecision(given.get("confirmed") is True, said, called_by())
-        await self._decide(run, response.id or "", decision)
+        approval, is_approved = response.id or "", given.get("confirmed") is True
+        await self._decide(
+            run, records.Decision(approval=approval, approved=is_approved, reason=said)
+        )
 
 
 def _raw(value: Any) -> Raw:
@@ -326,10 +313,10 @@ def _raw(value: Any) -> Raw:
 Modality = Literal["TEXT", "AUDIO", "VIDEO"]
 
 
-def routes(context: Context) -> APIRouter:
+def routes(context: Context, live: LiveRuns) -> APIRouter:
     """Return the router of ADK's live conversations."""
     router = APIRouter()
-    apps, live = context.apps, context.live
+    apps = context.apps
 
     @router.websocket("/run_live")
     async def run_live(
@@ -364,15 +351,7 @@ def routes(context: Context) -> APIRouter:
             format=SPEC.format(complete=context.errors.completion(socket.scope)),
         )
         await socket.accept()
-        await AdkLiveConnection(
-            socket,
-            request,
-            live,
-            context.log,
-            context.audit.note,
-            sessions=apps.sessions(app),
-            state=context.starter.client_state,
-        ).serve()
+        await AdkLiveConnection(socket, request, live, context).serve()
 
     return router
 

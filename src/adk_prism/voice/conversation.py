@@ -15,8 +15,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from google.adk.agents.live_request_queue import LiveRequest
-from google.adk.events.event import Event
-from google.adk.events.event_actions import EventActions
+from google.adk.events import Event, EventActions
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 from msgspec import Struct, json
@@ -26,8 +25,9 @@ from adk_prism.adk.plain_json import storable
 from adk_prism.adk.redaction import Serialiser
 from adk_prism.adk.request import Emit, SeenCall, checked_message
 from adk_prism.errors import Report, Unprocessable
-from adk_prism.log.entry import AgentEvent, Record, SpeakerInterrupted
-from adk_prism.voice.run_context import ApprovalDecision, ClientToolResult, LiveCall
+from adk_prism.log.entry import AgentEvent, Decision, Record, SpeakerInterrupted
+from adk_prism.log.private_files import Recent
+from adk_prism.voice.run_context import ClientToolResult, LiveCall
 
 # ---------------------------------------------------------------------------
 # The agent's audio on its way to the log: joined into larger events, and kept up to a limit.
@@ -164,7 +164,7 @@ class LiveRunCancelled(Exception):
 class Questions(Protocol):
     """The open questions of a live run; each method raises `Conflict` or `NotFound` for any other."""
 
-    def decide(self, approval: str, decision: ApprovalDecision) -> None:
+    def decide(self, decision: Decision) -> None:
         """Answer an approval."""
 
     def give_result(self, call: str, result: ClientToolResult) -> None:
@@ -192,7 +192,7 @@ class LiveConversation(ABC):
         self._is_cancelled = False
         self._driver: asyncio.Task[None] | None = None
         """Runs the agent, and writes the records."""
-        self._said: dict[str, None] = {}
+        self._said: Recent[str, None] = Recent(MAX_REMEMBERED)
         """Ids of the last messages, in order."""
         self.listener: Listener | None = None
         """Gets the agent's audio, chunk by chunk, while a client is connected."""
@@ -322,7 +322,8 @@ class LiveConversation(ABC):
             raise Unprocessable(
                 "A message must not hold function responses; send tool results and approvals as such."
             )
-        self._remember(message)
+        if message:
+            self._said[message] = None
         await self._record_own(Event(id=message or Event.new_id(), author="user", content=content))
         self._send(LiveRequest(content=content, partial=partial))
 
@@ -337,12 +338,6 @@ class LiveConversation(ABC):
         event.invocation_id = self._invocation
         await self._write_audio()
         await self._records.put(AgentEvent(self._serialiser.event(event)))
-
-    def _remember(self, message: str) -> None:
-        if message:
-            self._said[message] = None
-        if len(self._said) > MAX_REMEMBERED:
-            del self._said[next(iter(self._said))]
 
     async def interrupt(self, reason: str) -> None:
         """Interrupt the agent."""

@@ -18,9 +18,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, Generic, Literal, TypeVar
 
-from google.adk.agents.base_agent import BaseAgent
-from google.adk.agents.invocation_context import InvocationContext
-from google.adk.agents.live_request_queue import LiveRequest, LiveRequestQueue
+from google.adk.agents import BaseAgent, InvocationContext, LiveRequest, LiveRequestQueue
 from google.adk.agents.run_config import RunConfig, StreamingMode
 from google.adk.tools.base_tool import BaseTool
 from google.genai import types
@@ -31,7 +29,8 @@ from adk_prism.adk.internals.runner import find_tool
 from adk_prism.adk.plain_json import storable
 from adk_prism.adk.request import LiveCallWatcher
 from adk_prism.errors import Conflict, NotFound
-from adk_prism.log.entry import NOTHING, ApprovalAsked, ApprovalGiven, Origin, Record
+from adk_prism.log.entry import NOTHING, ApprovalAsked, ApprovalGiven, Decision, Origin, Record
+from adk_prism.log.private_files import Recent
 
 # ---------------------------------------------------------------------------
 # The options of a live run, and ADK's `RunConfig` made from them.
@@ -128,7 +127,7 @@ class Waiter(Generic[T]):
         self._what = what
         self._on_abandon = on_abandon
         self._open: dict[str, asyncio.Future[T]] = {}
-        self._answered: dict[str, None] = {}
+        self._answered: Recent[str, None] = Recent(MAX_ANSWERED)
 
     def expect(self, name: str) -> None:
         """Open a question, unless it is known."""
@@ -156,8 +155,6 @@ class Waiter(Generic[T]):
         finally:
             del self._open[name]
             self._answered[name] = None
-            if len(self._answered) > MAX_ANSWERED:
-                del self._answered[next(iter(self._answered))]
 
     def abandon_all(self, reason: str) -> None:
         """Settle every open question without an answer."""
@@ -183,17 +180,6 @@ _SESSION_ENDED = "The session is over."
 Write = Callable[[Record], Awaitable[None]]
 
 
-class ApprovalDecision(Struct, frozen=True):
-    """The answer to an approval."""
-
-    approved: bool
-    reason: str = ""
-    by: str = ""
-    """Who decided, where that is known."""
-    payload: Raw = NOTHING
-    """What the tool asked for beyond yes or no."""
-
-
 class ClientToolResult(Struct, frozen=True):
     """What a tool of the client returned."""
 
@@ -206,8 +192,8 @@ def approval_id(call: str, number: int = 1) -> str:
     return f"approval-{call}" if number == 1 else f"approval-{call}~{number}"
 
 
-def _denied(reason: str) -> ApprovalDecision:
-    return ApprovalDecision(False, reason)
+def _denied(reason: str) -> Decision:
+    return Decision(approval="", approved=False, reason=reason)
 
 
 def _failed(reason: str) -> ClientToolResult:
@@ -220,9 +206,9 @@ class PendingQuestions:
     def __init__(self, options: LiveOptions, write: Write) -> None:
         self._options = options
         self._write = write
-        self._approvals: Waiter[ApprovalDecision] = Waiter("Approval", _denied)
+        self._approvals: Waiter[Decision] = Waiter("Approval", _denied)
         self._results: Waiter[ClientToolResult] = Waiter("Call", _failed)
-        self._asked: dict[str, int] = {}
+        self._asked: Recent[str, int] = Recent(MAX_LOGGED)
         """Approvals asked for a call, by the client's id."""
         self._payloads: dict[str, Raw] = {}
         """Payload samples of open approvals."""
@@ -231,7 +217,7 @@ class PendingQuestions:
         self._logged: dict[str, asyncio.Event] = {}
         self._uses: dict[str, int] = {}
         """How often the model has used an ADK id for a call."""
-        self._cancelled: dict[str, None] = {}
+        self._cancelled: Recent[str, None] = Recent(MAX_CANCELLED)
         self._is_closed = False
 
     # ------------------------------------------------------------------ calls
@@ -265,19 +251,14 @@ class PendingQuestions:
 
     # ------------------------------------------------------------------ asking
 
-    async def ask(
-        self, call: str, name: str, hint: str = "", payload: Raw = NOTHING
-    ) -> ApprovalDecision:
+    async def ask(self, call: str, name: str, hint: str = "", payload: Raw = NOTHING) -> Decision:
         """Ask a person to approve a call, and wait for the decision.
 
         `hint` and `payload`, a sample of what it expects, are what a tool says that asks by itself.
         """
         await self.logged(call).wait()
         client_id = self._client_id(call)
-        number = self._asked.pop(client_id, 0) + 1
-        self._asked[client_id] = number
-        if len(self._asked) > MAX_LOGGED:
-            del self._asked[next(iter(self._asked))]
+        number = self._asked[client_id] = self._asked.get(client_id, 0) + 1
         approval = approval_id(client_id, number)
         if self._is_closed:
             return _denied(_SESSION_ENDED)
@@ -308,15 +289,15 @@ class PendingQuestions:
 
     # ------------------------------------------------------------------ answering
 
-    def decide(self, approval: str, decision: ApprovalDecision) -> None:
+    def decide(self, decision: Decision) -> None:
         """Answer an approval; the first answer counts. Raise `Conflict`, `NotFound`, or `Unprocessable` for a
         payload that does not fit, which leaves the question open."""
         if decision.approved:
             # Imports jsonschema, a tenth of a second that a server's start need not take.
             from adk_prism.facts.pending import check_payload
 
-            check_payload(self._payloads.get(approval, NOTHING), decision.payload)
-        self._approvals.answer(approval, decision)
+            check_payload(self._payloads.get(decision.approval, NOTHING), decision.payload)
+        self._approvals.answer(decision.approval, decision)
 
     def give_result(self, call: str, result: ClientToolResult) -> None:
         """Take a client's result; the first one counts. Raise `Conflict`, `NotFound`, or `Unprocessable` for
@@ -340,8 +321,6 @@ class PendingQuestions:
             self._cancelled[client_id] = None
             self._approvals.abandon(approval_id(client_id), CANCELLED)
             self._results.abandon(client_id, CANCELLED)
-        while len(self._cancelled) > MAX_CANCELLED:
-            del self._cancelled[next(iter(self._cancelled))]
 
     def is_cancelled(self, call: str) -> bool:
         """Return whether the model has cancelled the last call with this ADK id."""

@@ -30,29 +30,21 @@ from msgspec import Raw, Struct, field, structs
 from adk_prism import errors
 from adk_prism.adk.request import read_content
 from adk_prism.commands import Answer, AnswerQuestions, ChangeState, Regenerate, RunAgent, Submit
-from adk_prism.log.contract import RunLog
-from adk_prism.log.entry import BEGINNING, NOTHING, Origin, Position, parse_position
+from adk_prism.log.entry import BEGINNING, NOTHING, Decision, Origin, Position, parse_position
 from adk_prism.protocols.ai_sdk import SPEC
 from adk_prism.protocols.ai_sdk.requests import read_request
 from adk_prism.protocols.contract import Format
 from adk_prism.runs.broadcast import check_position, positioned_frames
-from adk_prism.runs.session_log import Action, AuditedAction, WriteAudit
+from adk_prism.runs.session_log import Action, AuditedAction
+from adk_prism.server import run_streams as sockets
 from adk_prism.server.context import Context
 from adk_prism.server.identity.identity import QueryUser
 from adk_prism.server.request_bodies import LONGEST_NAME, AppName, check_frame, check_session
 from adk_prism.server.request_tracking import called_by
-from adk_prism.server.run_streams import (
-    SHUTDOWN,
-    TOO_MANY_MESSAGES,
-    Closing,
-    SocketConnection,
-    SocketFrame,
-    decode,
-    encode,
-)
+from adk_prism.server.run_streams import SocketConnection
 from adk_prism.voice.conversation import MICROPHONE_TYPE, PcmChunk
-from adk_prism.voice.live_runs import DisconnectReason, LiveRun, LiveRuns
-from adk_prism.voice.run_context import ApprovalDecision, ClientToolResult, LiveOptions
+from adk_prism.voice.run_context import ClientToolResult, LiveOptions
+from adk_prism.voice.source import DisconnectReason, LiveRun, LiveRuns
 
 # ---------------------------------------------------------------------------
 # The frames that a live client sends: flat JSON objects with a `type`, and raw audio as binary messages.
@@ -68,7 +60,7 @@ MAX_AUDIO_BYTES = 64 * 1024
 """Bytes of one chunk: two seconds. Clients send a hundredth of that."""
 
 
-class Message(SocketFrame, tag="message"):
+class Message(sockets.SocketFrame, tag="message"):
     """The user's message: the chat's messages, of which the last counts, or just a text."""
 
     id: str = ""
@@ -88,7 +80,7 @@ class Message(SocketFrame, tag="message"):
         }
 
 
-class ToolResult(SocketFrame, tag="tool_result"):
+class ToolResult(sockets.SocketFrame, tag="tool_result"):
     """The result of a tool that the client ran."""
 
     tool_call_id: str
@@ -96,7 +88,7 @@ class ToolResult(SocketFrame, tag="tool_result"):
     error_text: str = ""
 
 
-class Approval(SocketFrame, tag="approval"):
+class Approval(sockets.SocketFrame, tag="approval"):
     """A person's decision."""
 
     approval_id: str
@@ -106,18 +98,23 @@ class Approval(SocketFrame, tag="approval"):
     """What the tool asked for beyond yes or no."""
 
     @property
-    def given(self) -> Raw:
-        """The payload; nothing, where it is null."""
-        return NOTHING if bytes(self.payload) == b"null" else self.payload
+    def decision(self) -> Decision:
+        """The decision; without a payload, where that is null."""
+        return Decision(
+            approval=self.approval_id,
+            approved=self.approved,
+            reason=self.reason or "",
+            payload=NOTHING if bytes(self.payload) == b"null" else self.payload,
+        )
 
 
-class AudioControl(SocketFrame, tag="audio_control"):
+class AudioControl(sockets.SocketFrame, tag="audio_control"):
     """The microphone is switched on or off."""
 
     action: Literal["start", "stop"]
 
 
-class AudioChunk(SocketFrame, tag="audio_chunk"):
+class AudioChunk(sockets.SocketFrame, tag="audio_chunk"):
     """A chunk of audio in base64."""
 
     chunk: bytes
@@ -137,19 +134,19 @@ class AudioChunk(SocketFrame, tag="audio_chunk"):
         return check_audio(self.chunk)
 
 
-class Interrupt(SocketFrame, tag="interrupt"):
+class Interrupt(sockets.SocketFrame, tag="interrupt"):
     """The person interrupts the agent."""
 
     reason: str = "user_abort"
 
 
-class Ping(SocketFrame, tag="ping"):
+class Ping(sockets.SocketFrame, tag="ping"):
     """Asks for a `pong`."""
 
     timestamp: int | float | None = None
 
 
-class Close(SocketFrame, tag="close"):
+class Close(sockets.SocketFrame, tag="close"):
     """Ends the run."""
 
 
@@ -162,7 +159,7 @@ _TYPES = "message, tool_result, approval, audio_control, audio_chunk, interrupt,
 
 def read_frame(text: str | bytes) -> ClientFrame:
     """Read a frame. Raise `UsageError` for one that is invalid."""
-    frame: ClientFrame = decode(_decode, text, _TYPES)
+    frame: ClientFrame = sockets.decode(_decode, text, _TYPES)
     if not isinstance(frame, AudioChunk):  # which is bytes and small numbers by now
         check_frame(text)
     return frame
@@ -189,14 +186,14 @@ MAX_ERRORS = 50
 DROP_NOTICE_INTERVAL = 1.0
 """Seconds between errors that say that audio was dropped."""
 
-ENDED = Closing(1000, "the conversation ended")
-FAILED = Closing(1011, "the run failed")
-LOG_FAILED = Closing(1011, "the run log failed")
-BUSY = Closing(4009, "another client is connected")
-ONLY_ERRORS = Closing(1008, "only invalid messages")
-DISCONNECTED: dict[DisconnectReason, Closing] = {
-    "taken over": Closing(4001, "another client took over"),
-    "shutdown": SHUTDOWN,
+ENDED = sockets.Closing(1000, "the conversation ended")
+FAILED = sockets.Closing(1011, "the run failed")
+LOG_FAILED = sockets.Closing(1011, "the run log failed")
+BUSY = sockets.Closing(4009, "another client is connected")
+ONLY_ERRORS = sockets.Closing(1008, "only invalid messages")
+DISCONNECTED: dict[DisconnectReason, sockets.Closing] = {
+    "taken over": sockets.Closing(4001, "another client took over"),
+    "shutdown": sockets.SHUTDOWN,
 }
 
 _PCM = b'"data-pcm"'
@@ -222,18 +219,13 @@ class LiveConnection(SocketConnection):
     """One client's connection to a live run, with AI SDK chunks."""
 
     def __init__(
-        self,
-        socket: WebSocket,
-        request: ConnectRequest,
-        live: LiveRuns,
-        log: RunLog,
-        note: WriteAudit,
+        self, socket: WebSocket, request: ConnectRequest, live: LiveRuns, context: Context
     ) -> None:
         super().__init__(socket)
-        self._note = note
+        self._context = context
         self._request = request
         self._live = live
-        self._log = log
+        self._log = context.log
         self._live_run: LiveRun | None = None
         self._stream: asyncio.Task[None] | None = None
         """Sends the run."""
@@ -262,7 +254,7 @@ class LiveConnection(SocketConnection):
         await self._rejoin()
         await super()._receive_all()
 
-    async def _receive(self, message: Any) -> Closing | None:
+    async def _receive(self, message: Any) -> sockets.Closing | None:
         try:
             closing = await self._handle(message)
         except (errors.UsageError, errors.RemoteFailed) as error:
@@ -272,7 +264,7 @@ class LiveConnection(SocketConnection):
         self._errors = 0
         return closing
 
-    async def _handle(self, message: Any) -> Closing | None:
+    async def _handle(self, message: Any) -> sockets.Closing | None:
         """Handle a message; return why the connection is closed, if it is. Raise `UsageError`."""
         data = message.get("bytes")
         if data is not None:
@@ -282,14 +274,14 @@ class LiveConnection(SocketConnection):
         if isinstance(frame, AudioChunk):  # bounded by the queue of the model's connection
             await self._take_audio(frame.audio())
         elif self._is_too_fast():
-            return TOO_MANY_MESSAGES
+            return sockets.TOO_MANY_MESSAGES
         else:
             await self._take(frame)
         return None
 
     async def _send_error(self, error: errors.PrismError) -> None:
         frame = {"type": "error", "code": error.kind, "errorText": error.detail}
-        await self._out.put(encode(frame))
+        await self._out.put(sockets.encode(frame))
 
     # ------------------------------------------------------------------ the run
 
@@ -318,7 +310,7 @@ class LiveConnection(SocketConnection):
         run = await self._connect(self._origin(session))
         after = await self._find_position(run)
         frame = {"type": "session", "run": run.id, "session": session, "after": str(after)}
-        await self._out.put(encode(frame))
+        await self._out.put(sockets.encode(frame))
         self._start_stream(run, after)
 
     async def _connect(self, origin: Origin) -> LiveRun:
@@ -379,7 +371,7 @@ class LiveConnection(SocketConnection):
             self._out.put_audio(audio.pcm)
             return
         # Formatted by hand: fifty a second for each client, and only the content differs.
-        content = encode(audio.pcm)
+        content = sockets.encode(audio.pcm)
         self._out.put_audio(
             f'{{"type":"chunk","position":"{self._position}","chunk":{{"type":"data-pcm",'
             f'"data":{{"content":{content},{form}}},"transient":true}}}}'
@@ -395,7 +387,7 @@ class LiveConnection(SocketConnection):
                 await self._switch_microphone(frame)
             case Ping():
                 stamp = {} if frame.timestamp is None else {"timestamp": frame.timestamp}
-                await self._out.put(encode({"type": "pong", **stamp}))
+                await self._out.put(sockets.encode({"type": "pong", **stamp}))
             case ToolResult() | Approval() | Interrupt() | Close():
                 await self._take_answer(frame)
             case _:
@@ -422,29 +414,24 @@ class LiveConnection(SocketConnection):
         for request, response in message.responses.items():
             run.source.questions.give_result(request, ClientToolResult(response))
         for given in message.confirmed:
-            decision = ApprovalDecision(given.approved, given.reason, called_by(), given.payload)
-            await self._decide(run, given.approval, decision)
+            await self._decide(run, given)
 
     async def _continue(self, run: LiveRun, given: Answer) -> None:
         """Take the answers in an assistant's message; those that were given before are ignored."""
         for answer in given.answers:
             try:
                 if answer.decision is not None:
-                    said = answer.decision
-                    decision = ApprovalDecision(
-                        said.approved, said.reason, called_by(), said.payload
-                    )
-                    await self._decide(run, said.approval, decision)
+                    await self._decide(run, answer.decision)
                 elif answer.output is not None:
                     run.source.questions.give_result(answer.call, ClientToolResult(answer.output))
             except errors.Conflict:
                 continue  # the message holds all its calls, also those of before
 
-    async def _decide(self, run: LiveRun, approval: str, decision: ApprovalDecision) -> None:
-        run.source.questions.decide(approval, decision)
+    async def _decide(self, run: LiveRun, decision: Decision) -> None:
+        run.source.questions.decide(structs.replace(decision, by=called_by()))
         action: Action = "approval given" if decision.approved else "approval denied"
-        await self._note(
-            AuditedAction(action=action, origin=run.origin, run=run.id, about=approval)
+        await self._context.audit.note(
+            AuditedAction(action=action, origin=run.origin, run=run.id, about=decision.approval)
         )
 
     async def _take_audio(self, pcm: bytes) -> None:
@@ -486,9 +473,7 @@ class LiveConnection(SocketConnection):
                 result = ClientToolResult(frame.result, frame.error_text)
                 run.source.questions.give_result(frame.tool_call_id, result)
             case Approval():
-                reason = frame.reason or ""
-                decision = ApprovalDecision(frame.approved, reason, called_by(), frame.given)
-                await self._decide(run, frame.approval_id, decision)
+                await self._decide(run, frame.decision)
             case Interrupt():
                 await run.source.interrupt(frame.reason[:60])
             case Close():
@@ -516,7 +501,7 @@ DIALECT = "7"
 """The default: a question and its answer are in one stream here, which a v6 client does not support."""
 
 
-def routes(context: Context) -> APIRouter:
+def routes(context: Context, live: LiveRuns) -> APIRouter:
     """Return the router of live conversations."""
     router = APIRouter(prefix="/api/live")
 
@@ -537,7 +522,7 @@ def routes(context: Context) -> APIRouter:
         format = context.streams.format(socket, SPEC, dialect)
         if after:
             parse_position(after)
-        options = structs.replace(context.live.options, modality=modality, manual=turns == "manual")
+        options = structs.replace(live.options, modality=modality, manual=turns == "manual")
         request = ConnectRequest(
             app=app_name,
             user=user,
@@ -548,6 +533,6 @@ def routes(context: Context) -> APIRouter:
             options=options,
         )
         await socket.accept()
-        await LiveConnection(socket, request, context.live, context.log, context.audit.note).serve()
+        await LiveConnection(socket, request, live, context).serve()
 
     return router

@@ -4,6 +4,10 @@ Decides how google-adk 2.13's `Runner.run_live` is driven: one task drives the r
 is a model call (`model_calls`). After an interruption the model is notified in the way that it understands.
 
 `close` ends the run: the model is notified, and ADK has half a second to end.
+
+A live run belongs to the server like any other, and a session has one client. A client that disconnects has
+some seconds to reconnect to the same run, which continues meanwhile; then the run is ended. A client that
+joins while another is connected takes over or is refused, as the operator has set.
 """
 
 from __future__ import annotations
@@ -12,21 +16,18 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, runtime_checkable
+from uuid import uuid4
 
-from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents import BaseAgent, InvocationContext, LiveRequest, LlmAgent
 from google.adk.agents.callback_context import CallbackContext
-from google.adk.agents.invocation_context import InvocationContext
-from google.adk.agents.live_request_queue import LiveRequest
-from google.adk.agents.llm_agent import LlmAgent
 from google.adk.events.event import Event
-from google.adk.models.base_llm import BaseLlm
-from google.adk.models.google_llm import Gemini
+from google.adk.models import BaseLlm, Gemini
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
-from google.adk.tools.base_tool import BaseTool
+from google.adk.tools import BaseTool, ToolContext
 from google.adk.tools.tool_confirmation import ToolConfirmation
-from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 from msgspec import json
 
@@ -37,14 +38,23 @@ from adk_prism.adk.internals.runner import agent_context
 from adk_prism.adk.plain_json import storable
 from adk_prism.adk.plugin import tool_failure
 from adk_prism.adk.redaction import state_json
-from adk_prism.adk.request import CALLS, Emit, LiveCallWatcher, SeenCall
+from adk_prism.adk.request import CALLS, Emit, EventSource, LiveCallWatcher, SeenCall
+from adk_prism.adk.served_app import ServedApp
 from adk_prism.adk.sessions import load_session
-from adk_prism.errors import Diagnostic, Report, cause_of, ignore
+from adk_prism.errors import Conflict, Diagnostic, Report, cause_of, ignore
 from adk_prism.facts.adk_event import INPUT
 from adk_prism.log import entry as log_entry
+from adk_prism.runs.session_locks import SessionLocks
+from adk_prism.server.context import Context
+from adk_prism.server.setting_groups import LiveBusy
 from adk_prism.version import VERSION
 from adk_prism.voice import run_context
-from adk_prism.voice.conversation import MICROPHONE_TYPE, LiveConversation, PcmChunk
+from adk_prism.voice.conversation import (
+    MICROPHONE_TYPE,
+    Listener,
+    LiveConversation,
+    PcmChunk,
+)
 
 # ---------------------------------------------------------------------------
 # The ADK plugin of live runs: calls that wait for a person or the client.
@@ -204,7 +214,7 @@ class LivePlugin(BasePlugin):
             return True
 
 
-def _confirmation(decision: run_context.ApprovalDecision) -> ToolConfirmation:
+def _confirmation(decision: log_entry.Decision) -> ToolConfirmation:
     payload = None if log_entry.is_absent(decision.payload) else json.decode(decision.payload)
     return ToolConfirmation(confirmed=decision.approved, payload=payload)
 
@@ -377,3 +387,175 @@ class LiveSource(LiveConversation):
     def _ask_to_end(self) -> None:
         self._run.questions.abandon_all("The session is over.")
         self._run.request_queue.close()
+
+
+# ---------------------------------------------------------------------------
+# Live runs and their clients.
+
+DisconnectReason = Literal["taken over", "shutdown"]
+
+MAX_WITHOUT_CLIENT = 64
+"""Runs that wait for their client to reconnect; beyond that, the one that has waited longest is ended."""
+
+DRAIN_SHARE = 0.9
+"""The share of the drain time in which live runs may end by themselves; the rest is for ending them."""
+
+OnDisconnect = Callable[[DisconnectReason], None]
+"""Notifies a client that it is no longer connected to the run."""
+
+
+@dataclass(eq=False)
+class LiveRun:
+    """A live run, and the client that is connected to it."""
+
+    runs: LiveRuns
+    origin: log_entry.Origin
+    id: log_entry.RunId
+    source: LiveConversation
+
+    def __post_init__(self) -> None:
+        self._on_disconnect: OnDisconnect | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def has_client(self) -> bool:
+        """Whether a client is connected."""
+        return self._on_disconnect is not None
+
+    def connect(self, on_disconnect: OnDisconnect, listener: Listener) -> None:
+        """Connect a client; one that is connected is disconnected."""
+        if self._on_disconnect is not None:
+            self._on_disconnect("taken over")
+        self._stop_timer()
+        self._on_disconnect, self.source.listener = on_disconnect, listener
+
+    def disconnect(self, on_disconnect: OnDisconnect) -> None:
+        """Disconnect a client, unless another one is connected; it may reconnect within the grace period."""
+        if self._on_disconnect != on_disconnect:
+            return
+        self._on_disconnect = self.source.listener = None
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(self.runs.grace, self.end)
+        self.runs.wait_for_client(self)
+
+    def end(self) -> None:
+        """End the run; repeating it changes nothing."""
+        self._stop_timer()
+        self.source.close()
+
+    def shut_down(self) -> None:
+        """End the run because the server shuts down."""
+        if self._on_disconnect is not None:
+            self._on_disconnect("shutdown")
+        self.end()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class LiveRuns:
+    """The live runs of one server."""
+
+    def __init__(
+        self, context: Context, options: run_context.LiveOptions, *, grace: float, second: LiveBusy
+    ) -> None:
+        """`second` is what a second client of a session does to the first."""
+        self._context = context
+        self._runs = context.runs
+        self.options = options
+        self.grace = grace
+        self._second = second
+        self._running: dict[log_entry.Origin, LiveRun] = {}
+        self._without_client: dict[log_entry.RunId, LiveRun] = {}
+        self._joining = SessionLocks()
+        self._watching: set[asyncio.Task[None]] = set()
+
+    def is_running(self, origin: log_entry.Origin) -> bool:
+        """Return whether a session has a live run."""
+        run = self._running.get(origin)
+        return run is not None and not run.source.is_over
+
+    async def join(
+        self,
+        origin: log_entry.Origin,
+        options: run_context.LiveOptions,
+        on_disconnect: OnDisconnect,
+        listener: Listener,
+    ) -> LiveRun:
+        """Connect a client to the live run of its session, which is started if there is none.
+
+        Raise `Conflict` where another client is connected and may stay, `Draining` during shutdown, and
+        whatever kept the run from starting.
+        """
+        async with self._joining.held(origin):
+            run = self._running.get(origin)
+            if run is not None and run.source.is_over:
+                await self._runs.wait(run.id)
+                run = None
+            if run is None:
+                run = await self._start(origin, options)
+            elif run.has_client and self._second == "refuse":
+                raise Conflict("Another client is connected to this session; disconnect it first.")
+            self._without_client.pop(run.id, None)
+            run.connect(on_disconnect, listener)
+            return run
+
+    async def _start(self, origin: log_entry.Origin, options: run_context.LiveOptions) -> LiveRun:
+        apps, busy = self._context.apps, self._context.settings.chat_busy
+        app = apps.app(origin.app)
+        await apps.sessions(origin.app).ensure(origin)
+        sources: list[LiveConversation] = []
+
+        def make(run: log_entry.RunId) -> EventSource:
+            call = run_context.LiveCall(
+                run=run, origin=origin, invocation=f"e-{uuid4()}", options=options
+            )
+            sources.append(_conversation(app, call, self._context.report))
+            return sources[0]
+
+        await self._context.conversations.branches.settle(origin, busy)
+        run_id = await self._runs.start(origin, busy, make)
+        run = self._running[origin] = LiveRun(self, origin, run_id, sources[0])
+        watching = asyncio.create_task(self._watch(run), name=f"watch {run_id}")
+        self._watching.add(watching)
+        watching.add_done_callback(self._watching.discard)
+        return run
+
+    async def _watch(self, run: LiveRun) -> None:
+        """Forget a run that has ended."""
+        await self._runs.wait(run.id)
+        run.end()
+        self._without_client.pop(run.id, None)
+        if self._running.get(run.origin) is run:
+            del self._running[run.origin]
+
+    def wait_for_client(self, run: LiveRun) -> None:
+        """Note that a run waits for its client to reconnect."""
+        if run.source.is_over:
+            return
+        self._without_client[run.id] = run
+        if len(self._without_client) > MAX_WITHOUT_CLIENT:
+            self._without_client.pop(next(iter(self._without_client))).end()
+
+    async def drain(self, patience: float) -> None:
+        """Let conversations continue for some seconds, then disconnect their clients and end the runs."""
+        if patience and self._watching:
+            await asyncio.wait(self._watching, timeout=patience * DRAIN_SHARE)
+        for run in list(self._running.values()):
+            run.shut_down()
+
+
+@runtime_checkable
+class SpokenToElsewhere(Protocol):
+    """An app whose live runs are not of this process."""
+
+    def live(self, call: run_context.LiveCall, report: Report) -> LiveConversation:
+        """Return a live run of the app. Raise `NotSupported`."""
+
+
+def _conversation(app: ServedApp, call: run_context.LiveCall, report: Report) -> LiveConversation:
+    if isinstance(app, SpokenToElsewhere):
+        return app.live(call, report)
+    return LiveSource(app.runner("live"), call, agents=app.agents(), report=report)

@@ -30,9 +30,10 @@ from adk_prism.adk.internals import (
 )
 from adk_prism.adk.internals.capabilities import CAPABILITIES, probe, switched_off
 from adk_prism.adk.redaction import redact_credentials
-from adk_prism.adk.session_store import apply_rewinds, count_events, remove_state_keys
+from adk_prism.adk.session_store import apply_rewinds, remove_state_keys
 from adk_prism.adk.tools import ToolThreadPool, thread_pool
 from adk_prism.facts.adk_event import REQUESTS
+from adk_prism.features.long_sessions.session_cache import count_events
 
 
 def test_every_capability_is_on() -> None:

@@ -93,7 +93,7 @@ def adk(run: Iterable[Record]) -> list[Json]:
     """Return the run's events in ADK's own protocol."""
     projection = AdkProjection()
     frames = (frame for entry in entries(run) for frame in projection.feed(entry))
-    return [msgspec.json.decode(frame.event) for frame in frames]
+    return [msgspec.json.decode(frame.data) for frame in frames]
 
 
 class _Deaf(Reader):

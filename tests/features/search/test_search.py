@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.adk.tools import FunctionTool
 from msgspec import structs
 from tests.adk.scripted import Scripted, call
 from tests.laws.events import entries, event, text
@@ -83,6 +84,24 @@ async def test_a_run_is_found_by_every_field(server: LocalServer) -> None:
     assert (found["title"], found["outcome"]) == ("How many Owls?", "finished")
     assert (found["tools"], found["state"], found["errors"]) == (["count"], ["count"], [])
     assert found["match"] == {"in": "user", "excerpt": "How many Owls?"}
+
+
+def pay(amount: int) -> dict[str, int]:
+    """Pay; a person has to approve it."""
+    return {"paid": amount}
+
+
+async def test_a_request_that_was_answered_waits_no_longer() -> None:
+    """A run that waited for a person says so until its conversation goes on."""
+    model = Scripted.saying(call("pay", "c1", amount=3), "Never mind, then.")
+    tools = [FunctionTool(pay, require_confirmation=True)]
+    async with local_server(agent(model, tools=tools)) as server:
+        waiting = await server.say("Pay the bill", "one")
+        [found] = await search(server, outcome="waiting")
+        assert (found["run"], "answered" in found) == (waiting, False)
+        await server.say("Never mind", "one")
+        found = await search(server, outcome="waiting")
+        assert [each["answered"] for each in found if each["run"] == waiting] == [True]
 
 
 async def test_pages_and_bad_questions(server: LocalServer) -> None:

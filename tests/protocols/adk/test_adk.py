@@ -32,7 +32,7 @@ STARTED = RunStarted(
 def fed(*records: RunStarted | AgentEvent | RunEnded | ApprovalAsked) -> list[bytes]:
     projection = AdkProjection()
     run = [Entry(number, float(number), record) for number, record in enumerate(records, 1)]
-    return [frame.event for entry in run for frame in projection.feed(entry)]
+    return [frame.data for entry in run for frame in projection.feed(entry)]
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
@@ -40,7 +40,7 @@ def test_events_come_as_they_were_recorded(name: str) -> None:
     """Byte for byte: whatever a newer ADK adds is carried."""
     projection = AdkProjection()
     run = load(name)
-    frames = [frame.event for entry in run for frame in projection.feed(entry)]
+    frames = [frame.data for entry in run for frame in projection.feed(entry)]
     events = [entry.record.event for entry in run if isinstance(entry.record, AgentEvent)]
     assert frames[: len(events)] == events
     assert len(frames) - len(events) <= 1

@@ -15,12 +15,14 @@ from adk_prism.log.entry import (
     Decision,
     NodeEnded,
     NodeStarted,
+    Origin,
     Record,
+    RunStarted,
     RunTakenOver,
     to_raw,
 )
 from adk_prism.protocols.ag_ui.projection import AgUiProjection
-from adk_prism.protocols.contract import FileLinks, Scope
+from adk_prism.protocols.contract import FileLinks, Options, Scope
 
 BY_AGENT = {"adk": {"author": "agent"}}
 LONG = "call-0123456789abcdef"
@@ -137,7 +139,8 @@ def test_what_an_agent_does_is_told(case: Case) -> None:
 
 def test_every_fact_has_its_row() -> None:
     """A fact without one would end the stream."""
-    assert AgUiProjection.SHOW.keys() == {*FACTS} - {BlockGrew}
+    head = RunStarted(run="run-1", origin=Origin(app="app", user="user", session="session"))
+    assert AgUiProjection(Options(), head).methods.keys() == {*FACTS} - {BlockGrew}
 
 
 # ------------------------------------------------------------------ calls

@@ -10,7 +10,8 @@ import pytest
 
 from adk_prism.commands import Answer, AnswerQuestions, ClientRequest, Submit
 from adk_prism.errors import Unprocessable
-from adk_prism.protocols.ag_ui.requests import CONTEXT_KEY, LARGEST_EXTRAS, PROPS_KEY, read_request
+from adk_prism.protocols.ag_ui.requests import CONTEXT_KEY, PROPS_KEY, read_request
+from adk_prism.protocols.contract import LARGEST_EXTRAS
 
 Json = dict[str, Any]
 

@@ -21,7 +21,7 @@ from tests.protocols.studio.logs import (
 from adk_prism.facts.model import FACTS, BlockGrew
 from adk_prism.log.entry import Agent, Continues, Decision, Record
 from adk_prism.protocols.registry import protocol
-from adk_prism.protocols.studio.projection import _SHOW, _SHOW_NESTED
+from adk_prism.protocols.studio.projection import _NESTED, _SHOW
 
 
 def said(*records: Record | tuple[float, Record]) -> list[Said]:
@@ -49,7 +49,7 @@ def confirmation(gated: Json, **about: Any) -> Json:
 def test_every_fact_has_its_row() -> None:
     """A fact that is added to the union has to be given a place, or none, on purpose."""
     assert set(_SHOW) == set(FACTS) - {BlockGrew}, "that one is shown before it is asked"
-    assert set(_SHOW_NESTED) < set(FACTS)
+    assert set(_NESTED) < set(FACTS)
 
 
 def test_a_chunk_is_a_delta_as_raw_text() -> None:

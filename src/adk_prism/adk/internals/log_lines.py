@@ -30,8 +30,7 @@ from typing import Any
 
 from google.adk.events.event import Event
 from google.adk.models.gemini_llm_connection import GeminiLlmConnection
-from google.adk.sessions.base_session_service import BaseSessionService
-from google.adk.sessions.session import Session
+from google.adk.sessions import BaseSessionService, Session
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.genai import types
 

@@ -29,17 +29,12 @@ from types import CodeType
 from typing import Any
 
 from google.adk import runners
-from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents import BaseAgent, InvocationContext, LlmAgent, ParallelAgent, SequentialAgent
 from google.adk.agents.callback_context import CallbackContext
-from google.adk.agents.invocation_context import InvocationContext
-from google.adk.agents.llm_agent import LlmAgent
-from google.adk.agents.parallel_agent import ParallelAgent
 from google.adk.agents.readonly_context import ReadonlyContext
-from google.adk.agents.sequential_agent import SequentialAgent
 from google.adk.events.event import Event
 from google.adk.flows.llm_flows import functions
-from google.adk.models.base_llm import BaseLlm
-from google.adk.models.google_llm import Gemini
+from google.adk.models import BaseLlm, Gemini
 from google.adk.plugins.plugin_manager import PluginManager
 from google.adk.runners import Runner
 from google.adk.sessions.session import Session

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from adk_prism.extension import Extension, Served
 
 if TYPE_CHECKING:
-    from adk_prism.adk.recording_file import FileForm
+    from adk_prism.adk.recording_file import Capture, FileForm
+    from adk_prism.log.entry import Origin
     from adk_prism.server.context import Context
 
 
@@ -34,10 +35,17 @@ def _find_form(start: bytes) -> FileForm | None:
     return find_form(start)
 
 
+def _capture(origin: Origin | None) -> Capture:
+    from adk_prism.features.captures.events import EventCapture
+
+    return EventCapture(origin)
+
+
 EXTENSION = Extension(
     name="captures",
     summary="upload and download recordings",
     requires=("conversations", "model_calls"),
     serve=_serve,
     file_form=_find_form,
+    capture=_capture,
 )

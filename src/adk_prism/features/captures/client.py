@@ -23,7 +23,7 @@ import uvicorn
 from msgspec import Struct
 
 from adk_prism.adk.recording_file import read_run
-from adk_prism.cli.run import DiagnosticPrinter
+from adk_prism.cli import DiagnosticPrinter
 from adk_prism.errors import LogError, PrismError, SourceError, UsageError
 from adk_prism.log.entry import Entry, Outcome
 from adk_prism.protocols.sse import SseDecoder, SseEvent

@@ -24,7 +24,6 @@ from adk_prism.log.entry import Entry, RunId
 from adk_prism.log.from_url import open_log
 from adk_prism.log.memory import MemoryLog
 from adk_prism.log.sqlite.store import SqliteLog
-from adk_prism.server.data_folder import prices_of
 from adk_prism.server.settings import read_settings
 
 # ---------------------------------------------------------------------- where the runs are
@@ -140,7 +139,7 @@ def given_prices(args: argparse.Namespace) -> Prices:
     """Return the prices of the file that is named, here or in the settings. Raise `UsageError`."""
     # `insecure` only silences the rule about the server's address.
     given = {"insecure": True} | ({"prices": args.prices} if args.prices else {})
-    return prices_of(read_settings(given, os.environ, Path.cwd()))
+    return read_settings(given, os.environ, Path.cwd()).model_prices
 
 
 def cost_text(cost: float | None) -> str:

@@ -38,6 +38,9 @@ _REQUESTED = ("instruction", "tools", "config")
 REQUEST_PARTS = {"model": "model", **{part: f"model's {part}" for part in _REQUESTED}}
 """Parts of a request to a model, and what a difference in them is called."""
 
+_UNSEEN = ("labels", "httpOptions")
+"""Parts of a config that a model does not see: bills and connections."""
+
 _STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"')
 _DRAWN = re.compile(rb"adk-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 """Call ids as ADK draws them, also inside other names."""
@@ -106,7 +109,9 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
 def compare(a: Outline, b: Outline) -> Comparison:
     """Compare two runs."""
-    ours, theirs = _Marked(a), _Marked(b)
+    # A run that was run again also has ids of the recorded one, in what its tools gave.
+    ids = {*a.ids, *b.ids}
+    ours, theirs = _Marked(a, ids), _Marked(b, ids)
     rows, state = _rows(ours, theirs), _state(ours, theirs)
     found = {
         "answer": Counter(_said(a)) != Counter(_said(b)),
@@ -186,9 +191,10 @@ class _Marks(Struct, frozen=True):
 class _Marked:
     """A run with the digests of its steps."""
 
-    def __init__(self, run: Outline) -> None:
+    def __init__(self, run: Outline, ids: Iterable[str]) -> None:
+        """`ids` say nothing where they stand in a value."""
         self.run = run
-        self._ids = frozenset(each.encode() for each in run.ids if len(each) >= _SHORTEST_ID)
+        self._ids = frozenset(each.encode() for each in ids if len(each) >= _SHORTEST_ID)
         self._marks: dict[int, _Marks] = {}
         for step in reversed(list(_walk(run.steps))):  # what is in a step before the step
             self._marks[id(step)] = self._marked(step)
@@ -426,7 +432,15 @@ def _is_other(mine: ModelRequest, yours: ModelRequest, part: str, a: _Marked, b:
     one, other = getattr(mine, part), getattr(yours, part)
     if not (mine.is_kept and yours.is_kept) or one == other:
         return False
-    return a.plain(read_value(one)) != b.plain(read_value(other))
+    return a.plain(_counting(part, one)) != b.plain(_counting(part, other))
+
+
+def _counting(part: str, text: bytes) -> Any:
+    """Return a part of a request without what the model does not see."""
+    value = read_value(text) if text else {}
+    if part != "config" or not isinstance(value, dict):
+        return value
+    return {key: item for key, item in value.items() if key not in _UNSEEN}
 
 
 def _side(step: Step | None) -> Side | None:

@@ -20,7 +20,6 @@ from typing import TextIO, assert_never
 from msgspec import Struct
 
 from adk_prism.cli import ACCESS_TOKEN, AGENTS_DIR, FAILURE, fail, note
-from adk_prism.cli.readable import Readable
 from adk_prism.cli.terminal import has_colour, is_screen, progress
 from adk_prism.errors import NotFound, PrismError, UsageError
 from adk_prism.extension import installed
@@ -30,6 +29,7 @@ from adk_prism.features.console import session as sessions
 from adk_prism.features.console.history import rows_of
 from adk_prism.features.console.intents import Export, Intent, Keep, Quit, Send, Show, Stop
 from adk_prism.features.grounding.text import write_report
+from adk_prism.features.run.command import Readable
 from adk_prism.log.entry import Entry, RunEnded, RunStarted
 
 # ---------------------------------------------------------------------- without a terminal

@@ -13,7 +13,6 @@ from typing import Any, Literal, NamedTuple, assert_never
 import msgspec
 from msgspec import Raw, Struct
 
-from adk_prism.cli.readable import FACT_LINES, short_raw
 from adk_prism.cli.terminal import Row, Style, clean, one_line
 from adk_prism.facts import model as fact
 from adk_prism.facts.outcome import BROKEN, takeover_text, with_reference
@@ -24,6 +23,7 @@ from adk_prism.features.grounding import text as grounding
 from adk_prism.features.page import text as panels
 from adk_prism.features.page.film import Film, fold
 from adk_prism.features.page.text import call_rows, state_rows
+from adk_prism.features.run.command import FACT_LINES, short_raw
 from adk_prism.log.entry import DERIVED, Entry, Origin, RunEnded, RunStarted, labels, to_raw
 
 # ---------------------------------------------------------------------- transcript

@@ -16,16 +16,17 @@ from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Body, Query, Request, Response
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.redaction import state_json
 from adk_prism.errors import Gone, NotFound, UsageError
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.entry import UPLOADED, Entry, Origin
+from adk_prism.protocols.ag_ui import SPEC
 from adk_prism.protocols.ag_ui.history import ThreadMessages
 from adk_prism.protocols.ag_ui.requests import user_message
-from adk_prism.protocols.ag_ui.routes import AgentRuns, Asked, capabilities
+from adk_prism.protocols.ag_ui.routes import AgUiRoutes, capabilities
 from adk_prism.protocols.contract import FileLinks, Format, FrameReader
 from adk_prism.runs.chats import Chats, build_history, runs_of, stored_bytes
 from adk_prism.runs.off_loop import call_sized
@@ -260,7 +261,8 @@ def routes(context: Context) -> APIRouter:
 
 class _Runtime:
     def __init__(self, context: Context) -> None:
-        self._runs = AgentRuns(context)
+        self._context = context
+        self._ag_ui = AgUiRoutes(context)
         self._agents = RuntimeAgents(context.apps)
         self._threads = Threads(context.log, context.chats, context.apps, context.limits.heavy)
 
@@ -274,14 +276,13 @@ class _Runtime:
         self, request: Request, agent_id: str, body: Json, user: NamedUser = ""
     ) -> Response:
         """Run an agent on a `RunAgentInput`, and stream its events."""
-        asked = Asked(request, self._agents.app(agent_id), body, user)
-        return await self._runs.run(asked)
+        return await self._ag_ui.run(request, self._agents.app(agent_id), body, user)
 
     async def connect(
         self, request: Request, agent_id: str, body: Json, user: NamedUser = ""
     ) -> Response:
         """Stream a thread's past, and the run that is on."""
-        return await self._runs.connect(Asked(request, self._agents.app(agent_id), body, user))
+        return await self._ag_ui.connect(request, self._agents.app(agent_id), body, user)
 
     async def stop(
         self,
@@ -299,7 +300,7 @@ class _Runtime:
         found = await self._threads.search(thread_id, app, owner)
         if found is None:
             return _stopped(CancelResult(False, []))
-        return _stopped(await self._runs.stop(app, found.user, thread_id, run or ""))
+        return _stopped(await self._ag_ui.stop_run(structs.replace(found, app=app), run or ""))
 
     # -------------------------------------------------------------- threads
 
@@ -322,7 +323,7 @@ class _Runtime:
     ) -> Response:
         """Return the messages of a thread, without those that are still being said."""
         origin = await self._origin(request, thread_id, agent_id, user)
-        format = self._runs.format(request, "")
+        format = self._context.streams.format(request, SPEC)
         found = await self._threads.messages(caller_of(request), origin, format)
         return _json({"messages": Raw(found)})
 
@@ -331,7 +332,7 @@ class _Runtime:
     ) -> Response:
         """Return the events of a thread's runs."""
         origin = await self._origin(request, thread_id, agent_id, user)
-        format = self._runs.format(request, "")
+        format = self._context.streams.format(request, SPEC)
         found = await self._threads.events(caller_of(request), origin, format)
         return _json({"events": Raw(found)})
 

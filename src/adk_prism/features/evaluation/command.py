@@ -13,8 +13,7 @@ from xml.etree import ElementTree
 
 import msgspec
 
-from adk_prism.cli import FAILURE, USAGE, fail
-from adk_prism.cli.run import DiagnosticPrinter
+from adk_prism.cli import FAILURE, USAGE, DiagnosticPrinter, fail
 from adk_prism.cli.terminal import Row, printable, progress, write_json, write_rows, write_suite
 from adk_prism.errors import PrismError, SourceError, UsageError
 from adk_prism.features.captures.client import Client

@@ -36,11 +36,14 @@ from adk_prism.adk.request import (
     responses_of,
 )
 from adk_prism.adk.session_store import apply_rewinds, find_call, is_copy
-from adk_prism.adk.sessions import EARLIER, SHARED, copied, recorded_state, state_events
+from adk_prism.adk.sessions import SHARED, copied, recorded_state, state_events
 from adk_prism.errors import Unprocessable
 from adk_prism.facts.adk_event import INPUT
 from adk_prism.facts.state import read_stored
 from adk_prism.log.entry import RESPONSES, Decision, Origin, RunStarted
+
+EARLIER = 0.001
+"""Seconds by which a generated event precedes the first real one."""
 
 _SHARED = "user:"
 """How the names of artifacts begin that all sessions of a user share."""

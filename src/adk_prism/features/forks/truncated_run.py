@@ -161,7 +161,7 @@ def _waits(kept: Sequence[records.Entry], rest: Sequence[records.Entry]) -> bool
         pending.feed(reader.feed(entry))
     if not (pending.approvals or pending.requests or pending.client_calls):
         return False
-    asked = pending.open_calls.keys()
+    asked = set(pending.open_calls)
     for entry in rest:
         pending.feed(reader.feed(entry))
     return asked <= pending.open_calls.keys()

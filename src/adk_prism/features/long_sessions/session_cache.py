@@ -23,16 +23,16 @@ from typing import Any
 
 from google.adk.events.event import Event
 from google.adk.runners import Runner
+from google.adk.sessions import InMemorySessionService
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from google.adk.sessions.session import Session
 from google.genai import types
 
-from adk_prism.adk.internals.log_lines import Revision, session_revision
+from adk_prism.adk.internals.log_lines import Revision, session_revision, sqlite_connection
 from adk_prism.adk.session_store import (
     SessionKey,
     SessionStore,
     apply_rewinds,
-    count_events,
     storage_of,
 )
 from adk_prism.features.long_sessions.cached_prefix import after_prefix
@@ -253,3 +253,31 @@ def _plain(value: Any) -> int:
     if isinstance(value, list | tuple):
         return VALUE + sum(map(_plain, value))
     return 0 if value is None else VALUE
+
+
+async def count_events(service: BaseSessionService, key: SessionKey) -> int | None:
+    """Return the number of a session's events; None if the storage is unknown.
+
+    If the newest events are known, the count shows that nothing was inserted among the older ones: a clock
+    that is behind gives an event an earlier time than those before it.
+    """
+    app_name, user_id, session_id = key
+    if isinstance(service, InMemorySessionService):
+        found = service.sessions.get(app_name, {}).get(user_id, {}).get(session_id)
+        return len(found.events) if found is not None else None
+    if (connection := sqlite_connection(service)) is not None:
+        count = "SELECT COUNT(*) FROM events WHERE app_name=? AND user_id=? AND session_id=?"
+        async with connection as db, db.execute(count, key) as rows:
+            row = await rows.fetchone()
+        return int(row[0]) if row is not None else None
+
+    from google.adk.sessions.database_session_service import DatabaseSessionService
+    from google.adk.sessions.schemas.v1 import StorageEvent
+    from sqlalchemy import func, select
+
+    if not isinstance(service, DatabaseSessionService):
+        return None
+    which = {"app_name": app_name, "user_id": user_id, "session_id": session_id}
+    async with service.database_session_factory() as sql:
+        query = select(func.count()).select_from(StorageEvent).filter_by(**which)
+        return await sql.scalar(query)

@@ -24,9 +24,8 @@ def _serve(context: Context) -> Served:
 def model_calls(context: Context) -> ModelCalls:
     """Return what reads the model calls of a server's runs, with the prices of its settings."""
     from adk_prism.features.model_calls.calls import ModelCalls
-    from adk_prism.server.data_folder import prices_of
 
-    return ModelCalls(context.log, prices_of(context.settings))
+    return ModelCalls(context.log, context.settings.model_prices)
 
 
 def _record(log: RunLog, detail: Detail, report: Report) -> CallRecorder:

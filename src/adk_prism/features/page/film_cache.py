@@ -29,7 +29,6 @@ from adk_prism.protocols.contract import Payload
 from adk_prism.protocols.registry import formats
 from adk_prism.runs.off_loop import feed_batch, feed_run
 from adk_prism.server.context import Context
-from adk_prism.server.data_folder import prices_of
 from adk_prism.server.identity.caller import caller_of
 from adk_prism.server.identity.identity import Cursor, Run
 
@@ -356,7 +355,7 @@ class FilmRoutes:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._films = Films(context.log, prices=prices_of(context.settings))
+        self._films = Films(context.log, prices=context.settings.model_prices)
         self._details = EntryDetails(context.log)
         context.lifecycle.on_cut(self._films.leave_all)
 

@@ -29,5 +29,9 @@ def _settings() -> type[FeatureSettings]:
 
 
 EXTENSION = Extension(
-    name="remote", summary="serve apps of other ADK servers", settings=_settings, apps=_apps
+    name="remote",
+    summary="serve apps of other ADK servers",
+    requires=("captures",),
+    settings=_settings,
+    apps=_apps,
 )

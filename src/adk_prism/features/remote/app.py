@@ -13,8 +13,8 @@ from google.adk.runners import Runner
 from google.adk.utils.agent_info import AgentInfo
 
 from adk_prism.adk import agents as graphs
-from adk_prism.adk.redaction import Serialiser, state_json
-from adk_prism.adk.request import Emit, EventSource, RunRequest
+from adk_prism.adk.redaction import Serialiser
+from adk_prism.adk.request import Emit, EventSource, RunRequest, run_started
 from adk_prism.adk.served_app import Feature
 from adk_prism.adk.sessions import Sessions
 from adk_prism.adk.tools import InDoubt
@@ -26,7 +26,6 @@ from adk_prism.features.remote.sessions import RemoteArtifacts, RemoteSessions
 from adk_prism.features.remote.settings import Remote
 from adk_prism.features.remote.source import RemoteSource
 from adk_prism.log import entry as logged
-from adk_prism.version import VERSION
 from adk_prism.voice.conversation import LiveConversation
 from adk_prism.voice.run_context import LiveCall
 
@@ -212,15 +211,8 @@ class RemoteStateUpdate:
         request = self._request
         before = await self._sessions.state(request.origin)
         event = await self._sessions.append_state(request.origin, request.state_delta)
-        yield logged.RunStarted(
-            run=request.run,
-            origin=request.origin,
-            invocation=event.invocation_id,
-            agents=self._agents,
-            state=state_json(before),
-            kind="state",
-            labels=logged.labels(logged.STREAMING(request.streaming), logged.WRITTEN_BY(VERSION)),
-        )
+        invocation = event.invocation_id
+        yield run_started(request, self._agents, before, invocation=invocation, kind="state")
         yield logged.AgentEvent(self._serialiser.event(event))
 
 

@@ -18,13 +18,19 @@ from google.genai import types
 from msgspec import Raw, Struct
 from pydantic import ValidationError
 
-from adk_prism.adk.key_case import error_event, is_bare_error, is_event, is_plain, respell
 from adk_prism.adk.redaction import redact_credentials
 from adk_prism.adk.request import RunRequest, checked_message
 from adk_prism.adk.secret_forms import REDACTED
 from adk_prism.errors import SourceError, Unprocessable
 from adk_prism.facts.adk_event import CONFIRMATION, CREDENTIAL, AdkEvent, read_event
 from adk_prism.facts.state import repair
+from adk_prism.features.captures.events import (
+    error_event,
+    is_bare_error,
+    is_event,
+    is_plain,
+    respell,
+)
 from adk_prism.features.remote.connection import Connection
 from adk_prism.log.hooks import bound_json
 from adk_prism.protocols.sse import SseDecoder

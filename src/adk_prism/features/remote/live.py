@@ -36,9 +36,14 @@ from adk_prism.features.remote.connection import Connection
 from adk_prism.features.remote.events import stored_event
 from adk_prism.features.remote.sessions import RemoteSessions
 from adk_prism.log import entry as logged
+from adk_prism.log.private_files import Recent
 from adk_prism.version import VERSION
 from adk_prism.voice.conversation import MICROPHONE_TYPE, LiveConversation
-from adk_prism.voice.run_context import ApprovalDecision, ClientToolResult, LiveCall, LiveOptions
+from adk_prism.voice.run_context import (
+    ClientToolResult,
+    LiveCall,
+    LiveOptions,
+)
 
 OWNER_LOST = "owner_lost"
 
@@ -272,9 +277,9 @@ class RemoteQuestions:
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
-        self._open: dict[str, str] = {}
+        self._open: Recent[str, str] = Recent(MOST_CALLS)
         """Names of calls, by id."""
-        self._answered: dict[str, None] = {}
+        self._answered: Recent[str, None] = Recent(MOST_CALLS)
 
     def note(self, event: Event) -> None:
         """Learn which calls of an event wait."""
@@ -284,15 +289,13 @@ class RemoteQuestions:
                 self._open[call.id] = call.name or ""
         for response in event.get_function_responses():
             self._open.pop(response.id or "", None)
-        while len(self._open) > MOST_CALLS:
-            del self._open[next(iter(self._open))]
 
-    def decide(self, approval: str, decision: ApprovalDecision) -> None:
+    def decide(self, decision: logged.Decision) -> None:
         """Answer an approval. Raise `Conflict` or `NotFound`."""
         given: dict[str, Any] = {"confirmed": decision.approved}
         if not logged.is_absent(decision.payload):
             given["payload"] = msgspec.json.decode(decision.payload)
-        self._give(approval, given, is_approval=True)
+        self._give(decision.approval, given, is_approval=True)
 
     def give_result(self, call: str, result: ClientToolResult) -> None:
         """Take the client's result of a call. Raise `Conflict` or `NotFound`."""
@@ -316,6 +319,4 @@ class RemoteQuestions:
             raise NotFound(f"{call[:80]!r} is unknown: nothing asked for it.")
         del self._open[call]
         self._answered[call] = None
-        if len(self._answered) > MOST_CALLS:
-            del self._answered[next(iter(self._answered))]
         self._answer(types.FunctionResponse(id=call, name=name, response=given))

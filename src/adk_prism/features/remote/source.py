@@ -18,19 +18,11 @@ from functools import partial
 from typing import TypeVar
 
 import httpx
-import msgspec
 from google.adk.events.event import Event
 from google.genai import types
 
-from adk_prism.adk.redaction import (
-    Serialiser,
-    content_json,
-    redacted_continues,
-    safe_code,
-    state_json,
-    values_json,
-)
-from adk_prism.adk.request import Emit, RunRequest
+from adk_prism.adk.redaction import Serialiser, safe_code
+from adk_prism.adk.request import Emit, RunRequest, run_started
 from adk_prism.adk.session_runs import until_back
 from adk_prism.errors import RemoteFailed, Report, SourceError
 from adk_prism.facts.adk_event import CREDENTIAL
@@ -39,7 +31,6 @@ from adk_prism.features.remote import events as wire
 from adk_prism.features.remote.connection import Connection
 from adk_prism.features.remote.sessions import RemoteSessions
 from adk_prism.log import entry as logged
-from adk_prism.version import VERSION
 
 T = TypeVar("T")
 
@@ -137,28 +128,8 @@ class RemoteSource:
     # ------------------------------------------------------------------ the request
 
     async def _started(self) -> logged.RunStarted:
-        request, origin = self._request, self._request.origin
-        state, self._stored_before = await self._sessions.before_run(origin)
-        said = request.typed if request.responses() else request.message
-        return logged.RunStarted(
-            run=request.run,
-            origin=origin,
-            message=content_json(said) if said is not None else logged.NOTHING,
-            message_id=request.message_id,
-            agents=self._agents,
-            state=state_json(state),
-            continues=redacted_continues(request.continues),
-            labels=logged.labels(
-                logged.EXTRAS(
-                    values_json({k: msgspec.json.decode(v) for k, v in request.extras.items()})
-                ),
-                logged.WARNINGS(list(request.warnings)),
-                logged.STREAMING(request.streaming),
-                logged.CUSTOM_METADATA(values_json(request.custom_metadata)),
-                logged.RESPONSES(dict(request.answered)),
-                logged.WRITTEN_BY(VERSION),
-            ),
-        )
+        state, self._stored_before = await self._sessions.before_run(self._request.origin)
+        return run_started(self._request, self._agents, state)
 
     # ------------------------------------------------------------------ the stream
 

@@ -13,12 +13,11 @@ if TYPE_CHECKING:
 def _serve(context: Context) -> Served:
     from adk_prism.features.search.fields import SearchRoutes
     from adk_prism.features.search.index import RunIndex, index_of
-    from adk_prism.server.data_folder import prices_of
 
     log = context.recording.log
     index = RunIndex(log, index_of(log), context.runs.deletions, context.report)
     context.lifecycle.hold(index.indexing)
-    routes = SearchRoutes(context.log, index, prices_of(context.settings))
+    routes = SearchRoutes(context.log, index, context.settings.model_prices)
     return Served(routers=[routes.router()], observer=index)
 
 

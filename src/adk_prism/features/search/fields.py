@@ -7,7 +7,7 @@ offset they are UTC, and a day alone is that whole day.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, get_args
@@ -18,8 +18,8 @@ from adk_prism.errors import UsageError
 from adk_prism.facts.usage import KINDS, Prices, sum_of, total_cost
 from adk_prism.features.search import digest as digests
 from adk_prism.features.search.index import RunIndex, uses_of
-from adk_prism.log.contract import RunLog
-from adk_prism.log.entry import Outcome
+from adk_prism.log.contract import RunLog, RunSummary
+from adk_prism.log.entry import Origin, Outcome, RunId
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.identity import LARGEST_NUMBER, CallerOf
 from adk_prism.server.routes import shown_run
@@ -282,4 +282,18 @@ class SearchRoutes:
             response.headers["link"] = f'<?{following}>; rel="next"'
         if not page.complete:
             response.headers.update(PARTIAL)
-        return [shown_found(each, query.text, self.prices) for each in page.found]
+        answered = await self._answered([each.summary for each in page.found])
+        return [
+            shown_found(each, query.text, self.prices)
+            | ({"answered": True} if each.summary.run in answered else {})
+            for each in page.found
+        ]
+
+    async def _answered(self, found: Sequence[RunSummary]) -> set[RunId]:
+        """Return which of some runs wait no longer: their conversation has gone on."""
+        waiting = [summary for summary in found if summary.outcome == "waiting"]
+        latest: dict[Origin, float] = {}
+        for origin in {summary.origin for summary in waiting}:
+            runs = await self.log.list(app=origin.app, user=origin.user, session=origin.session)
+            latest[origin] = max((run.started for run in runs), default=0.0)
+        return {summary.run for summary in waiting if summary.started < latest[summary.origin]}

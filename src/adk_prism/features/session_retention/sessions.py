@@ -7,21 +7,28 @@ to the user, `user:` artifacts and state, stays: other sessions have it too.
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
 from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
 
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.sessions.session import Session
 
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.internals.log_lines import sqlite_file
-from adk_prism.adk.services import shrink_session_file
 from adk_prism.adk.session_store import storage_of
 from adk_prism.errors import Report
 from adk_prism.log.contract import RetentionGuard, RunLog
 from adk_prism.log.entry import Origin
 from adk_prism.runs.session_locks import SessionLocks
 from adk_prism.server.lifecycle import Announcer, remove_session
+
+VACUUM_PAGES = 4096
+"""Pages that are freed at a time, 16 MiB: it blocks other writers for some tenths of a second."""
+
+_BUSY_SECONDS = 5.0
 
 _NO_EVENTS = GetSessionConfig(num_recent_events=0)
 
@@ -116,3 +123,9 @@ class SessionRetention:
 
 def _stop_nothing() -> None:
     """Lock the session while it is removed, which takes a moment."""
+
+
+def shrink_session_file(file: Path) -> None:
+    """Give free pages back to the file system. Raise `sqlite3.Error`."""
+    with closing(sqlite3.connect(file, timeout=_BUSY_SECONDS, isolation_level=None)) as connection:
+        connection.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()

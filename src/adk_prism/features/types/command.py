@@ -7,7 +7,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from adk_prism.cli import AGENTS_DIR, FAILURE, note
+from adk_prism.cli import AGENTS_DIR, FAILURE, DiagnosticPrinter, note
 from adk_prism.cli.terminal import progress
 from adk_prism.errors import UsageError
 from adk_prism.features.types import typescript
@@ -35,23 +35,14 @@ def execute(args: argparse.Namespace) -> int:
 
 async def _print(name: str, folder: Path | None) -> int:
     # Importing ADK takes seconds, so arguments are checked first.
-    from adk_prism.adk.apps import Apps
-    from adk_prism.adk.services import ServiceUris, close_services, open_services
-    from adk_prism.cli.run import DiagnosticPrinter, no_app
+    from adk_prism.adk.apps import open_app
+    from adk_prism.adk.services import IN_MEMORY
     from adk_prism.features.types.tool_schemas import ToolSchema, UnreadTool, tool_schemas
 
-    in_memory = ServiceUris(sessions="memory://", artifacts="memory://")
-    services = open_services(in_memory, data_dir=Path.cwd(), agents_dir=folder)
-    apps = Apps.of_folder(folder, services, report=DiagnosticPrinter())
-    try:
-        if apps.find(name) is None:
-            raise UsageError(no_app(name, apps, folder))
-        with progress(f"Loading {name}…"):
-            await apps.open(name)
+    with progress(f"Loading {name}…"):
+        opening = open_app(name, folder, IN_MEMORY, Path.cwd(), report=DiagnosticPrinter())
+        async with opening as apps:
             found = await tool_schemas(apps.app(name).runner("graph").agent)
-    finally:
-        await apps.close()
-        await close_services(services)
     unread = [each for each in found if isinstance(each, UnreadTool)]
     for each in unread:
         note(f"No types for {each.tool} of {each.agent}: {each.reason[:300]}")

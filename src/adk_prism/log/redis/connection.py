@@ -145,21 +145,19 @@ STORE_ERRORS = (exceptions.RedisError, exceptions.RedisClusterException, OSError
 
 def asking(url: str, answer: float = ANSWER) -> Redis:
     """Return a client for commands; they fail without an answer after some seconds."""
-    options: dict[str, Any] = {"socket_timeout": answer, **_OPTIONS}
-    if is_cluster(url):
-        # Not the same class; what we ask of either is the same.
-        return cast(Redis, RedisCluster.from_url(_plain(url), **options))
-    client: Redis = Redis.from_url(url, **options)
-    return client
+    return cast(Redis, _client(Redis, RedisCluster, url, answer))
 
 
-def asking_in_thread(url: str, answer: float = ANSWER) -> synchronous.Redis:
+def asking_in_thread(url: str, answer: float) -> synchronous.Redis:
     """Return the same, blocking, for a thread."""
-    options: dict[str, Any] = {"socket_timeout": answer, **_OPTIONS}
-    if is_cluster(url):
-        return cast(synchronous.Redis, synchronous.RedisCluster.from_url(_plain(url), **options))
-    client: synchronous.Redis = synchronous.Redis.from_url(url, **options)
-    return client
+    client = _client(synchronous.Redis, synchronous.RedisCluster, url, answer)
+    return cast(synchronous.Redis, client)
+
+
+def _client(one: Any, cluster: Any, url: str, answer: float) -> Any:
+    # The two are not the same class; what we ask of either is the same.
+    kind = cluster if is_cluster(url) else one
+    return kind.from_url(_plain(url), socket_timeout=answer, **_OPTIONS)
 
 
 def listening(url: str) -> Redis:

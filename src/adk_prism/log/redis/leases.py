@@ -95,7 +95,7 @@ class RedisLeases:
         self._tasks = []
         if self._renewal is not None:
             await asyncio.to_thread(self._renewal.stop)
-        for lease in list(self._leases.values()):
+        for lease in self.held():
             await self.release(lease)
         await self._disconnect()
 
@@ -221,24 +221,19 @@ class RedisLeases:
     # ----------------------------------------------------------------------- renewing
 
     def _new_renewal(self) -> Renewal:
-        loop = asyncio.get_running_loop()
-
-        def apply(renewed: Sequence[tuple[contract.Lease, bool]], until: float) -> None:
-            for lease, kept in renewed:
-                lease.promise(until if kept else -math.inf)
-            with suppress(RuntimeError):  # The loop was closed meanwhile.
-                loop.call_soon_threadsafe(self._apply, renewed, until)
-
-        return Renewal(
-            self._url, self._ttl, lambda: list(self._leases.values()), self._arguments, apply
-        )
+        return Renewal(self._url, self._ttl, self)
 
     async def _turn(self, renewal: Renewal) -> None:
         while True:
             renewal.turned()
             await asyncio.sleep(self._ttl / RENEWALS)
 
-    def _apply(self, renewed: Sequence[tuple[contract.Lease, bool]], until: float) -> None:
+    def held(self) -> Sequence[contract.Lease]:
+        """Return the leases of this process."""
+        return list(self._leases.values())
+
+    def apply(self, renewed: Sequence[tuple[contract.Lease, bool]], until: float) -> None:
+        """Take what became of leases that were renewed: whether each was kept, and until when."""
         for lease, kept in renewed:
             if lease.token not in self._leases:
                 if kept:  # It was released while it was renewed.
@@ -251,7 +246,8 @@ class RedisLeases:
                 del self._leases[lease.token]
                 lease.lose()
 
-    def _arguments(self, lease: contract.Lease) -> tuple[tuple[str, ...], list[Any]]:
+    def arguments(self, lease: contract.Lease) -> tuple[tuple[str, ...], list[Any]]:
+        """Return the keys and the arguments with which the script keeps a lease."""
         key = self._key(lease)
         head = self._keys.run(RunId(lease.name)).head if lease.is_of_a_run else key
         epoch = lease.epoch if lease.is_of_a_run else ""
@@ -322,28 +318,15 @@ LONGEST_BLOCK = 600.0
 """Seconds for which an event loop may be blocked while its process keeps its leases: longer than any useful
 synchronous tool takes."""
 
-Arguments = Callable[[contract.Lease], tuple[tuple[str, ...], list[Any]]]
-"""Returns the keys and the arguments with which the script keeps a lease."""
-Apply = Callable[[Sequence[tuple[contract.Lease, bool]], float], None]
-"""Is called, in the thread, with the leases and whether each was kept, and until when."""
-
 
 class Renewal:
     """Renews leases until it is stopped."""
 
-    def __init__(
-        self,
-        url: str,
-        ttl: float,
-        held: Callable[[], Sequence[contract.Lease]],
-        arguments: Arguments,
-        apply: Apply,
-    ) -> None:
+    def __init__(self, url: str, ttl: float, leases: RedisLeases) -> None:
         self._redis = connection.asking_in_thread(url, answer=ttl)
         self._ttl = ttl
-        self._held = held
-        self._arguments = arguments
-        self._apply = apply
+        self._leases = leases
+        self._loop = asyncio.get_running_loop()
         self._digest = ""
         self._turned = time.monotonic()
         self._stopped = threading.Event()
@@ -380,20 +363,24 @@ class Renewal:
         """Renew every lease once. Raise what Redis raises."""
         if time.monotonic() - self._turned > LONGEST_BLOCK:
             return
-        leases = list(self._held())
+        leases = self._leases.held()
         for start in range(0, len(leases), AT_A_TIME):
             some = leases[start : start + AT_A_TIME]
             until = time.monotonic() + self._ttl
             kept = [bool(each) for each in self._keep(some)]
             if not self._stopped.is_set():
-                self._apply(list(zip(some, kept, strict=True)), until)
+                for lease, is_kept in zip(some, kept, strict=True):
+                    lease.promise(until if is_kept else -math.inf)
+                renewed = list(zip(some, kept, strict=True))
+                with suppress(RuntimeError):  # The loop was closed meanwhile.
+                    self._loop.call_soon_threadsafe(self._leases.apply, renewed, until)
 
     def _keep(self, leases: Sequence[contract.Lease]) -> list[Any]:
         if not self._digest:
             self._digest = str(self._redis.script_load(connection.RENEW))
         with self._redis.pipeline(transaction=False) as pipeline:
             for lease in leases:
-                keys, arguments = self._arguments(lease)
+                keys, arguments = self._leases.arguments(lease)
                 # By name: redis-py's pipelines of clusters have no method for it.
                 queue: Any = pipeline.execute_command
                 queue("EVALSHA", self._digest, len(keys), *keys, *arguments)

@@ -7,8 +7,6 @@ another process writes are followed through pub/sub (`subscriptions.py`).
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
@@ -18,14 +16,13 @@ import msgspec
 from msgspec import Raw
 from redis.asyncio import Redis
 
-from adk_prism.errors import LogError
 from adk_prism.log import contract
 from adk_prism.log.buffered_log import BufferedLog
 from adk_prism.log.contract import EndedRun
 from adk_prism.log.entry import Entry, Origin, RunId
 from adk_prism.log.group_commit import PATIENCE, AppendResult, FollowedRun, Group, StoredRun
 from adk_prism.log.redis import connection, writer
-from adk_prism.log.run_state import READ_BATCH, TAIL_BYTES, BufferedRun, is_from, trimmed, unknown
+from adk_prism.log.run_state import READ_BATCH, BufferedRun, is_from, trimmed, unknown
 
 TOMBSTONE_SECONDS = 30 * 24 * 3600
 """For a month a removed run is answered with *gone*; after that with *not found*."""
@@ -52,12 +49,12 @@ class RedisStore:
         self.keys = connection.Keys(prefix)
         self._append = connection.Script(connection.APPEND)
         self._remove = connection.Script(connection.REMOVE)
+        self._writer = writer.RedisWriter(self.redis, self.keys, self._append)
         self.side = RedisSide(self.redis, self.keys)
 
     async def open(self) -> Sequence[StoredRun]:
         self._is_closing = False
         """Nothing is tried again while the log closes."""
-        self._writer = writer.RedisWriter(self.redis, self.keys, self._append)
         self._subscriptions = writer.RunSubscriptions(self._listening, self.keys, self.advance)
         async with AsyncExitStack() as undo:
             undo.push_async_callback(self._disconnect)
@@ -73,7 +70,6 @@ class RedisStore:
         return ()
 
     def closing(self) -> None:
-        self._writer.closing()
         self._is_closing = True
 
     async def close(self) -> None:
@@ -221,18 +217,9 @@ class RedisStore:
         return live.outcome is None and not live.removed
 
     async def _ask(self, ask: Callable[[], Awaitable[_Answer]], patient: bool = False) -> _Answer:
-        until, wait = time.monotonic() + (PATIENCE if patient else writer.MOMENT), writer.RETRY[0]
-        while True:
-            try:
-                return await ask()
-            except connection.STORE_ERRORS as error:
-                passes = isinstance(error, writer.PASSING) and not self._is_closing
-                if not passes or time.monotonic() + wait > until:
-                    raise LogError(
-                        f"The run log cannot be read: {writer.describe(error)}."
-                    ) from error
-            await asyncio.sleep(wait)
-            wait = min(2 * wait, writer.RETRY[1])
+        seconds = PATIENCE if patient else writer.MOMENT
+        with writer.log_errors("The run log cannot be read"):
+            return await writer.insist(ask, seconds, lambda: self._is_closing)
 
 
 class RedisLog(BufferedLog):
@@ -249,12 +236,10 @@ class RedisLog(BufferedLog):
         url: str,
         *,
         prefix: str = connection.DEFAULT_PREFIX,
-        tail_bytes: int = TAIL_BYTES,
-        clock: Callable[[], float] = time.time,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         """`warn` is called for a Redis that can be used, but should be configured differently."""
-        super().__init__(RedisStore(url, prefix, warn), tail_bytes=tail_bytes, clock=clock)
+        super().__init__(RedisStore(url, prefix, warn))
 
 
 # ---------------------------------------------------------------------------

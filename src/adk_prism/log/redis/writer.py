@@ -1,8 +1,7 @@
 """Writes a run log to Redis: a group of batches is one pipeline.
 
 The entries of one run are one call of the script, which takes all or none of them. A Redis that is away,
-full or read-only is tried again until the log closes: each call has an id, so that one whose answer was lost
-is not added twice.
+full or read-only is tried again: each call has an id, so that one whose answer was lost is not added twice.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from redis import exceptions
 from redis.asyncio import Redis
 
 from adk_prism.errors import LogError, PrismError
+from adk_prism.log import group_commit
 from adk_prism.log.contract import RunSummary
 from adk_prism.log.entry import Entry, Origin, Outcome, RunEnded, RunId, unpack
 from adk_prism.log.group_commit import AppendBatch, AppendResult, Group, StoredRun
@@ -26,16 +26,9 @@ from adk_prism.log.private_files import Notifier, cancel_task
 from adk_prism.log.redis.connection import STORE_ERRORS, Keys, Script
 from adk_prism.log.run_state import BufferedRun, Packed, RunState, trimmed
 
-LAST_PATIENCE = 5.0
-"""Seconds for which a Redis that cannot be written is tried while the log closes: a process that should end
-does not wait for a failover."""
-
 MOMENT = 1.0
 """Seconds for which any question is asked again: after a restart, each pooled connection turns out to be
 closed when it is used."""
-
-RETRY = (0.05, 1.0)
-"""Seconds between attempts: the first, and the longest."""
 
 PASSING = (
     exceptions.ConnectionError,
@@ -68,77 +61,39 @@ class RedisWriter:
         self._redis = redis
         self._keys = keys
         self._script = script
-        self._closing_since: float | None = None
-        """When the log began to close, by the monotonic clock."""
-
-    def closing(self) -> None:
-        """Give up soon from now on: the log closes."""
-        self._closing_since = time.monotonic()
 
     async def write(self, group: Group) -> Sequence[AppendResult]:
-        """Store a group; return what became of each batch."""
+        """Try to store a group; return what became of each batch."""
         runs: dict[BufferedRun, list[AppendBatch]] = {}
         for batch in group:
             runs.setdefault(batch.run, []).append(batch)
-        results = await self._insist(runs, {run: uuid.uuid4().hex for run in runs})
+        try:
+            answers = await self._send(runs)
+        except PASSING as error:
+            answers = [error] * len(runs)
+        results = dict(zip(runs, map(_result, answers), strict=True))
+        if any(result.answer in group_commit.AGAIN for result in results.values()):
+            with suppress(*PASSING):  # A Redis that was restarted has forgotten the script.
+                await self._script.ready(self._redis)
         ended = [
-            run
+            run.run
             for run, batches in runs.items()
             if results[run].answer == "ok" and isinstance(_last(batches).record, RunEnded)
         ]
         if ended:
-            await self._note_ends(ended)
+            with suppress(*STORE_ERRORS):  # `ownerless` repairs it.
+                await self._redis.zrem(self._keys.unended, *ended)
         return [results[batch.run] for batch in group]
 
-    async def _insist(
-        self, group: dict[BufferedRun, list[AppendBatch]], ids: dict[BufferedRun, str]
-    ) -> dict[BufferedRun, AppendResult]:
-        """Send until every run has an answer, or the log closes."""
-        results: dict[BufferedRun, AppendResult] = {}
-        wait = RETRY[0]
-        while True:
-            open_runs = [run for run in group if run not in results]
-            reason = ""
-            try:
-                answers = await self._send(group, ids, open_runs)
-            except PASSING as error:
-                answers, reason = [error] * len(open_runs), describe(error)
-            for run, answer in zip(open_runs, answers, strict=True):
-                if not _passes(answer):
-                    results[run] = _result(answer)
-                    continue
-                reason = describe(answer)
-                # A Redis that has refused it does not have it; one that did not answer may.
-                if (run.is_left or run.removed) and isinstance(answer, exceptions.ResponseError):
-                    results[run] = AppendResult("failed", reason)
-            if len(results) == len(group):
-                return results
-            since = self._closing_since
-            if since is not None and time.monotonic() - since > LAST_PATIENCE:
-                failed = AppendResult("failed", reason)
-                return results | {run: failed for run in group if run not in results}
-            await asyncio.sleep(wait)
-            wait = min(2 * wait, RETRY[1])
-            await self._prepare()
-
-    async def _prepare(self) -> None:
-        with suppress(*PASSING):  # The next attempt fails too.
-            await self._script.ready(self._redis)
-
-    async def _send(
-        self,
-        group: dict[BufferedRun, list[AppendBatch]],
-        ids: dict[BufferedRun, str],
-        runs: Sequence[BufferedRun],
-    ) -> list[Any]:
+    async def _send(self, runs: dict[BufferedRun, list[AppendBatch]]) -> list[Any]:
         async with self._redis.pipeline(transaction=False) as pipeline:
-            for run in runs:
-                keys = self._keys.run(run.run)
-                self._script.queue(pipeline, keys, self._arguments(group[run], ids[run]))
+            for run, batches in runs.items():
+                self._script.queue(pipeline, self._keys.run(run.run), self._arguments(batches))
             return list(await pipeline.execute(raise_on_error=False))
 
-    def _arguments(self, batches: Sequence[AppendBatch], batch_id: str) -> list[Any]:
+    def _arguments(self, batches: Sequence[AppendBatch]) -> list[Any]:
         first, last = batches[0], batches[-1]
+        first.id = first.id or uuid.uuid4().hex
         run = first.run
         fields: dict[str, Any] = {"bytes": last.bytes}
         if first.entries[0].cursor == 1:
@@ -149,7 +104,7 @@ class RedisWriter:
         arguments: list[Any] = [
             last.epoch,
             first.entries[0].cursor,
-            batch_id,
+            first.id,
             self._keys.channel(run.run),
             len(fields),
         ]
@@ -160,20 +115,21 @@ class RedisWriter:
                 arguments += (kind, repr(entry.time), payload)
         return arguments
 
-    async def _note_ends(self, runs: Sequence[BufferedRun]) -> None:
-        """Take runs out of the index of unended runs; a failure is repaired by `ownerless`."""
-        with suppress(*STORE_ERRORS):
-            await self._redis.zrem(self._keys.unended, *(run.run for run in runs))
-
 
 def _last(batches: Sequence[AppendBatch]) -> Entry:
     return batches[-1].entries[-1]
 
 
 def _result(answer: Any) -> AppendResult:
-    if isinstance(answer, Exception):
+    if not isinstance(answer, Exception):
+        return AppendResult(*(word.decode() for word in answer))
+    if not _passes(answer):
         return AppendResult("failed", describe(answer))
-    return AppendResult(*(word.decode() for word in answer))
+    # A Redis that has refused it does not have it; one that did not answer may.
+    is_refused = isinstance(answer, exceptions.ResponseError)
+    return AppendResult(
+        group_commit.UNAVAILABLE if is_refused else group_commit.UNANSWERED, describe(answer)
+    )
 
 
 def _passes(answer: Any) -> bool:
@@ -183,17 +139,21 @@ def _passes(answer: Any) -> bool:
     )
 
 
-async def insist(ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
-    """Ask something that may be asked twice, again for a moment. Raise what Redis raises."""
-    until, wait = time.monotonic() + MOMENT, RETRY[0]
+async def insist(
+    ask: Callable[[], Awaitable[_Answer]],
+    seconds: float = MOMENT,
+    is_over: Callable[[], bool] = lambda: False,
+) -> _Answer:
+    """Ask something that may be asked twice, again for some time. Raise what Redis raises."""
+    until, wait = time.monotonic() + seconds, group_commit.RETRY[0]
     while True:
         try:
             return await ask()
         except PASSING:
-            if time.monotonic() + wait > until:
+            if time.monotonic() + wait > until or is_over():
                 raise
         await asyncio.sleep(wait)
-        wait *= 2
+        wait = min(2 * wait, group_commit.RETRY[1])
 
 
 @contextmanager
@@ -322,17 +282,16 @@ _LOST = (*STORE_ERRORS, RuntimeError)
 asyncio refuses a second reader with a RuntimeError."""
 
 
-class RunSubscription:
+class RunSubscription(msgspec.Struct, eq=False):
     """A run that another process writes, and its followers here."""
 
-    def __init__(self, live: BufferedRun) -> None:
-        self.live = live
-        self.followers = 0
-        self.signal = Notifier()
-        """Notified when there may be something new."""
-        self.error: PrismError | None = None
-        """Why the task stopped."""
-        self.task: asyncio.Task[None] | None = None
+    live: BufferedRun
+    followers: int = 0
+    signal: Notifier = msgspec.field(default_factory=Notifier)
+    """Notified when there may be something new."""
+    error: PrismError | None = None
+    """Why the task stopped."""
+    task: asyncio.Task[None] | None = None
 
     def check(self) -> None:
         """Raise what keeps the run from continuing."""

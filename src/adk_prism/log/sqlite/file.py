@@ -21,7 +21,7 @@ from typing import Literal, TypeVar
 
 from adk_prism.errors import LogError
 from adk_prism.log.entry import Entry, RunEnded, RunId, RunStarted
-from adk_prism.log.group_commit import OK, PATIENCE, AppendBatch, AppendResult, Group
+from adk_prism.log.group_commit import OK, PATIENCE, UNAVAILABLE, AppendBatch, AppendResult, Group
 from adk_prism.log.private_files import (
     close_in_children,
     keep_open_no_longer,
@@ -340,9 +340,6 @@ _REFUSED = (
 """Errors that come again with the same entries. Others are of the file: it is locked, or its disk is full."""
 
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-
-UNAVAILABLE = "unavailable"
-"""Answer for a batch that could not be written now."""
 
 STORE_ERRORS = (sqlite3.Error, OSError, OverflowError)
 """What a store that cannot be used raises. OverflowError: a number or a text beyond SQLite's limits."""

@@ -29,7 +29,7 @@ from adk_prism.log.buffered_log import BufferedLog
 from adk_prism.log.contract import EndedRun, Owner, RunSummary, SideValue, too_many
 from adk_prism.log.entry import Entry, Origin, RunId
 from adk_prism.log.group_commit import OK, AppendResult, FollowedRun, Group, StoredRun
-from adk_prism.log.run_state import TAIL_BYTES, BufferedRun, not_open, trimmed
+from adk_prism.log.run_state import BufferedRun, not_open, trimmed
 from adk_prism.log.sqlite import file as database
 from adk_prism.log.sqlite import queries
 
@@ -47,12 +47,6 @@ _CHANGE_BYTES = 16 * 1024
 
 LEAST_FREE = 16 * 1024**2
 """Bytes that the disk must have free to take new work: runs that are active may write for a while."""
-
-RETRY = (0.05, 1.0)
-"""Seconds between two attempts to write to a file that cannot be written: the first, and the longest."""
-
-LAST_PATIENCE = 5.0
-"""Seconds for which they are made while the log closes."""
 
 FAILED_SECONDS = 15.0
 """For so long after a failed write the log counts as unavailable, which is longer than between two usual
@@ -90,8 +84,6 @@ class SqliteStore:
         """Jobs of the writing thread: while it has one, only that thread uses the connection."""
         self._journal = 0
         """Bytes in the journal, about."""
-        self._closing_since: float | None = None
-        """When the log began to close, by the monotonic clock."""
         self._failed_at: float | None = None
         """When a write last failed, by the monotonic clock."""
 
@@ -108,11 +100,9 @@ class SqliteStore:
             ThreadPoolExecutor(1, thread_name_prefix=f"adk-prism run log {name}")
             for name in ("writer", "checkpoints")
         )
-        self._closing_since = None
         return opened.unended
 
     def closing(self) -> None:
-        self._closing_since = time.monotonic()
         self._writer.is_closing = True
 
     async def close(self) -> None:
@@ -145,34 +135,11 @@ class SqliteStore:
         return [OK] * len(group)
 
     async def write(self, group: Group) -> Sequence[AppendResult]:
-        results = [AppendResult(database.UNAVAILABLE)] * len(group)
-        wait = RETRY[0]
-        while True:
-            left = [
-                at for at, result in enumerate(results) if result.answer == database.UNAVAILABLE
-            ]
-            batches = [group[at] for at in left]
-            answers = await self._in_thread(partial(self._writer.write, batches))
-            for at, answer in zip(left, answers, strict=True):
-                results[at] = answer
-            if not all(answer is OK for answer in answers):
-                self._failed_at = time.monotonic()
-            if not any(result.answer == database.UNAVAILABLE for result in results):
-                break
-            await asyncio.sleep(wait)
-            wait = min(2 * wait, RETRY[1])
-            for at, result in enumerate(results):
-                run = group[at].run
-                if result.answer == database.UNAVAILABLE and (
-                    run.is_left or run.removed or self._gives_up()
-                ):
-                    results[at] = AppendResult("failed", result.detail)
+        results = await self._in_thread(partial(self._writer.write, group))
+        if not all(result is OK for result in results):
+            self._failed_at = time.monotonic()
         self._grow_journal(_journal_bytes(group))
         return results
-
-    def _gives_up(self) -> bool:
-        since = self._closing_since
-        return since is not None and time.monotonic() - since > LAST_PATIENCE
 
     async def remove(self, run: RunId, origin: Origin | None, *, only_ended: bool = False) -> bool:
         del origin, only_ended  # An ended run stays ended, and no other process writes.
@@ -367,11 +334,8 @@ class SqliteLog(BufferedLog):
         path: str | Path,
         *,
         synchronous: database.Synchronous = "normal",
-        tail_bytes: int = TAIL_BYTES,
-        clock: Callable[[], float] = time.time,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         """`warn` is told of damage that is found when the file is opened."""
         self.path = Path(path).absolute()  # agent code may change the working directory
-        store = SqliteStore(self.path, synchronous, warn)
-        super().__init__(store, tail_bytes=tail_bytes, clock=clock)
+        super().__init__(SqliteStore(self.path, synchronous, warn))

@@ -4,23 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from adk_prism.log.entry import Entry
-from adk_prism.protocols.adk.projection import (
-    AdkFrame,
-    AdkProjection,
-    completed_event,
-    read_request,
-)
-from adk_prism.protocols.contract import STREAM_BROKEN, Options, Payload, ProtocolSpec
-
-
-def _make(options: Options, first: Entry) -> AdkProjection:
-    del options, first  # one form for everybody
-    return AdkProjection()
-
-
-def _payload(frame: AdkFrame) -> Payload:
-    return Payload(frame.event)
+from adk_prism.protocols.adk.projection import AdkProjection, completed_event, read_request
+from adk_prism.protocols.contract import STREAM_BROKEN, Payload, ProtocolSpec
 
 
 def _failure(text: str) -> list[Payload]:
@@ -31,8 +16,8 @@ def _failure(text: str) -> list[Payload]:
 SPEC = ProtocolSpec(
     name="adk",
     summary="ADK's own events, as /run_sse sends them",
-    make=_make,
-    payload=_payload,
+    make=lambda *_: AdkProjection(),  # one form for everybody
+    payload=lambda frame: frame,
     failure=_failure,
     completed=completed_event,
     read_request=read_request,

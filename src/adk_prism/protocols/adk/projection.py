@@ -11,25 +11,19 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from adk_prism.commands import ChangeState, ClientRequest, Command, RunAgent
 from adk_prism.errors import Unprocessable
 from adk_prism.facts.adk_event import APPENDED, read_event
 from adk_prism.facts.outcome import failure_text
 from adk_prism.log import entry as records
-from adk_prism.protocols.contract import Complete
+from adk_prism.protocols.contract import Complete, Payload
 
 # ---------------------------------------------------------------------------
 # The frames of ADK's own protocol: its events, as it serialised them.
 
 _KEY = b'"errorMessage":'
-
-
-class AdkFrame(Struct, frozen=True, gc=False):
-    """One event, camelCase JSON."""
-
-    event: bytes
 
 
 class _Failed(Struct, rename="camel"):
@@ -40,20 +34,20 @@ class _Failed(Struct, rename="camel"):
 _read = msgspec.json.Decoder(_Failed).decode
 
 
-def completed_event(frame: AdkFrame, complete: Complete) -> AdkFrame:
+def completed_event(frame: Payload, complete: Complete) -> Payload:
     """Return an event with its `errorMessage` completed, and the rest of its bytes as they were.
 
     The code is in a field of its own, as from ADK's server, and is not said twice.
     """
-    if _KEY not in frame.event:
+    if _KEY not in frame.data:
         return frame
     try:
-        error = _read(frame.event)
+        error = _read(frame.data)
     except msgspec.MsgspecError:  # It was written elsewhere: no reference of ours is in it.
         return frame
     full = complete(error.error_message).removeprefix(f"{error.error_code}: ")
     before, after = (_KEY + msgspec.json.encode(text) for text in (error.error_message, full))
-    return AdkFrame(frame.event.replace(before, after, 1))
+    return Payload(frame.data.replace(before, after, 1))
 
 
 # ---------------------------------------------------------------------------
@@ -79,14 +73,14 @@ class AdkProjection:
         self._error = b""
         """The event with an error, while nothing follows it."""
 
-    def feed(self, entry: records.Entry) -> list[AdkFrame]:
+    def feed(self, entry: records.Entry) -> list[Payload]:
         """Return the frames that an entry causes."""
         record = entry.record
         if type(record) is records.AgentEvent:
             if _APPENDED in record.event and _is_appended(record.event):
                 return []
             self._listen(record.event)
-            return [AdkFrame(record.event)]
+            return [Payload(record.event)]
         match record:
             case records.RunStarted():
                 self._invocation = record.invocation
@@ -119,7 +113,7 @@ class AdkProjection:
         elif self._error and b'"content":' in event:
             self._error = b""
 
-    def _end(self, entry: records.Entry, ended: records.RunEnded) -> list[AdkFrame]:
+    def _end(self, entry: records.Entry, ended: records.RunEnded) -> list[Payload]:
         """Give a failure its one event, unless the agent's own error event was the last thing said."""
         if ended.outcome != "failed" or self._told(ended.code):
             return []
@@ -138,7 +132,7 @@ class AdkProjection:
             "id": f"error-{entry.cursor}",
             "timestamp": entry.time,
         }
-        return [AdkFrame(msgspec.json.encode(event))]
+        return [Payload(msgspec.json.encode(event))]
 
     def _told(self, code: str) -> bool:
         if not self._error:
@@ -188,7 +182,7 @@ def _command(message: Json | None, invocation: str, *, changes_state: bool) -> C
             " `invocationId` to resume."
         )
     # A message without parts: the agent runs on what the session has, as in ADK.
-    content: Raw = records.NOTHING if message is None else records.to_raw(message)
+    content = records.given_raw(message)
     return RunAgent(content=content, invocation=invocation)
 
 

@@ -1,7 +1,7 @@
 """ADK's run routes: `/run` gives a list of events, `/run_sse` a stream of them.
 
 Follows google-adk 2.13 `cli/api_server.py`. Deliberate differences: the run survives its client, until the
-next message to its session (`LeftRuns`); the stream has `id:` lines, keep-alive comments and the header
+next message to its session (`RunStarter.left`); the stream has `id:` lines, keep-alive comments and a header,
 `x-prism-run`; an error is one event, on `/run` too; an event is never split in two; a message without parts
 and a state change is a state-only update; answers that nobody waits for are 409.
 """
@@ -13,7 +13,7 @@ import json
 import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,17 +32,16 @@ from adk_prism.adk.internals.runner import origin_folder
 from adk_prism.adk.redaction import foreign_json
 from adk_prism.adk.served_app import ServedApp
 from adk_prism.errors import SourceError, Unprocessable
-from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import RunId
 from adk_prism.protocols.adk import SPEC
 from adk_prism.protocols.adk.projection import read_request
 from adk_prism.protocols.adk.sessions import AppInfo, AppList, Health, Version
 from adk_prism.runs.broadcast import positioned_frames
-from adk_prism.server.identity.caller import caller_of
+from adk_prism.server.context import Context
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.request_bodies import AppName, StrictRoute, check_app
-from adk_prism.server.run_starter import Key, RunStarter, Sent
-from adk_prism.server.run_streams import RUN_HEADER, RunStreams
+from adk_prism.server.run_starter import Key, read_sent
+from adk_prism.server.run_streams import RUN_HEADER
 from adk_prism.version import VERSION
 
 
@@ -61,14 +60,11 @@ class RunAgentRequest(BaseModel):
     custom_metadata: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class RunRoutes:
-    """The routes of runs in ADK's own form, made of the parts that they use."""
+    """The routes of runs in ADK's own form."""
 
-    apps: Apps
-    log: RunLog
-    starter: RunStarter
-    streams: RunStreams
+    def __init__(self, context: Context) -> None:
+        self._context = context
 
     def router(self) -> APIRouter:
         """Return the router of runs in ADK's own form."""
@@ -80,9 +76,9 @@ class RunRoutes:
     async def run(self, request: Request, asked: RunAgentRequest, key: Key = "") -> Response:
         """Run the agent and return all of its events."""
         run = await self._start(request, asked, key, streaming=False)
-        format = self.streams.format(request, SPEC)
+        format = self._context.streams.format(request, SPEC)
         async with self._noting_if_left(request, run):
-            frames = positioned_frames(self.log, run, format)
+            frames = positioned_frames(self._context.log, run, format)
             async with aclosing(frames):
                 events = [placed.payload.data async for placed in frames]
         return Response(
@@ -94,19 +90,21 @@ class RunRoutes:
     async def run_sse(self, request: Request, asked: RunAgentRequest, key: Key = "") -> Response:
         """Run the agent and stream its events."""
         run = await self._start(request, asked, key, streaming=asked.streaming)
-        origin = (await self.log.summary(run)).origin
-        format = self.streams.format(request, SPEC)
-        return await self.streams.start(run, format, on_left=lambda: self.starter.left.note(origin))
+        context = self._context
+        origin = (await context.log.summary(run)).origin
+        left = partial(context.starter.left.__setitem__, origin, True)
+        format = context.streams.format(request, SPEC)
+        return await context.streams.start(run, format, on_left=left)
 
     @asynccontextmanager
     async def _noting_if_left(self, request: Request, run: RunId) -> AsyncIterator[None]:
         """Note a client that closes the connection meanwhile."""
-        origin = (await self.log.summary(run)).origin
+        origin = (await self._context.log.summary(run)).origin
 
         async def watch() -> None:
             while (await request.receive())["type"] != "http.disconnect":
                 pass
-            self.starter.left.note(origin)
+            self._context.starter.left[origin] = True
 
         watching = asyncio.create_task(watch())
         try:
@@ -119,13 +117,13 @@ class RunRoutes:
         self, request: Request, asked: RunAgentRequest, key: str, *, streaming: bool
     ) -> RunId:
         body = asked.model_dump(by_alias=True, exclude_none=True) | {"streaming": streaming}
-        sent = Sent(caller=caller_of(request), key=key, body=await request.body())
-        return await self.starter.start(SPEC, self._app(asked), read_request(body), sent)
+        sent = await read_sent(request, key)
+        return await self._context.starter.start(SPEC, self._app(asked), read_request(body), sent)
 
     def _app(self, asked: RunAgentRequest) -> str:
         name = asked.app_name
         if not name:
-            names = self.apps.names()
+            names = self._context.apps.names()
             if len(names) != 1:
                 raise Unprocessable("`appName` is missing, and there is more than one app here.")
             name = names[0]

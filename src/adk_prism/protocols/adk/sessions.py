@@ -14,41 +14,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+import pydantic
 from fastapi import APIRouter, Body, Response
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.adk.sessions.session import Session
 from google.adk.utils.agent_info import AgentInfo
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
-)
 from pydantic.alias_generators import to_camel
 
-from adk_prism.adk.apps import Apps
 from adk_prism.adk.redaction import session_json
 from adk_prism.adk.session_runs import as_client_event
 from adk_prism.adk.sessions import without_seed
 from adk_prism.errors import UsageError
 from adk_prism.facts.adk_event import REQUESTS
-from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import Origin
-from adk_prism.runs.branches import Rewinds, SessionBranches
 from adk_prism.runs.chats import EVALUATION_SESSIONS
-from adk_prism.runs.session_locks import SessionLocks
-from adk_prism.runs.session_log import AuditedAction, Deletions
+from adk_prism.runs.session_log import AuditedAction
+from adk_prism.server.context import Context
 from adk_prism.server.identity.identity import PathOrigin, PathUser
-from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.observability import AuditLog
 from adk_prism.server.request_bodies import AppName, SessionId, StrictRoute
-from adk_prism.server.run_starter import ClientState
 from adk_prism.server.run_streams import RUN_HEADER
 
 # ---------------------------------------------------------------------------
@@ -61,7 +47,7 @@ _MOST_EVENTS = 10_000
 """Events a new session may be given: a very long conversation, and still one quick request."""
 
 
-def read_upstream(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+def read_upstream(value: Any, read: pydantic.ValidatorFunctionWrapHandler) -> Any:
     """Read a type of genai or ADK, whose own validators fail on input that they do not expect."""
     try:
         return read(value)
@@ -69,25 +55,25 @@ def read_upstream(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
         raise ValueError("Input cannot be read") from error
 
 
-_Event = Annotated[Event, WrapValidator(read_upstream)]
+_Event = Annotated[Event, pydantic.WrapValidator(read_upstream)]
 
 # ADK's clients send an empty id for "draw one".
-_DrawnIfEmpty = Annotated[SessionId | None, BeforeValidator(lambda value: value or None)]
+_DrawnIfEmpty = Annotated[SessionId | None, pydantic.BeforeValidator(lambda value: value or None)]
 
 
-class CamelModel(BaseModel):
+class CamelModel(pydantic.BaseModel):
     """Reads either spelling of a field, and writes camelCase."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+    model_config = pydantic.ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
 
 class CreateSession(CamelModel):
     """A new session; all of it may be left out."""
 
-    session_id: _DrawnIfEmpty = Field(default=None, description="Without: one is drawn.")
+    session_id: _DrawnIfEmpty = pydantic.Field(default=None, description="Without: one is drawn.")
     state: dict[str, Any] | None = None
-    events: Annotated[list[_Event], Field(max_length=_MOST_EVENTS)] | None = None
-    options: dict[str, Any] | None = Field(
+    events: Annotated[list[_Event], pydantic.Field(max_length=_MOST_EVENTS)] | None = None
+    options: dict[str, Any] | None = pydantic.Field(
         default=None, description="Not supported by any service here."
     )
 
@@ -101,10 +87,10 @@ class UpdateSession(CamelModel):
 class RewindSession(CamelModel):
     """What to rewind: an invocation, and all after it."""
 
-    invocation_id: Annotated[str, Field(min_length=1, max_length=256)]
+    invocation_id: Annotated[str, pydantic.Field(min_length=1, max_length=256)]
 
 
-class Health(BaseModel):
+class Health(pydantic.BaseModel):
     """Whether the server takes new work."""
 
     status: Literal["ok", "draining"]
@@ -133,7 +119,7 @@ class AppList(CamelModel):
     apps: list[AppInfo]
 
 
-class Version(BaseModel):
+class Version(pydantic.BaseModel):
     """ADK's version, with ADK's mixed spelling, and ours."""
 
     version: str
@@ -197,22 +183,16 @@ _USER = "/apps/{app_name}/users/{user_id}/sessions"
 _SESSION = _USER + "/{session_id}"
 
 
-@dataclass(frozen=True, slots=True)
 class SessionRoutes:
-    """The routes of ADK's sessions, made of the parts that they use."""
+    """The routes of ADK's sessions."""
 
-    apps: Apps
-    locks: SessionLocks
-    log: RunLog
-    deletions: Deletions
-    branches: SessionBranches
-    rewinds: Rewinds
-    client_state: ClientState
-    audit: AuditLog
-    lifecycle: Lifecycle
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._apps, self._locks = context.apps, context.runs.locks
+        self._deletions, self._branches = context.runs.deletions, context.conversations.branches
 
     def router(self) -> APIRouter:
-        """Return the router of self."""
+        """Return the router of sessions."""
         router = APIRouter(route_class=StrictRoute, tags=["ADK: sessions"])
         router.get(_USER, response_model=list[Session])(self.list_sessions)
         router.post(_USER, response_model=Session)(self.create_session)
@@ -225,10 +205,10 @@ class SessionRoutes:
 
     async def list_sessions(self, app_name: AppName, user_id: PathUser) -> Response:
         """Return a user's sessions, without their events."""
-        found = await self.apps.sessions(app_name).list(app_name, user_id)
+        found = await self._apps.sessions(app_name).list(app_name, user_id)
         hidden = {
             each.session
-            for each in await self.deletions.current()
+            for each in await self._deletions.current()
             if (each.app, each.user) == (app_name, user_id)
         }
         sessions = [each for each in found if each.id not in hidden]
@@ -245,7 +225,7 @@ class SessionRoutes:
         check_events(events)
         origin = Origin(app=app_name, user=user_id, session=request.session_id or "")
         session = await self._create(origin, request.state)
-        service = self.apps.session_service(app_name)
+        service = self._apps.session_service(app_name)
         for event in events:
             await service.append_event(session=session, event=as_client_event(event))
         return _json(_session_json(session))
@@ -258,41 +238,41 @@ class SessionRoutes:
 
     async def get_session(self, origin: PathOrigin) -> Response:
         """Return a session with its events."""
-        return _json(_session_json(await self.apps.sessions(origin.app).get(origin)))
+        return _json(_session_json(await self._apps.sessions(origin.app).get(origin)))
 
     async def update_session(self, origin: PathOrigin, request: UpdateSession) -> Response:
         """Change a session's state without running the agent; a run that goes on ends first."""
-        await self.client_state.check(origin.app, request.state_delta)
-        sessions = self.apps.sessions(origin.app)
+        await self._context.starter.client_state.check(origin.app, request.state_delta)
+        sessions = self._apps.sessions(origin.app)
         await sessions.state(origin)  # Not found: said now, not after a wait.
-        async with self.locks.held(origin):
-            await self.branches.settle_locked(origin)
+        async with self._locks.held(origin):
+            await self._branches.settle_locked(origin)
             await sessions.append_state(origin, request.state_delta)
             return _json(_session_json(await sessions.get(origin)))
 
     async def delete_session(self, origin: PathOrigin) -> None:
         """Stop the session's run; delete the session and its runs. Nothing there: nothing to do."""
-        sessions = self.apps.sessions(origin.app)
-        await self.locks.stop(origin)
-        async with self.locks.held(origin):
+        sessions = self._apps.sessions(origin.app)
+        await self._locks.stop(origin)
+        async with self._locks.held(origin):
             await sessions.delete(origin)
-            await self.log.delete(origin)
-            await self.deletions.forget(origin)
-        await self.audit.note(AuditedAction(action="session deleted", origin=origin))
+            await self._context.log.delete(origin)
+            await self._deletions.forget(origin)
+        await self._context.audit.note(AuditedAction(action="session deleted", origin=origin))
 
     async def rewind_session(self, origin: PathOrigin, request: RewindSession) -> Response:
         """Take back an invocation and all after it: messages, state, artifacts. A run ends first."""
-        self.lifecycle.check_open()
-        run = await self.rewinds.rewind(origin, request.invocation_id)
-        about = request.invocation_id
+        self._context.lifecycle.check_open()
+        about, runs = request.invocation_id, self._context.runs
+        run = await self._branches.rewind(origin, about, runs, self._context.report)
         action = AuditedAction(action="session rewound", origin=origin, run=run, about=about)
-        await self.audit.note(action)
-        session = await self.apps.sessions(origin.app).get(origin)
+        await self._context.audit.note(action)
+        session = await self._apps.sessions(origin.app).get(origin)
         return _json(_session_json(session), {RUN_HEADER: run})
 
     async def _create(self, origin: Origin, state: dict[str, Any] | None) -> Session:
-        await self.client_state.check(origin.app, state or {})
-        return await self.apps.sessions(origin.app).create(origin, state)
+        await self._context.starter.client_state.check(origin.app, state or {})
+        return await self._apps.sessions(origin.app).create(origin, state)
 
 
 def _list_json(sessions: Sequence[Session]) -> bytes:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct, UnsetType
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.state import read_value
 from adk_prism.protocols.ag_ui import frames
-from adk_prism.protocols.ag_ui.notices import Tag, spoken_by
+from adk_prism.protocols.ag_ui.notices import Stream, Tag, spoken_by
 
 # ---------------------------------------------------------------------------
 # Ids of tool calls: unique in a thread, since a client finds a call by its id in all its messages.
@@ -108,188 +108,151 @@ Status = Literal["ok", "interim", "error", "denied", "abandoned", "withdrawn"]
 LONG_RUNNING = "adk.long_running"
 
 
-class _Call:
+class _Call(Struct, eq=False):
     """A call that was begun in this run, or left open by an earlier one."""
 
-    __slots__ = ("awaits", "id", "name", "pieces", "state", "tag")
-
-    def __init__(self, name: str, tool_call: str, tag: Tag) -> None:
-        self.name = name
-        self.id = tool_call
-        self.tag = tag
-        self.pieces: list[str] = []
-        """Arguments that were sent."""
-        self.state: Literal["streaming", "made", "answered"] = "streaming"
-        self.awaits = False
-        """Its answer comes late, or from the client."""
+    name: str
+    id: str
+    tag: Tag
+    pieces: list[str] = []
+    """Arguments that were sent."""
+    state: Literal["streaming", "made", "answered"] = "streaming"
+    awaits: bool = False
+    """Its answer comes late, or from the client."""
 
 
 class Calls:
-    """The calls of one run; `within` names the tool in which an agent makes its own."""
+    """The calls of one run; an agent inside a tool makes its own."""
 
-    def __init__(self, run: str, message: str) -> None:
-        self._run = run
-        self._message = message
+    def __init__(self, stream: Stream, *, is_replayed: bool) -> None:
+        """`is_replayed`: the client was shown nothing of it before."""
+        self._stream = stream
+        self._is_replayed = is_replayed
         self._calls: dict[tuple[str, str], _Call] = {}
+        """By the tool inside which they are made, and their id."""
         self._by_adk_id: dict[str, str] = {}
         """Ids by which ADK knows calls, where they are others than ours."""
         self._delegated: set[str] = set()
 
-    def id_of(self, call: str, within: str = "") -> str:
-        """Return the id under which the client knows a call."""
-        known = self._calls.get((within, call))
-        if known is not None:
-            return known.id
-        # Models that count their calls begin anew inside a tool.
-        return f"{call}@{self._message}/{within}" if within else tool_call_id(call, self._message)
+    def get(self, call: str) -> _Call:
+        """Return a call of the run's own, as it is known: without a name and a maker, where it is not."""
+        return self._calls.get(("", call)) or _Call(
+            "", tool_call_id(call, self._stream.message), UNSET
+        )
 
-    def id_at(self, adk_id: str) -> str:
-        """Return the id under which the client knows a call that ADK knows by another one."""
-        return self.id_of(self._by_adk_id.get(adk_id, adk_id))
-
-    def name_of(self, call: str) -> str:
-        """Return the name of a call's tool; empty for a call that is not known."""
-        known = self._calls.get(("", call))
-        return known.name if known is not None else ""
-
-    def claim(self, adk_id: str, tag: Tag) -> None:
-        """Note whose a call of an earlier run is: known when its tool begins to run."""
-        known = self._calls.get(("", self._by_adk_id.get(adk_id, adk_id)))
-        if known is not None and known.tag is UNSET:
-            known.tag = tag
-
-    def tag_of(self, call: str) -> Tag:
-        """Return the sub-agent that made a call."""
-        known = self._calls.get(("", call))
-        return known.tag if known is not None else UNSET
+    def get_adk(self, adk_id: str) -> _Call:
+        """Return a call that ADK may know by another id."""
+        return self.get(self._by_adk_id.get(adk_id, adk_id))
 
     def resume(self, calls: dict[str, str]) -> None:
         """Know the calls that an earlier run left open."""
         for call, name in calls.items():
-            known = self._calls["", call] = _Call(name, self.id_of(call), UNSET)
-            known.state = "made"
+            self._add(call, name, UNSET).state = "made"
 
-    def delegate(self, call: str) -> None:
+    def delegate(self, item: fact.CallDelegated) -> None:
         """Note that a call runs an agent, and waits for nobody."""
-        self._delegated.add(call)
+        self._delegated.add(item.call)
 
-    def expect(self, call: str) -> None:
+    def expect(self, item: fact.CallPending) -> None:
         """Note that a call is long-running."""
-        known = self._calls.get(("", call))
-        if known is not None:
-            known.awaits = True
+        self.get(item.call).awaits = True
+
+    def _add(self, call: str, name: str, tag: Tag) -> _Call:
+        within, message = self._stream.within, self._stream.message
+        # Models that count their calls begin anew inside a tool.
+        known = f"{call}@{message}/{within}" if within else tool_call_id(call, message)
+        made = self._calls[within, call] = _Call(name, known, tag)
+        return made
 
     # -------------------------------------------------------------- begin, grow, end
 
-    def grow(
-        self, item: fact.CallInputGrew, tag: Tag, within: str, out: list[frames.Frame]
-    ) -> None:
+    def grow(self, item: fact.CallInputGrew) -> None:
         """Send a piece of the arguments that a model is still writing."""
-        call = self._calls.get((within, item.call)) or self._begin(item, tag, within, {}, out)
-        self._send(call, item.json_fragment, out)
+        call = self._calls.get((self._stream.within, item.call)) or self._begin(item, {})
+        self._send(call, item.json_fragment)
 
-    def request(
-        self, item: fact.CallRequested, tag: Tag, within: str, seen: bool, out: list[frames.Frame]
-    ) -> None:
+    def request(self, item: fact.CallRequested, *, seen: bool = True) -> None:
         """Send a whole call, or the rest of one. `seen`: the run has the call, not its answer alone."""
         self._by_adk_id[item.adk_id] = item.call
-        call = self._calls.get((within, item.call))
+        call = self._calls.get((self._stream.within, item.call))
         if call is not None and call.state != "streaming":
             return
         about: frames.Json = {"providerExecuted": True} if item.provider_executed else {}
         about |= {"longRunning": True} if item.long_running else {}
         if call is None:
-            call = self._begin(item, tag, within, about, out)
+            call = self._begin(item, about)
             about = {}
         if not seen:
-            self._complete(call, out)
-        elif not self._send_rest(call, frames.text_of(item.input), out):
+            self._complete(call)
+        elif not self._send_rest(call, frames.text_of(item.input)):
             about["input"] = frames.bounded(item.input)
-        call.state = "made"
-        call.pieces.clear()
         # What an end says replaces what the start did, so it is said whole or not at all.
-        data = spoken_by(item.speaker, **about) if about else UNSET
-        out.append(frames.ToolCallEnd(call.id, subagent_run_id=call.tag, metadata=data))
-        if item.signature:
-            out.append(
-                frames.ReasoningEncryptedValue(
-                    "tool-call", call.id, item.signature, subagent_run_id=call.tag
-                )
-            )
+        self._end(call, spoken_by(item.speaker, **about) if about else UNSET)
+        self._stream.sign("tool-call", call.id, item.signature, call.tag)
 
-    def _send_rest(self, call: _Call, text: str, out: list[frames.Frame]) -> bool:
+    def _send_rest(self, call: _Call, text: str) -> bool:
         """Send what is missing of the arguments; return whether they are what the call was made with."""
         sent = "".join(call.pieces)
         if text.startswith(sent):
-            self._send(call, text[len(sent) :], out)
+            self._send(call, text[len(sent) :])
             return True
-        self._complete(call, out)
+        self._complete(call)
         return bool(read_value("".join(call.pieces).encode()) == read_value(text.encode()))
 
-    def _begin(
-        self,
-        item: fact.CallInputGrew | fact.CallRequested,
-        tag: Tag,
-        within: str,
-        about: frames.Json,
-        out: list[frames.Frame],
-    ) -> _Call:
-        call = self._calls[within, item.call] = _Call(item.name, self.id_of(item.call, within), tag)
-        parent = "-".join(filter(None, (self._run, within, item.model_call)))
-        data = spoken_by(item.speaker, **about)
-        out.append(
-            frames.ToolCallStart(call.id, item.name, parent, subagent_run_id=tag, metadata=data)
+    def _begin(self, item: fact.CallInputGrew | fact.CallRequested, about: frames.Json) -> _Call:
+        call = self._add(item.call, item.name, self._stream.tag(item.speaker))
+        parent, data = self._stream.id(item.model_call), spoken_by(item.speaker, **about)
+        self._stream.show(
+            frames.ToolCallStart(
+                call.id, item.name, parent, subagent_run_id=call.tag, metadata=data
+            )
         )
         return call
 
-    def _complete(self, call: _Call, out: list[frames.Frame]) -> None:
+    def _complete(self, call: _Call) -> None:
         """End arguments that break off: clients parse them."""
-        self._send(call, ending("".join(call.pieces)), out)
+        self._send(call, ending("".join(call.pieces)))
 
-    def _send(self, call: _Call, text: str, out: list[frames.Frame]) -> None:
+    def _send(self, call: _Call, text: str) -> None:
         if text:
             call.pieces.append(text)
-            out.extend(
-                frames.ToolCallArgs(call.id, piece, subagent_run_id=call.tag)
-                for piece in frames.pieces(text)
+            self._stream.show(
+                *(
+                    frames.ToolCallArgs(call.id, piece, subagent_run_id=call.tag)
+                    for piece in frames.pieces(text)
+                )
             )
+
+    def _end(self, call: _Call, about: frames.Json | UnsetType = UNSET) -> None:
+        call.state = "made"
+        call.pieces.clear()
+        self._stream.show(frames.ToolCallEnd(call.id, subagent_run_id=call.tag, metadata=about))
 
     # -------------------------------------------------------------- answers
 
-    def answer(
-        self,
-        call: str,
-        name: str,
-        output: str,
-        status: Status,
-        *,
-        error: str = "",
-        within: str = "",
-        known: bool = False,
-        out: list[frames.Frame],
-    ) -> None:
-        """Send a result. `known`: the client sent it itself, and needs no telling."""
-        made = self._calls.get((within, call))
+    def answer(self, call: str, name: str, output: str, status: Status, error: str = "") -> None:
+        """Send a result."""
+        stream = self._stream
+        made = self._calls.get((stream.within, call))
         if made is None:
-            made = self._calls[within, call] = _Call(name, self.id_of(call, within), UNSET)
-            made.state = "made"
-        if made.state == "streaming":
-            self._complete(made, out)
-            made.pieces.clear()
-            out.append(frames.ToolCallEnd(made.id, subagent_run_id=made.tag))
+            made = self._add(call, name, UNSET)
+        elif made.state == "streaming":
+            self._complete(made)
+            self._end(made)
         is_repeated = made.state == "answered"
         made.state = "answered"
-        if known:
-            return
+        if stream.cursor == 1 and not self._is_replayed:
+            return  # it came with the request that began the run: its client has sent it itself
         if made.awaits and status == "ok":
             status = "interim"
+        content = output if frames.fits(len(output)) else frames.too_large(len(output))
+        names = filter(None, (stream.within, call))
         if not is_repeated:
             about: frames.Json = {} if status == "ok" else {"status": status}
             about |= {"error": error} if error else {}
-            content = output if frames.fits(len(output)) else frames.too_large(len(output))
-            out.append(
+            stream.show(
                 frames.ToolCallResult(
-                    "-".join(filter(None, (self._run, "result", within, call))),
+                    "-".join((stream.run, "result", *names)),
                     made.id,
                     content,
                     "tool",
@@ -297,37 +260,25 @@ class Calls:
                     metadata={"adk": about} if about else UNSET,
                 )
             )
-        if is_repeated or status == "interim":
-            self._go_on(call, made, output if is_repeated else "", within, out)
-
-    def _go_on(
-        self, call: str, made: _Call, output: str, within: str, out: list[frames.Frame]
-    ) -> None:
-        """Tell that a call's tool is still at work."""
-        data: frames.Json = {"toolCallId": made.id, "toolName": made.name, "status": "running"}
-        if output:
-            data["output"] = output if frames.fits(len(output)) else frames.too_large(len(output))
-        name = "-".join(filter(None, (self._run, "running", within, call)))
-        out.append(frames.ActivitySnapshot(name, LONG_RUNNING, data, subagent_run_id=made.tag))
+        if is_repeated or status == "interim":  # its tool is still at work
+            data = {"toolCallId": made.id, "toolName": made.name, "status": "running"}
+            data |= {"output": content} if is_repeated and output else {}
+            name = "-".join(filter(None, (stream.run, "running", stream.within, call)))
+            stream.show(frames.ActivitySnapshot(name, LONG_RUNNING, data, subagent_run_id=made.tag))
 
     # -------------------------------------------------------------- the end
 
-    def close(self, out: list[frames.Frame]) -> None:
+    def close(self) -> None:
         """End the calls whose arguments never ended."""
         for call in self._calls.values():
             if call.state == "streaming":
-                call.state = "made"
-                self._complete(call, out)
-                call.pieces.clear()
-                out.append(frames.ToolCallEnd(call.id, subagent_run_id=call.tag))
+                self._complete(call)
+                self._end(call)
 
     def pending(self, asked: set[str]) -> list[str]:
         """Return the ids of calls that wait for the client; `asked` wait for a person."""
         return [
             call.id
             for (within, name), call in self._calls.items()
-            if call.state != "answered"
-            and not within
-            and name not in asked
-            and name not in self._delegated
+            if call.state != "answered" and not within and name not in asked | self._delegated
         ]

@@ -9,12 +9,11 @@ Frames are not frozen: the projection writes the time into each of an entry's fr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any, Literal, dataclass_transform
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from adk_prism.errors import UsageError
 from adk_prism.facts.state import repair, sound
 
 Json = dict[str, Any]
@@ -222,15 +221,6 @@ _ONE = Dialect("1.0", "1.0", cancelled=True, pending_calls=True)
 DIALECTS = {each.name: each for each in (_BEFORE, _ONE)}
 """The default first."""
 
-
-def dialect(name: str) -> Dialect:
-    """Look a dialect up; raise `UsageError` for one we do not speak."""
-    found = DIALECTS.get(name or DEFAULT)
-    if found is None:
-        raise UsageError(f"Unknown dialect {name[:20]!r}; expected one of {', '.join(DIALECTS)}.")
-    return found
-
-
 # ---------------------------------------------------------------------------
 # How large a frame may be: a client's SSE reader gives up at 10 MB.
 #
@@ -254,10 +244,11 @@ def too_large(size: int) -> str:
     return f"[{size} bytes: too large for an event]"
 
 
-def pieces(text: str) -> Iterator[str]:
-    """Yield a text in pieces that fit a frame; nothing for an empty one."""
-    for start in range(0, len(text), PIECE):
-        yield text[start : start + PIECE]
+def pieces(text: str) -> Sequence[str]:
+    """Return a text in pieces that fit a frame; none for an empty one."""
+    if 0 < len(text) <= PIECE:
+        return (text,)  # most often
+    return [text[start : start + PIECE] for start in range(0, len(text), PIECE)]
 
 
 # ---------------------------------------------------------------------------

@@ -5,8 +5,8 @@ Names begin with `adk.` where ADK says something, and with `prism.` where the re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 from msgspec import UNSET, Raw, Struct, UnsetType, json, structs
 
@@ -16,7 +16,7 @@ from adk_prism.facts.outcome import BROKEN, with_reference
 from adk_prism.facts.pending import payload_schema, plain_schema, response_schema
 from adk_prism.facts.state import is_given, read_object, read_value, repair
 from adk_prism.facts.transcripts import utterance_id
-from adk_prism.log.entry import NodeStatus
+from adk_prism.log.entry import NodeStatus, RunStarted
 from adk_prism.protocols import contract
 from adk_prism.protocols.ag_ui import frames
 from adk_prism.protocols.contract import Complete
@@ -27,13 +27,6 @@ ARTIFACT = "adk.artifact"
 SOURCES = "adk.sources"
 APPROVAL = "adk.approval"
 ERROR = "adk.error"
-
-
-def activity(name: str, kind: str, content: Any, tag: Tag = UNSET) -> frames.ActivitySnapshot:
-    """Return an activity; one of the same name replaces it."""
-    size = len(json.encode(content))
-    data = content if frames.fits(size) else {"size": size}
-    return frames.ActivitySnapshot(name, kind, data, subagent_run_id=tag)
 
 
 def upstream(event: bytes) -> Any:
@@ -86,11 +79,6 @@ def custom(item: fact.Fact, tag: Tag = UNSET) -> frames.Custom:
     """Return the custom event that tells a fact."""
     name, value = _CUSTOM[type(item)]
     return frames.Custom(name, value(item), subagent_run_id=tag)
-
-
-def annotation_content(item: fact.Annotated) -> Any:
-    """Return what an annotator says of the run."""
-    return frames.safe(Raw(json.encode(item.value)))
 
 
 # ---------------------------------------------------------------------------
@@ -170,7 +158,8 @@ class Usage:
             return
         sums = self._models.setdefault(item.model, {})
         for part, name in _COUNTS:
-            if part in given and (count := _count(given[part])) is not None:
+            count = contract.token_count(given.get(part))
+            if count is not None and 0 <= count <= LARGEST:
                 sums[name] = sums.get(name, 0) + count
 
     def listed(self) -> list[frames.Json]:
@@ -180,15 +169,6 @@ class Usage:
             for model, sums in self._models.items()
             if sums
         ]
-
-
-def _count(value: Any) -> int | None:
-    """Return a token count; some adapters write it as text, or as a float."""
-    try:
-        count = None if value is None or isinstance(value, bool) else int(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return count if count is not None and 0 <= count <= LARGEST else None
 
 
 # ---------------------------------------------------------------------------
@@ -217,28 +197,24 @@ class Ending(Struct, frozen=True):
     """Calls that wait for the client."""
     usage: list[frames.Json]
 
-
-def ending(
-    over: fact.RunOver, how: Ending, speaks: frames.Dialect
-) -> frames.RunFinished | frames.RunError:
-    """Return the last event of a run."""
-    usage = how.usage or UNSET
-    if over.outcome in BROKEN:
-        code = over.outcome if over.outcome == "incomplete" else over.code or "error"
-        return frames.RunError(with_reference(over), code, usage)
-    if over.outcome == "cancelled" and not speaks.cancelled:
-        return frames.RunError("The run was stopped.", STOPPED, usage)
-    return frames.RunFinished(how.thread, how.run, _outcome(over, how, speaks), usage)
-
-
-def _outcome(over: fact.RunOver, how: Ending, speaks: frames.Dialect) -> frames.Json:
-    if over.outcome == "cancelled":
-        return {"type": "cancelled"}
-    if how.interrupts:
-        return {"type": "interrupt", "interrupts": how.interrupts}
-    if how.pending and speaks.pending_calls:
-        return {"type": "success", "pendingToolCallIds": how.pending}
-    return {"type": "success"}
+    def frame(
+        self, over: fact.RunOver, speaks: frames.Dialect
+    ) -> frames.RunFinished | frames.RunError:
+        """Return the last event of a run."""
+        usage = self.usage or UNSET
+        outcome: frames.Json = {"type": "success"}
+        if over.outcome in BROKEN:
+            code = over.outcome if over.outcome == "incomplete" else over.code or "error"
+            return frames.RunError(with_reference(over), code, usage)
+        if over.outcome == "cancelled":
+            if not speaks.cancelled:
+                return frames.RunError("The run was stopped.", STOPPED, usage)
+            outcome = {"type": "cancelled"}
+        elif self.interrupts:
+            outcome = {"type": "interrupt", "interrupts": self.interrupts}
+        elif self.pending and speaks.pending_calls:
+            outcome["pendingToolCallIds"] = self.pending
+        return frames.RunFinished(self.thread, self.run, outcome, usage)
 
 
 # ---------------------------------------------------------------------------
@@ -278,11 +254,9 @@ class SharedState:
         self, item: fact.StateChanged | fact.NodeBegan | fact.NodeFinished
     ) -> list[frames.Frame]:
         """Return the patches for a change; none where nothing changes."""
-        if isinstance(item, fact.StateChanged):
-            return self._patches(item.delta)
-        return self._patches(item.state, item.gone) if item.state or item.gone else []
-
-    def _patches(self, values: Mapping[str, Raw], gone: Iterable[str] = ()) -> list[frames.Frame]:
+        values: Mapping[str, Raw] = (
+            item.delta if isinstance(item, fact.StateChanged) else item.state
+        )
         patches: list[list[frames.Json]] = [[]]
         size = 0
         for key, value in values.items():
@@ -293,7 +267,7 @@ class SharedState:
                 size = len(bytes(data))
             patches[-1].append(_add(key, data))
             self._keys.add(_key(key))
-        for key in gone:
+        for key in () if isinstance(item, fact.StateChanged) else item.gone:
             if _key(key) in self._keys:
                 self._keys.discard(_key(key))
                 patches[-1].append({"op": "remove", "path": _pointer(key)})
@@ -493,24 +467,23 @@ _CANCELLED: dict[NodeStatus, str] = {
 }
 
 
-class _Node:
+class _Node(Struct, eq=False):
     """A node that began."""
 
-    __slots__ = ("branch", "call", "error", "name", "output", "path", "step", "tag", "tool")
-
-    def __init__(self, item: fact.NodeBegan) -> None:
-        self.name, self.path, self.branch = item.name, item.path, item.branch
-        self.call = item.call
-        """The call that runs it, or the nearest node around it that is run by one."""
-        self.tag: Tag = UNSET
-        """The sub-agent that it is, or runs in."""
-        self.tool = ""
-        """The node of the tool inside which it runs."""
-        self.step = ""
-        """Its name as a step; empty for anything else."""
-        self.output: Raw | str | UnsetType = UNSET
-        self.error = ""
-        """What was said of its failure."""
+    name: str
+    path: str
+    branch: str
+    call: str
+    """The call that runs it, or the nearest node around it that is run by one."""
+    tag: Tag = UNSET
+    """The sub-agent that it is, or runs in."""
+    tool: str = ""
+    """The node of the tool inside which it runs."""
+    step: str = ""
+    """Its name as a step; empty for anything else."""
+    output: Raw | str | UnsetType = UNSET
+    error: str = ""
+    """What was said of its failure."""
 
     def likeness(self, speaker: fact.Speaker) -> tuple[bool, bool, bool]:
         return speaker.likeness(self.name, self.path, self.branch)
@@ -519,8 +492,8 @@ class _Node:
 class Owners:
     """The nodes of one run."""
 
-    def __init__(self) -> None:
-        self.message = ""
+    def __init__(self, message: str) -> None:
+        self._message = message
         """What ids of sub-agents begin with."""
         self._known: dict[str, _Node] = {}
         self._open: dict[str, _Node] = {}
@@ -538,7 +511,8 @@ class Owners:
     def begin(self, item: fact.NodeBegan) -> frames.Frame | None:
         """Note a start; return its frame, or None for a node that has none."""
         self._found.clear()
-        node, above = _Node(item), self._known.get(item.parent)
+        node = _Node(item.name, item.path, item.branch, item.call)
+        above = self._known.get(item.parent)
         if above is not None:
             node.tag, node.tool = above.tag, above.tool
             node.call = node.call or above.call
@@ -568,7 +542,7 @@ class Owners:
 
     def _new_id(self, item: fact.NodeBegan) -> str:
         place = item.path or ".".join(filter(None, (item.branch, item.name)))
-        wanted = f"{self.message}/{place}"
+        wanted = f"{self._message}/{place}"
         if item.call and item.call not in wanted:
             wanted = f"{wanted}/{item.call}"
         number = self._ids[wanted] = self._ids.get(wanted, 0) + 1
@@ -638,7 +612,7 @@ class Owners:
             if likest is not None and any(likest.likeness(speaker)[:2]):
                 return likest.tag
         # What runs inside a tool is never the run's own agent, even where no node tells of it.
-        return f"{self.message}/{within}" if within else UNSET
+        return f"{self._message}/{within}" if within else UNSET
 
 
 def _subagent_ended(
@@ -658,6 +632,54 @@ def _subagent_ended(
 
 
 # ---------------------------------------------------------------------------
+
+
+class Stream:
+    """What the frames of one run have in common: their ids, and whose each is."""
+
+    def __init__(self, head: RunStarted) -> None:
+        self.run = head.run
+        self.message = head.continues.message if head.continues else head.run
+        self.owners = Owners(self.message)
+        self.cursor = 0
+        self.within = ""
+        """The tool inside which all this happens, while a nested fact is shown."""
+        self.out: list[frames.Frame] = []
+        """The frames of the entry that is being read."""
+
+    def id(self, *names: str) -> str:
+        """Return an id of this run's own."""
+        return "-".join(filter(None, (self.run, self.within, *names)))
+
+    def tag(self, speaker: fact.Speaker) -> Tag:
+        """Return the sub-agent that a speaker is, or speaks in."""
+        return self.owners.of(speaker, self.within)
+
+    def show(self, *shown: frames.Frame | None) -> None:
+        """Add frames."""
+        self.out.extend(frame for frame in shown if frame is not None)
+
+    def activity(self, name: str, kind: str, content: Any, tag: Tag = UNSET) -> None:
+        """Add an activity; one of the same name replaces it."""
+        size = len(json.encode(content))
+        data = content if frames.fits(size) else {"size": size}
+        self.show(frames.ActivitySnapshot(name, kind, data, subagent_run_id=tag))
+
+    def sign(self, what: Literal["message", "tool-call"], name: str, by: str, tag: Tag) -> None:
+        """Add the signature of a message or a call, if it has one."""
+        if by:
+            self.show(frames.ReasoningEncryptedValue(what, name, by, subagent_run_id=tag))
+
+    def say_as_user(self, name: str, text: str) -> None:
+        """Add a message of the user's."""
+        self.show(
+            frames.TextMessageStart(name, "user"),
+            *(frames.TextMessageContent(name, piece) for piece in frames.pieces(text)),
+            frames.TextMessageEnd(name),
+        )
+
+
+# ---------------------------------------------------------------------------
 # What the user is heard saying: custom events while it grows, a message when it is over.
 #
 # A transcript may be corrected, also after it was called final, and a message can only grow at its
@@ -667,47 +689,33 @@ def _subagent_ended(
 HEARD = "adk.input_transcription"
 
 
-def user_text(name: str, text: str) -> list[frames.Frame]:
-    """Return a message of the user's."""
-    return [
-        frames.TextMessageStart(name, "user"),
-        *(frames.TextMessageContent(name, piece) for piece in frames.pieces(text)),
-        frames.TextMessageEnd(name),
-    ]
-
-
 class Utterances:
     """The utterances of one run."""
 
-    def __init__(self, run: str) -> None:
-        self._run = run
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
         self._open: dict[str, fact.InputTranscribed] = {}
         """Those that are not sent yet."""
         self._told: dict[str, list[str]] = {}
         """What was sent of each, message by message."""
 
-    def hear(self, item: fact.InputTranscribed) -> list[frames.Frame]:
-        """Take what is heard; return the frames for it, and for the utterances before it."""
-        others = [name for name in self._open if name != item.utterance]
-        data = [frame for name in others for frame in self._tell(name)]
+    def hear(self, item: fact.InputTranscribed) -> None:
+        """Show what is heard, and the utterances before it."""
+        for name in [name for name in self._open if name != item.utterance]:
+            self._tell(name)
         self._open[item.utterance] = item
-        return [*data, frames.Custom(HEARD, {"id": item.utterance, "text": item.text})]
+        self._stream.show(frames.Custom(HEARD, {"id": item.utterance, "text": item.text}))
 
-    def answer(self) -> list[frames.Frame]:
-        """Return the messages of what is over, now that the agent answers."""
-        over = [name for name, item in self._open.items() if item.final]
-        return [frame for name in over for frame in self._tell(name)]
+    def end(self, *, final: bool = False) -> None:
+        """Show the messages of all that is not sent; with `final`, of what is over."""
+        for name in [name for name, item in self._open.items() if item.final or not final]:
+            self._tell(name)
 
-    def end(self) -> list[frames.Frame]:
-        """Return the messages of all that is not sent."""
-        return [frame for name in list(self._open) for frame in self._tell(name)]
-
-    def _tell(self, utterance: str) -> list[frames.Frame]:
+    def _tell(self, utterance: str) -> None:
         text = self._open.pop(utterance).text
         before = self._told.setdefault(utterance, [])
         added = text.removeprefix("".join(before))
-        if not added.strip():
-            return []
-        before.append(added)
-        name = utterance_id(self._run, utterance)
-        return user_text(name if len(before) == 1 else f"{name}~{len(before)}", added)
+        if added.strip():
+            before.append(added)
+            name = utterance_id(self._stream.run, utterance)
+            self._stream.say_as_user(name if len(before) == 1 else f"{name}~{len(before)}", added)

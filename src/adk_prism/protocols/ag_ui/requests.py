@@ -24,17 +24,11 @@ from adk_prism import commands
 from adk_prism.errors import Unprocessable
 from adk_prism.facts.event_actions import UNKNOWN_TYPE
 from adk_prism.facts.state import read_object
-from adk_prism.log.entry import CLIENT_RUN, EXTRAS, NOTHING, Decision, RunStarted, to_raw
+from adk_prism.log.entry import CLIENT_RUN, EXTRAS, NOTHING, Decision, RunStarted, given_raw, to_raw
+from adk_prism.protocols import contract
 from adk_prism.protocols.ag_ui.calls import call_of
 from adk_prism.protocols.ag_ui.frames import fits, too_large
-from adk_prism.protocols.contract import (
-    INLINE_LIMIT,
-    FileLinks,
-    Json,
-    file_part,
-    plain_base64,
-    text_field,
-)
+from adk_prism.protocols.contract import FileLinks, Json, file_part, text_field
 
 # ---------------------------------------------------------------------------
 # The content of a user's AG-UI message as genai parts.
@@ -123,9 +117,6 @@ def _text_part(holder: Json, key: str) -> str:
 
 
 # ---------------------------------------------------------------------------
-
-LARGEST_EXTRAS = 64 * 1024
-"""Bytes of what a message carries for its client's own use; it is in the log and in every history."""
 
 CONTEXT_KEY = "_ag_ui_context"
 """State key of the input's `context`: the one that ag-ui-adk uses, so that its agents find it."""
@@ -251,7 +242,10 @@ def _tail_of(messages: list[Json], props: Json) -> _Tail:
         results=results,
         earlier=[_result(m) for m in said if m["role"] == "tool" and _is_whole(m)],
         before=_before(tuple(text_field(m, "id") for m in turns if m["role"] == "user"), props),
-        instructions=_instructions(messages, user) if user is not None else [],
+        # Further up, they came with another message.
+        instructions=contract.last_with_role(messages[: messages.index(user)], _INSTRUCTIONS)
+        if user
+        else [],
     )
 
 
@@ -269,16 +263,6 @@ def _before(ids: tuple[str, ...], props: Json) -> commands.Before:
     return commands.Before(ids=(parent,), named=True) if parent else commands.Before(whole=True)
 
 
-def _instructions(messages: list[Json], user: Json) -> list[Json]:
-    """Return what the client adds for the model with this message; further up, it came with another."""
-    found: list[Json] = []
-    for message in reversed(messages[: messages.index(user)]):
-        if message.get("role") not in _INSTRUCTIONS:
-            break
-        found.insert(0, message)
-    return found
-
-
 def _submit(tail: _Tail) -> commands.Submit:
     assert tail.user is not None
     parts = genai_parts(tail.user.get("content"))
@@ -291,22 +275,12 @@ def _submit(tail: _Tail) -> commands.Submit:
         before=tail.before,
         results=tail.results,
         earlier_results=tail.earlier,
-        extras=_extras(tail),
+        extras=contract.read_extras(
+            "metadata and system messages",
+            {"metadata": tail.user.get("metadata"), "system": tail.instructions},
+        ),
         leaves_questions=False,
     )
-
-
-def _extras(tail: _Tail) -> dict[str, Raw]:
-    """Return what is kept of a message for its client. Raise `Unprocessable` for more than that may be."""
-    metadata = (tail.user or {}).get("metadata")
-    given = {"metadata": metadata, "system": tail.instructions}
-    extras = {name: to_raw(value) for name, value in given.items() if value}
-    if sum(len(bytes(value)) for value in extras.values()) > LARGEST_EXTRAS:
-        raise Unprocessable(
-            f"The message's metadata and system messages are larger than {LARGEST_EXTRAS} bytes together; "
-            "keep them elsewhere and send their id."
-        )
-    return extras
 
 
 def _result(message: Json) -> commands.ToolAnswer:
@@ -374,18 +348,17 @@ def _decision(approval: str, payload: Any) -> Decision | None:
     given = {"approved": payload} if isinstance(payload, bool) else payload
     if not isinstance(given, dict) or not isinstance(given.get("approved"), bool):
         return None
-    reason, wanted = given.get("reason"), given.get("payload")
+    reason = given.get("reason")
     return Decision(
         approval=approval,
         approved=given["approved"],
         reason=reason if isinstance(reason, str) else "",
-        payload=NOTHING if wanted is None else to_raw(wanted),
+        payload=given_raw(given.get("payload")),
     )
 
 
 def _edited(payload: Any) -> Raw:
-    edited = payload.get("editedArgs") if isinstance(payload, dict) else None
-    return NOTHING if edited is None else to_raw(edited)
+    return given_raw(payload.get("editedArgs") if isinstance(payload, dict) else None)
 
 
 # ---------------------------------------------------------------------------
@@ -452,8 +425,12 @@ def _input_part(part: Json, run: str, at: int, files: FileLinks) -> Json | None:
     data = str(held.get("data") or "") if blob else ""
     if not fits(len(data)) and not files.base:
         return {"type": "text", "text": too_large(len(data) * 3 // 4)}
-    if blob and not (files.base and len(data) > INLINE_LIMIT):
-        shown["source"] = {"type": "data", "value": plain_base64(data), "mimeType": media_type}
+    if blob and not (files.base and len(data) > contract.INLINE_LIMIT):
+        shown["source"] = {
+            "type": "data",
+            "value": contract.plain_base64(data),
+            "mimeType": media_type,
+        }
     else:
         uri = str(held.get("fileUri") or "")
         link = uri or files.url(run, FIRST, str(at), media_type, data, "")

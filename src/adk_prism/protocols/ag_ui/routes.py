@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Body, Header, Query, Request, Response
-from msgspec import UNSET, Raw, Struct, structs
+from msgspec import UNSET, Raw, structs
 from starlette.exceptions import HTTPException
 
 from adk_prism import errors
@@ -26,34 +27,17 @@ from adk_prism.protocols.ag_ui import frames as ag_ui
 from adk_prism.protocols.ag_ui.history import ThreadMessages
 from adk_prism.protocols.ag_ui.requests import read_request, run_id
 from adk_prism.protocols.contract import Format, Payload
+from adk_prism.runs import chats as threads
 from adk_prism.runs.broadcast import Broadcaster, Viewer
-from adk_prism.runs.chats import (
-    ChatRun,
-    Chats,
-    Shown,
-    Turn,
-    build_history,
-    shown,
-    stored_bytes,
-    without_held_runs,
-)
 from adk_prism.runs.off_loop import call_sized
 from adk_prism.runs.runs import CancelResult
 from adk_prism.runs.session_log import AuditedAction
+from adk_prism.server import request_bodies as bodies
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import caller_of, spoken_user
 from adk_prism.server.identity.identity import QueryUser, seen_position
 from adk_prism.server.problems import AG_UI_PATH, TEXT_RESPONSES, TYPE_HEADER
-from adk_prism.server.request_bodies import (
-    AgentRoute,
-    AppName,
-    SessionId,
-    StrictRequest,
-    StrictRoute,
-    check_session,
-    check_user,
-)
-from adk_prism.server.run_starter import Key, Sent
+from adk_prism.server.run_starter import Key, read_sent
 from adk_prism.server.run_streams import HEADERS, json_list
 from adk_prism.version import VERSION
 
@@ -66,38 +50,35 @@ from adk_prism.version import VERSION
 # that does not fit one event is sent run by run, after an empty snapshot.
 
 
-class Past(Struct, frozen=True):
-    """What is sent of a thread: frames, then runs."""
-
-    frames: Sequence[Payload] = ()
-    runs: Sequence[RunId] = ()
+Past = tuple[Sequence[Payload], Sequence[RunId]]
+"""What is sent of a thread: frames, then runs."""
 
 
 async def thread_past(
-    chats: Chats, apps: Apps, origin: Origin, turns: Sequence[Turn], format: Format
+    chats: threads.Chats, apps: Apps, origin: Origin, turns: Sequence[threads.Turn], format: Format
 ) -> Past:
     """Return what to send of a thread with these turns; nothing of a new one."""
-    places = [without_held_runs(place) for place in shown(turns)]
+    places = [threads.without_held_runs(place) for place in threads.shown(turns)]
     if not places:
-        return Past()
-    version = ag_ui.dialect(format.options.dialect).protocol_version
+        return (), ()
+    version = ag_ui.DIALECTS[format.options.dialect].protocol_version
     begin = ag_ui.RunStarted(origin.session, f"{origin.session}-connect", version or UNSET)
     on = [place for place in places if place.turn.resumable]
     history = ThreadMessages(format.options, format.complete)
-    await build_history(chats, turns, history)
-    messages, size = await call_sized(stored_bytes(turns), _written, history)
+    await threads.build_history(chats, turns, history)
+    messages, size = await call_sized(threads.stored_bytes(turns), _written, history)
     state = await _state(apps, origin)
     if not ag_ui.fits(size) or not ag_ui.fits(len(bytes(state))):
-        return Past(_as_run(begin, ag_ui.MessagesSnapshot([])), _runs(places))
+        return _as_run(begin, ag_ui.MessagesSnapshot([])), _runs(places)
     over = [run for place in places for run in place.turn.runs if run.summary.outcome is not None]
     snapshots: list[ag_ui.Frame] = [ag_ui.StateSnapshot(state), ag_ui.MessagesSnapshot(messages)]
     if on or not over:
-        return Past(_as_run(begin, *snapshots), _runs(on))
+        return _as_run(begin, *snapshots), _runs(on)
     begin = structs.replace(begin, run_id=run_id(over[-1].head))
     if over[-1].summary.outcome == "cancelled":
-        return Past(_as_run(begin, *snapshots))  # the error was sent before
+        return _as_run(begin, *snapshots), ()  # the error was sent before
     end = await _end_of(chats, over[-1], format)
-    return Past([SPEC.payload(begin), *map(SPEC.payload, snapshots), *end])
+    return [SPEC.payload(begin), *map(SPEC.payload, snapshots), *end], ()
 
 
 def _written(history: ThreadMessages) -> tuple[list[Json], int]:
@@ -106,7 +87,7 @@ def _written(history: ThreadMessages) -> tuple[list[Json], int]:
     return messages, len(json_list(messages))
 
 
-def _runs(places: Sequence[Shown]) -> list[RunId]:
+def _runs(places: Sequence[threads.Shown]) -> list[RunId]:
     return [run.summary.run for place in places for run in place.turn.runs]
 
 
@@ -124,7 +105,7 @@ def _as_run(begin: ag_ui.RunStarted, *frames: ag_ui.Frame) -> list[Payload]:
     return [SPEC.payload(frame) for frame in (begin, *frames, end)]
 
 
-async def _end_of(chats: Chats, run: ChatRun, format: Format) -> list[Payload]:
+async def _end_of(chats: threads.Chats, run: threads.ChatRun, format: Format) -> list[Payload]:
     """Return the last event of a run."""
     reader, last = format.reader(), list[Payload]()
     async for entry in chats.entries(run.summary.run):
@@ -138,24 +119,18 @@ async def _end_of(chats: Chats, run: ChatRun, format: Format) -> list[Payload]:
 # For a client that comes back to a thread. What it is sent first is decided in `thread_past`.
 
 
+@dataclass(eq=False)
 class ThreadStream:
     """Views of runs, each opened when the one before is over."""
 
-    def __init__(
-        self,
-        broadcaster: Broadcaster,
-        format: Format,
-        first: Sequence[Payload],
-        runs: Sequence[RunId],
-    ) -> None:
-        """`first` are frames of no run, so without a position."""
-        self._broadcaster = broadcaster
-        self._format = format
-        self._first = first
-        self._runs = runs
-        self._view: Viewer | None = None
-        self.left = False
-        """Somebody ended the view before the thread was over."""
+    broadcaster: Broadcaster
+    format: Format
+    first: Sequence[Payload]
+    """Frames of no run, so without a position."""
+    runs: Sequence[RunId]
+    left: bool = False
+    """Somebody ended the view before the thread was over."""
+    _view: Viewer | None = None
 
     def leave(self) -> None:
         """End the view from outside."""
@@ -166,20 +141,18 @@ class ThreadStream:
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield the thread's bytes."""
         yield b": connected\n\n" + b"".join(
-            b"data: %s\n\n" % payload.data for payload in self._first
+            b"data: %s\n\n" % payload.data for payload in self.first
         )
-        for run in self._runs:
+        for run in self.runs:
             if self.left:
                 return
-            self._view = await self._broadcaster.open(run, self._format)
+            self._view = await self.broadcaster.open(run, self.format)
             async with aclosing(self._view.chunks()) as chunks:
                 async for data in chunks:
                     yield data
             if self._view.left:
                 self.left = True
 
-
-# ---------------------------------------------------------------------------
 
 # ---------------------------------------------------------------------------
 # What AG-UI clients do with an agent: run it, come back to a thread, stop it.
@@ -190,69 +163,111 @@ class ThreadStream:
 Json = dict[str, Any]
 
 
-class Asked(Struct, frozen=True):
-    """A request of an AG-UI client."""
-
-    request: Request
-    app: str
-    body: Json
-    user: str
-    """Who the query says; empty if it does not."""
-    dialect: str = ""
-    key: str = ""
-    """Its `Idempotency-Key`; empty: the `runId` of the body."""
+Dialect = Annotated[str, Query(description="AG-UI version: 0.0.59 or 1.0; the input's by default")]
+LastSeen = Annotated[str, Header(alias="Last-Event-ID")]
+NamedUser = Annotated[str, Query(alias="userId")]
 
 
-class AgentRuns:
-    """Runs of a server's apps, for AG-UI clients."""
+class AgUiRoutes:
+    """The routes of AG-UI."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    async def run(self, asked: Asked) -> Response:
-        """Start the run that an input asks for, and stream it."""
-        format = self._format(asked)
-        read = read_request(asked.body)
-        if asked.user:
-            read = structs.replace(read, user=asked.user)
-        request = asked.request
-        sent = Sent(
-            caller=caller_of(request),
-            key=asked.key,
-            body=await request.body(),
-            digest=request.digest if isinstance(request, StrictRequest) else "",
-            base=format.options.files.base,
+    def router(self) -> APIRouter:
+        """Return the router of AG-UI."""
+        router = APIRouter(
+            prefix=AG_UI_PATH,
+            route_class=bodies.StrictRoute,
+            tags=["AG-UI"],
+            responses=TEXT_RESPONSES,
         )
+        nothing: dict[int | str, dict[str, Any]] = {204: {"description": "The run is over"}}
+        for path, route in (("/{app_name}", self.run), ("/{app_name}/connect", self.connect)):
+            router.add_api_route(
+                path,
+                route,
+                methods=["POST"],
+                response_class=Response,
+                responses=nothing,
+                route_class_override=bodies.AgentRoute,
+            )
+        router.get("/{app_name}/capabilities")(self.capabilities)
+        router.post("/{app_name}/{thread_id}/stop")(self.stop)
+        return router
+
+    async def run(
+        self,
+        request: Request,
+        app_name: bodies.AppName,
+        body: Json,
+        user: NamedUser = "",
+        dialect: Dialect = "",
+        key: Key = "",
+        last_event_id: LastSeen = "",
+    ) -> Response:
+        """Run the agent on a `RunAgentInput` and stream its events; or go on after `Last-Event-ID`.
+
+        What the conversation does not allow is a stream of one RUN_ERROR.
+        """
+        context, format = self._context, self._format(request, body, dialect)
+        if last_event_id:
+            caller = caller_of(request)
+            run, after = await seen_position(context.log, caller, app_name, last_event_id)
+            return await context.streams.start(run, format, after)
+        read = read_request(body)
+        if user:
+            read = structs.replace(read, user=user)
+        sent = await read_sent(request, key, format.options.files.base)
         try:
-            run = await self._context.starter.start(SPEC, asked.app, read, sent)
+            run = await context.starter.start(SPEC, app_name, read, sent)
         except _REFUSED as error:
             return _refusal(error)
-        return await self._context.streams.start(run, format)
+        return await context.streams.start(run, format)
 
-    async def go_on(self, asked: Asked, last: str) -> Response:
-        """Stream a run after a position that the client has seen; 204 after its end."""
-        format, caller = self._format(asked), caller_of(asked.request)
-        run, after = await seen_position(self._context.log, caller, asked.app, last)
-        return await self._context.streams.start(run, format, after)
-
-    async def connect(self, asked: Asked) -> Response:
-        """Stream a thread: its past runs, and the one that is on until it is over."""
-        format, thread = self._format(asked), asked.body.get("threadId")
+    async def connect(
+        self,
+        request: Request,
+        app_name: bodies.AppName,
+        body: Json,
+        user: NamedUser = "",
+        dialect: Dialect = "",
+    ) -> Response:
+        """Stream a thread's past, and the run that is on; nothing of a new thread."""
+        context, format = self._context, self._format(request, body, dialect)
+        thread, caller = body.get("threadId"), caller_of(request)
         if not isinstance(thread, str):
             raise errors.Unprocessable("`threadId` must be a non-empty string.")
-        self._context.apps.check(asked.app)
-        origin = Origin(app=asked.app, user=_user_of(asked), session=check_session(thread))
-        turns = await self._context.chats.turns(origin)
-        async with self._context.limits.heavy.slot(caller_of(asked.request), stored_bytes(turns)):
-            chats, apps = self._context.chats, self._context.apps
-            past = await thread_past(chats, apps, origin, turns, format)
-        view = ThreadStream(self._context.streams.broadcaster, format, past.frames, past.runs)
-        return self._context.streams.response(view, format)
+        context.apps.check(app_name)
+        named = spoken_user(caller, bodies.check_user(user or _named_user(body) or DEFAULT_USER))
+        origin = Origin(app=app_name, user=named, session=bodies.check_session(thread))
+        turns = await context.chats.turns(origin)
+        async with context.limits.heavy.slot(caller, threads.stored_bytes(turns)):
+            past = await thread_past(context.chats, context.apps, origin, turns, format)
+        view = ThreadStream(context.streams.broadcaster, format, *past)
+        return context.streams.response(view, format)
 
-    async def stop(self, app: str, user: str, thread: str, run: str = "") -> CancelResult:
+    async def capabilities(self, app_name: bodies.AppName) -> dict[str, Any]:
+        """Return what the agent can do, as AG-UI's `AgentCapabilities`."""
+        await self._context.apps.open(app_name)
+        return capabilities(self._context.apps, app_name)
+
+    async def stop(
+        self,
+        app_name: bodies.AppName,
+        thread_id: bodies.SessionId,
+        user: QueryUser,
+        body: Annotated[dict[str, Any] | None, Body()] = None,
+    ) -> dict[str, Any]:
+        """Stop the run of a thread, or only the run `runId` of the body; repeating it is no error."""
+        run = (body or {}).get("runId")
+        origin = Origin(app=app_name, user=user, session=thread_id)
+        stopped = await self.stop_run(origin, run if isinstance(run, str) else "")
+        return {"stopped": stopped.found, **stopped.shown()}
+
+    async def stop_run(self, origin: Origin, run: str = "") -> CancelResult:
         """Stop the run of a thread; with a client's run id, only that one."""
-        self._context.apps.check(app)
-        origin = Origin(app=app, user=user, session=thread)
+        self._context.apps.check(origin.app)
         if run and not await self._is_on(origin, run):
             return CancelResult(False, [])
         stopped = await self._context.runs.canceller.stop(origin)
@@ -265,21 +280,17 @@ class AgentRuns:
         active = (each for turn in turns for each in turn.runs if each.summary.outcome is None)
         return any(run in (CLIENT_RUN.read(each.head), each.summary.run) for each in active)
 
-    def _format(self, asked: Asked) -> Format:
-        _check_encoding(asked.request)
-        return self.format(asked.request, _dialect_of(asked.body, asked.dialect))
-
-    def format(self, request: Request, dialect: str) -> Format:
+    def _format(self, request: Request, body: Json, dialect: str) -> Format:
         """Return AG-UI as a request's client gets it. Raise `UsageError` for an unknown dialect."""
-        return self._context.streams.format(request, SPEC, dialect)
+        _check_encoding(request)
+        return self._context.streams.format(request, SPEC, dialect or _dialect_of(body))
 
 
-def _user_of(asked: Asked) -> str:
-    """Return the user of a request that may name one in its query or its properties."""
-    props = asked.body.get("forwardedProps")
+def _named_user(body: Json) -> str:
+    """Return the user that the properties of an input name."""
+    props = body.get("forwardedProps")
     named = props.get("userId") if isinstance(props, dict) else None
-    given = asked.user or (named if isinstance(named, str) else "") or DEFAULT_USER
-    return spoken_user(caller_of(asked.request), check_user(given))
+    return named if isinstance(named, str) else ""
 
 
 _REFUSED = (errors.Conflict, errors.Unprocessable)
@@ -314,10 +325,8 @@ _VERSION = re.compile(r"(\d{1,4})(?:\.\d{1,4}){0,2}(?:[-+].{0,40})?")
 _BY_MAJOR = {"0": ag_ui.DEFAULT, "1": "1.0"}
 
 
-def _dialect_of(body: dict[str, Any], asked: str) -> str:
-    """Return the dialect that a request asks for, or that its input is in. Raise `Unprocessable`."""
-    if asked:
-        return asked
+def _dialect_of(body: Json) -> str:
+    """Return the dialect that an input is in. Raise `Unprocessable`."""
     version = body.get("protocolVersion")
     if version is None:
         return ag_ui.DEFAULT  # clients before 1.0 do not say
@@ -383,85 +392,3 @@ def capabilities(apps: Apps, app: str) -> Json:
             "approveWithEdits": False,
         },
     }
-
-
-# ---------------------------------------------------------------------------
-
-Dialect = Annotated[str, Query(description="AG-UI version: 0.0.59 or 1.0; the input's by default")]
-LastSeen = Annotated[str, Header(alias="Last-Event-ID")]
-NamedUser = Annotated[str, Query(alias="userId")]
-
-
-def routes(context: Context) -> APIRouter:
-    """Return the router of AG-UI."""
-    router = APIRouter(
-        prefix=AG_UI_PATH, route_class=StrictRoute, tags=["AG-UI"], responses=TEXT_RESPONSES
-    )
-    agents = _AgUiRoutes(context)
-    nothing: dict[int | str, dict[str, Any]] = {204: {"description": "The run is over"}}
-    for path, route in (("/{app_name}", agents.run), ("/{app_name}/connect", agents.connect)):
-        router.add_api_route(
-            path,
-            route,
-            methods=["POST"],
-            response_class=Response,
-            responses=nothing,
-            route_class_override=AgentRoute,
-        )
-    router.get("/{app_name}/capabilities")(agents.capabilities)
-    router.post("/{app_name}/{thread_id}/stop")(agents.stop)
-    return router
-
-
-class _AgUiRoutes:
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._runs = AgentRuns(context)
-
-    async def run(
-        self,
-        request: Request,
-        app_name: AppName,
-        body: dict[str, Any],
-        user: NamedUser = "",
-        dialect: Dialect = "",
-        key: Key = "",
-        last_event_id: LastSeen = "",
-    ) -> Response:
-        """Run the agent on a `RunAgentInput` and stream its events; or go on after `Last-Event-ID`.
-
-        What the conversation does not allow is a stream of one RUN_ERROR.
-        """
-        asked = Asked(request, app_name, body, user, dialect, key)
-        if last_event_id:
-            return await self._runs.go_on(asked, last_event_id)
-        return await self._runs.run(asked)
-
-    async def connect(
-        self,
-        request: Request,
-        app_name: AppName,
-        body: dict[str, Any],
-        user: NamedUser = "",
-        dialect: Dialect = "",
-    ) -> Response:
-        """Stream a thread's past, and the run that is on; nothing of a new thread."""
-        return await self._runs.connect(Asked(request, app_name, body, user, dialect))
-
-    async def capabilities(self, app_name: AppName) -> dict[str, Any]:
-        """Return what the agent can do, as AG-UI's `AgentCapabilities`."""
-        await self._context.apps.open(app_name)
-        return capabilities(self._context.apps, app_name)
-
-    async def stop(
-        self,
-        app_name: AppName,
-        thread_id: SessionId,
-        user: QueryUser,
-        body: Annotated[dict[str, Any] | None, Body()] = None,
-    ) -> dict[str, Any]:
-        """Stop the run of a thread, or only the run `runId` of the body; repeating it is no error."""
-        run = (body or {}).get("runId")
-        named = run if isinstance(run, str) else ""
-        stopped = await self._runs.stop(app_name, user, thread_id, named)
-        return {"stopped": stopped.found, **stopped.shown()}

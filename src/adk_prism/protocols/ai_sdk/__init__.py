@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from adk_prism.log.entry import Entry, RunStarted
-from adk_prism.protocols.ai_sdk.frames import (
-    DIALECTS,
-    Done,
-    Error,
-    FinishStep,
-    Frame,
-    StartStep,
-    completed,
-)
+from adk_prism.protocols.ai_sdk.frames import DIALECTS, Done, Error, Frame, completed
 from adk_prism.protocols.ai_sdk.projection import AiSdkProjection, LiveAiSdkProjection
 from adk_prism.protocols.ai_sdk.requests import read_request
 from adk_prism.protocols.contract import Options, Payload, ProtocolSpec
 
 _encode = msgspec.json.Encoder().encode
 _DONE = Payload(b"[DONE]")
-_FIXED: dict[type[Any], Payload] = {
-    Done: _DONE,
-    StartStep: Payload(_encode(StartStep())),
-    FinishStep: Payload(_encode(FinishStep())),
-}
-"""Frames that are always the same: written once."""
 
 
 def _make(options: Options, first: Entry) -> AiSdkProjection:
@@ -37,7 +21,7 @@ def _make(options: Options, first: Entry) -> AiSdkProjection:
 
 
 def _payload(frame: Frame) -> Payload:
-    return _FIXED.get(type(frame)) or Payload(_encode(frame))
+    return _DONE if type(frame) is Done else Payload(_encode(frame))
 
 
 def _failure(text: str) -> list[Payload]:

@@ -12,7 +12,6 @@ from typing import Any, dataclass_transform
 
 from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
-from adk_prism.errors import UsageError
 from adk_prism.protocols.contract import Complete
 
 ProviderMetadata = dict[str, dict[str, Any]]
@@ -254,21 +253,13 @@ DIALECTS = {each.name: each for each in (_SIX, _SEVEN, _FIVE)}
 """The default first."""
 
 
-def dialect(name: str) -> Dialect:
-    """Look a dialect up; raise `UsageError` for one we do not speak."""
-    found = DIALECTS.get(name or DEFAULT)
-    if found is None:
-        raise UsageError(f"Unknown dialect {name[:20]!r}; expected one of {', '.join(DIALECTS)}.")
-    return found
-
-
 def kept(name: str) -> Dialect:
     """Return the dialect in which whole messages are kept.
 
     Where parts have approvals they can hold a decision, also where the stream has no chunk that would tell it
     to a client that was not there.
     """
-    found = dialect(name)
+    found = DIALECTS[name or DEFAULT]
     return structs.replace(found, approval_responses=found.approvals)
 
 

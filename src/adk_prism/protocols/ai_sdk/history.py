@@ -12,17 +12,8 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.transcripts import utterance_id
 from adk_prism.log.entry import Entry, RunId, RunStarted, to_raw
-from adk_prism.protocols.ai_sdk.frames import (
-    Abort,
-    Data,
-    Done,
-    Error,
-    Finish,
-    Frame,
-    Start,
-    completed,
-    kept,
-)
+from adk_prism.protocols.ai_sdk import frames as ai
+from adk_prism.protocols.ai_sdk.frames import Frame, kept
 from adk_prism.protocols.ai_sdk.projection import AiSdkProjection, LiveAiSdkProjection
 from adk_prism.protocols.ai_sdk.requests import user_message, user_messages
 from adk_prism.protocols.contract import Complete, Options, Scope
@@ -43,7 +34,7 @@ def rebuild(frames: Iterable[Frame]) -> Json:
     """Return the assistant's UI message that these frames build."""
     builder = _Builder()
     for frame in frames:
-        if not isinstance(frame, Done):
+        if not isinstance(frame, ai.Done):
             builder.take(msgspec.json.decode(msgspec.json.encode(frame)))
     return builder.message()
 
@@ -158,7 +149,15 @@ class _Builder:
             part["approval"] |= {k: chunk[k] for k in ("approved", "reason") if k in chunk}
             return
         part = self._tools.get(chunk["toolCallId"]) or self._new_tool(chunk)
-        _TOOL[kind](part, chunk)
+        if kind == "tool-input-delta":
+            return  # no message is rebuilt while a call's input still grows
+        part["state"], taken = _TOOL[kind]
+        if kind == "tool-approval-request":
+            part["approval"] = {"id": chunk["approvalId"]}
+            part["approval"] |= {"requestReason": chunk["reason"]} if "reason" in chunk else {}
+        elif kind == "tool-output-available":
+            part.pop("errorText", None)
+        part |= {ours: chunk[theirs] for theirs, ours in taken.items() if theirs in chunk}
 
     def _new_tool(self, chunk: Json) -> Json:
         part: Json = {"type": f"tool-{chunk['toolName']}", "toolCallId": chunk["toolCallId"]}
@@ -167,54 +166,22 @@ class _Builder:
         return part
 
 
-def _input_start(part: Json, _: Json) -> None:
-    part["state"] = "input-streaming"
-
-
-def _input_delta(_part: Json, _: Json) -> None:
-    """Nothing: no message is rebuilt while a call's input still grows."""
-
-
-def _input_available(part: Json, chunk: Json) -> None:
-    part["state"] = "input-available"
-    part["input"] = chunk["input"]
-    if "providerMetadata" in chunk:
-        part["callProviderMetadata"] = chunk["providerMetadata"]
-    if "providerExecuted" in chunk:
-        part["providerExecuted"] = chunk["providerExecuted"]
-
-
-def _approval_request(part: Json, chunk: Json) -> None:
-    part["state"] = "approval-requested"
-    part["approval"] = {"id": chunk["approvalId"]}
-    if "reason" in chunk:
-        part["approval"]["requestReason"] = chunk["reason"]
-
-
-def _output_available(part: Json, chunk: Json) -> None:
-    part["state"] = "output-available"
-    part["output"] = chunk["output"]
-    part.pop("errorText", None)
-
-
-def _output_error(part: Json, chunk: Json) -> None:
-    part["state"] = "output-error"
-    part["errorText"] = chunk["errorText"]
-
-
-def _output_denied(part: Json, _: Json) -> None:
-    part["state"] = "output-denied"
-
-
-_TOOL = {
-    "tool-input-start": _input_start,
-    "tool-input-delta": _input_delta,
-    "tool-input-available": _input_available,
-    "tool-approval-request": _approval_request,
-    "tool-output-available": _output_available,
-    "tool-output-error": _output_error,
-    "tool-output-denied": _output_denied,
+_TOOL: dict[str, tuple[str, dict[str, str]]] = {
+    "tool-input-start": ("input-streaming", {}),
+    "tool-input-available": (
+        "input-available",
+        {
+            "input": "input",
+            "providerMetadata": "callProviderMetadata",
+            "providerExecuted": "providerExecuted",
+        },
+    ),
+    "tool-approval-request": ("approval-requested", {}),
+    "tool-output-available": ("output-available", {"output": "output"}),
+    "tool-output-error": ("output-error", {"errorText": "errorText"}),
+    "tool-output-denied": ("output-denied", {}),
 }
+"""The state of a call after each chunk, and what its part takes of the chunk: its key, and the part's."""
 
 
 def _merge(into: Json, added: Json) -> None:
@@ -276,7 +243,7 @@ class UiMessages:
         if isinstance(self._run, _AssistantRun):
             frames = self._run.frames
             if self._complete is not None:
-                frames = [completed(frame, self._complete) for frame in frames]
+                frames = [ai.completed(frame, self._complete) for frame in frames]
             self._found.append(settled(rebuild(frames)))
         elif self._run is not None:
             # One that is still being said is left out: the client streams it.
@@ -332,16 +299,16 @@ class _LiveRun:
 
     def _take(self, frame: Frame) -> None:
         """Take what the assistant says, and what is known of it only afterwards."""
-        if isinstance(frame, Start):
+        if isinstance(frame, ai.Start):
             self._frames = []
             self.messages.append({})  # its place, while it is being said
             self._place = len(self.messages) - 1
         if self._frames is not None:
             self._frames.append(frame)
-            if isinstance(frame, Finish | Error | Abort):
+            if isinstance(frame, ai.Finish | ai.Error | ai.Abort):
                 self.messages[self._place] = settled(rebuild(self._frames))
                 self._frames = None
-        elif isinstance(frame, Data) and frame.type == "data-usage":
+        elif isinstance(frame, ai.Data) and frame.type == "data-usage":
             self._amend(frame.data)
 
     def _amend(self, late: Json) -> None:

@@ -13,17 +13,12 @@ from typing import Any
 
 from msgspec import Raw, Struct, field
 
+from adk_prism.facts import model as facts
 from adk_prism.facts.event_actions import Source, sources_in
-from adk_prism.facts.model import (
-    AudioHeard,
-    CitationsGiven,
-    MetadataGiven,
-    ModelCallEnded,
-    SourcesLinked,
-)
 from adk_prism.facts.state import is_given, read_object, repair
 from adk_prism.log.entry import NOTHING
 from adk_prism.protocols.ai_sdk import frames as ai
+from adk_prism.protocols.contract import token_count
 
 
 class _Step(Struct, eq=False):
@@ -232,11 +227,12 @@ class Metadata:
         self._sources: dict[str, Source] = {}
         self._citations: list[Any] = []
         self._custom: dict[str, Any] = {}
-        self._audio: _Sound | None = None
-        self._is_interrupted = False
-        self._failure = ""
+        self._audio: dict[str, Any] = {}
+        """How much sound the message held."""
+        self.is_interrupted = False
+        self.failure = ""
 
-    def model_call(self, fact: ModelCallEnded) -> None:
+    def model_call(self, fact: facts.ModelCallEnded) -> None:
         """Take a model call's end."""
         last = self._last
         if fact.usage is not NOTHING or fact.cache is not NOTHING:
@@ -253,137 +249,87 @@ class Metadata:
         if is_given(fact.logprobs):
             self._last["logprobs"] = Raw(repair(bytes(fact.logprobs)))
 
-    def grounding(self, fact: SourcesLinked) -> None:
+    def grounding(self, fact: facts.SourcesLinked) -> None:
         self._groundings.append(read_object(fact.grounding))
         for source in sources_in(fact.grounding):
             self._sources.setdefault(source.key, source)
 
-    def citations(self, fact: CitationsGiven) -> None:
+    def citations(self, fact: facts.CitationsGiven) -> None:
         self._citations.extend(_items(read_object(fact.citations).get("citations")))
 
-    def custom(self, fact: MetadataGiven) -> None:
+    def custom(self, fact: facts.MetadataGiven) -> None:
         self._custom.update(read_object(fact.custom))
 
-    def audio(self, fact: AudioHeard) -> None:
-        if self._audio is None:
-            self._audio = _Sound()
-        self._audio.add(fact)
-
-    def interrupted(self) -> None:
-        self._is_interrupted = True
-
-    def failed(self, why: str) -> None:
-        self._failure = why
+    def audio(self, fact: facts.AudioHeard) -> None:
+        size = fact.size or len(fact.data.rstrip("=")) * 3 // 4
+        rate, before = fact.sample_rate, self._audio
+        seconds = size / max(1, rate * (fact.channels * fact.bit_depth // 8))
+        self._audio = {
+            "chunks": before.get("chunks", 0) + fact.chunks,
+            "bytes": before.get("bytes", 0) + size,
+            "sampleRate": rate,
+            "duration": before.get("duration", 0.0) + seconds,
+        }
 
     def collected(self) -> dict[str, Any]:
         """Return all of it. `usage` is always there: clients need some metadata on `finish`."""
-        calls, cache = self._read_usage()
-        found: dict[str, Any] = {"usage": _usage(calls), **self._last}
+        calls = [(read_object(used), read_object(cached)) for used, cached in self._used]
+        found: dict[str, Any] = {"usage": _usage([used for used, _ in calls if used]), **self._last}
         if self._groundings:
             found["grounding"] = _merge_grounding(self._groundings)
         if self._sources:
             links = [{"uri": each.uri, "title": each.title} for each in self._sources.values()]
             found["grounding"] |= {"sources": links}
-        if totals := cache.totals():
-            found["cache"] = totals
+        if cache := _cache(calls):
+            found["cache"] = cache
         if self._citations:
             found["citations"] = self._citations
         if self._custom:
             found["custom"] = self._custom
-        if self._audio is not None:
-            found["audio"] = self._audio.totals()
-        if self._is_interrupted:
+        if self._audio:
+            found["audio"] = self._audio | {"duration": round(self._audio["duration"], 6)}
+        if self.is_interrupted:
             found["interrupted"] = True
-        if self._failure:
-            found["failure"] = self._failure
+        if self.failure:
+            found["failure"] = self.failure
         return found
 
-    def _read_usage(self) -> tuple[list[dict[str, Any]], _Cache]:
-        calls, cache = [], _Cache()
-        for used, cached in self._used:
-            usage = read_object(used)
-            if usage:
-                calls.append(usage)
-            cache.add(cached, usage)
-        return calls, cache
 
+def _cache(calls: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> dict[str, Any]:
+    """Return what was said of the context cache last, and how many model calls found something in it.
 
-class _Cache:
-    """The context cache: what was said of it last, and how many model calls found something in it."""
-
-    def __init__(self) -> None:
-        self._last: dict[str, Any] = {}
-        self._hits = 0
-        self._misses = 0
-
-    def add(self, raw: Raw, usage: dict[str, Any]) -> None:
-        said = read_object(raw)
-        if not said:  # most calls say nothing of a cache
-            self._hits += bool(_count(usage.get(USAGE["cachedInputTokens"])))
-            return
-        self._last = said
-        counted = [_count(_either(said, name)) for name in ("cache_hits", "cache_misses")]
-        tokens = _count(usage.get(USAGE["cachedInputTokens"]))
-        if any(
-            count is not None for count in counted
+    Takes usage and cache of each call. Nothing, where no call said anything of a cache.
+    """
+    last: dict[str, Any] = {}
+    hits = misses = 0
+    for usage, said in calls:
+        tokens = token_count(usage.get(USAGE["cachedInputTokens"]))
+        found, missed = (
+            token_count(_either(said, name)) for name in ("cache_hits", "cache_misses")
+        )
+        last = said or last
+        if not said:  # as most calls
+            hits += bool(tokens)
+        elif (
+            found is not None or missed is not None
         ):  # an adapter of another provider counts itself
-            self._hits += counted[0] or 0
-            self._misses += counted[1] or 0
+            hits, misses = hits + (found or 0), misses + (missed or 0)
         elif tokens or (not usage and _either(said, "cache_name")):
-            self._hits += 1
+            hits += 1
         else:
-            self._misses += 1
-
-    def totals(self) -> dict[str, Any]:
-        """Return it; nothing where no call said anything of a cache."""
-        if not self._last and not self._hits:
-            return {}
-        return {**self._last, "hits": self._hits, "misses": self._misses}
-
-
-class _Sound:
-    """How much sound a message held."""
-
-    def __init__(self) -> None:
-        self._chunks = 0
-        self._bytes = 0
-        self._seconds = 0.0
-        self._rate = 0
-
-    def add(self, fact: AudioHeard) -> None:
-        size = fact.size or len(fact.data.rstrip("=")) * 3 // 4
-        self._chunks += fact.chunks
-        self._bytes += size
-        self._rate = fact.sample_rate
-        frame = fact.channels * fact.bit_depth // 8
-        self._seconds += size / max(1, fact.sample_rate * frame)
-
-    def totals(self) -> dict[str, Any]:
-        return {
-            "chunks": self._chunks,
-            "bytes": self._bytes,
-            "sampleRate": self._rate,
-            "duration": round(self._seconds, 6),
-        }
+            misses += 1
+    return {**last, "hits": hits, "misses": misses} if last or hits else {}
 
 
 def _usage(calls: list[dict[str, Any]]) -> dict[str, Any]:
     usage: dict[str, Any] = {}
     for name, theirs in USAGE.items():
-        counts = [count for call in calls if (count := _count(call.get(theirs))) is not None]
+        counts = [count for call in calls if (count := token_count(call.get(theirs))) is not None]
         if counts:
             usage[name] = sum(counts)
     if calls:
         usage["modelCalls"] = calls
     return usage
-
-
-def _count(value: Any) -> int | None:
-    """Return a token count; some adapters write it as text, or as a float."""
-    try:
-        return None if value is None or isinstance(value, bool) else int(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
 
 
 def _either(said: dict[str, Any], name: str) -> Any:

@@ -44,7 +44,7 @@ class AiSdkProjection:
     ) -> None:
         """`speaks` is a dialect other than that of the options."""
         options = options or Options()
-        self._dialect = speaks or frames.dialect(options.dialect or frames.DEFAULT)
+        self._dialect = speaks or frames.DIALECTS[options.dialect or frames.DEFAULT]
         self._files = options.files
         self._scope = options.scope
         self._reader = Reader(options.make_annotators())
@@ -106,22 +106,14 @@ class AiSdkProjection:
         if item.rewound:
             out.append(data_part("rewound", {"messageIds": item.rewound}))
         out.extend(data_part("warning", {"code": w.code, "message": w.text}) for w in item.warnings)
-        if not self._dialect.approvals:
+        if self._asks_beside or self._scope.replayed:
             for call, given in item.decisions.items():
-                self._decide_beside(given.approval, call, given.approved, given.reason, out)
-        elif self._scope.replayed and self._dialect.approval_responses:
-            out.extend(
-                frames.ToolApprovalResponse(given.approval, given.approved, given.reason or UNSET)
-                for given in item.decisions.values()
-            )
+                self._decide(given.approval, call, given.approved, given.reason, out)
 
     def _created(self, item: fact.MessageBegan) -> dict[str, Any]:
         """Return when a message began; whoever goes on with one knows it."""
-        return (
-            {}
-            if item.continued or self._time <= 0
-            else {"createdAt": contract.milliseconds(self._time)}
-        )
+        is_known = item.continued or self._time <= 0
+        return {} if is_known else {"createdAt": contract.milliseconds(self._time)}
 
     def _message_ended(self, item: fact.MessageEnded, out: list[frames.Frame]) -> None:
         self._ended = item
@@ -150,7 +142,7 @@ class AiSdkProjection:
         self._steps.close(out, seal=not waits, first=not self._continued)
         if item.outcome in BROKEN:
             why = with_reference(item)
-            self._metadata.failed(why)
+            self._metadata.failure = why
             # An error is not kept in the message, and what is loaded later would seem whole. A stock
             # client takes notice of the sealing step only with metadata.
             out.append(frames.MessageMetadata(self._metadata.collected()))
@@ -271,8 +263,9 @@ class AiSdkProjection:
         """Return whether the client was not shown the question that is answered."""
         return self._scope.replayed or self._captured
 
+    @property
     def _asks_beside(self) -> bool:
-        """Return whether approvals are data parts."""
+        """Whether approvals are data parts: a v5 client knows no other."""
         return not self._dialect.approvals
 
     def _call_abandoned(self, item: fact.CallAbandoned, out: list[frames.Frame]) -> None:
@@ -295,58 +288,41 @@ class AiSdkProjection:
     def _approval_requested(self, item: fact.ApprovalRequested, out: list[frames.Frame]) -> None:
         if not self._scope.asks(item):
             self._close_question(item, out)
-        elif self._dialect.approval_responses:
+        elif self._dialect.approval_responses or self._asks_beside:
             self._ask(item, out)
-        elif self._asks_beside():
-            self._ask_beside(item, out)
         elif self._captured:
             self._questions[item.call] = item
         elif item.call not in self._scope.decided:
             self._ask(item, out)
 
     def _approval_decided(self, item: fact.ApprovalDecided, out: list[frames.Frame]) -> None:
-        if self._dialect.approval_responses:
-            reason = item.reason or UNSET
-            out.append(frames.ToolApprovalResponse(item.approval, item.approved, reason))
-        elif self._asks_beside():
-            self._decide_beside(item.approval, item.call, item.approved, item.reason, out)
-        else:
-            self._questions.pop(item.call, None)
+        self._questions.pop(item.call, None)
+        self._decide(item.approval, item.call, item.approved, item.reason, out)
 
-    def _ask_beside(
-        self, item: fact.ApprovalRequested, out: list[frames.Frame], status: str = ""
-    ) -> None:
-        """Ask by a data part: a v6 client cannot hold a question and its answer in one stream, and a
-        v5 client knows no approvals."""
-        asked = {"approvalId": item.approval, "toolCallId": item.call, "state": "requested"}
-        hint = item.hint
-        out.append(
-            data_part(
-                "approval-request", asked | ({"reason": hint} if hint else {}), part=item.approval
-            )
-        )
-        self._describe(item, out, status)
-
-    def _decide_beside(
+    def _decide(
         self, approval: str, call: str, approved: bool, reason: str, out: list[frames.Frame]
     ) -> None:
-        """Say in the same data part how it was decided."""
-        state = "approved" if approved else "denied"
+        """Say how an approval was decided, where the dialect can."""
+        if self._dialect.approval_responses:
+            out.append(frames.ToolApprovalResponse(approval, approved, reason or UNSET))
+        elif self._asks_beside:
+            self._show_approval(approval, call, "approved" if approved else "denied", reason, out)
+
+    def _show_approval(
+        self, approval: str, call: str, state: str, reason: str, out: list[frames.Frame]
+    ) -> None:
         data = {"approvalId": approval, "toolCallId": call, "state": state}
         data |= {"reason": reason} if reason else {}
         out.append(data_part("approval-request", data, part=approval))
 
     def _ask(self, item: fact.ApprovalRequested, out: list[frames.Frame], status: str = "") -> None:
+        """Ask for an approval; say what it is about, and what is to be given with it."""
         hint = item.hint
-        reason: str | UnsetType = hint if hint and self._dialect.approval_reasons else UNSET
-        out.append(frames.ToolApprovalRequest(item.approval, item.call, reason))
-        self._describe(item, out, status)
-
-    def _describe(
-        self, item: fact.ApprovalRequested, out: list[frames.Frame], status: str = ""
-    ) -> None:
-        """Say what an approval is about, and what is to be given with it."""
-        hint = item.hint
+        if self._asks_beside:
+            self._show_approval(item.approval, item.call, "requested", hint, out)
+        else:
+            reason: str | UnsetType = hint if hint and self._dialect.approval_reasons else UNSET
+            out.append(frames.ToolApprovalRequest(item.approval, item.call, reason))
         if hint or bytes(item.payload) or status:
             data: dict[str, Any] = {"approvalId": item.approval, "toolCallId": item.call}
             if hint:
@@ -367,12 +343,9 @@ class AiSdkProjection:
         decision = given.decision if given is not None else None
         status = "" if decision else "expired"
         approved, reason = (decision.approved, decision.reason) if decision else (False, EXPIRED)
-        if self._dialect.approval_responses:
+        if self._dialect.approval_responses or self._asks_beside:
             self._ask(item, out, status)
-            out.append(frames.ToolApprovalResponse(item.approval, approved, reason or UNSET))
-        elif not self._dialect.approvals:
-            self._ask_beside(item, out, status)
-            self._decide_beside(item.approval, item.call, approved, reason, out)
+            self._decide(item.approval, item.call, approved, reason, out)
         if approved:  # the later message has the result
             out.append(frames.ToolOutputAvailable(item.call, _NULL))
         elif self._dialect.approval_responses:
@@ -581,13 +554,14 @@ class LiveAiSdkProjection(AiSdkProjection):
     def _is_replayed(self) -> bool:
         return True
 
+    @property
     def _asks_beside(self) -> bool:
         # A v6 client cannot hold a question and its answer in one stream.
-        return True
+        return not self._dialect.approval_responses
 
     def _interrupted(self, item: fact.Interrupted, out: list[frames.Frame]) -> None:
         if self._state == "in a message":
-            self._metadata.interrupted()
+            self._metadata.is_interrupted = True
         super()._interrupted(item, out)
 
     def _model_call_ended(self, item: fact.ModelCallEnded, out: list[frames.Frame]) -> None:

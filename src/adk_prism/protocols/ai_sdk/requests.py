@@ -18,10 +18,8 @@ from adk_prism.errors import Unprocessable
 from adk_prism.facts.event_actions import UNKNOWN_TYPE
 from adk_prism.facts.state import read_object, read_value
 from adk_prism.log import entry as records
-from adk_prism.protocols.contract import FileLinks, Json, file_part, milliseconds, text_field
-
-LARGEST_EXTRAS = 64 * 1024
-"""Bytes of what a message carries for its client's own use; it is in the log and in every history."""
+from adk_prism.protocols import contract
+from adk_prism.protocols.contract import FileLinks, Json, file_part, text_field
 
 
 def read_request(body: Any) -> commands.ClientRequest:
@@ -61,7 +59,9 @@ def _read_command(body: Json) -> commands.Command:
     if last["role"] == "assistant":
         # Not by messageId: a continuation is whatever ends with the assistant's own message.
         return commands.Answer(message_id=_message_id(last), answers=list(_answers(last)))
-    return _new_message(last, _before(body, messages[:-1]), _system_before(messages[:-1]))
+    return _new_message(
+        last, _before(body, messages[:-1]), contract.last_with_role(messages[:-1], ("system",))
+    )
 
 
 def _messages(body: Json) -> list[Any]:
@@ -90,16 +90,6 @@ def _spoken(messages: list[Any]) -> list[Json]:
     return [m for m in messages if isinstance(m, dict) and m.get("role") != "system"]
 
 
-def _system_before(messages: list[Any]) -> list[Json]:
-    """Return the system messages right before the last message: those further up came with another."""
-    found: list[Json] = []
-    for message in reversed(messages):
-        if not isinstance(message, dict) or message.get("role") != "system":
-            break
-        found.insert(0, message)
-    return found
-
-
 def _named_by(messages: list[Any]) -> str:
     """Return the id of the message that a list ends with; empty where there is no list."""
     if not messages:
@@ -123,7 +113,9 @@ def _last_of_user(body: Json, messages: list[Any]) -> commands.Submit | None:
     if not isinstance(last, dict) or last.get("role") != "user" or not _known_id(last):
         return None
     try:
-        return _new_message(last, _before(body, messages[:-1]), _system_before(messages[:-1]))
+        return _new_message(
+            last, _before(body, messages[:-1]), contract.last_with_role(messages[:-1], ("system",))
+        )
     except Unprocessable:
         return None
 
@@ -196,21 +188,12 @@ def _new_message(message: Json, before: commands.Before, system: list[Json]) -> 
         text="".join(part.get("text", "") for part in found),
         responses=responses,
         before=before,
-        extras=_extras(message, kept, system),
+        extras=contract.read_extras(
+            "metadata, data parts and system messages",
+            {"metadata": message.get("metadata"), "parts": kept, "system": system},
+        ),
         confirmed=confirmed,
     )
-
-
-def _extras(message: Json, kept: list[Json], system: list[Json]) -> dict[str, Raw]:
-    """Return what is kept of a message for its client. Raise `Unprocessable` for more than that may be."""
-    given = {"metadata": message.get("metadata"), "parts": kept, "system": system}
-    extras = {name: records.to_raw(value) for name, value in given.items() if value}
-    if sum(len(bytes(value)) for value in extras.values()) > LARGEST_EXTRAS:
-        raise Unprocessable(
-            f"The message's metadata, data parts and system messages are larger than {LARGEST_EXTRAS} bytes"
-            " together; keep them elsewhere and send their id."
-        )
-    return extras
 
 
 def _payloads(message: Json) -> dict[str, Raw]:
@@ -223,10 +206,7 @@ def _payloads(message: Json) -> dict[str, Raw]:
                 raise Unprocessable(
                     "A `data-confirmation-response` must have `data.approvalId`, a string."
                 )
-            payload = data.get("payload")
-            found[data["approvalId"]] = (
-                records.NOTHING if payload is None else records.to_raw(payload)
-            )
+            found[data["approvalId"]] = records.given_raw(data.get("payload"))
     return found
 
 
@@ -276,7 +256,7 @@ def _decisions_beside(message: Json) -> dict[str, records.Decision]:
 
 
 def _answer(call: str, part: Json, beside: records.Decision | None) -> commands.ToolAnswer | None:
-    given = records.to_raw(part["input"]) if part.get("input") is not None else Raw(b"")
+    given = records.given_raw(part.get("input"))
     name = _tool_name(part)
     match part.get("state"):
         case "approval-responded":
@@ -367,7 +347,7 @@ def _dated(message: Json, metadata: Any, time: float) -> Json:
     if metadata is None:
         metadata = {}
     if isinstance(metadata, dict) and time > 0:
-        metadata = {"createdAt": milliseconds(time), **metadata}
+        metadata = {"createdAt": contract.milliseconds(time), **metadata}
     return {**message, "metadata": metadata} if metadata else message
 
 

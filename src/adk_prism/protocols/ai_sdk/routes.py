@@ -7,43 +7,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from adk_prism.adk.apps import Apps
 from adk_prism.protocols.ai_sdk import SPEC
 from adk_prism.protocols.ai_sdk.history import UiMessages
 from adk_prism.protocols.ai_sdk.requests import read_request
 from adk_prism.runs.broadcast import open_message
-from adk_prism.runs.chats import Chats, Turn, build_history, running, stored_bytes
-from adk_prism.runs.runs import Canceller
+from adk_prism.runs.chats import Turn, build_history, running, stored_bytes
 from adk_prism.runs.session_log import AuditedAction
+from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import caller_of
 from adk_prism.server.identity.identity import Chat
-from adk_prism.server.limits import HeavyWork
-from adk_prism.server.observability import AuditLog
 from adk_prism.server.problems import CHAT_PATH, TEXT_RESPONSES
-from adk_prism.server.request_bodies import AppName, ChatRoute, StrictRequest, StrictRoute
-from adk_prism.server.run_starter import Key, RunStarter, Sent
-from adk_prism.server.run_streams import RunStreams, json_list
+from adk_prism.server.request_bodies import AppName, ChatRoute, StrictRoute
+from adk_prism.server.run_starter import Key, read_sent
+from adk_prism.server.run_streams import json_list
 
 Dialect = Annotated[str, Query(description="AI SDK version: 5, 6 or 7")]
 Version = Annotated[str, Query(description="Id of an answer in an earlier version")]
 
 
-@dataclass(frozen=True, slots=True)
 class ChatRoutes:
-    """The routes of chats, made of the parts that they use."""
+    """The routes of chats."""
 
-    apps: Apps
-    chats: Chats
-    canceller: Canceller
-    audit: AuditLog
-    starter: RunStarter
-    streams: RunStreams
-    heavy: HeavyWork
+    def __init__(self, context: Context) -> None:
+        self._context = context
 
     def router(self) -> APIRouter:
         """Return the router of chats."""
@@ -75,26 +65,20 @@ class ChatRoutes:
         key: Key = "",
     ) -> Response:
         """Send a message, answer, or regenerate; stream the assistant's message."""
-        format = self.streams.format(request, SPEC, dialect)
-        sent = Sent(
-            caller=caller_of(request),
-            key=key,
-            body=await request.body(),
-            digest=request.digest if isinstance(request, StrictRequest) else "",
-            base=format.options.files.base,
-        )
-        run = await self.starter.start(SPEC, app_name, read_request(body), sent)
-        return await self.streams.start(run, format)
+        format = self._context.streams.format(request, SPEC, dialect)
+        sent = await read_sent(request, key, format.options.files.base)
+        run = await self._context.starter.start(SPEC, app_name, read_request(body), sent)
+        return await self._context.streams.start(run, format)
 
     async def resume(self, request: Request, chat: Chat, dialect: Dialect = "") -> Response:
         """Stream the message that is running, from its beginning; 204 when nothing runs."""
-        format = self.streams.format(request, SPEC, dialect)
-        self.apps.check(chat.app)
-        place = running(await self.chats.turns(chat))
+        format = self._context.streams.format(request, SPEC, dialect)
+        self._context.apps.check(chat.app)
+        place = running(await self._context.chats.turns(chat))
         if place is None:
             return Response(status_code=204)
-        view = await open_message(self.streams.broadcaster, place, format)
-        return self.streams.response(view, format, place.turn.last.summary.run)
+        view = await open_message(self._context.streams.broadcaster, place, format)
+        return self._context.streams.response(view, format, place.turn.last.summary.run)
 
     async def messages(
         self, request: Request, chat: Chat, dialect: Dialect = "", version: Version = ""
@@ -104,13 +88,13 @@ class ChatRoutes:
         The name of a recorded session or an upload, as `GET /api/conversations` lists it, gives its messages.
         A `version` gives the messages of an earlier conversation in which that answer is.
         """
-        format = self.streams.format(request, SPEC, dialect)
-        turns, is_live = await self.chats.shown_turns(chat, version)
+        format = self._context.streams.format(request, SPEC, dialect)
+        turns, is_live = await self._context.chats.shown_turns(chat, version)
         if not turns:
-            self.apps.check(chat.app)  # What was recorded elsewhere needs no app here.
+            self._context.apps.check(chat.app)  # What was recorded elsewhere needs no app here.
         history = UiMessages(format.options, format.complete)
-        async with self.heavy.slot(caller_of(request), stored_bytes(turns)):
-            await build_history(self.chats, turns, history, is_left=not is_live)
+        async with self._context.limits.heavy.slot(caller_of(request), stored_bytes(turns)):
+            await build_history(self._context.chats, turns, history, is_left=not is_live)
             body = await asyncio.to_thread(lambda: json_list(history.messages()))
         return Response(body, media_type="application/json")
 
@@ -120,7 +104,7 @@ class ChatRoutes:
         They were regenerated, edited or rewound. A message whose `parentId` is an earlier version's
         `messageId` restores it.
         """
-        history = await self.chats.history(chat)
+        history = await self._context.chats.history(chat)
         live = {turn.message for turn in history.turns}
         return [[_version(turn, live) for turn in group] for group in history.versions]
 
@@ -130,10 +114,10 @@ class ChatRoutes:
         The answer does not wait for tools that ignore it: `toolRunning` tells whether one is still at work
         (null: not known here), `runningTools` which.
         """
-        self.apps.check(chat.app)
-        stopped = await self.canceller.stop(chat)
+        self._context.apps.check(chat.app)
+        stopped = await self._context.runs.canceller.stop(chat)
         if stopped.found:
-            await self.audit.note(AuditedAction(action="run cancelled", origin=chat))
+            await self._context.audit.note(AuditedAction(action="run cancelled", origin=chat))
         return {"stopped": stopped.found, **stopped.shown()}
 
 

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from adk_prism.log.entry import Entry
-from adk_prism.protocols.contract import STREAM_BROKEN, Options, Payload, ProtocolSpec
+from adk_prism.protocols.contract import STREAM_BROKEN, Payload, ProtocolSpec
 from adk_prism.protocols.studio.frames import Error, completed, payload
 from adk_prism.protocols.studio.projection import StudioProjection
 from adk_prism.protocols.studio.requests import read_request
-
-
-def _make(options: Options, first: Entry) -> StudioProjection:
-    del options, first  # one form for everybody
-    return StudioProjection()
 
 
 def _failure(text: str) -> list[Payload]:
@@ -21,7 +15,7 @@ def _failure(text: str) -> list[Payload]:
 SPEC = ProtocolSpec(
     name="studio",
     summary="Studio traces with state snapshots (SSE Schema v2)",
-    make=_make,
+    make=lambda *_: StudioProjection(),  # one form for everybody
     payload=payload,
     failure=_failure,
     completed=completed,

@@ -29,23 +29,9 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.outcome import BROKEN, UNANSWERED, ending_text
 from adk_prism.facts.run_reader import Reader
 from adk_prism.log.entry import NOTHING, Agent, Entry
-from adk_prism.protocols.contract import FactMethods, fact_methods
-from adk_prism.protocols.studio import frames
+from adk_prism.protocols.contract import fact_methods
+from adk_prism.protocols.studio import frames, trace
 from adk_prism.protocols.studio.requests import Moment, ask_approval, ask_input, safe
-from adk_prism.protocols.studio.trace import (
-    NOTHING_YET,
-    Asked,
-    Nodes,
-    Replies,
-    Snapshots,
-    Voices,
-    asked_with,
-    between,
-    cut,
-    lay,
-    said_as_query,
-    status_of,
-)
 
 CODE = "code_execution"
 _NULL = Raw(b"null")
@@ -67,12 +53,12 @@ class StudioProjection:
 
     def __init__(self) -> None:
         self._reader = Reader()
-        self._snapshots = Snapshots()
-        self._nodes = Nodes()
+        self._snapshots = trace.Snapshots()
+        self._nodes = trace.Nodes()
         self._now = Moment("", "", 0, 0.0)
-        self._began = NOTHING_YET
+        self._began = trace.NOTHING_YET
         self._agents: dict[str, Agent] = {}
-        self._voices = Voices()
+        self._voices = trace.Voices()
         self._thinking: dict[str, str] = {}
         """Open blocks of thought → who thinks."""
         self._thoughts: dict[str, list[str]] = {}
@@ -90,8 +76,8 @@ class StudioProjection:
         """Nodes of tools: what an agent says inside one comes with its nested facts."""
         self._announced: set[tuple[str, str]] = set()
         """Where "Calling …" was said before the first output of that call."""
-        self._answers = Replies(self._nodes.scopes.find)
-        self._asked: dict[str, Asked] = {}
+        self._answers = trace.Replies(self._nodes.find)
+        self._asked: dict[str, trace.Asked] = {}
         """What open calls ask, by their ids: of the agents that they run."""
         self._within = ""
         """The call inside which all this happens, while a nested fact is shown."""
@@ -124,7 +110,7 @@ class StudioProjection:
         self._now = Moment(item.run, item.origin.session, now.cursor, now.time)
         self._agents = {agent.name: agent for agent in reversed(item.agents)}
         self._began = self._snapshots.change(item.state)
-        self._nodes.scopes.run.query = said_as_query(item.query)
+        self._nodes.run.query = trace.said_as_query(item.query)
         out.append(frames.Session(item.origin.session))
 
     def _message_began(self, item: fact.MessageBegan, out: list[frames.Frame]) -> None:
@@ -137,9 +123,9 @@ class StudioProjection:
             correlation = item.correlation or UNSET
             out.append(frames.Error(message=ending_text(item), code=code, correlation=correlation))
             return
-        run = self._nodes.scopes.run
-        left = lay(self._snapshots.take(), run.query, run.answer.text)
-        snapshot, overlay = between(lay(self._began, run.query), left)
+        run = self._nodes.run
+        left = trace.lay(self._snapshots.take(), run.query, run.answer.text)
+        snapshot, overlay = trace.between(trace.lay(self._began, run.query), left)
         out.append(
             frames.Done(
                 total_steps=self._nodes.steps,
@@ -147,20 +133,20 @@ class StudioProjection:
                 state_keys=left.keys,
                 timestamp=self._now.milliseconds,
                 overlay=overlay,
-                status=status_of(item.outcome),
+                status=trace.STATUS[item.outcome],
             )
         )
         out.append(frames.End())
 
     def _user_spoke(self, item: fact.UserSpoke, out: list[frames.Frame]) -> None:
         """Note what the agents that begin from here on are asked."""
-        self._nodes.scopes.run.query = said_as_query(item.text)
+        self._nodes.run.query = trace.said_as_query(item.text)
 
     # -------------------------------------------------------------- nodes and state
 
     def _node_began(self, item: fact.NodeBegan, out: list[frames.Frame]) -> None:
         found = self._snapshots.change(item.state, item.gone)
-        asked = self._asked.get(item.call) or Asked(item.call, NOTHING)
+        asked = self._asked.get(item.call) or trace.Asked(item.call, NOTHING)
         frame = self._nodes.begin(item, self._now.time, found, asked)
         if frame is not None:
             out.append(frame)
@@ -176,13 +162,13 @@ class StudioProjection:
             out.append(frame)
 
     def _node_output(self, item: fact.NodeOutput, out: list[frames.Frame]) -> None:
-        self._nodes.give(item.speaker, cut(item.output))
+        self._nodes.give(item.speaker, trace.cut(item.output))
 
     def _state_changed(self, item: fact.StateChanged, out: list[frames.Frame]) -> None:
         now = self._snapshots.change(item.delta)
         out.append(
             frames.State(
-                state_snapshot=frames.StateSnapshot(NOTHING_YET.state, now.state),
+                state_snapshot=frames.StateSnapshot(trace.NOTHING_YET.state, now.state),
                 state_keys=now.keys,
                 timestamp=self._now.milliseconds,
                 changed=list(item.delta),
@@ -193,23 +179,20 @@ class StudioProjection:
 
     def _block_began(self, item: fact.BlockBegan, out: list[frames.Frame]) -> None:
         self._call_model(item.speaker, item.model_call, out)
-        if item.kind == "reasoning":
+        if item.kind != "reasoning":
+            self._answers.begin(self._id(item.block), item.speaker, self._tool, item.model_call)
+        elif not self._within:
             self._thinking[item.block] = item.speaker.node
-        else:
-            self._begin_answer(item)
-
-    def _begin_answer(self, item: fact.BlockBegan) -> None:
-        self._answers.begin(self._id(item.block), item.speaker, self._tool, item.model_call)
 
     def _block_ended(self, item: fact.BlockEnded, out: list[frames.Frame]) -> None:
         if item.kind == "reasoning":
             self._thinking.pop(item.block, None)
         else:
-            self._answers.end(item.block, item.trimmed)
+            self._answers.end(self._id(item.block), item.trimmed)
             out.extend(map(frames.Chunk, self._voices.end(item.block)))
 
     def _blocks_replaced(self, item: fact.BlocksReplaced, out: list[frames.Frame]) -> None:
-        self._answers.drop(item.blocks)
+        self._answers.drop(map(self._id, item.blocks))
         thought = [self._thoughts.pop(block, None) for block in item.blocks]
         if self._voices.drop(item.blocks) or any(thought):
             out.append(
@@ -265,7 +248,9 @@ class StudioProjection:
         self._call_model(item.speaker, item.model_call, out)
         call = self._id(item.call)
         self._calls[call] = item
-        self._asked[item.call] = self._asked[item.adk_id] = Asked(call, asked_with(item.input))
+        self._asked[item.call] = self._asked[item.adk_id] = trace.Asked(
+            call, trace.asked_with(item.input)
+        )
         out.append(
             frames.ToolCall(
                 name=item.name,
@@ -379,25 +364,12 @@ class StudioProjection:
 
     def _nested(self, item: fact.Nested, out: list[frames.Frame]) -> None:
         """Show what an agent inside a tool does. Its words are not the answer's, its state is its own."""
-        show = _SHOW_NESTED.get(type(item.fact))
-        if show is not None:
-            self._within, self._tool = item.call, item.node
-            show(self, item.fact, out)
-            self._within = self._tool = ""
-
-    def _nested_block_began(self, item: fact.BlockBegan, out: list[frames.Frame]) -> None:
-        self._call_model(item.speaker, item.model_call, out)
-        if item.kind != "reasoning":
-            self._begin_answer(item)
-
-    def _nested_block_grew(self, item: fact.BlockGrew, out: list[frames.Frame]) -> None:
-        self._answers.grow(self._id(item.block), item.text)
-
-    def _nested_block_ended(self, item: fact.BlockEnded, out: list[frames.Frame]) -> None:
-        self._answers.end(self._id(item.block), item.trimmed)
-
-    def _nested_blocks_replaced(self, item: fact.BlocksReplaced, out: list[frames.Frame]) -> None:
-        self._answers.drop([self._id(block) for block in item.blocks])
+        self._within, self._tool = item.call, item.node
+        if type(item.fact) is fact.BlockGrew:
+            self._answers.grow(self._id(item.fact.block), item.fact.text)
+        elif isinstance(item.fact, _NESTED):
+            _SHOW[type(item.fact)](self, item.fact, out)
+        self._within = self._tool = ""
 
     def _nothing(self, item: fact.Fact, out: list[frames.Frame]) -> None:
         """The protocol has no place for it: sound, the user's own words, what a client may look up."""
@@ -415,22 +387,20 @@ def _bare(output: Raw) -> Raw:
     return members["result"] if len(members) == 1 else output
 
 
-_P = StudioProjection
-
-_SHOW_NESTED: FactMethods = {
-    fact.BlockBegan: _P._nested_block_began,
-    fact.BlockGrew: _P._nested_block_grew,
-    fact.BlockEnded: _P._nested_block_ended,
-    fact.BlocksReplaced: _P._nested_blocks_replaced,
-    fact.ModelCallEnded: _P._model_call_ended,
-    fact.CallRequested: _P._call_requested,
-    fact.CallAnswered: _P._call_answered,
-    fact.CallFailed: _P._call_failed,
-    fact.CallDenied: _P._call_denied,
-    fact.CallAbandoned: _P._call_abandoned,
-    fact.ErrorRaised: _P._error_raised,
-    fact.Unrecognised: _P._unrecognised,
-}
+_NESTED = (
+    fact.BlockBegan,
+    fact.BlockEnded,
+    fact.BlocksReplaced,
+    fact.ModelCallEnded,
+    fact.CallRequested,
+    fact.CallAnswered,
+    fact.CallFailed,
+    fact.CallDenied,
+    fact.CallAbandoned,
+    fact.ErrorRaised,
+    fact.Unrecognised,
+)
+"""What of an agent inside a tool is shown."""
 
 _SHOWS_NOTHING = (
     fact.MessageEnded,
@@ -445,4 +415,4 @@ _SHOWS_NOTHING = (
     fact.ModelCalled,
 )
 
-_SHOW = fact_methods(StudioProjection, dict.fromkeys(_SHOWS_NOTHING, _P._nothing))
+_SHOW = fact_methods(StudioProjection, dict.fromkeys(_SHOWS_NOTHING, StudioProjection._nothing))

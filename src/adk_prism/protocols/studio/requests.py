@@ -21,7 +21,7 @@ from adk_prism.errors import Unprocessable
 from adk_prism.facts.model import ApprovalRequested, CallRequested, InputRequested
 from adk_prism.facts.pending import payload_schema
 from adk_prism.facts.state import read_object, sound
-from adk_prism.log.entry import NOTHING, Decision, to_raw
+from adk_prism.log.entry import Decision, given_raw, to_raw
 from adk_prism.protocols.contract import Json, milliseconds, text_field
 from adk_prism.protocols.studio.frames import Interrupt
 
@@ -74,7 +74,7 @@ def _approval(name: str, call: str, answer: Json) -> ToolAnswer:
         approval=name,
         approved=answer["approved"],
         reason=text_field(answer, "reason"),
-        payload=to_raw(answer["payload"]) if answer.get("payload") is not None else NOTHING,
+        payload=given_raw(answer.get("payload")),
     )
     return ToolAnswer(call=call, decision=decision)
 

@@ -10,35 +10,29 @@ told 204. So:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from adk_prism.adk.apps import Apps
 from adk_prism.errors import Forbidden, UsageError
-from adk_prism.log.contract import RunLog
 from adk_prism.protocols.studio import SPEC
 from adk_prism.protocols.studio.requests import read_request
+from adk_prism.server.context import Context
 from adk_prism.server.host_and_origin import FROM_PAGE_KEY
 from adk_prism.server.identity.caller import caller_of
 from adk_prism.server.identity.identity import seen_position
 from adk_prism.server.request_bodies import AppName, StrictRoute
-from adk_prism.server.run_starter import Key, RunStarter, Sent
-from adk_prism.server.run_streams import RunStreams
+from adk_prism.server.run_starter import Key, Sent
 
 LastSeen = Annotated[str, Header(alias="Last-Event-ID")]
 
 
-@dataclass(frozen=True, slots=True)
 class StudioRoutes:
-    """The routes of the Studio, made of the parts that they use."""
+    """The routes of the Studio."""
 
-    apps: Apps
-    log: RunLog
-    starter: RunStarter
-    streams: RunStreams
+    def __init__(self, context: Context) -> None:
+        self._context = context
 
     def router(self) -> APIRouter:
         """Return the router of the Studio."""
@@ -79,21 +73,21 @@ class StudioRoutes:
 
     async def graph(self, app_name: AppName) -> Response:
         """Return the app's agents, tools and workflow nodes, and the edges between them."""
-        await self.apps.open(app_name)
-        graph = self.apps.graph(app_name)
+        await self._context.apps.open(app_name)
+        graph = self._context.apps.graph(app_name)
         return Response(msgspec.json.encode(graph), media_type="application/json")
 
     async def _answer(
         self, request: Request, app: str, body: dict[str, Any], key: str, last: str
     ) -> Response:
-        self.apps.check(app)
-        format, caller = self.streams.format(request, SPEC), caller_of(request)
+        self._context.apps.check(app)
+        format, caller = self._context.streams.format(request, SPEC), caller_of(request)
         if last:
-            run, after = await seen_position(self.log, caller, app, last)
-            return await self.streams.start(run, format, after)
+            run, after = await seen_position(self._context.log, caller, app, last)
+            return await self._context.streams.start(run, format, after)
         sent = Sent(caller=caller, key=key, body=msgspec.json.encode(body))
-        run = await self.starter.start(SPEC, app, read_request(body), sent)
-        return await self.streams.start(run, format)
+        run = await self._context.starter.start(SPEC, app, read_request(body), sent)
+        return await self._context.streams.start(run, format)
 
 
 def _refuse_cross_site(request: Request) -> None:

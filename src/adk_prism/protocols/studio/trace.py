@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from adk_prism.facts.model import NodeBegan, NodeFinished, Speaker
 from adk_prism.facts.state import DEPTH, StateFold, cut_value, read_object, repair, sound
@@ -162,11 +162,7 @@ def asked_with(arguments: Raw) -> Raw:
     only = members.get(_REQUEST) if len(members) == 1 else None
     if isinstance(only, str):
         return said_as_query(only)
-    return _value(cut(to_raw({QUERY: members}))) if members else NOTHING
-
-
-def _value(written: Raw) -> Raw:
-    return Raw(bytes(written)[len(f'{{"{QUERY}":') : -1])
+    return Raw(cut_value(bytes(to_raw(members)), DEPTH - 1)) if members else NOTHING
 
 
 # ---------------------------------------------------------------------------
@@ -281,102 +277,6 @@ class Replies:
 
 
 # ---------------------------------------------------------------------------
-# Who was asked what, and whose answer a text is: the nodes that run, and around them the run.
-#
-# A node that was called is asked with the call's arguments, and its answer is the call's. Any other
-# is asked what the node around it is asked, and its answer counts there too. The nodes of a workflow
-# are given values after the first, and no record has them: nothing is said of what those were asked.
-
-_ASKED: frozenset[NodeKind] = frozenset(("agent", "workflow"))
-"""Kinds that are asked in words; all others are given values."""
-
-
-class Scope:
-    """The run, or a node in it."""
-
-    __slots__ = (
-        "answer",
-        "around",
-        "branch",
-        "is_flow",
-        "name",
-        "passes_values",
-        "path",
-        "query",
-        "tool",
-    )
-
-    def __init__(self) -> None:
-        self.query = NOTHING
-        self.answer = NodeReply()
-        self.around: Scope | None = None
-        """What its answer is an answer of; none for the run, and for a node that was called."""
-        self.name = self.path = self.branch = ""
-        self.tool = ""
-        """The node of the tool inside which it runs."""
-        self.is_flow = False
-        """One of ADK's workflows; the older composite agents pass no values."""
-        self.passes_values = False
-        """A flow whose first node has ended."""
-
-    def likeness(self, speaker: Speaker) -> tuple[bool, bool, bool]:
-        return speaker.likeness(self.name, self.path, self.branch)
-
-
-class Scopes:
-    """The scopes of one run."""
-
-    def __init__(self) -> None:
-        self.run = Scope()
-        self._known: dict[str, Scope] = {}
-        """All nodes that began: what is handed over to begins below a node that has ended."""
-        self._open: dict[str, Scope] = {}
-        self._tools: dict[str, str] = {}
-        """Nodes that began → the tool around them; a tool → itself."""
-
-    def pass_over(self, item: NodeBegan) -> None:
-        """Note a node that is not shown."""
-        is_tool = item.kind == "tool"
-        self._tools[item.node] = item.node if is_tool else self._tools.get(item.parent, "")
-
-    def begin(self, item: NodeBegan, parent: str, asked: Raw) -> Scope:
-        """Note a node below the one that is shown around it. `asked`: the arguments of its call."""
-        scope = Scope()
-        scope.name, scope.path, scope.branch = item.name, item.path, item.branch
-        scope.tool = self._tools[item.node] = self._tools.get(item.parent, "")
-        scope.is_flow = item.kind == "workflow" and bool(item.path)
-        is_called = bool(item.call) or scope.tool == item.parent != ""
-        scope.query = asked if is_called else self._join(scope, parent)
-        if item.kind not in _ASKED:
-            scope.query = NOTHING
-        self._known[item.node] = self._open[item.node] = scope
-        return scope
-
-    def _join(self, scope: Scope, parent: str) -> Raw:
-        """Use an answer at the node's place; return what is asked there."""
-        above = self._known.get(parent, self.run)
-        is_there = above is self.run or parent in self._open
-        scope.around = above if is_there else above.around
-        if scope.around is not None:
-            scope.around.answer.expect()
-        return NOTHING if above.passes_values else above.query
-
-    def end(self, node: str) -> None:
-        """Note the end of a node: its answer becomes part of its parent's."""
-        scope = self._open.pop(node)
-        if scope.around is not None:
-            scope.around.answer.hear(scope.answer.text)
-            scope.around.passes_values = scope.around.is_flow
-        scope.answer.is_over = True
-
-    def find(self, speaker: Speaker, tool: str) -> NodeReply:
-        """Return whose answer words are: a node's that runs, by path or name; else the run's."""
-        fits = [scope for scope in self._open.values() if not tool or scope.tool == tool]
-        likest = max(reversed(fits), key=lambda scope: scope.likeness(speaker), default=self.run)
-        return (likest if any(likest.likeness(speaker)[:2]) else self.run).answer
-
-
-# ---------------------------------------------------------------------------
 # Where a node is in the app: its path in the trace, which without its numbers is an id of the graph.
 #
 # ADK's own path does not always say that:
@@ -390,71 +290,46 @@ class Scopes:
 # below that node, so the longest beginning of it that the graph has is where it ran.
 
 
-class _Place(Struct, frozen=True, gc=False):
-    """A node that began."""
-
-    name: str
-    kind: NodeKind
-    recorded: str
-    """Its path as ADK has it."""
-    shown: str
-
-
-_NOWHERE = _Place("", "workflow", "", "")
-
-
-class Paths:
-    """The paths of one run's nodes."""
-
-    def __init__(self) -> None:
-        self._places: dict[str, _Place] = {}
-        """All nodes that began: what is handed over to begins below a node that has ended."""
-
-    def add(self, item: NodeBegan) -> str:
-        """Note a node that begins; return its path, empty where it cannot be known."""
-        parent = self._places.get(item.parent, _NOWHERE)
-        if item.kind == "tool":
-            # Not a node of the trace: what runs inside has the caller's path.
-            self._places[item.node] = _Place(item.name, "tool", parent.recorded, parent.shown)
-            return ""
-        shown = _shown(item, parent)
-        self._places[item.node] = _Place(item.name, item.kind, item.path, shown)
-        return shown
-
-
-def _shown(item: NodeBegan, parent: _Place) -> str:
+def _shown_path(item: NodeBegan, above: _Node) -> str:
+    """Return the path of a node, empty where it cannot be known."""
+    if item.kind == "tool":
+        return above.shown  # not a node of the trace: what runs inside has the caller's path
     if not item.path:
-        is_member = parent.kind in ("workflow", "tool") and (parent.shown or not item.parent)
-        return _below(parent, f"{item.name}@{item.iteration}") if is_member else ""
-    inside = f"{parent.recorded}/"
-    if not parent.recorded or not item.path.startswith(inside):
-        return _below(parent, item.path) if parent.kind == "tool" else item.path
+        is_member = above.kind in ("workflow", "tool") and (above.shown or not item.parent)
+        return _below(above, f"{item.name}@{item.iteration}") if is_member else ""
+    inside = f"{above.path}/"
+    if not above.path or not item.path.startswith(inside):
+        return _below(above, item.path) if above.kind == "tool" else item.path
     rest = item.path[len(inside) :]
-    if parent.kind == "node" and item.name == parent.name and "/" not in rest:
-        return f"{parent.shown}.{rest.rpartition('@')[2]}"
-    return f"{parent.shown}/{rest}"
+    if above.kind == "node" and item.name == above.name and "/" not in rest:
+        return f"{above.shown}.{rest.rpartition('@')[2]}"
+    return f"{above.shown}/{rest}"
 
 
-def _below(parent: _Place, rest: str) -> str:
-    return f"{parent.shown}/{rest}" if parent.shown else rest
+def _below(above: _Node, rest: str) -> str:
+    return f"{above.shown}/{rest}" if above.shown else rest
 
 
 # ---------------------------------------------------------------------------
+# The nodes that run, and around them the run: who was asked what, and whose answer a text is.
+#
+# A node that was called is asked with the call's arguments, and its answer is the call's. Any other
+# is asked what the node around it is asked, and its answer counts there too. The nodes of a workflow
+# are given values after the first, and no record has them: nothing is said of what those were asked.
 
-_STATUS: dict[NodeStatus | Outcome, Status | UnsetType] = {
+STATUS: dict[NodeStatus | Outcome, Status | UnsetType] = {
     "finished": UNSET,
     "failed": "error",
     "cancelled": "cancelled",
     "incomplete": "cancelled",
     "waiting": "waiting",
 }
+"""The protocol's word for an end; none for a success."""
 INTERNAL = "__"
 """Prefix of the names of ADK's own helper nodes, which are not part of a trace."""
 
-
-def status_of(ending: NodeStatus | Outcome) -> Status | UnsetType:
-    """Return the protocol's word for an end; none for a success."""
-    return _STATUS[ending]
+_ASKED: frozenset[NodeKind] = frozenset(("agent", "workflow"))
+"""Kinds that are asked in words; all others are given values."""
 
 
 class Asked(Struct, frozen=True, gc=False):
@@ -464,14 +339,32 @@ class Asked(Struct, frozen=True, gc=False):
     query: Raw
 
 
-class _Open(Struct, eq=False):
-    """A node that runs."""
+class _Node(Struct, eq=False):
+    """The run, or a node that began."""
 
-    scope: Scope
-    before: Laid
-    start: NodeStart
-    started: float
+    name: str = ""
+    kind: NodeKind = "workflow"
+    path: str = ""
+    """As ADK has it; of a tool, the caller's."""
+    branch: str = ""
+    shown: str = ""
+    """Its path in the trace."""
+    tool: str = ""
+    """The node of the tool inside which it runs; of a tool, itself."""
+    query: Raw = NOTHING
+    answer: NodeReply = field(default_factory=NodeReply)
+    around: _Node | None = None
+    """What its answer is an answer of; none for the run, and for a node that was called."""
+    passes_values: bool = False
+    """One of ADK's workflows whose first node has ended; the older composite agents pass no values."""
+    before: Laid = Laid(NOTHING_YET.state, NOTHING_YET.keys, [])
+    start: NodeStart | None = None
+    """None for what is not shown."""
+    started: float = 0.0
     result: Raw | UnsetType = UNSET
+
+    def likeness(self, speaker: Speaker) -> tuple[bool, bool, bool]:
+        return speaker.likeness(self.name, self.path, self.branch)
 
 
 class Nodes:
@@ -479,9 +372,11 @@ class Nodes:
 
     def __init__(self) -> None:
         self.steps = 0
-        self.scopes = Scopes()
-        self._paths = Paths()
-        self._open: dict[str, _Open] = {}
+        self.run = _Node()
+        self._known: dict[str, _Node] = {}
+        """All nodes that began: what is handed over to begins below a node that has ended."""
+        self._open: dict[str, _Node] = {}
+        """Those that run and are shown."""
         self._hidden: dict[str, str] = {}
         """Nodes that run and are not shown, tools among them → the node shown around them."""
 
@@ -489,55 +384,86 @@ class Nodes:
         self, item: NodeBegan, time: float, found: Snapshot, asked: Asked
     ) -> NodeStart | None:
         """Note a start; return its frame, or None for a node that is not shown."""
-        parent = self._hidden.get(item.parent, item.parent)
-        path = self._paths.add(item)
-        if item.kind == "tool" or item.name.startswith(INTERNAL):
+        above = self._known.get(item.parent, self.run)
+        is_tool, parent = item.kind == "tool", self._hidden.get(item.parent, item.parent)
+        node = self._known[item.node] = _Node(
+            item.name,
+            item.kind,
+            above.path if is_tool else item.path,
+            item.branch,
+            _shown_path(item, above),
+            item.node if is_tool else above.tool,
+        )
+        if is_tool or item.name.startswith(INTERNAL):
             self._hidden[item.node] = parent
-            self.scopes.pass_over(item)
             return None
         self.steps += 1
-        scope = self.scopes.begin(item, parent, asked.query)
-        before = lay(found, scope.query)
-        snapshot, overlay = between(before, lay(NOTHING_YET))
-        start = NodeStart(
+        is_called = bool(item.call) or node.tool == item.parent != ""
+        query = asked.query if is_called else self._join(node, parent)
+        node.query = query if item.kind in _ASKED else NOTHING
+        node.before, node.started = lay(found, node.query), time
+        snapshot, overlay = between(node.before, lay(NOTHING_YET))
+        node.start = NodeStart(
             node=item.name,
             step=self.steps,
             state_snapshot=snapshot,
-            state_keys=before.keys,
+            state_keys=node.before.keys,
             timestamp=milliseconds(time),
             id=item.node,
             kind=item.kind,
-            path=path or UNSET,
+            path=node.shown or UNSET,
             parent=parent or UNSET,
             call=asked.id or UNSET,
             iteration=item.iteration if item.iteration > 1 else UNSET,
             overlay=overlay,
             derived=item.derived or UNSET,
         )
-        self._open[item.node] = _Open(scope, before, start, time)
-        return start
+        self._open[item.node] = node
+        return node.start
+
+    def _join(self, node: _Node, parent: str) -> Raw:
+        """Use an answer at the node's place; return what is asked there."""
+        above = self._known.get(parent)
+        if above is None or above.start is None:
+            above = self.run
+        is_there = above is self.run or parent in self._open
+        node.around = above if is_there else above.around
+        if node.around is not None:
+            node.around.answer.expect()
+        return NOTHING if above.passes_values else above.query
 
     def give(self, speaker: Speaker, output: Raw) -> None:
         """Note what a node gives on; the next of its path to end will say it."""
         for node in reversed(self._open.values()):
-            if node.scope.path == speaker.path:
+            if node.path == speaker.path:
                 node.result = output
                 return
 
     def end(self, item: NodeFinished, time: float, left: Snapshot) -> NodeEnd | None:
-        """Note an end; return its frame, or None for a node that is not shown."""
+        """Note an end: the node's answer becomes part of its parent's. Return its frame, or None for a node
+        that is not shown."""
         self._hidden.pop(item.node, None)
         node = self._open.pop(item.node, None)
-        if node is None:
+        if node is None or node.start is None:
             return None
-        frame = _ended(node, time, left, item)
-        self.scopes.end(item.node)
-        return frame
+        if node.around is not None:
+            node.around.answer.hear(node.answer.text)
+            node.around.passes_values = node.around.kind == "workflow" and bool(node.around.path)
+        node.answer.is_over = True
+        return _ended(node, node.start, time, left, item)
+
+    def find(self, speaker: Speaker, tool: str) -> NodeReply:
+        """Return whose answer words are: a node's that runs, by path or name; else the run's."""
+        fits = [node for node in self._open.values() if not tool or node.tool == tool]
+        likest = max(reversed(fits), key=lambda node: node.likeness(speaker), default=self.run)
+        return (likest if any(likest.likeness(speaker)[:2]) else self.run).answer
 
 
-def _ended(node: _Open, time: float, left: Snapshot, item: NodeFinished) -> NodeEnd:
-    start, said = node.start, node.scope.answer.text
-    after = lay(left, node.scope.query, said)
+def _ended(
+    node: _Node, start: NodeStart, time: float, left: Snapshot, item: NodeFinished
+) -> NodeEnd:
+    said = node.answer.text
+    after = lay(left, node.query, said)
     snapshot, overlay = between(node.before, after)
     answered = start.kind == "agent" and item.status == "finished" and said
     return NodeEnd(
@@ -555,7 +481,7 @@ def _ended(node: _Open, time: float, left: Snapshot, item: NodeFinished) -> Node
         iteration=start.iteration,
         overlay=overlay,
         result=to_raw(said) if answered and node.result is UNSET else node.result,
-        status=status_of(item.status),
+        status=STATUS[item.status],
         error=item.error or UNSET,
         derived=item.derived or start.derived,
     )

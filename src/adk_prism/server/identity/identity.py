@@ -24,6 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from adk_prism import errors
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.entry import Origin, Position, RunId, parse_position, run_of_position
+from adk_prism.log.private_files import Recent
 from adk_prism.server.identity import caller as callers
 from adk_prism.server.identity import methods as authentication
 from adk_prism.server.proxies import KNOWN_KEY, TrustedProxies
@@ -173,7 +174,7 @@ class Identity:
         """Set by the feature that makes them."""
         self._admins = frozenset(admins)
         self._wrong = authentication.WrongTokens()
-        self._asked: dict[str, tuple[int, Scope]] = {}
+        self._asked: Recent[str, tuple[int, Scope]] = Recent(MOST_ASKED)
         """The last requests that operators' functions let in: which function, and the request."""
 
     @property
@@ -248,10 +249,7 @@ class Identity:
         """Keep what an operator's function was asked, so that it can be asked again."""
         sent = [value for name, value in scope["headers"] if name in _CREDENTIAL_HEADERS]
         name = f"{_ASKED} {authentication.digest(repr((number, principal.user, sent))).hex()}"
-        self._asked.pop(name, None)
         self._asked[name] = (number, dict(scope))
-        while len(self._asked) > MOST_ASKED:
-            del self._asked[next(iter(self._asked))]
         return structs.replace(principal, credential=name)
 
     def _with_rights(self, principal: callers.Principal) -> callers.Principal:

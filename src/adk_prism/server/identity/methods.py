@@ -26,6 +26,7 @@ from msgspec import Struct, structs
 from starlette.requests import HTTPConnection
 
 from adk_prism.errors import NoIdentity, PrismError, TooMany, Unauthorized, UsageError
+from adk_prism.log.private_files import Recent
 from adk_prism.server.identity.caller import Principal
 from adk_prism.server.proxies import TrustedProxies, counted_address
 from adk_prism.server.request_bodies import check_user
@@ -195,7 +196,7 @@ class WrongTokens:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._by_address: dict[str, _Address] = {}
+        self._by_address: Recent[str, _Address] = Recent(MOST_ADDRESSES)
 
     def __len__(self) -> int:
         """Return how many addresses are remembered."""
@@ -219,12 +220,10 @@ class WrongTokens:
     def note(self, address: str) -> float:
         """Count a wrong token; return for how long its answer waits."""
         now = self._clock()
-        found = self._by_address.pop(address, None)
+        found = self._by_address.get(address)
         if found is None or (now - found.last > FORGET and not found.waiting):
             found = _Address()
         self._by_address[address] = found
-        while len(self._by_address) > MOST_ADDRESSES:
-            del self._by_address[next(iter(self._by_address))]
         found.wrong += 1
         found.last = now
         over = found.wrong - FREE

@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import Counter, Histogram, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from adk_prism.server.metrics import (
+from adk_prism.features.metrics.metrics import (
     MAX_SERIES,
     OTHER,
     BoundedSeries,

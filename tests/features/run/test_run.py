@@ -17,8 +17,8 @@ from tests.conformance.judge import Judge
 from tests.recordings.library import load
 
 from adk_prism.cli import main
-from adk_prism.cli.readable import Readable
 from adk_prism.facts.run_reader import Reader
+from adk_prism.features.run.command import Readable
 
 Said = Callable[..., tuple[int, str, str]]
 

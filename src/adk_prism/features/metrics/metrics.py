@@ -15,16 +15,11 @@ import time
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Histogram,
-    Metric,
-    ProcessCollector,
-    generate_latest,
-)
+import prometheus_client as prometheus
+from fastapi import APIRouter, Response
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.registry import Collector
@@ -32,10 +27,10 @@ from prometheus_client.registry import Collector
 from adk_prism.errors import Diagnostic, Report
 from adk_prism.log.entry import Origin, RunEnded
 from adk_prism.log.private_files import cancel_task
-from adk_prism.runs.broadcast import Broadcaster
-from adk_prism.runs.runs import Runs
-from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.request_tracking import RequestTracker, TrackedRequest
+from adk_prism.server.context import Context
+from adk_prism.server.identity.identity import Administrator
+from adk_prism.server.observability import Meter
+from adk_prism.server.request_tracking import TrackedRequest
 from adk_prism.version import VERSION
 
 # ---------------------------------------------------------------------- registry
@@ -55,10 +50,10 @@ Labels = tuple[str, ...]
 _Metric = TypeVar("_Metric", bound=MetricWrapperBase)
 
 
-class Registry(CollectorRegistry):
+class Registry(prometheus.CollectorRegistry):
     """A registry without `_created` samples."""
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Iterator[prometheus.Metric]:
         for family in super().collect():
             family.samples = [s for s in family.samples if not s.name.endswith("_created")]
             yield family
@@ -85,30 +80,24 @@ class BoundedSeries(Generic[_Metric]):
         return found
 
 
+@dataclass(eq=False)
 class CallbackGauge(Collector):
     """A gauge whose values are read when the metrics are collected."""
 
-    def __init__(
-        self,
-        name: str,
-        help: str,
-        read: Callable[[], Mapping[Labels, float]],
-        labels: Sequence[str] = (),
-    ) -> None:
-        self._name = name
-        self._help = help
-        self._read = read
-        self._labels = labels
+    name: str
+    help: str
+    read: Callable[[], Mapping[Labels, float]]
+    labels: Sequence[str] = ()
 
-    def collect(self) -> Iterator[Metric]:
-        family = GaugeMetricFamily(self._name, self._help, labels=self._labels)
-        for labels, value in self._read().items():
+    def collect(self) -> Iterator[prometheus.Metric]:
+        family = GaugeMetricFamily(self.name, self.help, labels=self.labels)
+        for labels, value in self.read().items():
             family.add_metric(labels, value)
         yield family
 
-    def describe(self) -> Iterator[Metric]:
+    def describe(self) -> Iterator[prometheus.Metric]:
         """Return the name only, so that registering reads nothing."""
-        yield GaugeMetricFamily(self._name, self._help, labels=self._labels)
+        yield GaugeMetricFamily(self.name, self.help, labels=self.labels)
 
 
 # ---------------------------------------------------------------------- metrics
@@ -130,13 +119,16 @@ UNKNOWN = "-"
 
 PREFIX = "adk_prism_"
 
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+"""Of Prometheus's text format."""
 
-class Metrics:
+
+class Metrics(Meter):
     """Counts what happens, and reads gauges from the parts of the server."""
 
     def __init__(self) -> None:
         self.registry = Registry()
-        ProcessCollector(registry=self.registry)
+        prometheus.ProcessCollector(registry=self.registry)
         self.add_gauge(
             "info",
             "This program, and its process.",
@@ -179,18 +171,24 @@ class Metrics:
         )
         self.commits = histogram("log_commit_seconds", "Time until an entry was durable.", APPENDS)
         self.loop_lag = histogram("event_loop_lag_seconds", "How late a timer was.", LAGS)
-        self.loop_blocked = Counter(
+        self.loop_blocked = prometheus.Counter(
             f"{PREFIX}event_loop_blocked_total",
             "How often the event loop was blocked for longer than half a lease.",
             registry=self.registry,
         )
         self.diagnostics = counter("diagnostics_total", "Diagnostics by kind.", "kind")
 
-    def _counter(self, name: str, help: str, *labels: str) -> BoundedSeries[Counter]:
-        return BoundedSeries(Counter(PREFIX + name, help, labels, registry=self.registry))
+    def _counter(self, name: str, help: str, *labels: str) -> BoundedSeries[prometheus.Counter]:
+        return BoundedSeries(
+            prometheus.Counter(PREFIX + name, help, labels, registry=self.registry)
+        )
 
-    def _histogram(self, name: str, help: str, bounds: Sequence[float], *labels: str) -> Histogram:
-        return Histogram(PREFIX + name, help, labels, buckets=bounds, registry=self.registry)
+    def _histogram(
+        self, name: str, help: str, bounds: Sequence[float], *labels: str
+    ) -> prometheus.Histogram:
+        return prometheus.Histogram(
+            PREFIX + name, help, labels, buckets=bounds, registry=self.registry
+        )
 
     def add_gauge(
         self, name: str, help: str, read: Callable[[], Mapping[Labels, float]], *labels: str
@@ -200,18 +198,21 @@ class Metrics:
 
     def text(self) -> bytes:
         """Return all metrics in Prometheus's text format."""
-        return generate_latest(self.registry)
+        return prometheus.generate_latest(self.registry)
 
     # ------------------------------------------------------------------ what updates them
 
-    def counting(self, report: Report) -> Report:
-        """Return a report whose diagnostics are counted."""
+    def reported(self, diagnostic: Diagnostic) -> None:
+        """Count a diagnostic."""
+        self.diagnostics.of(diagnostic.kind).inc()
 
-        def counted(diagnostic: Diagnostic) -> None:
-            self.diagnostics.of(diagnostic.kind).inc()
-            report(diagnostic)
+    def appended(self, seconds: float) -> None:
+        """Note how long it took to write a group of entries."""
+        self.appends.observe(seconds)
 
-        return counted
+    def committed(self, seconds: float) -> None:
+        """Note after how long an entry was durable."""
+        self.commits.observe(seconds)
 
     def call_ended(self, call: TrackedRequest) -> None:
         """Count a request or socket that is over."""
@@ -244,15 +245,28 @@ class Metrics:
 # The gauges of a server: read from its parts whenever the metrics are.
 
 
-def add_gauges(
-    metrics: Metrics,
-    runs: Runs,
-    broadcaster: Broadcaster,
-    requests: RequestTracker,
-    lifecycle: Lifecycle,
-) -> None:
-    """Add the gauges that are read from the parts of a server."""
-    add = metrics.add_gauge
+def routes(context: Context) -> APIRouter:
+    """Return the router of the metrics; measure the event loop while the server runs."""
+    metrics, settings = context.observability.meter, context.settings
+    assert isinstance(metrics, Metrics), "the meter of the feature"
+    _add_gauges(metrics, context)
+    limit = settings.lease / 2 if settings.has_shared_log else BLOCKED
+    context.lifecycle.hold(
+        lambda: measuring(metrics.loop_lag, metrics.loop_blocked, context.report, limit)
+    )
+    router = APIRouter(tags=["operating"], dependencies=[Administrator])
+
+    @router.get("/metrics", response_class=Response)
+    async def show_metrics() -> Response:
+        """Return the metrics in Prometheus's text format."""
+        return Response(metrics.text(), headers={"content-type": MEDIA_TYPE})
+
+    return router
+
+
+def _add_gauges(metrics: Metrics, context: Context) -> None:
+    add, runs, broadcaster = metrics.add_gauge, context.runs, context.streams.broadcaster
+    requests, lifecycle = context.observability.calls, context.lifecycle
     add("runs_active", "Active runs.", lambda: _single(runs.by_app()), "app")
     add(
         "runs_abandoned",
@@ -305,7 +319,7 @@ LOOKS = 4
 
 @asynccontextmanager
 async def measuring(
-    lag: Histogram, blocked: Counter, report: Report, limit: float = BLOCKED
+    lag: prometheus.Histogram, blocked: prometheus.Counter, report: Report, limit: float = BLOCKED
 ) -> AsyncIterator[None]:
     """Measure inside the `async with` block; a lag above `limit` seconds is counted and reported."""
     watch = _Watch(report, limit)
@@ -318,7 +332,7 @@ async def measuring(
         await cancel_task(task)
 
 
-async def _measure(lag: Histogram, blocked: Counter, watch: _Watch) -> None:
+async def _measure(lag: prometheus.Histogram, blocked: prometheus.Counter, watch: _Watch) -> None:
     loop = asyncio.get_running_loop()
     while True:
         watch.turned()

@@ -1,4 +1,4 @@
-"""Events as other tools write them, normalised to ADK's own JSON: for recordings and captures.
+"""Events as other tools write them, normalised to ADK's own JSON, and the run that a file of them is.
 
 Accepts snake_case or camelCase keys, `function_calls` and `function_responses` lists (or single objects)
 beside or instead of `parts`, content as a plain string, null fields, a missing timestamp or one in ISO
@@ -12,6 +12,7 @@ metadata) is not even decoded: its bytes stay as they are.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -20,7 +21,10 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from adk_prism.adk.recording_file import LATEST, Item, keys_of, read_keys, sound, unreadable
+from adk_prism.facts.adk_event import AdkEvent, read_event
 from adk_prism.facts.state import read_stored
+from adk_prism.log import entry as records
 
 Fields = dict[str, Raw]
 Rule = Callable[[Raw], Raw]
@@ -31,9 +35,6 @@ _encode = msgspec.json.encode
 _read_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _read_list = msgspec.json.Decoder(list[Raw]).decode
 
-LATEST = 1e11
-"""Seconds since 1970: three thousand years. A larger number counts milliseconds, as it does in the
-TypeScript, Java and Kotlin ADK: in milliseconds this is a day of 1973."""
 
 _LONGEST_TEXT = 10_000
 """Characters of an error that is no JSON: a page of HTML says no more."""
@@ -309,3 +310,115 @@ _EVENT: Shape = {
 _API_ERROR = frozenset({"code", "message", "status", "details"})
 EVENT_KEYS = frozenset(_EVENT)
 """ADK's own names of an event's fields; held complete by a test against google-adk."""
+
+# ------------------------------------------------------------------------------ runs
+
+UNNAMED = records.Origin(app="recording", user="user", session="recording")
+"""Origin of a capture that does not name one."""
+
+_USER = "user"
+_read_text = msgspec.json.Decoder(str).decode
+
+
+class EventCapture:
+    """Reads bare ADK events."""
+
+    def __init__(self, origin: records.Origin | None) -> None:
+        self._origin = origin
+        self._cursor = 0
+        self._time = 0.0
+        self._before = AdkEvent()
+        self._long_running: set[str] = set()
+        """Calls whose first answer may be the last event: the real one comes later, from outside."""
+
+    @property
+    def is_reply_due(self) -> bool:
+        """Whether the last whole event holds a tool's answer that the model has to see."""
+        last = self._before
+        actions = last.actions
+        if last.author == _USER or last.content is None:
+            return False
+        if actions is not None and (actions.skip_summarization or actions.escalate):
+            return False
+        answers = (part.function_response for part in last.content.parts or ())
+        return any(each is not None and each.id not in self._long_running for each in answers)
+
+    def feed(self, item: Item) -> list[records.Entry]:
+        """Return the entries of a value: two for the first event, none for a repeated error."""
+        if item.is_session:
+            self._origin = self._origin or _origin_of(item)
+            return []
+        data, event = _event(item)
+        if _repeats(self._before, event):
+            return []
+        if 0 < event.timestamp <= LATEST:
+            self._time = event.timestamp
+        found: list[records.Entry] = []
+        if not self._cursor:
+            self._cursor = 1
+            found.append(
+                records.Entry(1, self._time, _derived_start(data, event, self._origin or UNNAMED))
+            )
+        self._cursor += 1
+        self._long_running.update(event.long_running_tool_ids or ())
+        self._before = self._before if event.partial else event
+        found.append(records.Entry(self._cursor, self._time, records.AgentEvent(data)))
+        return found
+
+
+def _event(item: Item) -> tuple[bytes, AdkEvent]:
+    """Return an event in ADK's spelling, and what is read from it."""
+    try:
+        data = sound(item.data)
+        if item.is_error:
+            data = error_event(data)
+        elif not is_plain(data):
+            data = respell(data)
+        event = read_event(data)
+        if event.author or is_event(keys := read_keys(data)):
+            return data, event
+        if is_bare_error(keys):
+            data = error_event(data)
+            return data, read_event(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise unreadable(item, error, "an ADK event") from None
+    raise unreadable(item, None, "an ADK event")
+
+
+def _repeats(before: AdkEvent, event: AdkEvent) -> bool:
+    """Return whether this is ADK's second error frame: it has no author and repeats the last whole event.
+
+    The event may have the API's status as its code; the frame has the exception's class.
+    """
+    if not event.error_code or event.author or event.id or not before.error_code:
+        return False
+    return event.error_code == before.error_code or event.error_message == before.error_message
+
+
+def _derived_start(data: bytes, event: AdkEvent, origin: records.Origin) -> records.RunStarted:
+    # Spelling and spaces do not count: the same event always has the same run.
+    same = msgspec.json.format(respell(data), indent=-1)
+    run = "run-" + hashlib.sha256(same).hexdigest()[:24]
+    return records.RunStarted(
+        run=run,
+        origin=origin,
+        invocation=event.invocation_id,
+        labels=records.labels(records.DERIVED(True)),
+    )
+
+
+def _origin_of(session: Item) -> records.Origin:
+    """Return where a session belongs, as far as it says so before its events."""
+    fields = keys_of(session)
+
+    def text(default: str, *names: str) -> str:
+        return next((_read_text(fields[name]) for name in names if name in fields), default)
+
+    try:
+        return records.Origin(
+            app=text(UNNAMED.app, "appName", "app_name"),
+            user=text(UNNAMED.user, "userId", "user_id"),
+            session=text(UNNAMED.session, "id"),
+        )
+    except msgspec.MsgspecError as error:
+        raise unreadable(session, error, "a session") from None

@@ -151,7 +151,7 @@ async def test_nobody_is_named(tmp_path: Path) -> None:
         await client.get(f"/api/runs/{run}", headers=headers(ANN))
         await client.get("/an/invented/path", headers=headers(ANN))
         await client.request("INVENT", "/list-apps", headers=headers(ANN))
-        text = server.context.metrics.text().decode()
+        text = server.context.observability.meter.text().decode()
     for word in (ANN, "a-secret-session", run, "invented", "INVENT"):
         assert word not in text
     assert 'route="/api/runs/{run}"' in text
@@ -165,7 +165,7 @@ async def test_a_run_that_was_left_is_taken_over() -> None:
     await log.append(RunId("run-1"), [RunStarted(run="run-1", origin=origin)])
     async with local_server(agent(Scripted.saying()), log=log) as stage:
         await stage.context.runs.wait(RunId("run-1"))
-        value = stage.context.metrics.registry.get_sample_value
+        value = stage.context.observability.meter.registry.get_sample_value
         assert value("adk_prism_takeovers_total", {"app": APP}) == 1
         assert value("adk_prism_runs_started_total", {"app": APP}) is None
         ended = {"app": APP, "outcome": "failed", "code": "owner_lost"}
