@@ -1,7 +1,7 @@
 // What a person answers: approvals inside sub-agents and with payloads, results that come late, and answers that come too late.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { afterTest, ask, checkAccess, close, launch, open, say, settled, unfold } from './browser.mjs';
+import { afterTest, ask, chat, checkAccess, close, launch, open, say, settled, unfold } from './browser.mjs';
 import { proxy } from './proxy.mjs';
 
 let browser;
@@ -50,12 +50,12 @@ for (const [name, decide, words, decision] of DECIDED) {
     await picture(page, `sub-agent-${name}`);
     await decide();
     for (const _ of ['live', 'loaded again']) {
-      await page.getByText(words).waitFor();
+      await chat(page).getByText(words).waitFor();
       await settled(page);
       await unfold(page, 'Clerk');
       await waits(page, 'clerk', 'done');
       await tool(page, 'issue_refund').getByRole('button').first().click();
-      await page.getByText(decision).waitFor();
+      await chat(page).getByText(decision).waitFor();
       await page.reload();
     }
   });
@@ -69,8 +69,8 @@ test('approvals of parallel specialists are sent together, each call says what i
   await waits(office, 'south', 'waiting for approval of pay');
   await picture(office, 'parallel');
   await office.getByRole('button', { name: 'Approve', exact: true }).click();
-  await office.getByText('north paid 10').last().waitFor();
-  await office.getByText('The office says:').waitFor();
+  await chat(office).getByText('north paid 10').last().waitFor();
+  await chat(office).getByText('The office says:').waitFor();
   await settled(office);
   await unfold(office, 'South');
   await waits(office, 'south', 'done');
@@ -83,8 +83,8 @@ test('an approval that wants a payload is a form', async () => {
   await checkAccess(office);
   await picture(office, 'payload');
   await office.getByRole('button', { name: 'Approve' }).click();
-  await office.getByText("'approved_days': 3").waitFor();
-  await office.getByText("'comment': ''").waitFor();
+  await chat(office).getByText("'approved_days': 3").waitFor();
+  await chat(office).getByText("'comment': ''").waitFor();
 });
 
 test('a payload that does not fit leaves the form open, with what the server says', async () => {
@@ -97,7 +97,7 @@ test('a payload that does not fit leaves the form open, with what the server say
   await picture(office, 'payload-refused');
   await field.fill('{"range": {"first": 2, "last": 3}}');
   await office.getByRole('button', { name: 'Approve' }).click();
-  await office.getByText("{'first': 2, 'last': 3}").waitFor();
+  await chat(office).getByText("{'first': 2, 'last': 3}").waitFor();
 });
 
 test('a denial needs no payload', async () => {
@@ -125,12 +125,12 @@ test('a decision that comes too late is taken back, and the chat shows what the 
   await ask(page, 'approval');
   const other = await open(browser, new URL(page.url()).hash, { width: 1280 });
   await other.getByRole('button', { name: 'Approve' }).click();
-  await other.getByText('The invoice was sent.').waitFor();
+  await chat(other).getByText('The invoice was sent.').waitFor();
   await close(other);
   await page.getByRole('button', { name: 'Deny…' }).click();
   await page.getByRole('button', { name: 'Deny' }).click();
   await page.getByRole('alert').getByText('Your answer was not accepted').waitFor();
-  await page.getByText('The invoice was sent.').waitFor();
+  await chat(page).getByText('The invoice was sent.').waitFor();
   await waits(page, 'send_invoice', 'done');
   await picture(page, 'taken-back');
   await say(page, 'text');
@@ -140,7 +140,7 @@ test('a decision that comes too late is taken back, and the chat shows what the 
 test('a long-running call takes results after other messages, as often as there is news', async () => {
   await ask(page, 'long-running tool');
   await say(page, 'text');
-  await page.getByText('This is plain text').waitFor();
+  await chat(page).getByText('This is plain text').waitFor();
   await settled(page);
   const call = tool(page, 'order_print');
   await call.getByRole('button').first().click();
@@ -161,7 +161,7 @@ test('a long-running call takes results after other messages, as often as there 
 test('a client tool is answered after other messages, and waits no longer', async () => {
   await ask(page, 'client tool');
   await say(page, 'text');
-  await page.getByText('This is plain text').waitFor();
+  await chat(page).getByText('This is plain text').waitFor();
   await settled(page);
   await page.getByRole('textbox', { name: 'Result of get_location' }).fill('{"city": "Faro"}');
   await page.getByRole('button', { name: 'Send result' }).click();
@@ -179,7 +179,7 @@ test('a sign-in that was handed over asks for nothing', async () => {
   await page.getByRole('button', { name: 'Continue' }).click();
   for (const _ of ['live', 'loaded again']) {
     await page.locator('[data-request="answered"]').waitFor();
-    await page.getByText('The calendar says').waitFor();
+    await chat(page).getByText('The calendar says').waitFor();
     await page.locator('.tool[data-state="input-available"]').waitFor({ state: 'detached' });
     assert.equal(await page.getByRole('button', { name: 'Continue' }).count(), 0);
     await page.reload();

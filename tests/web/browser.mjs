@@ -131,6 +131,9 @@ export async function newChat(page, app) {
   await page.getByText(`New chat with ${app}`).waitFor();
 }
 
+/** The messages of the chat. What an answer says stands in the trace, too: look for it here. */
+export const chat = (page) => page.getByRole('log');
+
 export async function say(page, text) {
   await page.getByRole('textbox', { name: 'Message' }).fill(text);
   await page.keyboard.press('Enter');

@@ -1,7 +1,7 @@
 // The chat against the real server: every mechanism of the tour, shown and answered.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { afterTest, ask, checkAccess, close, launch, newChat, open, say, settled, until } from './browser.mjs';
+import { afterTest, ask, chat, checkAccess, close, launch, newChat, open, say, settled, until } from './browser.mjs';
 
 let browser;
 let page;
@@ -63,7 +63,7 @@ test('an approval takes the focus, is approved, and the run goes on', async () =
   await page.locator('.ask:focus-within, .ask:focus').waitFor();
   await checkAccess(page);
   await page.getByRole('button', { name: 'Approve' }).click();
-  await page.getByText('The invoice was sent.').waitFor();
+  await chat(page).getByText('The invoice was sent.').waitFor();
   await page.locator('.tool[data-state="output-available"]').waitFor();
 });
 
@@ -72,7 +72,7 @@ test('a denial says why', async () => {
   await page.getByRole('button', { name: 'Deny…' }).click();
   await page.getByRole('textbox', { name: 'Reason for denying' }).fill('too much');
   await page.keyboard.press('Enter');
-  await page.getByText('was not approved').waitFor();
+  await chat(page).getByText('was not approved').waitFor();
   await page.locator('.tool[data-state="output-denied"]').waitFor();
 });
 
@@ -82,23 +82,23 @@ test('two approvals are sent together; the first one has the focus', async () =>
   await until(() => page.locator('.ask').first().evaluate((card) => card.contains(document.activeElement)), 'the first card has not the focus');
   await page.getByRole('button', { name: 'Approve' }).first().click();
   await page.getByRole('button', { name: 'Approve' }).last().click();
-  await page.getByText('The invoice was sent, and the draft was deleted.').waitFor();
+  await chat(page).getByText('The invoice was sent, and the draft was deleted.').waitFor();
 });
 
 test('a client tool asks this device', async () => {
   await ask(page, 'client tool');
   await page.getByRole('button', { name: 'Share this device’s location' }).click();
-  await page.getByText('Your device answered: latitude 38.72').waitFor();
+  await chat(page).getByText('Your device answered: latitude 38.72').waitFor();
 });
 
 test('a client tool is answered by hand, or failed', async () => {
   await ask(page, 'client tool');
   await page.getByRole('textbox', { name: 'Result of get_location' }).fill('{"city": "Lisbon"}');
   await page.getByRole('button', { name: 'Send result' }).click();
-  await page.getByText('Your device answered: city Lisbon').waitFor();
+  await chat(page).getByText('Your device answered: city Lisbon').waitFor();
   await ask(page, 'client tool');
   await page.getByRole('button', { name: 'Report an error' }).click();
-  await page.getByText('Your device answered: error').waitFor();
+  await chat(page).getByText('Your device answered: error').waitFor();
 });
 
 test('a batch waits for all of its answers', async () => {
@@ -106,7 +106,7 @@ test('a batch waits for all of its answers', async () => {
   await page.getByRole('button', { name: 'Approve' }).click();
   await page.getByRole('textbox', { name: 'Result of get_location' }).fill('{"city": "Porto"}');
   await page.getByRole('button', { name: 'Send result' }).click();
-  await page.getByText('Your device: city Porto. The invoice was sent.').waitFor();
+  await chat(page).getByText('Your device: city Porto. The invoice was sent.').waitFor();
 });
 
 test('an input request is a form of its schema', async () => {
@@ -141,7 +141,7 @@ test('a failed run says so and can be tried again', async () => {
 test('stop ends the run, by button and by key', async () => {
   for (const stop of [() => page.getByRole('button', { name: 'Stop' }).click(), () => page.keyboard.press('Escape')]) {
     await ask(page, 'slow 60', { wait: false });
-    await page.getByText('I keep silent').waitFor();
+    await chat(page).getByText('I keep silent').waitFor();
     await stop();
     await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
     await page.locator('.message').last().getByText('This answer was stopped').waitFor();

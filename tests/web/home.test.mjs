@@ -1,7 +1,7 @@
 // Home and the shell: apps that start with Enter, recordings, keys, themes, narrow screens.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { ask, checkAccess, close, launch, open, say, settled, SERVER, until } from './browser.mjs';
+import { SERVER, ask, chat, checkAccess, close, launch, open, say, settled, until } from './browser.mjs';
 
 let browser;
 before(async () => (browser = await launch()));
@@ -38,7 +38,7 @@ test('a recording is uploaded and opened as a run; what is none is refused with 
   await page.getByText('Could not open notes.txt:').waitFor();
   const event = { id: 'e1', invocationId: 'i1', author: 'stranger', timestamp: 1.5, content: { role: 'model', parts: [{ text: 'Said **elsewhere**.' }] } };
   await page.locator('input[type=file]').setInputFiles({ name: 'capture.jsonl', mimeType: 'application/jsonl', buffer: Buffer.from(`${JSON.stringify(event)}\n`) });
-  await page.getByText('Said elsewhere.').waitFor();
+  await chat(page).getByText('Said elsewhere.').waitFor();
   assert.match(page.url(), /#\/run\//);
   await page.getByText('Read-only recording').waitFor();
   await close(page);

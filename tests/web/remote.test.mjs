@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { after, afterEach, before, test } from 'node:test';
-import { afterTest, ask, launch, loadCode, open, say, settled, until } from './browser.mjs';
+import { afterTest, ask, chat, launch, loadCode, open, say, settled, until } from './browser.mjs';
 
 const OURS = process.env.PRISM_REMOTE_URL;
 const [COMMAND, ...WORDS] = JSON.parse(process.env.PRISM_FAR_COMMAND);
@@ -38,25 +38,25 @@ after(async () => {
 
 test('an answer of a remote app is one like any other', async () => {
   await ask(page, 'tool');
-  await page.getByText('sunny').first().waitFor();
+  await chat(page).getByText('sunny').first().waitFor();
   assert.equal(await page.locator('.log .tool').count(), 1);
 });
 
 test('the other server is killed in mid-answer and started again: what was said stays, and the chat goes on', async () => {
   await ask(page, 'slow 600', { wait: false });
-  await page.getByText('I keep silent').first().waitFor();
+  await chat(page).getByText('I keep silent').first().waitFor();
   await kill();
   await start();
   await settled(page);
-  await page.getByText('I keep silent').first().waitFor();
+  await chat(page).getByText('I keep silent').first().waitFor();
   const [, session] = /#\/app\/tour\/([^?]+)/.exec(page.url());
   const query = new URLSearchParams({ app: 'tour', user: 'user', session });
   const runs = await (await fetch(`${OURS}/api/runs?${query}`)).json();
   assert.deepEqual(runs.map((run) => run.outcome), ['failed']);
-  await page.getByText('The run stopped before this tool returned.').first().waitFor();
+  await chat(page).getByText('The run stopped before this tool returned.').first().waitFor();
   assert.match((await page.getByRole('alert').allInnerTexts()).join(' '), /owner_lost/);
   await say(page, 'tool');
-  await page.getByText('sunny').first().waitFor();
+  await chat(page).getByText('sunny').first().waitFor();
   await settled(page);
   assert.equal(await page.locator('.message').count(), 4);
 });

@@ -1,7 +1,7 @@
 // What happens when something goes wrong elsewhere: nothing that was said or typed is lost, and the page says what is.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { afterTest, ask, close, launch, loadCode, newChat, open, openPanel, say, SERVER, settled, until } from './browser.mjs';
+import { SERVER, afterTest, ask, chat, close, launch, loadCode, newChat, open, openPanel, say, settled, until } from './browser.mjs';
 import { proxy } from './proxy.mjs';
 
 const NETWORK = [/Failed to load resource/, /ERR_/];
@@ -25,9 +25,9 @@ const answer = () => page.locator('.message[data-role="assistant"]').last().loca
 
 test('a reload in mid-answer goes on where it was', async () => {
   await ask(page, 'slow 5', { wait: false });
-  await page.getByText('I keep silent').waitFor();
+  await chat(page).getByText('I keep silent').waitFor();
   await page.reload();
-  await page.getByText('The silence is over.').waitFor();
+  await chat(page).getByText('The silence is over.').waitFor();
   await settled(page);
   assert.equal(await page.locator('.message').count(), 2);
   assert.equal(await page.locator('.log .tool').count(), 1);
@@ -35,9 +35,9 @@ test('a reload in mid-answer goes on where it was', async () => {
 
 test('a cut connection leaves no seam', async () => {
   await ask(page, 'slow 5', { wait: false });
-  await page.getByText('I keep silent').waitFor();
+  await chat(page).getByText('I keep silent').waitFor();
   between.cut();
-  await page.getByText('The silence is over.').waitFor();
+  await chat(page).getByText('The silence is over.').waitFor();
   await settled(page);
   const seen = await answer();
   await page.reload();
@@ -48,14 +48,14 @@ test('a cut connection leaves no seam', async () => {
 
 test('a run that ended while the page was away is shown whole', async () => {
   await ask(page, 'slow 5', { wait: false });
-  await page.getByText('I keep silent').waitFor();
+  await chat(page).getByText('I keep silent').waitFor();
   between.leave();
   await page.getByText('Connection lost.').waitFor();
   const [, session] = /#\/app\/tour\/([^?]+)/.exec(page.url());
   const query = new URLSearchParams({ app: 'tour', user: 'user', session });
   await until(async () => (await (await fetch(`${SERVER}/api/runs?${query}`)).json()).every((run) => run.outcome === 'finished'), 'the run does not end');
   between.comeBack();
-  await page.getByText('The silence is over.').waitFor();
+  await chat(page).getByText('The silence is over.').waitFor();
   await settled(page);
   assert.equal(await page.getByText('Connection lost.').count(), 0);
 });

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
-import { afterTest, checkAccess, close, launch, loadCode, newChat, open, say, SERVER, until } from './browser.mjs';
+import { SERVER, afterTest, chat, checkAccess, close, launch, loadCode, newChat, open, say, until } from './browser.mjs';
 import { proxy } from './proxy.mjs';
 
 const HEARD_RATE = 16_000;
@@ -275,8 +275,8 @@ test('a lost line is taken up again, the same run goes on, and it ends with its 
     await stands('Connection lost. Reconnecting…');
     await checkAccess(page);
     between.comeBack();
-    await page.getByText('word199').waitFor();
-    assert.equal(await page.getByText('word199').count(), 1);
+    await chat(page).getByText('word199').waitFor();
+    assert.equal(await chat(page).getByText('word199').count(), 1);
     between.leave();
     await stands('Connection lost. Reconnecting…');
     await say(page, 'while you were away');
@@ -324,7 +324,7 @@ test('two windows: the second takes the line, and the first is told', async () =
   await second.getByRole('button', { name: 'Talk', exact: true }).click();
   await second.getByText('Ready').first().waitFor();
   await say(second, 'me too');
-  await second.getByText('You said: me too').waitFor();
+  await chat(second).getByText('You said: me too').waitFor();
   await stands('continues in another window');
   await voice().getByRole('button', { name: 'Close' }).click();
   await close(second);
@@ -337,7 +337,7 @@ test('the page of one’s own in the guide talks', async (t) => {
   t.after(() => served.close());
   await elsewhere(browser, { url: served.url, address: 'own/' }, async () => {
     await page.getByRole('button', { name: 'Talk' }).click();
-    await page.getByText('You said: voice').waitFor();
+    await chat(page).getByText('You said: voice').waitFor();
     await page.getByRole('button', { name: 'Interrupt' }).click();
     await until(() => page.evaluate(() => globalThis.told.includes('interrupt')), 'the server is not told');
   });
