@@ -17,7 +17,7 @@ QUOTED = [
     "is it the address of an adk-prism server?",
     "This Node is too old for @adk-prism/client, which needs 20.19 or newer.",
     "is reachable from other machines, but no authentication is set up;",
-    "Another adk-prism uses this run log. Stop it, or pass --log.",
+    "SQLite is for one process.",
     "There is no run log",
     "No types for",
 ]

@@ -124,12 +124,12 @@ async def test_what_a_follower_saw_survives_kill_9(path: Path, lines: int) -> No
 async def test_one_process_per_file(path: Path, log: SqliteLog) -> None:
     """A second log on the same file is refused, from this process and from another."""
     with pytest.raises(
-        LogError, match=r"Another adk-prism uses this run log. Stop it, or pass --log"
+        LogError, match=r"Another process uses the run log .*: SQLite is for one process\. Stop the other one"
     ):
         await SqliteLog(path).open()
     code = CHILD.replace("followers = []", "return")
     child = await spawn(code, path)
-    assert b"LogError: Another adk-prism uses this run log" in (await child.communicate())[1]
+    assert b"LogError: Another process uses the run log" in (await child.communicate())[1]
     await log.append(RUN, [start(), END])
     await log.commit(RUN)
     await log.close()

@@ -337,7 +337,7 @@ test('the page of one’s own in the guide talks', async (t) => {
   t.after(() => served.close());
   await elsewhere(browser, { url: served.url, address: 'own/' }, async () => {
     await page.getByRole('button', { name: 'Talk' }).click();
-    await chat(page).getByText('You said: voice').waitFor();
+    await page.getByText('You said: voice').waitFor();
     await page.getByRole('button', { name: 'Interrupt' }).click();
     await until(() => page.evaluate(() => globalThis.told.includes('interrupt')), 'the server is not told');
   });

@@ -227,7 +227,8 @@ class FileLock:
         except OSError as error:
             os.close(self._descriptor)
             raise LogError(
-                "Another adk-prism uses this run log. Stop it, or pass --log."
+                f"Another process uses the run log {path.removesuffix('.lock')}: SQLite is for one process. "
+                "Stop the other one, use another --data-dir, or for several workers --log redis://HOST."
             ) from error
         close_in_children(self._descriptor)
 
