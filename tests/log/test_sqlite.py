@@ -124,7 +124,8 @@ async def test_what_a_follower_saw_survives_kill_9(path: Path, lines: int) -> No
 async def test_one_process_per_file(path: Path, log: SqliteLog) -> None:
     """A second log on the same file is refused, from this process and from another."""
     with pytest.raises(
-        LogError, match=r"Another process uses the run log .*: SQLite is for one process\. Stop the other one"
+        LogError,
+        match=r"Another process uses the run log .*: SQLite is for one process\. Stop the other one",
     ):
         await SqliteLog(path).open()
     code = CHILD.replace("followers = []", "return")
