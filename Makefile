@@ -93,10 +93,10 @@ docs: $(VENV)/.installed $(VENV)/docs/.installed  ## build the documentation sit
 	$(VENV)/docs/bin/zensical build --strict --clean --config-file build/mkdocs.yml
 	$(BIN)/python -m website.links build/site
 
-dist: wheels $(VENV)/.installed-test $(VENV)/dist/.installed  ## build the sdists and wheels into dist/, and install them as a stranger would
+dist: wheels $(VENV)/.installed-test $(VENV)/dist/.installed  ## the same, then install and try them as a stranger would
 	$(CLEAN_ENV) $(BIN)/python -m pytest -n 0 tests/distribution.py $(ARGS)
 
-wheels: $(VENV)/.installed $(PAGE)
+wheels: $(VENV)/.installed $(PAGE)  ## build the sdists and wheels into dist/
 	rm -rf dist
 	ADK_PRISM_PAGE=prebuilt $(BIN)/python -m hatchling build
 	cd apps && $(CURDIR)/$(BIN)/python -m hatchling build --directory ../dist
