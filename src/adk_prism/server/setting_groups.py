@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from adk_prism import options as kinds
-from adk_prism.log.contract import DEFAULT_TTL, Retention
+from adk_prism.log.contract import Retention
+from adk_prism.log.coordination import DEFAULT_TTL
 from adk_prism.server.limits import USUAL
 
 MIB = 1024**2

@@ -20,7 +20,7 @@ from adk_prism.errors import UsageError
 from adk_prism.extension import installed
 from adk_prism.facts.usage import Prices, read_prices
 from adk_prism.log.contract import Retention
-from adk_prism.log.from_url import SHARED_LOGS
+from adk_prism.log.from_url import is_shared
 from adk_prism.options import FeatureSettings, Option
 from adk_prism.server import proxies
 from adk_prism.server import setting_groups as groups
@@ -149,7 +149,7 @@ class Settings(
     @property
     def has_shared_log(self) -> bool:
         """Whether other processes may write to the run log."""
-        return self.log.partition(":")[0].lower() in SHARED_LOGS
+        return is_shared(self.log, self.without)
 
     @property
     def in_doubt_tools(self) -> dict[str, InDoubt]:
@@ -229,8 +229,8 @@ class Settings(
             )
 
     def _process_faults(self) -> Iterator[str]:
-        scheme = self.log.partition(":")[0].lower()
-        if self.workers > 1 and scheme not in SHARED_LOGS:
+        if self.workers > 1 and not self.has_shared_log:
+            scheme = self.log.partition(":")[0].lower()
             yield (
                 f"{self.workers} workers cannot share a {scheme} run log, which one process"
                 " uses exclusively; use --workers 1, or --log redis://HOST."

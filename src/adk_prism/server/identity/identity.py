@@ -163,7 +163,7 @@ class Identity:
     def __init__(
         self,
         methods: Sequence[authentication.Method],
-        tickets: authentication.TicketOffice,
+        tickets: authentication.Tickets,
         report: errors.Report,
         admins: Collection[str] = (),
     ) -> None:
@@ -400,7 +400,7 @@ THIS_MACHINE = ("127.0.0.1", "::1")
 
 def build_identity(
     settings: Settings,
-    tickets: authentication.TicketOffice,
+    tickets: authentication.Tickets,
     authenticate: authentication.Authenticate | None,
     report: errors.Report = errors.ignore,
 ) -> Identity:
