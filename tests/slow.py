@@ -45,7 +45,7 @@ SLOW_PATHS: dict[str, str] = {
     "tests/voice/test_chat_socket.py": "whole chats over a WebSocket, with the AI SDK's transport",
     "tests/voice/test_cycles.py": "a hundred connections, counted for leaks",
     "tests/voice/test_gemini.py": "whole conversations with ADK's Gemini client, over TLS",
-    "tests/voice/test_run_live.py": "every call on our socket and on ADK's",
+    "tests/features/run_live/test_run_live.py": "every call on our socket and on ADK's",
     "tests/outside": "62 apps of other people, each on a server of its own",
     "tests/features/recorder/test_hostile_agents.py": "agents that misbehave, with and without the recorder",
     "tests/features/recorder/test_sender.py": "destinations that stall, and processes that end",

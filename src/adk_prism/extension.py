@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from adk_prism.log.entry import Entry, Origin, RunId
     from adk_prism.options import FeatureSettings
     from adk_prism.server.context import Context
+    from adk_prism.server.identity.methods import Method
     from adk_prism.server.observability import Meter
     from adk_prism.server.settings import Settings
 
@@ -138,6 +139,8 @@ class Extension:
     """Returns what watches and stores the model calls of runs."""
     meter: Callable[[], Meter] | None = None
     """Returns what counts what happens in a server. Called once for each server, before `serve`."""
+    authentication: Callable[[Settings], Method | None] | None = None
+    """Returns a further method of authentication; None if its settings ask for none."""
     logs: Mapping[str, LogKind] = field(default_factory=dict)
     """Kinds of run logs, by the scheme of their URLs."""
     session_store: Callable[[SessionStore], SessionStore] | None = None

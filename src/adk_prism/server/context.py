@@ -44,6 +44,7 @@ from adk_prism.server.run_files import ResentFiles, RunFiles
 from adk_prism.server.run_starter import ClientState, Idempotency, RunStarter
 from adk_prism.server.run_streams import RunStreams
 from adk_prism.server.settings import Settings
+from adk_prism.voice.source import LiveRuns
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,7 +84,7 @@ class Context:
     recording: Recording
     runs: Runs
     chats: Chats
-    conversations: Conversations
+    live: LiveRuns
     streams: RunStreams
     starter: RunStarter
     files: RunFiles
@@ -91,6 +92,11 @@ class Context:
     observability: Observability
     lifecycle: Lifecycle
     identity: Identity
+
+    @property
+    def conversations(self) -> Conversations:
+        """Carries commands out."""
+        return self.starter.conversations
 
     @property
     def report(self) -> Report:
@@ -153,7 +159,7 @@ def make_context(
         recording=recording,
         runs=runs,
         chats=chats,
-        conversations=talk,
+        live=LiveRuns(apps, runs, branches, settings, report),
         streams=RunStreams(
             broadcaster,
             observability.errors,
@@ -277,6 +283,7 @@ def _hold(context: Context) -> None:
     lifecycle.on_cut(streams.broadcaster.leave_all)
     lifecycle.on_cut(streams.sockets.close_all)
     lifecycle.on_drain(partial(_drain, context))
+    lifecycle.on_drain(partial(_drain_live, context))
 
 
 @asynccontextmanager
@@ -325,3 +332,9 @@ async def _drain(context: Context, patience: float) -> None:
         )
     finally:
         lifecycle.cut()
+
+
+async def _drain_live(context: Context, patience: float) -> None:
+    """End live conversations, which no other process can continue, but to which a client can come back."""
+    has_others = await context.recording.leases.has_others()
+    await context.live.drain(0.0 if has_others else patience)

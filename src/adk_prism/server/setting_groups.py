@@ -253,19 +253,6 @@ class SecuritySettings(kinds.SettingGroup):
     tokens: str = kinds.FILE.option(
         'authenticate callers by access token, from a JSON file: {"TOKEN": "USER", …}'
     )
-    oidc_issuer: str = kinds.URL.option(
-        "authenticate callers by JSON Web Tokens (JWT) of this OpenID provider"
-    )
-    oidc_audience: tuple[str, ...] = kinds.several("AUDIENCE", "names").option(
-        "audience that a JWT must name; repeatable"
-    )
-    oidc_jwks: str = kinds.URL.option(
-        "URL of the provider's keys (default: from its discovery document)"
-    )
-    oidc_user_claim: str = kinds.TEXT.option("claim of a JWT that has the user name", "sub")
-    oidc_algorithm: tuple[str, ...] = kinds.several("ALGORITHM", "names such as RS256").option(
-        "signature algorithm that a JWT may use; repeatable", ("RS256", "ES256")
-    )
     proxy_user_header: str = kinds.TEXT.option(
         "authenticate callers by this header, which a trusted proxy sets"
     )

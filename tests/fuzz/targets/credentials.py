@@ -14,11 +14,11 @@ from starlette.requests import HTTPConnection
 from tests.fuzz.target import Target, as_text, split
 
 from adk_prism.errors import NoIdentity, Unauthorized, UsageError
+from adk_prism.features.openid.web_token import Rules, WebTokens
 from adk_prism.features.share.links import ShareLinks
 from adk_prism.log.coordination import LocalValues
 from adk_prism.server.identity.caller import Principal
 from adk_prism.server.identity.methods import Tickets, TokenFile, bearer
-from adk_prism.server.identity.web_token import Rules, WebTokens
 
 
 class _Identity:

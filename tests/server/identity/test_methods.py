@@ -276,10 +276,6 @@ async def test_a_caller_is_told_who_it_is(tmp_path: Path) -> None:
     ("settings", "words"),
     [
         ({"host": "0.0.0.0"}, "--tokens"),
-        ({"oidc_issuer": "https://id.example"}, "--oidc-audience"),
-        ({"oidc_audience": ("x",)}, "--oidc-issuer"),
-        ({"oidc_issuer": "http://id.example", "oidc_audience": ("x",)}, "https"),
-        ({"oidc_algorithm": ("HS256",)}, "HS256"),
         ({"trusted_proxy": ("everybody",)}, "everybody"),
     ],
     ids=str,

@@ -24,10 +24,14 @@ from adk_prism.facts.model import Fact
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_object
 from adk_prism.facts.usage import ModelUse, UseFold
-from adk_prism.features.captures.sqlite_reader import SqliteLogReader
+from adk_prism.features.captures.stored_runs import SqliteLogReader
 from adk_prism.features.search import digest as digests
-from adk_prism.features.search.shared import DigestStore, SharedSearch
-from adk_prism.features.search.sqlite import SqliteSearch, SqliteSearchReader
+from adk_prism.features.search.stores import (
+    DigestStore,
+    SharedSearch,
+    SqliteSearch,
+    SqliteSearchReader,
+)
 from adk_prism.log.contract import LogReader, RunLog, SideValue
 from adk_prism.log.entry import Agent, AgentEvent, Entry, RunId
 from adk_prism.log.private_files import Notifier, cancel_task

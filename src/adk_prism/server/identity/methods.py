@@ -1,6 +1,6 @@
 """How a request is authenticated: by a function of the operator, a header of a proxy, a token or a ticket.
 
-JSON Web Tokens have a module of their own (`web_token`).
+Features may bring further methods (`Extension.authentication`).
 """
 
 from __future__ import annotations
