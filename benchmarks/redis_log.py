@@ -23,11 +23,12 @@ from tests.redis_server import RedisServer
 from adk_prism.adk.request import EventSource, RunRequest
 from adk_prism.adk.runner import RunnerSource
 from adk_prism.errors import ignore
-from adk_prism.log.contract import Leases, LocalLeases, RunLog
+from adk_prism.features.redis.leases import RedisLeases
+from adk_prism.features.redis.store import RedisLog
+from adk_prism.log.contract import RunLog
+from adk_prism.log.coordination import Leases, LocalLeases
 from adk_prism.log.entry import Origin, RunId
 from adk_prism.log.memory import MemoryLog
-from adk_prism.log.redis.leases import RedisLeases
-from adk_prism.log.redis.store import RedisLog
 from adk_prism.runs.runs import Runs
 from adk_prism.runs.session_locks import SessionLocks
 from benchmarks.agents.speaker.agent import root_agent

@@ -30,12 +30,12 @@ SLACK = 0.02
 
 LIMITS: dict[str, float] = {
     "package: files": 340,
-    "package: lines of code": 63_450,
+    "package: lines of code": 63_510,
     "package: median lines of a file (at least)": 190,
     "package: share of import lines (%)": 8.0,
     "package: types for answers": 9,
-    "kernel: files": 144,
-    "kernel: lines of code": 30_900,
+    "kernel: files": 138,
+    "kernel: lines of code": 29_370,
     "kernel: imports of features": 0,
     "methods of RunLog": 12,
     "fields of RunStarted": 15,

@@ -160,6 +160,7 @@ KNOWS_ADK = {
     "features/recorder": "an ADK plugin",
     "features/remote": "stands in for an app of another ADK server",
     "features/rerun": "runs ADK's agents again",
+    "features/run_live": "ADK's own live requests",
     "features/session_retention": "removes ADK's sessions",
     "features/types/tool_schemas.py": "describes ADK's tools",
     "testing/recordings.py": "plays recordings in tests of ADK's agents",

@@ -22,7 +22,7 @@ TESTS = [str(path) for path in FILES if path.name.startswith("test_")]
 SLEEPS = {
     "chaos/test_workers.py": "a worker must outlive the seconds in which a death counts as a failed start",
     "cluster/test_processes.py": "a kill at a random moment; nothing may happen for one lease and a half",
-    "log/test_leases.py": "the loop is blocked for two leases",
+    "features/redis/test_leases.py": "the loop is blocked for two leases",
     "server/limits/test_limits.py": "time alone must not end a run that somebody watches",
 }
 """Tests that wait for a fixed time because time is what they test."""
@@ -41,9 +41,9 @@ PRIVATE = frozenset(
         "fuzz/targets/credentials.py",
         "protocols/ai_sdk/test_strictness.py",
         "recordings/record.py",
-        "log/test_from_url.py",
-        "log/test_leases.py",
-        "log/test_redis.py",
+        "features/redis/test_redis_urls.py",
+        "features/redis/test_leases.py",
+        "features/redis/test_redis.py",
         "log/test_sqlite.py",
         "adk/test_redaction.py",
         "features/page/test_film.py",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -29,9 +29,11 @@ if TYPE_CHECKING:
     from adk_prism.errors import Report
     from adk_prism.facts.run_reader import MakeAnnotator
     from adk_prism.log.contract import RunLog, RunSummary
+    from adk_prism.log.coordination import Coordination
     from adk_prism.log.entry import Entry, Origin, RunId
     from adk_prism.options import FeatureSettings
     from adk_prism.server.context import Context
+    from adk_prism.server.identity.methods import Method
     from adk_prism.server.observability import Meter
     from adk_prism.server.settings import Settings
 
@@ -48,6 +50,21 @@ class Command(NamedTuple):
     """One line for `adk-prism --help`."""
     module: str
     """Has `register(parser)`, which adds arguments, and `execute(args) -> int`. Imported when it is used."""
+
+
+Warn = Callable[[str], None]
+"""Takes a text for the operator."""
+
+
+class LogKind(NamedTuple):
+    """A kind of run log, which URLs of some schemes name."""
+
+    form: str
+    """How such a URL looks, for error messages."""
+    open: Callable[[str, Warn], RunLog]
+    """Returns the log of a URL, which is opened later. Raises `UsageError` for a URL that cannot be used."""
+    coordinate: Callable[[str], Coordination] | None = None
+    """Returns what the processes that use the log coordinate by; None where only one can use it."""
 
 
 class RunObserver(Protocol):
@@ -122,6 +139,10 @@ class Extension:
     """Returns what watches and stores the model calls of runs."""
     meter: Callable[[], Meter] | None = None
     """Returns what counts what happens in a server. Called once for each server, before `serve`."""
+    authentication: Callable[[Settings], Method | None] | None = None
+    """Returns a further method of authentication; None if its settings ask for none."""
+    logs: Mapping[str, LogKind] = field(default_factory=dict)
+    """Kinds of run logs, by the scheme of their URLs."""
     session_store: Callable[[SessionStore], SessionStore] | None = None
     """Returns what takes the place of the store of ADK's sessions. Called once for each session service."""
 
@@ -156,6 +177,10 @@ class Extensions(NamedTuple):
     def meter(self) -> Meter | None:
         """Return what counts what happens in a server; None if nothing does."""
         return next((each.meter() for each in self.used.values() if each.meter is not None), None)
+
+    def logs(self) -> dict[str, LogKind]:
+        """Return the kinds of run logs that all of them bring, by the scheme of their URLs."""
+        return {scheme: kind for each in self.used.values() for scheme, kind in each.logs.items()}
 
     def change_store(self, store: SessionStore) -> SessionStore:
         """Return the store of sessions as all of them change it."""
@@ -225,6 +250,10 @@ def _check_unclaimed(extension: Extension, others: Iterable[Extension]) -> None:
             if command.name in taken or command.name in KERNEL_COMMANDS:
                 owner = other.name if command.name in taken else "adk-prism itself"
                 raise ValueError(f"its command {command.name!r} belongs to {owner}")
+        for scheme in extension.logs:
+            if scheme in other.logs or scheme in KERNEL_LOGS:
+                owner = other.name if scheme in other.logs else "adk-prism itself"
+                raise ValueError(f"run logs of {scheme}: belong to {owner}")
 
 
 def _ordered(found: dict[str, Extension], faults: list[str]) -> Extensions:
@@ -252,3 +281,6 @@ KERNEL_COMMANDS = {
     ),
 }
 """The commands that need no feature, by name."""
+
+KERNEL_LOGS = ("memory", "sqlite")
+"""The schemes of run logs that need no feature."""

@@ -86,6 +86,11 @@ class FeatureSettings(SettingGroup):
         """Values that must not be stored or reported."""
         return []
 
+    @property
+    def authenticates(self) -> bool:
+        """Whether callers have to say who they are (`Extension.authentication`)."""
+        return False
+
     def broken_rule(self) -> str:
         """Return what is wrong with the combination; empty if nothing is."""
         return ""

@@ -22,8 +22,8 @@ from tests.server.local_server import APP, SESSION, USER, LocalServer
 from adk_prism.adk.request import EventSource, RunRequest, read_content
 from adk_prism.adk.tools import DenialReasonPlugin
 from adk_prism.errors import Diagnostic
+from adk_prism.features.redis.leases import RedisLeases
 from adk_prism.log.entry import Origin, RunEnded, RunId, RunTakenOver, to_raw
-from adk_prism.log.redis.leases import RedisLeases
 from adk_prism.server.app import Prism
 from adk_prism.server.settings import Settings
 

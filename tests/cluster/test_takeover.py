@@ -20,8 +20,8 @@ from tests.server.local_server import agent
 
 from adk_prism.adk.tools import idempotency_key, idempotent
 from adk_prism.errors import Diagnostic
+from adk_prism.features.redis.connection import Keys
 from adk_prism.log.entry import AgentEvent, RunEnded, RunId, RunTakenOver
-from adk_prism.log.redis.connection import Keys
 
 Json = dict[str, Any]
 

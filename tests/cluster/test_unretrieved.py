@@ -16,9 +16,9 @@ from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 from tests.server.local_server import LocalServer, agent, local_server
 
+from adk_prism.features.redis import store as reader
 from adk_prism.log import group_commit
 from adk_prism.log.from_url import open_log
-from adk_prism.log.redis import store as reader
 
 
 @asynccontextmanager

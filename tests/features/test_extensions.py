@@ -19,8 +19,12 @@ from tests.server.local_server import APP, SESSION, LocalServer, agent, local_se
 
 from adk_prism import extension, features
 from adk_prism.errors import UsageError
-from adk_prism.extension import Command, Extension, Served, chosen, installed
+from adk_prism.extension import Command, Extension, LogKind, Served, Warn, chosen, installed
+from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import ModelCalled
+from adk_prism.log.from_url import open_log
+from adk_prism.log.memory import MemoryLog
+from adk_prism.log.sqlite.store import SqliteLog
 from adk_prism.server.settings import Settings
 
 Json = dict[str, Any]
@@ -155,6 +159,11 @@ def _works(_: Any) -> Served:
     return Served(routers=[router])
 
 
+def _open_other(url: str, warn: Warn) -> RunLog:
+    warn("a warning")
+    return MemoryLog() if url == "other:name" else SqliteLog(url)
+
+
 OTHERS: dict[str, Extension | Callable[[], None] | str] = {
     "broken": _breaks,
     "text": "no extension",
@@ -163,6 +172,12 @@ OTHERS: dict[str, Extension | Callable[[], None] | str] = {
     "usurper": Extension(name="usurper", summary="", commands=(Command("compare", "", "x"),)),
     "kernel_usurper": Extension(
         name="kernel_usurper", summary="", commands=(Command("serve", "", "x"),)
+    ),
+    "log_usurper": Extension(
+        name="log_usurper", summary="", logs={"sqlite": LogKind("sqlite:", _open_other)}
+    ),
+    "other_log": Extension(
+        name="other_log", summary="", logs={"other": LogKind("other:NAME", _open_other)}
     ),
     "router": Extension(name="router", summary="", serve=_claims_route),
     "faulty": Extension(name="faulty", summary="", serve=_fails),
@@ -175,6 +190,7 @@ REASONS = {
     "needy": "it needs 'absent'",
     "usurper": "its command 'compare' belongs to compare",
     "kernel_usurper": "its command 'serve' belongs to adk-prism itself",
+    "log_usurper": "run logs of sqlite: belong to adk-prism itself",
 }
 
 
@@ -197,7 +213,7 @@ def others(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_broken_extension_is_left_out_with_one_line() -> None:
     """Each with its reason; all of ours, and the one that works, are used."""
     found = installed()
-    assert {*FEATURES, "router", "faulty", "hello"} == found.used.keys()
+    assert {*FEATURES, "other_log", "router", "faulty", "hello"} == found.used.keys()
     for name, reason in REASONS.items():
         [fault] = [each for each in found.faults if repr(name) in each]
         assert reason in fault
@@ -214,6 +230,16 @@ async def test_a_route_that_is_taken_and_a_feature_that_fails() -> None:
         assert "ZeroDivisionError" in left["faulty"].cause
         [taken] = [each for each in left if "GET /api/runs/{run} belongs to" in each]
         assert "'router'" in taken
+
+
+@pytest.mark.usefixtures("others")
+async def test_a_log_of_another_package() -> None:
+    """Its scheme is found like ours; the rest of the server does not notice."""
+    async with local_server(careful(), log="other:name") as server:
+        await check_kernel(server)
+        assert "a warning" in [each.detail for each in server.reports]
+    with pytest.raises(UsageError, match=r"expected memory:, .*, redis://.* or other:NAME"):
+        open_log("unknown:name")
 
 
 @pytest.mark.usefixtures("others")

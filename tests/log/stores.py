@@ -14,9 +14,9 @@ from pathlib import Path
 from tests.redis_cluster import RedisCluster
 from tests.redis_server import RedisServer
 
+from adk_prism.features.redis.store import RedisLog
 from adk_prism.log.contract import RunLog
 from adk_prism.log.memory import MemoryLog
-from adk_prism.log.redis.store import RedisLog
 from adk_prism.log.sqlite.store import SqliteLog
 from adk_prism.testing.runlog_steps import Store
 

@@ -7,12 +7,10 @@ from typing import NamedTuple
 
 import pytest
 
-from adk_prism.errors import PrismError, UsageError
-from adk_prism.log.contract import LocalLeases
-from adk_prism.log.from_url import open_leases, open_log
+from adk_prism.errors import PrismError, TooMany, UsageError
+from adk_prism.log.coordination import MOST_OF_ONE, LocalLeases, LocalValues
+from adk_prism.log.from_url import is_shared, open_coordination, open_log
 from adk_prism.log.memory import MemoryLog
-from adk_prism.log.redis.leases import RedisLeases
-from adk_prism.log.redis.store import RedisLog, RedisStore
 from adk_prism.log.sqlite.store import SqliteLog, SqliteStore
 
 
@@ -39,28 +37,34 @@ def test_sqlite(url: str, path: str) -> None:
     assert log.store.synchronous == ("full" if "full" in url else "normal")
 
 
-@pytest.mark.parametrize("scheme", ["redis", "rediss"])
-def test_redis(scheme: str) -> None:
-    """The prefix is ours, the rest redis-py's; the leases are where the log is."""
-    url = f"{scheme}://user:hunter2@host:1234/5?prefix=mine&socket_timeout=3"
-    log, leases = open_log(url), open_leases(url, 2.0)
-    assert isinstance(log, RedisLog)
-    assert isinstance(leases, RedisLeases)
-    assert isinstance(log.store, RedisStore)
-    assert (log.store.keys.prefix, leases._keys.prefix) == ("mine", "mine")
-    assert log.store.redis.connection_pool.connection_kwargs["socket_timeout"] == 3
-
-
-def test_a_prefix_that_is_none() -> None:
-    """Braces would put keys of one run into several slots of a cluster."""
-    with pytest.raises(UsageError, match="prefix"):
-        open_log("redis://host/0?prefix={a}")
-
-
 def test_leases_of_one_process() -> None:
-    """Logs that nobody shares have no leases to share."""
-    assert isinstance(open_leases("memory:"), LocalLeases)
-    assert isinstance(open_leases("sqlite:///runs.db"), LocalLeases)
+    """A process that uses its log alone has leases that nobody else wants, and counts alone."""
+    for url in ("memory:", "sqlite:///runs.db"):
+        coordination = open_coordination(url)
+        assert not is_shared(url)
+        assert not coordination.is_shared
+        assert isinstance(coordination.leases(), LocalLeases)
+        assert isinstance(coordination.values(), LocalValues)
+        assert coordination.counters() is None
+
+
+async def test_values_of_one_process() -> None:
+    """They can be taken once, until they expire; a caller has only so many, and nobody else's."""
+    now = [0.0]
+    values = LocalValues(lambda: now[0])
+    await values.put("a", b"1", 10, "ann")
+    await values.put("b", b"2", 20, "ann")
+    assert [await values.take("a"), await values.take("a")] == [b"1", None]
+    now[0] = 20
+    assert await values.take("b") is None
+    for number in range(MOST_OF_ONE):
+        await values.put(f"ann {number}", b"", 10, "ann")
+    with pytest.raises(TooMany):
+        await values.put("one more", b"", 10, "ann")
+    await values.put("bob's", b"", 10, "bob")
+    now[0] = 30
+    await values.put("one more", b"", 10, "ann")
+    assert len(values) == 1
 
 
 class Refused(NamedTuple):
@@ -69,11 +73,7 @@ class Refused(NamedTuple):
 
 
 REFUSED = [
-    Refused("redis://user:hunter2@host/names", UsageError),
-    Refused("redis://user:hunter2@host:port/0", UsageError),
-    Refused("redis://user:hunter2@host/0?socket_timeout=soon", UsageError),
-    Refused("rediss:hunter2", UsageError),
-    Refused("redis://", UsageError),
+    Refused("mysql+redis://user:hunter2@host/0", UsageError),
     Refused("postgresql://user:hunter2@host/db", UsageError),
     Refused("sqlite://user:hunter2@host/runs.db", UsageError),
     Refused("sqlite:///hunter2.db?mode=ro", UsageError),

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from adk_prism.errors import Conflict, Fenced, Gone, LogError, LogUnavailable, NotFound
-from adk_prism.features.captures.sqlite_reader import SqliteLogReader
+from adk_prism.features.captures.stored_runs import SqliteLogReader
 from adk_prism.log import group_commit
 from adk_prism.log.contract import MAX_TOMBSTONES, Retention
 from adk_prism.log.entry import AgentEvent, Record, RunEnded, RunId

@@ -38,7 +38,7 @@ from adk_prism.adk.recording_file import write_run
 from adk_prism.apps.tour.scenarios import SCENARIOS
 from adk_prism.commands import Answer, RunAgent, ToolAnswer
 from adk_prism.errors import ignore
-from adk_prism.log.contract import LocalLeases
+from adk_prism.log.coordination import LocalLeases
 from adk_prism.log.entry import AgentEvent, Entry, Origin, RunId, pack
 from adk_prism.log.memory import MemoryLog
 from adk_prism.runs.branches import SessionBranches

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from adk_prism.errors import Conflict
-from adk_prism.log.contract import Hear, Lease, RunLog, RunSummary, Word
+from adk_prism.log.contract import RunLog, RunSummary
+from adk_prism.log.coordination import Hear, Lease, Word
 from adk_prism.log.entry import RunId
 
 

@@ -14,7 +14,7 @@ from tests.runs.sources import HERE, NeverBegins, Script, event
 from adk_prism.adk.request import Emit
 from adk_prism.errors import Conflict, Diagnostic, Draining, NotFound, TooMany, UsageError
 from adk_prism.facts.run_reader import Reader
-from adk_prism.log.contract import Lease
+from adk_prism.log.coordination import Lease
 from adk_prism.log.entry import Entry, Origin, Record, RunEnded, RunId, RunStarted, RunTakenOver
 from adk_prism.log.memory import MemoryLog
 from adk_prism.runs.recorder import STOPPED, Past

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from adk_prism.errors import TooMany
+from adk_prism.log.coordination import MOST_OF_ONE, LocalValues
 from adk_prism.server.identity.caller import Principal
-from adk_prism.server.identity.methods import MOST_OF_A_USER, Place, Tickets, place_of
 from adk_prism.server.identity.methods import TICKET_LIFETIME as LIFETIME
+from adk_prism.server.identity.methods import Place, Tickets, place_of
 
 ANN = Principal("ann")
 HERE: Place = place_of("/api/runs/run-1/stream", "as=studio")
@@ -27,7 +28,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def tickets(clock: Clock) -> Tickets:
-    return Tickets(clock)
+    return Tickets(LocalValues(clock))
 
 
 @pytest.mark.parametrize(("after", "good"), [(0, True), (29.9, True), (30, False), (31, False)])
@@ -74,7 +75,7 @@ async def test_a_ticket_is_as_long_as_it_has_to_be(tickets: Tickets) -> None:
 
 async def test_who_asks_and_does_not_come_is_stopped(clock: Clock, tickets: Tickets) -> None:
     """Others go on; with time the unused ones are forgotten."""
-    for _ in range(MOST_OF_A_USER):
+    for _ in range(MOST_OF_ONE):
         await tickets.issue(ANN, HERE)
     with pytest.raises(TooMany):
         await tickets.issue(ANN, HERE)

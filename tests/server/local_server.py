@@ -148,13 +148,15 @@ async def local_server(
     *,
     resumable: bool = False,
     service: BaseSessionService | None = None,
-    log: RunLog | None = None,
+    log: RunLog | str | None = None,
     authenticate: Authenticate | None = None,
     plugins: Sequence[BasePlugin] = (),
     memory: BaseMemoryService | None = None,
     **settings: Any,
 ) -> AsyncIterator[LocalServer]:
-    """Serve one app."""
+    """Serve one app; its log may be a URL."""
+    if isinstance(log, str):
+        settings["log"], log = log, None
     app = App(
         name=APP,
         root_agent=root,

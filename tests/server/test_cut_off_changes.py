@@ -19,8 +19,6 @@ from tests.server.test_versions import HERE, asked, asking, count, note_of, send
 from adk_prism.log.contract import SideValue
 from adk_prism.log.sqlite.store import SqliteLog
 from adk_prism.runs.branches import KIND
-from adk_prism.voice.run_context import LiveOptions
-from adk_prism.voice.source import LiveRuns
 
 PATH = f"/apps/{APP}/users/{USER}/sessions/{SESSION}"
 BRANCHES = pytest.mark.parametrize("version", ["Three.", "Two."], ids=["live", "other"])
@@ -137,7 +135,7 @@ async def test_whatever_comes_next_finds_the_session_right(step: str) -> None:
             assert (await CHANGES["rewind"](server, chat)).status_code == 200
             whole = whole[:2]
         elif step == "live":  # It fails, since the model is none that speaks.
-            live = LiveRuns(server.context, LiveOptions(), grace=1.0, second="takeover")
+            live = server.context.live
             run = await live.join(HERE, live.options, lambda _: None, lambda _: None)
             await server.entries(run.id)
             assert await notes(server) == []

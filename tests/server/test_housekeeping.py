@@ -13,7 +13,8 @@ from tests.patience import PATIENCE
 from tests.server.test_process import asked, make_sessions, serving
 
 from adk_prism.errors import Diagnostic, LogError
-from adk_prism.log.contract import HOUR, LocalLeases, LogObserver, Retention, RetentionGuard
+from adk_prism.log.contract import HOUR, LogObserver, Retention, RetentionGuard
+from adk_prism.log.coordination import LocalLeases
 from adk_prism.log.entry import AgentEvent, Origin, RunId
 from adk_prism.log.memory import MemoryLog
 from adk_prism.runs.session_log import AuditedAction

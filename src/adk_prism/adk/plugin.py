@@ -28,7 +28,7 @@ from adk_prism.adk.redaction import safe_code
 from adk_prism.adk.run_observer import SCOPE
 from adk_prism.adk.session_store import USER, apply_rewinds, is_said
 from adk_prism.errors import NotAnEvent, Report
-from adk_prism.log.contract import still_owned
+from adk_prism.log.coordination import still_owned
 
 NAME = "adk_prism_nodes"
 

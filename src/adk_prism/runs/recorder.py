@@ -32,7 +32,8 @@ from adk_prism.adk.request import CALLS, CallRecorder, Emit, EventSource, SeenCa
 from adk_prism.facts.adk_event import MOST, unknown_fields
 from adk_prism.facts.run_reader import Reader
 from adk_prism.log import entry as log_entry
-from adk_prism.log.contract import OWNED, Lease, RunLog
+from adk_prism.log.contract import RunLog
+from adk_prism.log.coordination import OWNED, Lease
 from adk_prism.log.entry import AgentEvent, Entry, Record, RunEnded, RunId, RunStarted
 from adk_prism.log.run_state import LOG_UNAVAILABLE
 from adk_prism.version import VERSION

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple, Protocol
 from adk_prism.adk.request import CallRecorder, EventSource
 from adk_prism.adk.tools import WORK, Work, Works
 from adk_prism.errors import Conflict, Diagnostic, Draining, Fenced, LogError, Report, cause_of
-from adk_prism.log.contract import Lease, Leases, LocalLeases, RunLog, RunSummary
+from adk_prism.log.contract import RunLog, RunSummary
+from adk_prism.log.coordination import Lease, Leases, LocalLeases
 from adk_prism.log.entry import Origin, RunEnded, RunId, RunStarted, is_recorded
 from adk_prism.log.private_files import cancel_task
 from adk_prism.runs.recorder import STOPPED, Past, RunRecorder, run_span

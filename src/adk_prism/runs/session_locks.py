@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from adk_prism.errors import Conflict, TooMany
-from adk_prism.log.contract import Lease, Leases, LocalLeases
+from adk_prism.log.coordination import Lease, Leases, LocalLeases
 from adk_prism.log.entry import Origin, RunId
 
 Policy = Literal["interrupt", "refuse", "wait"]

@@ -33,7 +33,8 @@ from adk_prism.facts.adk_event import read_event
 from adk_prism.facts.nodes import node_ends
 from adk_prism.facts.run_reader import Reader
 from adk_prism.log import entry as records
-from adk_prism.log.contract import Lease, Leases, RunLog, RunSummary
+from adk_prism.log.contract import RunLog, RunSummary
+from adk_prism.log.coordination import Lease, Leases
 from adk_prism.log.entry import Entry, Origin, Record, RunEnded, RunId
 from adk_prism.log.private_files import Notifier, cancel_task
 from adk_prism.runs.chats import first_invocation

@@ -20,7 +20,6 @@ from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute, APIWebSocketRoute
 from google.adk.runners import Runner
 
-from adk_prism import voice
 from adk_prism.adk import services as adk_services
 from adk_prism.adk.app_environment import load_plugins, set_default_model, set_features
 from adk_prism.adk.apps import Apps
@@ -47,6 +46,7 @@ from adk_prism.server.request_tracking import TrackRequests
 from adk_prism.server.routes import OperatingRoutes, RunsRoutes, protocol_routes
 from adk_prism.server.settings import Settings, read_settings
 from adk_prism.version import VERSION
+from adk_prism.voice import socket as live
 
 
 def create_app(
@@ -241,7 +241,7 @@ def _routers(context: Context, features: dict[str, Served]) -> Iterator[APIRoute
     yield sessions.SessionRoutes(context).router()
     yield adk.RunRoutes(context).router()
     yield ai_sdk.ChatRoutes(context).router()
-    yield from voice.routers(context)
+    yield live.routes(context)
     describe = [each.describe_run for each in features.values() if each.describe_run is not None]
     yield RunsRoutes(context, describe).router()
     yield studio.StudioRoutes(context).router()

@@ -22,8 +22,9 @@ from adk_prism.adk.request import CallRecorder
 from adk_prism.adk.tools import InDoubt
 from adk_prism.errors import Diagnostic, LogError, Report, cause_of
 from adk_prism.extension import Observers, chosen
-from adk_prism.log import from_url
-from adk_prism.log.contract import Leases, LogObserver, RunLog
+from adk_prism.log.contract import LogObserver, RunLog
+from adk_prism.log.coordination import Coordination, Leases
+from adk_prism.log.from_url import open_coordination, open_log
 from adk_prism.runs.branches import SessionBranches
 from adk_prism.runs.broadcast import Broadcaster
 from adk_prism.runs.chats import Chats
@@ -34,7 +35,7 @@ from adk_prism.runs.session_log import Deletions, SessionLog
 from adk_prism.runs.takeover import Takeovers, can_resume
 from adk_prism.server import lifecycle as housekeeping
 from adk_prism.server.identity.identity import Identity, build_identity
-from adk_prism.server.identity.methods import Authenticate, SharedTickets, TicketOffice, Tickets
+from adk_prism.server.identity.methods import Authenticate, Tickets
 from adk_prism.server.lifecycle import Lifecycle, opened
 from adk_prism.server.limits import CallerLimits, HeavyWork, SharedLimits, SharedRunCount
 from adk_prism.server.observability import AuditLog, Observability, redaction_of_a_run
@@ -43,6 +44,7 @@ from adk_prism.server.run_files import ResentFiles, RunFiles
 from adk_prism.server.run_starter import ClientState, Idempotency, RunStarter
 from adk_prism.server.run_streams import RunStreams
 from adk_prism.server.settings import Settings
+from adk_prism.voice.source import LiveRuns
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +53,8 @@ class Recording:
 
     log: RunLog
     """Without what ADK's sessions hold besides."""
+    coordination: Coordination
+    """What the processes that share the log coordinate by."""
     leases: Leases
     calls: CallRecorder | None
     """Stores model calls; None without the feature."""
@@ -80,7 +84,7 @@ class Context:
     recording: Recording
     runs: Runs
     chats: Chats
-    conversations: Conversations
+    live: LiveRuns
     streams: RunStreams
     starter: RunStarter
     files: RunFiles
@@ -88,6 +92,11 @@ class Context:
     observability: Observability
     lifecycle: Lifecycle
     identity: Identity
+
+    @property
+    def conversations(self) -> Conversations:
+        """Carries commands out."""
+        return self.starter.conversations
 
     @property
     def report(self) -> Report:
@@ -125,12 +134,16 @@ def make_context(
 ) -> Context:
     """Return the parts of a server; its lifecycle opens and closes them."""
     report = observability.report
-    tickets = _tickets(settings, lifecycle)
-    log = log or from_url.open_log(settings.log, partial(_warn, report))
-    identity = build_identity(settings, tickets, authenticate, report)
+    log = log or open_log(settings.log, partial(_warn, report), settings.without)
+    coordination = open_coordination(settings.log, settings.without)
+    values = coordination.values()
+    lifecycle.hold(lambda: opened(values))
+    identity = build_identity(settings, Tickets(values), authenticate, report)
     known = identity.required
-    quota, shared = _quota(settings, lifecycle, observability, known=known)
-    recording, runs = _recording(settings, apps, lifecycle, observability, log, quota, known=known)
+    quota, shared = _quota(settings, lifecycle, observability, coordination, known=known)
+    recording, runs = _recording(
+        settings, apps, lifecycle, observability, log, coordination, quota, known=known
+    )
     readable = SessionLog(log, apps, observability.secrets.record, report, runs.deletions)
     leases = recording.leases
     chats, note = Chats(readable), observability.audit.note
@@ -146,7 +159,7 @@ def make_context(
         recording=recording,
         runs=runs,
         chats=chats,
-        conversations=talk,
+        live=LiveRuns(apps, runs, branches, settings, report),
         streams=RunStreams(
             broadcaster,
             observability.errors,
@@ -179,13 +192,14 @@ def _recording(
     lifecycle: Lifecycle,
     observability: Observability,
     log: RunLog,
+    coordination: Coordination,
     quota: Quota,
     *,
     known: bool,
 ) -> tuple[Recording, Runs]:
     """Return what records and stores runs; `known` says whether callers are known."""
     report, meter = observability.report, observability.meter
-    leases = from_url.open_leases(settings.log, settings.lease)
+    leases = coordination.leases(settings.lease)
     locks = SessionLocks(leases, settle=lambda origin, claim: takeovers.settle(origin, claim))
     secrets, observers = observability.secrets, Observers()
 
@@ -214,7 +228,12 @@ def _recording(
     lifecycle.hold(lambda: opened(leases))
     lifecycle.hold(takeovers.watching)
     recording = Recording(
-        log=log, leases=leases, calls=calls, takeovers=takeovers, observers=observers
+        log=log,
+        coordination=coordination,
+        leases=leases,
+        calls=calls,
+        takeovers=takeovers,
+        observers=observers,
     )
     return recording, runs
 
@@ -233,14 +252,19 @@ def _tell_stalled(report: Report, is_stalled: bool) -> None:
 
 
 def _quota(
-    settings: Settings, lifecycle: Lifecycle, observability: Observability, *, known: bool
+    settings: Settings,
+    lifecycle: Lifecycle,
+    observability: Observability,
+    coordination: Coordination,
+    *,
+    known: bool,
 ) -> tuple[Quota, SharedLimits | None]:
     """Return the limits on runs, and what counts the limits of callers for all replicas.
 
     The latter is None without a shared log or a limit.
     """
     limits, refused = settings.limits(known=known), observability.meter.refused
-    counts = from_url.open_usage_counters(settings.log) if any(limits) else None
+    counts = coordination.counters() if any(limits) else None
     shared = SharedLimits(counts, observability.report) if counts is not None else None
     if shared is not None:
         lifecycle.hold(shared.counting)
@@ -259,15 +283,7 @@ def _hold(context: Context) -> None:
     lifecycle.on_cut(streams.broadcaster.leave_all)
     lifecycle.on_cut(streams.sockets.close_all)
     lifecycle.on_drain(partial(_drain, context))
-
-
-def _tickets(settings: Settings, lifecycle: Lifecycle) -> TicketOffice:
-    """Return tickets that are valid in every process that shares the log."""
-    store = from_url.open_short_lived_values(settings.log)
-    if store is None:
-        return Tickets()
-    lifecycle.hold(lambda: opened(store))
-    return SharedTickets(store)
+    lifecycle.on_drain(partial(_drain_live, context))
 
 
 @asynccontextmanager
@@ -316,3 +332,9 @@ async def _drain(context: Context, patience: float) -> None:
         )
     finally:
         lifecycle.cut()
+
+
+async def _drain_live(context: Context, patience: float) -> None:
+    """End live conversations, which no other process can continue, but to which a client can come back."""
+    has_others = await context.recording.leases.has_others()
+    await context.live.drain(0.0 if has_others else patience)

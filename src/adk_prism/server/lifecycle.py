@@ -24,6 +24,7 @@ from adk_prism import errors
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.internals.capabilities import switched_off
 from adk_prism.log import contract
+from adk_prism.log.coordination import Lease, Leases
 from adk_prism.log.entry import Origin
 from adk_prism.log.private_files import below, cancel_task, make_folder, tighten
 from adk_prism.runs.session_log import AuditedAction, WriteAudit
@@ -173,7 +174,7 @@ Job = Callable[[], Awaitable[None]]
 @asynccontextmanager
 async def housekeeping(
     jobs: Sequence[Job],
-    leases: contract.Leases,
+    leases: Leases,
     report: errors.Report,
     interval: float = INTERVAL,
     name: str = "housekeeping",
@@ -187,9 +188,9 @@ async def housekeeping(
 
 
 async def _keep_house(
-    jobs: Sequence[Job], leases: contract.Leases, report: errors.Report, interval: float, name: str
+    jobs: Sequence[Job], leases: Leases, report: errors.Report, interval: float, name: str
 ) -> None:
-    lease: contract.Lease | None = None
+    lease: Lease | None = None
     while True:
         if lease is None or not lease.is_sure:
             lease = await _claim(leases, report, name)
@@ -199,9 +200,7 @@ async def _keep_house(
         await asyncio.sleep(interval)
 
 
-async def _claim(
-    leases: contract.Leases, report: errors.Report, name: str
-) -> contract.Lease | None:
+async def _claim(leases: Leases, report: errors.Report, name: str) -> Lease | None:
     """Return the lease to do it; None while another process has it, or if that is unknown."""
     try:
         return await leases.hold(name)

@@ -15,19 +15,16 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn, TypeVar
+from typing import Literal, NamedTuple, NoReturn, TypeVar
 
 from starlette.types import Message, Receive, Scope, Send
 
 from adk_prism.errors import Busy, Diagnostic, LogError, Report, TooMany, cause_of
-from adk_prism.log.contract import SECONDS, LimitCheck, Member, UsageLimits
+from adk_prism.log.coordination import SECONDS, LimitCheck, Member, UsageCounters, UsageLimits
 from adk_prism.log.entry import Origin
 from adk_prism.log.private_files import cancel_task
 from adk_prism.runs.session_locks import AGAIN, Refused
 from adk_prism.server.identity.caller import Caller, account, of_scope
-
-if TYPE_CHECKING:
-    from adk_prism.log.redis.leases import RedisUsageCounters
 
 # ---------------------------------------------------------------------- token bucket
 #
@@ -217,17 +214,18 @@ class UsageByCaller:
 
 # ---------------------------------------------------------------------- all replicas
 #
-# The same, counted in Redis for all replicas.
+# The same, counted for all processes that share a run log.
 #
-# Redis is asked about callers who are within the limits of this process. A Redis that is down or slow does
+# The common counters are asked about callers who are within the limits of this process. A store that is
+# down or slow does
 # not block requests: after a short timeout, and for some seconds from then on, this process counts alone, and
 # reports it.
 
 BOUND = 0.25
-"""Seconds that a request waits for Redis: many times the usual response time."""
+"""Seconds that a request waits for the common counters: many times the usual response time."""
 
 ALONE = 5.0
-"""Seconds for which Redis is not asked again after a timeout."""
+"""Seconds for which they are not asked again after a timeout."""
 
 FLUSH = 0.5
 """Seconds between two updates of the byte counts; sending does not wait for them."""
@@ -238,7 +236,7 @@ _Answer = TypeVar("_Answer")
 class SharedLimits:
     """Counts for all processes; where that is not possible, everything is allowed."""
 
-    def __init__(self, counts: RedisUsageCounters, report: Report) -> None:
+    def __init__(self, counts: UsageCounters, report: Report) -> None:
         self._counts = counts
         self._report = report
         self._process = uuid.uuid4().hex
@@ -279,7 +277,7 @@ class SharedLimits:
         return wanted
 
     async def leave(self, member: Member) -> None:
-        """Stop counting a member; if Redis cannot be reached, the member expires."""
+        """Stop counting a member; if the counters cannot be reached, the member expires."""
         if member in self._open:
             self._open.discard(member)
             await self._ask(lambda: self._counts.leave(member))
@@ -312,7 +310,7 @@ class SharedLimits:
                     self._waits[name] = loop.time() + seconds
 
     async def _ask(self, question: Callable[[], Awaitable[_Answer]]) -> _Answer | None:
-        """Ask Redis; return None after a timeout, now or in the last seconds."""
+        """Ask the common counters; return None after a timeout, now or in the last seconds."""
         loop = asyncio.get_running_loop()
         if loop.time() < self._alone_until:
             return None
@@ -322,7 +320,7 @@ class SharedLimits:
         except (LogError, TimeoutError) as error:
             self._alone_until = loop.time() + ALONE
             if not self._is_alone:
-                text = "callers' limits are counted by this process alone until Redis answers"
+                text = "callers' limits are counted by this process alone until the run log's store answers"
                 self._report(
                     Diagnostic(kind="limits not shared", detail=text, cause=cause_of(error))
                 )

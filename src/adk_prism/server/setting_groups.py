@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from adk_prism import options as kinds
-from adk_prism.log.contract import DEFAULT_TTL, Retention
+from adk_prism.log.contract import Retention
+from adk_prism.log.coordination import DEFAULT_TTL
 from adk_prism.server.limits import USUAL
 
 MIB = 1024**2
@@ -251,19 +252,6 @@ class SecuritySettings(kinds.SettingGroup):
     title: ClassVar[str] = "Security"
     tokens: str = kinds.FILE.option(
         'authenticate callers by access token, from a JSON file: {"TOKEN": "USER", …}'
-    )
-    oidc_issuer: str = kinds.URL.option(
-        "authenticate callers by JSON Web Tokens (JWT) of this OpenID provider"
-    )
-    oidc_audience: tuple[str, ...] = kinds.several("AUDIENCE", "names").option(
-        "audience that a JWT must name; repeatable"
-    )
-    oidc_jwks: str = kinds.URL.option(
-        "URL of the provider's keys (default: from its discovery document)"
-    )
-    oidc_user_claim: str = kinds.TEXT.option("claim of a JWT that has the user name", "sub")
-    oidc_algorithm: tuple[str, ...] = kinds.several("ALGORITHM", "names such as RS256").option(
-        "signature algorithm that a JWT may use; repeatable", ("RS256", "ES256")
     )
     proxy_user_header: str = kinds.TEXT.option(
         "authenticate callers by this header, which a trusted proxy sets"

@@ -20,15 +20,12 @@ from adk_prism.errors import UsageError
 from adk_prism.extension import installed
 from adk_prism.facts.usage import Prices, read_prices
 from adk_prism.log.contract import Retention
-from adk_prism.log.from_url import SHARED_LOGS
+from adk_prism.log.from_url import is_shared
 from adk_prism.options import FeatureSettings, Option
 from adk_prism.server import proxies
 from adk_prism.server import setting_groups as groups
 from adk_prism.server.limits import NONE, USUAL, CallerLimits
 from adk_prism.server.setting_groups import InDoubt
-
-ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
-"""Signatures that a JWT may have. None is symmetric: a public key must not pass for a secret."""
 
 SHORTEST_LEASE, LONGEST_LEASE = 1.0, 300.0
 """Seconds. Renewals come three times in a lease: a busy process may be late by a second. With a long one,
@@ -62,16 +59,16 @@ class Settings(
     def __post_init__(self) -> None:
         if not self.log:
             object.__setattr__(self, "log", self._own_log)
+        self._read_features()
         rules = (
             self._network_faults,
-            self._identity_faults,
+            self._proxy_faults,
             self._process_faults,
             self._value_faults,
         )
         for rule in rules:
             for fault in rule():
                 raise UsageError(fault)
-        self._read_features()
 
     def _read_features(self) -> None:
         """Make the settings of features from the values that are not the kernel's."""
@@ -115,7 +112,8 @@ class Settings(
     @property
     def has_identity(self) -> bool:
         """Whether callers have to say who they are."""
-        return bool(self.tokens or self.oidc_issuer or self.proxy_user_header or self.authenticate)
+        features = any(group.authenticates for group in self._of_features.values())
+        return bool(self.tokens or self.proxy_user_header or self.authenticate or features)
 
     @property
     def is_loopback(self) -> bool:
@@ -149,7 +147,7 @@ class Settings(
     @property
     def has_shared_log(self) -> bool:
         """Whether other processes may write to the run log."""
-        return self.log.partition(":")[0].lower() in SHARED_LOGS
+        return is_shared(self.log, self.without)
 
     @property
     def in_doubt_tools(self) -> dict[str, InDoubt]:
@@ -207,19 +205,7 @@ class Settings(
             if proxies.parse_authority(text) is None:
                 yield f"--allow-host must be a host name such as agents.example.com, got {text!r}."
 
-    def _identity_faults(self) -> Iterator[str]:
-        if self.oidc_issuer and not self.oidc_audience:
-            yield "--oidc-issuer needs --oidc-audience: the audience of tokens for this server."
-        if not self.oidc_issuer and (self.oidc_audience or self.oidc_jwks):
-            yield "--oidc-audience and --oidc-jwks need --oidc-issuer."
-        for url in filter(None, (self.oidc_issuer, self.oidc_jwks)):
-            origin = proxies.origin_of_url(url)
-            if origin is None or (
-                origin.scheme != "https" and not proxies.is_loopback(origin.host)
-            ):
-                yield f"The URL of an OpenID provider must use https, got {url!r}."
-        if unknown := [name for name in self.oidc_algorithm if name not in ALGORITHMS]:
-            yield f"--oidc-algorithm must be one of {', '.join(ALGORITHMS)}, got {unknown[0]!r}."
+    def _proxy_faults(self) -> Iterator[str]:
         if unknown := [text for text in self.trusted_proxy if proxies.parse_network(text) is None]:
             yield f"--trusted-proxy must be an address or network such as 10.0.0.0/8, got {unknown[0]!r}."
         if wide := [text for text in self.trusted_proxy if proxies.is_too_wide(text)]:
@@ -229,8 +215,8 @@ class Settings(
             )
 
     def _process_faults(self) -> Iterator[str]:
-        scheme = self.log.partition(":")[0].lower()
-        if self.workers > 1 and scheme not in SHARED_LOGS:
+        if self.workers > 1 and not self.has_shared_log:
+            scheme = self.log.partition(":")[0].lower()
             yield (
                 f"{self.workers} workers cannot share a {scheme} run log, which one process"
                 " uses exclusively; use --workers 1, or --log redis://HOST."

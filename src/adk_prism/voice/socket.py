@@ -44,7 +44,7 @@ from adk_prism.server.request_tracking import called_by
 from adk_prism.server.run_streams import SocketConnection
 from adk_prism.voice.conversation import MICROPHONE_TYPE, PcmChunk
 from adk_prism.voice.run_context import ClientToolResult, LiveOptions
-from adk_prism.voice.source import DisconnectReason, LiveRun, LiveRuns
+from adk_prism.voice.source import DisconnectReason, LiveRun
 
 # ---------------------------------------------------------------------------
 # The frames that a live client sends: flat JSON objects with a `type`, and raw audio as binary messages.
@@ -218,13 +218,11 @@ class ConnectRequest(Struct, frozen=True, kw_only=True):
 class LiveConnection(SocketConnection):
     """One client's connection to a live run, with AI SDK chunks."""
 
-    def __init__(
-        self, socket: WebSocket, request: ConnectRequest, live: LiveRuns, context: Context
-    ) -> None:
+    def __init__(self, socket: WebSocket, request: ConnectRequest, context: Context) -> None:
         super().__init__(socket)
         self._context = context
         self._request = request
-        self._live = live
+        self._live = context.live
         self._log = context.log
         self._live_run: LiveRun | None = None
         self._stream: asyncio.Task[None] | None = None
@@ -501,7 +499,7 @@ DIALECT = "7"
 """The default: a question and its answer are in one stream here, which a v6 client does not support."""
 
 
-def routes(context: Context, live: LiveRuns) -> APIRouter:
+def routes(context: Context) -> APIRouter:
     """Return the router of live conversations."""
     router = APIRouter(prefix="/api/live")
 
@@ -522,7 +520,7 @@ def routes(context: Context, live: LiveRuns) -> APIRouter:
         format = context.streams.format(socket, SPEC, dialect)
         if after:
             parse_position(after)
-        options = structs.replace(live.options, modality=modality, manual=turns == "manual")
+        options = structs.replace(context.live.options, modality=modality, manual=turns == "manual")
         request = ConnectRequest(
             app=app_name,
             user=user,
@@ -533,6 +531,6 @@ def routes(context: Context, live: LiveRuns) -> APIRouter:
             options=options,
         )
         await socket.accept()
-        await LiveConnection(socket, request, live, context).serve()
+        await LiveConnection(socket, request, context).serve()
 
     return router

@@ -32,6 +32,7 @@ from google.genai import types
 from msgspec import json
 
 from adk_prism.adk.agents import list_agents
+from adk_prism.adk.apps import Apps
 from adk_prism.adk.client_tools import is_client_tool
 from adk_prism.adk.internals.log_lines import CANCEL_CALLS, watch_cancellations
 from adk_prism.adk.internals.runner import agent_context
@@ -44,9 +45,10 @@ from adk_prism.adk.sessions import load_session
 from adk_prism.errors import Conflict, Diagnostic, Report, cause_of, ignore
 from adk_prism.facts.adk_event import INPUT
 from adk_prism.log import entry as log_entry
+from adk_prism.runs.branches import SessionBranches
+from adk_prism.runs.runs import Runs
 from adk_prism.runs.session_locks import SessionLocks
-from adk_prism.server.context import Context
-from adk_prism.server.setting_groups import LiveBusy
+from adk_prism.server.settings import Settings
 from adk_prism.version import VERSION
 from adk_prism.voice import run_context
 from adk_prism.voice.conversation import (
@@ -459,14 +461,22 @@ class LiveRuns:
     """The live runs of one server."""
 
     def __init__(
-        self, context: Context, options: run_context.LiveOptions, *, grace: float, second: LiveBusy
+        self, apps: Apps, runs: Runs, branches: SessionBranches, settings: Settings, report: Report
     ) -> None:
-        """`second` is what a second client of a session does to the first."""
-        self._context = context
-        self._runs = context.runs
-        self.options = options
-        self.grace = grace
-        self._second = second
+        self._apps = apps
+        self._runs = runs
+        self._branches = branches
+        self._report = report
+        self._chat_busy = settings.chat_busy
+        self.options = run_context.LiveOptions(
+            approval_timeout=settings.approval_timeout,
+            client_timeout=settings.client_tool_timeout,
+            audio_log_bytes=settings.live_sound_limit if settings.live_sound == "keep" else 0,
+            max_llm_calls=settings.max_llm_calls,
+        )
+        self.grace = settings.live_grace
+        self._second = settings.live_busy
+        """What a second client of a session does to the first."""
         self._running: dict[log_entry.Origin, LiveRun] = {}
         self._without_client: dict[log_entry.RunId, LiveRun] = {}
         self._joining = SessionLocks()
@@ -503,20 +513,19 @@ class LiveRuns:
             return run
 
     async def _start(self, origin: log_entry.Origin, options: run_context.LiveOptions) -> LiveRun:
-        apps, busy = self._context.apps, self._context.settings.chat_busy
-        app = apps.app(origin.app)
-        await apps.sessions(origin.app).ensure(origin)
+        app = self._apps.app(origin.app)
+        await self._apps.sessions(origin.app).ensure(origin)
         sources: list[LiveConversation] = []
 
         def make(run: log_entry.RunId) -> EventSource:
             call = run_context.LiveCall(
                 run=run, origin=origin, invocation=f"e-{uuid4()}", options=options
             )
-            sources.append(_conversation(app, call, self._context.report))
+            sources.append(_conversation(app, call, self._report))
             return sources[0]
 
-        await self._context.conversations.branches.settle(origin, busy)
-        run_id = await self._runs.start(origin, busy, make)
+        await self._branches.settle(origin, self._chat_busy)
+        run_id = await self._runs.start(origin, self._chat_busy, make)
         run = self._running[origin] = LiveRun(self, origin, run_id, sources[0])
         watching = asyncio.create_task(self._watch(run), name=f"watch {run_id}")
         self._watching.add(watching)

@@ -11,8 +11,9 @@ from tests.features.recorder.test_route import RUN, WHOLE, lines
 from tests.redis_server import RedisServer
 
 from adk_prism.features.recorder.runs import LOST, RecordedRuns
-from adk_prism.log.contract import Leases, RunLog
-from adk_prism.log.from_url import open_leases, open_log, open_short_lived_values
+from adk_prism.log.contract import RunLog
+from adk_prism.log.coordination import Leases
+from adk_prism.log.from_url import open_coordination, open_log
 from adk_prism.runs.session_locks import SessionLocks
 
 
@@ -30,8 +31,9 @@ class Replica:
 
     def __init__(self, url: str, clock: Clock) -> None:
         self.log: RunLog = open_log(url)
-        self.leases: Leases = open_leases(url)
-        self.marks = open_short_lived_values(url)
+        coordination = open_coordination(url)
+        self.leases: Leases = coordination.leases()
+        self.marks = coordination.values()
         locks = SessionLocks(self.leases, "record")
         self.runs = RecordedRuns(
             self.log, locks, lambda _: None, most_bytes=10**6, marks=self.marks, clock=clock
@@ -49,7 +51,6 @@ async def replicas(tmp_path: Path) -> AsyncIterator[list[Replica]]:
             made = [Replica(server.url, CLOCK) for _ in range(2)]
             for each in made:
                 for part in (each.log, each.leases, each.marks):
-                    assert part is not None
                     await part.open()
                     stack.push_async_callback(part.close)
             yield made

@@ -25,7 +25,7 @@ from adk_prism.features.search.index import (
     SearchIndex,
     index_of,
 )
-from adk_prism.features.search.sqlite import SqliteSearch
+from adk_prism.features.search.stores import SqliteSearch
 from adk_prism.log.contract import LogObserver
 from adk_prism.log.entry import AgentEvent, Entry, Origin, RunEnded, RunId, RunStarted, to_raw
 from adk_prism.log.memory import MemoryLog

@@ -14,10 +14,11 @@ from starlette.requests import HTTPConnection
 from tests.fuzz.target import Target, as_text, split
 
 from adk_prism.errors import NoIdentity, Unauthorized, UsageError
+from adk_prism.features.openid.web_token import Rules, WebTokens
 from adk_prism.features.share.links import ShareLinks
+from adk_prism.log.coordination import LocalValues
 from adk_prism.server.identity.caller import Principal
 from adk_prism.server.identity.methods import Tickets, TokenFile, bearer
-from adk_prism.server.identity.web_token import Rules, WebTokens
 
 
 class _Identity:
@@ -35,7 +36,7 @@ class _Identity:
         rules = Rules(issuer="https://i", audiences=["a"], algorithms=["RS256", "ES256"])
         self.tokens = WebTokens(rules, Known())  # type: ignore[arg-type] # keys without a provider
         self.links = ShareLinks(None)
-        self.tickets = Tickets()
+        self.tickets = Tickets(LocalValues())
         self.ticket = asyncio.run(self.tickets.issue(Principal("ann"), ("/x", ())))
 
 

@@ -18,11 +18,11 @@ from tests.server.local_server import APP, agent, local_server
 
 from adk_prism.errors import NoIdentity, TooMany, Unauthorized, UsageError
 from adk_prism.features.share.links import ShareLinks, file_of
+from adk_prism.log.coordination import MOST_OF_ONE, LocalValues
 from adk_prism.log.entry import RunId
 from adk_prism.server.identity import Principal
 from adk_prism.server.identity.methods import (
     LOOK_EVERY,
-    MOST_OF_A_USER,
     Callback,
     ProxyHeader,
     Tickets,
@@ -276,10 +276,6 @@ async def test_a_caller_is_told_who_it_is(tmp_path: Path) -> None:
     ("settings", "words"),
     [
         ({"host": "0.0.0.0"}, "--tokens"),
-        ({"oidc_issuer": "https://id.example"}, "--oidc-audience"),
-        ({"oidc_audience": ("x",)}, "--oidc-issuer"),
-        ({"oidc_issuer": "http://id.example", "oidc_audience": ("x",)}, "https"),
-        ({"oidc_algorithm": ("HS256",)}, "HS256"),
         ({"trusted_proxy": ("everybody",)}, "everybody"),
     ],
     ids=str,
@@ -303,15 +299,15 @@ def test_other_machines_may_call_where_callers_are_known() -> None:
 async def test_a_ticket_ends_after_its_time() -> None:
     """At thirty seconds it is none; and a caller cannot hoard them."""
     now = [0.0]
-    tickets, ann = Tickets(lambda: now[0]), Principal("ann")
+    tickets, ann = Tickets(LocalValues(lambda: now[0])), Principal("ann")
     place = place_of("/a", "")
     late, in_time = await tickets.issue(ann, place), await tickets.issue(ann, place)
     now[0] = LIFETIME - 1
     assert await tickets.redeem(in_time, place) == ann
     now[0] = LIFETIME
     assert await tickets.redeem(late, place) is None
-    held = [await tickets.issue(ann, place) for _ in range(MOST_OF_A_USER)]
-    assert len(set(held)) == MOST_OF_A_USER
+    held = [await tickets.issue(ann, place) for _ in range(MOST_OF_ONE)]
+    assert len(set(held)) == MOST_OF_ONE
     with pytest.raises(TooMany):
         await tickets.issue(ann, place)
     assert await tickets.issue(Principal("bob"), place)

@@ -17,9 +17,9 @@ from tests.redis_server import RedisServer
 from tests.server.local_server import APP, LocalServer, agent
 
 from adk_prism.errors import LogError
-from adk_prism.log import contract
-from adk_prism.log.contract import LimitCheck, Member, UsageLimits
-from adk_prism.log.redis.leases import RedisUsageCounters
+from adk_prism.features.redis.leases import RedisUsageCounters
+from adk_prism.log import coordination
+from adk_prism.log.coordination import LimitCheck, Member, UsageLimits
 from adk_prism.server.limits import ALONE, BOUND
 
 
@@ -60,12 +60,12 @@ async def test_what_nobody_renews_is_forgotten(
     one, other = two
     most = UsageLimits(open=1)
     await one.enter(member("kept", "runs"), most)
-    monkeypatch.setattr(contract, "SECONDS", 0.05)
+    monkeypatch.setattr(coordination, "SECONDS", 0.05)
     await one.enter(member("dead"), most)
     async with asyncio.timeout(PATIENCE):
         while (await other.enter(member("next"), most)).exceeded:  # noqa: ASYNC110 - Redis forgets
             await asyncio.sleep(0.01)
-    monkeypatch.setattr(contract, "SECONDS", PATIENCE)
+    monkeypatch.setattr(coordination, "SECONDS", PATIENCE)
     await one.renew([member("next"), member("kept", "runs")])
     assert (await other.enter(member("more"), most)).exceeded == "open"
     assert (await other.enter(member("more", "runs"), most)).exceeded == "open"

@@ -35,7 +35,8 @@ from adk_prism.features.model_calls.routes import WithCalls, check_may_see_calls
 from adk_prism.features.model_calls.watching import from_file
 from adk_prism.features.model_calls.writer import append_foreign
 from adk_prism.log import entry as records
-from adk_prism.log.contract import Leases, LocalLeases, RunLog, RunSummary
+from adk_prism.log.contract import RunLog, RunSummary
+from adk_prism.log.coordination import Leases, LocalLeases
 from adk_prism.log.entry import Entry, ModelCalled, RunId
 from adk_prism.log.hooks import bound_json
 from adk_prism.runs.chats import Chats

@@ -13,13 +13,12 @@ if TYPE_CHECKING:
 def _serve(context: Context) -> Served:
     from adk_prism.features.recorder import runs as recorder
     from adk_prism.features.recorder.runs import LOST, RecordedRuns
-    from adk_prism.log.from_url import open_short_lived_values
     from adk_prism.runs.session_locks import SessionLocks
     from adk_prism.server.lifecycle import housekeeping, opened
 
     settings, lifecycle, report = context.settings, context.lifecycle, context.report
     recording = context.recording
-    marks = open_short_lived_values(settings.log)
+    marks = recording.coordination.values() if recording.coordination.is_shared else None
     if marks is not None:
         lifecycle.hold(lambda: opened(marks))
     recorded = RecordedRuns(

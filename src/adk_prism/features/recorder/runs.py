@@ -15,7 +15,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Header, Request, Response
 from msgspec import structs
@@ -29,14 +29,12 @@ from adk_prism.features.captures.routes import as_upload, check_type, cleaned, s
 from adk_prism.features.model_calls.writer import append_foreign
 from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog, RunSummary
+from adk_prism.log.coordination import ExpiringValues
 from adk_prism.runs.recorder import OWNER_LOST
 from adk_prism.runs.session_locks import SessionLocks
 from adk_prism.server.identity.caller import Caller, account, caller_of, recorded_user
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.run_streams import RUN_HEADER
-
-if TYPE_CHECKING:
-    from adk_prism.log.redis.leases import RedisShortLivedValues
 
 LOST = 90.0
 """Seconds of silence after which a recorder is lost: several times its pause between two signs of life, and
@@ -75,7 +73,7 @@ class RecordedRuns:
         *,
         most_bytes: int,
         calls: CallRecorder | None = None,
-        marks: RedisShortLivedValues | None = None,
+        marks: ExpiringValues | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`locks` keeps pieces of one run apart; `marks` tells other processes who was heard of; `calls`

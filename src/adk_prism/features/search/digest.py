@@ -211,7 +211,7 @@ class SearchPage(Struct, frozen=True):
 
 # ---------------------------------------------------------------------- memory
 #
-# A search that looks at every digest in memory: of a log in memory, of Redis, and of any other log.
+# A search that looks at every digest in memory: of a log in memory, and of any log without an index.
 
 
 _ROOM = 16

@@ -13,7 +13,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Raw, Struct, structs
@@ -24,18 +24,20 @@ from adk_prism.facts.model import Fact
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_object
 from adk_prism.facts.usage import ModelUse, UseFold
-from adk_prism.features.captures.sqlite_reader import SqliteLogReader
+from adk_prism.features.captures.stored_runs import SqliteLogReader
 from adk_prism.features.search import digest as digests
-from adk_prism.features.search.sqlite import SqliteSearch, SqliteSearchReader
+from adk_prism.features.search.stores import (
+    DigestStore,
+    SharedSearch,
+    SqliteSearch,
+    SqliteSearchReader,
+)
 from adk_prism.log.contract import LogReader, RunLog, SideValue
 from adk_prism.log.entry import Agent, AgentEvent, Entry, RunId
 from adk_prism.log.private_files import Notifier, cancel_task
 from adk_prism.log.sqlite.store import SqliteLog
 from adk_prism.runs.off_loop import feed_run, is_large
 from adk_prism.runs.session_log import Deletions
-
-if TYPE_CHECKING:
-    from adk_prism.features.search.redis import RedisSearch
 
 # ---------------------------------------------------------------------------
 # The digest of a run, folded from its facts: what a search finds it by.
@@ -219,11 +221,11 @@ def _total(usage: Raw) -> int:
 # ---------------------------------------------------------------------------
 # What finds runs: an index of digests beside a run log.
 #
-# The log knows nothing of it. SQLite has a full-text index in tables of its own, in the log's file;
-# in Redis and in memory every digest is looked at.
+# SQLite has a full-text index in tables of its own, in the log's file. Otherwise every digest is looked at:
+# those that the log keeps (`DigestStore`), or those that this process keeps in memory.
 
 
-SearchIndex: TypeAlias = "digests.MemorySearch | RedisSearch | SqliteSearch"
+SearchIndex: TypeAlias = digests.MemorySearch | SharedSearch | SqliteSearch
 
 
 def index_of(log: RunLog) -> SearchIndex:
@@ -235,13 +237,8 @@ def index_of(log: RunLog) -> SearchIndex:
     """
     if isinstance(log, SqliteLog):
         return SqliteSearch(log.store)
-    if type(log).__name__ == "RedisLog":
-        from adk_prism.features.search.redis import RedisSearch
-        from adk_prism.log.redis.store import RedisLog
-
-        if isinstance(log, RedisLog):
-            return RedisSearch(log)
-    return digests.MemorySearch(log)
+    store = getattr(log, "digests", None)
+    return SharedSearch(store) if isinstance(store, DigestStore) else digests.MemorySearch(log)
 
 
 def search_of(log: LogReader) -> SearchIndex | SqliteSearchReader:

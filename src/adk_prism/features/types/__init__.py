@@ -8,6 +8,8 @@ EXTENSION = Extension(
     name="types",
     summary="TypeScript types for useChat",
     commands=(
-        Command("types", "print TypeScript types for useChat", "adk_prism.features.types.command"),
+        Command(
+            "types", "print TypeScript types for useChat", "adk_prism.features.types.typescript"
+        ),
     ),
 )

@@ -22,6 +22,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adk_prism import errors
+from adk_prism.extension import chosen
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.entry import Origin, Position, RunId, parse_position, run_of_position
 from adk_prism.log.private_files import Recent
@@ -163,7 +164,7 @@ class Identity:
     def __init__(
         self,
         methods: Sequence[authentication.Method],
-        tickets: authentication.TicketOffice,
+        tickets: authentication.Tickets,
         report: errors.Report,
         admins: Collection[str] = (),
     ) -> None:
@@ -400,7 +401,7 @@ THIS_MACHINE = ("127.0.0.1", "::1")
 
 def build_identity(
     settings: Settings,
-    tickets: authentication.TicketOffice,
+    tickets: authentication.Tickets,
     authenticate: authentication.Authenticate | None,
     report: errors.Report = errors.ignore,
 ) -> Identity:
@@ -415,8 +416,9 @@ def build_identity(
         methods.append(authentication.ProxyHeader(settings.proxy_user_header, trusted))
     if settings.tokens:
         methods.append(_tokens(FilePath(settings.tokens).absolute(), report))
-    if settings.oidc_issuer:
-        methods.append(_web_tokens(settings))
+    makers = (each.authentication for each in chosen(settings.without).used.values())
+    made = (make(settings) for make in makers if make is not None)
+    methods += [method for method in made if method is not None]
     return Identity(methods, tickets, report, settings.admin)
 
 
@@ -432,20 +434,3 @@ def _tokens(path: FilePath, report: errors.Report) -> authentication.TokenFile:
         )
         report(errors.Diagnostic(kind="short tokens", detail=detail))
     return file
-
-
-def _web_tokens(settings: Settings) -> authentication.Method:
-    try:
-        # Installed with ADK through authlib, which may change its dependencies.
-        from adk_prism.server.identity.web_token import ProviderKeys, Rules, WebTokens
-    except ImportError as error:
-        raise errors.UsageError(
-            "--oidc-issuer needs the package joserfc: pip install 'adk-prism[oidc]'."
-        ) from error
-    rules = Rules(
-        issuer=settings.oidc_issuer,
-        audiences=settings.oidc_audience,
-        algorithms=settings.oidc_algorithm,
-        user_claim=settings.oidc_user_claim,
-    )
-    return WebTokens(rules, ProviderKeys(settings.oidc_issuer, settings.oidc_jwks))

@@ -1,6 +1,6 @@
 """How a request is authenticated: by a function of the operator, a header of a proxy, a token or a ticket.
 
-JSON Web Tokens have a module of their own (`web_token`).
+Features may bring further methods (`Extension.authentication`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ import stat
 import sys
 import time
 from asyncio import sleep
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
@@ -26,13 +25,11 @@ from msgspec import Struct, structs
 from starlette.requests import HTTPConnection
 
 from adk_prism.errors import NoIdentity, PrismError, TooMany, Unauthorized, UsageError
+from adk_prism.log.coordination import ExpiringValues
 from adk_prism.log.private_files import Recent
 from adk_prism.server.identity.caller import Principal
 from adk_prism.server.proxies import TrustedProxies, counted_address
 from adk_prism.server.request_bodies import check_user
-
-if TYPE_CHECKING:
-    from adk_prism.log.redis.leases import RedisShortLivedValues
 
 # ---------------------------------------------------------------------- credentials
 #
@@ -361,78 +358,48 @@ def _why(error: OSError) -> str:
 # logs. So a client requests, with its token, a ticket for one URL, and opens that URL with
 # `?ticket=…`. A ticket is valid once, for some seconds, for the URL that it was created for, and
 # authenticates the user who requested it. The first attempt uses it up, even with a wrong URL.
-# `Tickets` keeps them in this process; if several processes share a run log, `SharedTickets` stores
-# them there.
+# Where several processes share a run log, a ticket is valid in all of them.
 
 TICKET_LIFETIME = 30.0
 """Seconds: a slow network's time to open a connection."""
-MOST_OF_A_USER = 64
-MOST = 10_000
-"""Of all users: a few megabytes."""
 LONGEST_URL = 4096
 
 Place = tuple[str, tuple[tuple[str, str], ...]]
 """A path, and its query's parameters in order of name."""
 
 
-class TicketOffice(Protocol):
-    """Issues and redeems tickets."""
-
-    async def issue(self, caller: Principal, place: Place) -> str:
-        """Return a new ticket for a place. Raise `TooMany` or `LogError`."""
-
-    async def redeem(self, ticket: str, place: Place) -> Principal | None:
-        """Use up a ticket; return who requested it, or None if it is not valid for this place."""
-
-
 class _Ticket(Struct, frozen=True):
     place: Place
     caller: Principal
-    until: float
 
 
 class Tickets:
-    """The unused tickets of one server."""
+    """The unused tickets of a server. Their number is bounded by the values, or by the limits of callers."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._tickets: dict[bytes, _Ticket] = {}
-        self._held: Counter[str] = Counter()
+    def __init__(self, values: ExpiringValues) -> None:
+        self._values = values
 
     async def issue(self, caller: Principal, place: Place) -> str:
-        """Return a new ticket for a place. Raise `TooMany` for a caller with too many unused tickets."""
-        self._forget_old()
-        if self._held[caller.user] >= MOST_OF_A_USER or len(self._tickets) >= MOST:
-            raise TooMany("Too many unused tickets; each is valid for 30 seconds.", TICKET_LIFETIME)
+        """Return a new ticket for a place. Raise `TooMany` for a caller with too many, or `LogError`."""
         ticket = secrets.token_urlsafe(32)
-        self._tickets[digest(ticket)] = _Ticket(place, caller, self._clock() + TICKET_LIFETIME)
-        self._held[caller.user] += 1
+        value = msgspec.json.encode(_Ticket(place, caller))
+        try:
+            await self._values.put(_name(ticket), value, TICKET_LIFETIME, caller.user)
+        except TooMany:
+            raise TooMany(
+                "Too many unused tickets; each is valid for 30 seconds.", TICKET_LIFETIME
+            ) from None
         return ticket
 
     async def redeem(self, ticket: str, place: Place) -> Principal | None:
         """Use up a ticket; return who requested it, or None if it is not valid for this place."""
-        self._forget_old()
-        name = digest(ticket)
-        found = self._tickets.get(name)
-        if found is None:
-            return None
-        self._drop(name, found)
-        return found.caller if found.place == place else None
+        value = await self._values.take(_name(ticket))
+        found = msgspec.json.decode(value, type=_Ticket) if value is not None else None
+        return found.caller if found is not None and found.place == place else None
 
-    def _forget_old(self) -> None:
-        """Drop expired tickets: the oldest come first, because all have the same lifetime."""
-        now = self._clock()
-        while self._tickets:
-            name, ticket = next(iter(self._tickets.items()))
-            if ticket.until > now:
-                return
-            self._drop(name, ticket)
 
-    def _drop(self, name: bytes, ticket: _Ticket) -> None:
-        del self._tickets[name]
-        self._held[ticket.caller.user] -= 1
-        if not self._held[ticket.caller.user]:
-            del self._held[ticket.caller.user]
+def _name(ticket: str) -> str:
+    return f"ticket:{digest(ticket).hex()}"
 
 
 def place_of(path: str, query: str) -> Place:
@@ -450,35 +417,3 @@ def place_of_url(url: str, root: str) -> Place:
         raise UsageError("`url` is not a valid URL.") from None
     path = parts.path.removeprefix(root) if root else parts.path
     return place_of(path, parts.query)
-
-
-class _KeptTicket(Struct, frozen=True):
-    place: Place
-    caller: Principal
-
-
-class SharedTickets:
-    """Tickets that are valid at every replica, stored with the run log.
-
-    Their number is limited by their lifetime and the callers' rate limits.
-    """
-
-    def __init__(self, store: RedisShortLivedValues) -> None:
-        self._store = store
-
-    async def issue(self, caller: Principal, place: Place) -> str:
-        """Return a new ticket for a place. Raise `LogError`."""
-        ticket = secrets.token_urlsafe(32)
-        kept = msgspec.json.encode(_KeptTicket(place, caller))
-        await self._store.put(_name(ticket), kept, TICKET_LIFETIME)
-        return ticket
-
-    async def redeem(self, ticket: str, place: Place) -> Principal | None:
-        """Use up a ticket; return who requested it, or None if it is not valid for this place."""
-        found = await self._store.take(_name(ticket))
-        kept = msgspec.json.decode(found, type=_KeptTicket) if found is not None else None
-        return kept.caller if kept is not None and kept.place == place else None
-
-
-def _name(ticket: str) -> str:
-    return f"ticket:{digest(ticket).hex()}"

@@ -12,10 +12,10 @@ from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 
 from adk_prism.errors import Conflict, LogError
+from adk_prism.features.redis.connection import Keys
+from adk_prism.features.redis.leases import RedisLeases
+from adk_prism.features.redis.store import RedisLog
 from adk_prism.log.entry import RunId, RunTakenOver
-from adk_prism.log.redis.connection import Keys
-from adk_prism.log.redis.leases import RedisLeases
-from adk_prism.log.redis.store import RedisLog
 from adk_prism.testing.runlog_steps import END, collect, event, start
 
 RUNS = ["run-1", "run-0123456789abcdef01234567", "a:b", "a}b", "a{b", "é"]

@@ -8,7 +8,7 @@ another process writes are followed through pub/sub (`subscriptions.py`).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack
 from functools import partial
 from typing import Any, TypeVar
 
@@ -16,12 +16,12 @@ import msgspec
 from msgspec import Raw
 from redis.asyncio import Redis
 
+from adk_prism.features.redis import connection, writer
 from adk_prism.log import contract
 from adk_prism.log.buffered_log import BufferedLog
 from adk_prism.log.contract import EndedRun
 from adk_prism.log.entry import Entry, Origin, RunId
 from adk_prism.log.group_commit import PATIENCE, AppendResult, FollowedRun, Group, StoredRun
-from adk_prism.log.redis import connection, writer
 from adk_prism.log.run_state import READ_BATCH, BufferedRun, is_from, trimmed, unknown
 
 TOMBSTONE_SECONDS = 30 * 24 * 3600
@@ -114,7 +114,7 @@ class RedisStore:
             async with self.redis.pipeline(transaction=False) as pipeline:
                 for index in self._indexes(origin) if origin is not None else ():
                     pipeline.zrem(index, run)
-                # Of the search, which shows what these name.
+                # A digest is there if these name it.
                 pipeline.zrem(self.keys.digests, run)
                 pipeline.hdel(self.keys.revisions, run)
                 await pipeline.execute()
@@ -240,6 +240,88 @@ class RedisLog(BufferedLog):
     ) -> None:
         """`warn` is called for a Redis that can be used, but should be configured differently."""
         super().__init__(RedisStore(url, prefix, warn))
+        self.digests = RedisDigests(self)
+        """What runs are found by: the search reads and writes it."""
+
+
+# ---------------------------------------------------------------------------
+# Digests: what the newest runs are found by. Whoever makes them knows what they mean.
+
+
+class RedisDigests:
+    """Keeps a digest of each of the newest runs. Every method raises `LogError`."""
+
+    def __init__(self, log: RedisLog) -> None:
+        self._log = log
+        self._redis = log.store.redis
+        self._keys = log.store.keys
+        self._put = connection.Script(connection.PUT_DIGEST)
+
+    async def put(self, run: RunId, digest: bytes, most: int) -> None:
+        """Store the digest of a run that has ended and is still there; the oldest beyond `most` go."""
+        keys, index = self._keys, self._keys.digests
+        with self._errors("A run could not be indexed"):
+            number = await self._put.call(self._redis, keys.run(run), [digest])
+            if not number:
+                return
+            is_new = await self._redis.zadd(index, {run: int(number)})
+            if not is_new:
+                await self._redis.hincrby(keys.revisions, run, 1)
+            surplus: Any = await self._redis.zrange(index, 0, -most - 1)
+            for each in surplus:
+                await self._redis.delete(keys.run(RunId(each.decode())).digest)
+            if surplus:
+                await self._redis.zrem(index, *surplus)
+                await self._redis.hdel(keys.revisions, *surplus)
+
+    async def get(
+        self, runs: Collection[RunId]
+    ) -> Sequence[tuple[contract.RunSummary, bytes | None]]:
+        """Return those runs that are there, and their digests."""
+        with self._errors():
+            async with self._redis.pipeline(transaction=False) as pipeline:
+                for run in runs:
+                    pipeline.hgetall(self._keys.run(run).head)
+                    pipeline.get(self._keys.run(run).digest)
+                answers = list(await pipeline.execute())
+        found = zip(runs, answers[::2], answers[1::2], strict=True)
+        return [
+            (writer.read_run(run, fields).summary, digest)
+            for run, fields, digest in found
+            if fields
+        ]
+
+    async def numbers(self, most: int) -> dict[RunId, int]:
+        """Return the places of the newest runs that have a digest in the order of starts, newest first."""
+        with self._errors():
+            return await self._newest(self._keys.digests, most)
+
+    async def revisions(self) -> Mapping[RunId, bytes]:
+        """Return how often digests were replaced."""
+        with self._errors():
+            found: Any = await self._redis.hgetall(self._keys.revisions)
+        return {RunId(run.decode()): revision for run, revision in found.items()}
+
+    async def newest(self, most: int) -> Sequence[RunId]:
+        """Return those of the newest runs that may have ended, with and without a digest."""
+        with self._errors():
+            runs = await self._newest(self._keys.runs, most)
+            unended = await self._newest(self._keys.unended, most)
+        return [run for run in runs if run not in unended]
+
+    async def count_ended(self) -> int:
+        """Return how many runs have ended."""
+        with self._errors():
+            runs = int(await self._redis.zcard(self._keys.runs))
+            return runs - int(await self._redis.zcard(self._keys.unended))
+
+    async def _newest(self, index: str, most: int) -> dict[RunId, int]:
+        rows: Any = await self._redis.zrange(index, 0, most - 1, desc=True, withscores=True)
+        return {RunId(name.decode()): int(number) for name, number in rows}
+
+    def _errors(self, what: str = "The run log cannot be read") -> AbstractContextManager[None]:
+        self._log.usable()
+        return writer.log_errors(what)
 
 
 # ---------------------------------------------------------------------------

@@ -201,6 +201,9 @@ PUT_PIECES = read_script("put_pieces")
 PUT_NOTE = read_script("put_note")
 """Stores a note of a run, or of a session."""
 
+PUT_DIGEST = read_script("put_digest")
+"""Stores the digest of a run that has ended and is still there; returns the run's number."""
+
 CLAIM = read_script("claim")
 """Takes a run without an owner. With the new epoch, appends of the previous owner are refused."""
 

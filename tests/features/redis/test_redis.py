@@ -16,12 +16,12 @@ from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 
 from adk_prism.errors import Fenced, Gone, LogError, LogUnavailable, SourceError
+from adk_prism.features.redis.connection import DEFAULT_PREFIX, Keys, asking, memory_info
+from adk_prism.features.redis.store import RedisLog
 from adk_prism.features.search.digest import DIGEST_VERSION, RunDigest, RunQuery
 from adk_prism.features.search.index import index_of
 from adk_prism.log import group_commit
 from adk_prism.log.entry import Entry, RunTakenOver
-from adk_prism.log.redis.connection import DEFAULT_PREFIX, Keys, asking, memory_info
-from adk_prism.log.redis.store import RedisLog
 from adk_prism.runs.session_log import Deletions
 from adk_prism.testing.runlog_steps import END, ORIGIN, RUN, collect, event, events, start
 

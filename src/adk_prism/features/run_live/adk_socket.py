@@ -42,7 +42,7 @@ from adk_prism.server.run_streams import TOO_MANY_MESSAGES, Closing, encode
 from adk_prism.voice.conversation import PcmChunk
 from adk_prism.voice.run_context import ClientToolResult, LiveOptions
 from adk_prism.voice.socket import ConnectRequest, LiveConnection, check_audio
-from adk_prism.voice.source import LiveRun, LiveRuns
+from adk_prism.voice.source import LiveRun
 
 # ---------------------------------------------------------------------------
 # The frames of `WS /run_live`: the client sends ADK's `LiveRequest`s, and is sent ADK's events.
@@ -177,10 +177,8 @@ NO_SESSION = Closing(1002, "Session not found")
 class AdkLiveConnection(LiveConnection):
     """One client's connection to a live run, with ADK's frames."""
 
-    def __init__(
-        self, socket: WebSocket, request: ConnectRequest, live: LiveRuns, context: Context
-    ) -> None:
-        super().__init__(socket, request, live, context)
+    def __init__(self, socket: WebSocket, request: ConnectRequest, context: Context) -> None:
+        super().__init__(socket, request, context)
         self._events = AdkEvents("", request.app)
 
     # ------------------------------------------------------------------ the connection
@@ -305,7 +303,7 @@ def _raw(value: Any) -> Raw:
 
 
 # ---------------------------------------------------------------------------
-# `WS /run_live`: ADK's own live route; its frames are in `voice.adk_socket`.
+# The route.
 #
 # Follows google-adk 2.13 `cli/api_server.py`, with its query parameters. Video answers (an avatar)
 # are refused; `app_name` is optional where there is one app.
@@ -313,7 +311,7 @@ def _raw(value: Any) -> Raw:
 Modality = Literal["TEXT", "AUDIO", "VIDEO"]
 
 
-def routes(context: Context, live: LiveRuns) -> APIRouter:
+def routes(context: Context) -> APIRouter:
     """Return the router of ADK's live conversations."""
     router = APIRouter()
     apps = context.apps
@@ -336,7 +334,7 @@ def routes(context: Context, live: LiveRuns) -> APIRouter:
         app = check_app(app_name or _only_app(apps))
         (await apps.open(app)).check("live")
         options = structs.replace(
-            _with_modality(live.options, modalities or ["AUDIO"]),
+            _with_modality(context.live.options, modalities or ["AUDIO"]),
             proactive=proactive_audio,
             affective=enable_affective_dialog,
             explicit_activity=explicit_vad_signal,
@@ -351,7 +349,7 @@ def routes(context: Context, live: LiveRuns) -> APIRouter:
             format=SPEC.format(complete=context.errors.completion(socket.scope)),
         )
         await socket.accept()
-        await AdkLiveConnection(socket, request, live, context).serve()
+        await AdkLiveConnection(socket, request, context).serve()
 
     return router
 

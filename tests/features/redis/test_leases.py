@@ -14,9 +14,9 @@ from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 
 from adk_prism.errors import Conflict, Fenced, LogError
-from adk_prism.log.contract import Lease
-from adk_prism.log.redis.leases import LONGEST_BLOCK, RedisLeases
-from adk_prism.log.redis.store import RedisLog
+from adk_prism.features.redis.leases import LONGEST_BLOCK, RedisLeases
+from adk_prism.features.redis.store import RedisLog
+from adk_prism.log.coordination import Lease
 from adk_prism.testing.runlog_steps import END, RUN, event, start
 
 TTL = 3.0

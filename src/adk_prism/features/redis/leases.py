@@ -23,11 +23,12 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from adk_prism.errors import Conflict, LogError
-from adk_prism.log import contract
+from adk_prism.features.redis import connection
+from adk_prism.features.redis.writer import describe, insist, log_errors
+from adk_prism.log import coordination
+from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.entry import RunId
 from adk_prism.log.private_files import Notifier, cancel_task
-from adk_prism.log.redis import connection
-from adk_prism.log.redis.writer import describe, insist, log_errors
 
 _LOOKED = 200
 """Milliseconds for which no process looks again after one has found nothing: the cost of looking does not
@@ -51,7 +52,7 @@ class RedisLeases:
         url: str,
         *,
         prefix: str = connection.DEFAULT_PREFIX,
-        ttl: float = contract.DEFAULT_TTL,
+        ttl: float = coordination.DEFAULT_TTL,
     ) -> None:
         self._redis, self._ear = connection.asking(url, answer=ttl), connection.listening(url)
         self._keys = connection.Keys(prefix)
@@ -59,11 +60,11 @@ class RedisLeases:
         self._process = uuid.uuid4().hex
         self._claim = connection.Script(connection.CLAIM)
         self._release = connection.Script(connection.RELEASE)
-        self._leases: dict[str, contract.Lease] = {}
+        self._leases: dict[str, coordination.Lease] = {}
         """By token."""
         self._waiting: dict[str, Notifier] = {}
         """Wakes tasks that wait for a lease, by its name."""
-        self._hears: dict[str, list[contract.Hear]] = {}
+        self._hears: dict[str, list[coordination.Hear]] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._channel: Any = None
         self._confirmed = asyncio.Event()
@@ -117,17 +118,17 @@ class RedisLeases:
 
     # ----------------------------------------------------------------------- taking and giving back
 
-    async def begin(self, run: RunId) -> contract.Lease:
+    async def begin(self, run: RunId) -> coordination.Lease:
         lease = self._new(run, is_of_a_run=True)
         if not await self._set(self._keys.lease(run), lease):
             raise Conflict(f"Run {run[:60]!r} is already active in another process.")
         return lease
 
-    async def hold(self, name: str) -> contract.Lease | None:
+    async def hold(self, name: str) -> coordination.Lease | None:
         lease = self._new(name)
         return lease if await self._set(self._keys.hold(name), lease) else None
 
-    async def claim(self, summary: contract.RunSummary) -> contract.Lease | None:
+    async def claim(self, summary: RunSummary) -> coordination.Lease | None:
         run = summary.run
         lease = self._new(run, is_of_a_run=True)
         keys = (self._keys.lease(run), self._keys.run(run).head)
@@ -143,7 +144,7 @@ class RedisLeases:
         key = self._keys.hold(name)
         return bool(await self._ask(lambda: self._redis.exists(key)))
 
-    async def ownerless(self, log: contract.RunLog) -> Sequence[RunId]:
+    async def ownerless(self, log: RunLog) -> Sequence[RunId]:
         del log  # its index of active runs is in Redis too
         return await self._ask(self._ownerless)
 
@@ -178,22 +179,22 @@ class RedisLeases:
             await self._redis.zrem(self._keys.unended, *never_began)
         return [run for run, at in left if there[2 * at + 1]]
 
-    async def release(self, lease: contract.Lease) -> None:
+    async def release(self, lease: coordination.Lease) -> None:
         if self._leases.pop(lease.token, None) is not None:
             await self._give_back(lease)
 
-    async def _give_back(self, lease: contract.Lease) -> None:
+    async def _give_back(self, lease: coordination.Lease) -> None:
         word = msgspec.json.encode([_FREE, lease.name])
         arguments = [lease.token, self._keys.words, word]
         with suppress(*connection.STORE_ERRORS):  # Then it expires.
             await self._release.call(self._redis, (self._key(lease),), arguments)
 
-    def _new(self, name: str, *, is_of_a_run: bool = False) -> contract.Lease:
+    def _new(self, name: str, *, is_of_a_run: bool = False) -> coordination.Lease:
         token = f"{self._process}:{uuid.uuid4().hex}"
         until = time.monotonic() + self._ttl
-        return contract.Lease(name, token=token, is_of_a_run=is_of_a_run, until=until)
+        return coordination.Lease(name, token=token, is_of_a_run=is_of_a_run, until=until)
 
-    async def _set(self, key: str, lease: contract.Lease) -> bool:
+    async def _set(self, key: str, lease: coordination.Lease) -> bool:
         async def take() -> bool:
             if await self._redis.set(key, lease.token, px=self._milliseconds, nx=True):
                 return True
@@ -205,7 +206,7 @@ class RedisLeases:
             self._leases[lease.token] = lease
         return taken
 
-    def _key(self, lease: contract.Lease) -> str:
+    def _key(self, lease: coordination.Lease) -> str:
         if lease.is_of_a_run:
             return self._keys.lease(RunId(lease.name))
         return self._keys.hold(lease.name)
@@ -228,11 +229,11 @@ class RedisLeases:
             renewal.turned()
             await asyncio.sleep(self._ttl / RENEWALS)
 
-    def held(self) -> Sequence[contract.Lease]:
+    def held(self) -> Sequence[coordination.Lease]:
         """Return the leases of this process."""
         return list(self._leases.values())
 
-    def apply(self, renewed: Sequence[tuple[contract.Lease, bool]], until: float) -> None:
+    def apply(self, renewed: Sequence[tuple[coordination.Lease, bool]], until: float) -> None:
         """Take what became of leases that were renewed: whether each was kept, and until when."""
         for lease, kept in renewed:
             if lease.token not in self._leases:
@@ -246,7 +247,7 @@ class RedisLeases:
                 del self._leases[lease.token]
                 lease.lose()
 
-    def arguments(self, lease: contract.Lease) -> tuple[tuple[str, ...], list[Any]]:
+    def arguments(self, lease: coordination.Lease) -> tuple[tuple[str, ...], list[Any]]:
         """Return the keys and the arguments with which the script keeps a lease."""
         key = self._key(lease)
         head = self._keys.run(RunId(lease.name)).head if lease.is_of_a_run else key
@@ -255,10 +256,10 @@ class RedisLeases:
 
     # ----------------------------------------------------------------------- talking
 
-    def listen(self, word: contract.Word, hear: contract.Hear) -> None:
+    def listen(self, word: coordination.Word, hear: coordination.Hear) -> None:
         self._hears.setdefault(word, []).append(hear)
 
-    async def say(self, word: contract.Word, name: str) -> None:
+    async def say(self, word: coordination.Word, name: str) -> None:
         with suppress(*connection.STORE_ERRORS):
             await self._redis.publish(self._keys.words, msgspec.json.encode([word, name]))
 
@@ -375,7 +376,7 @@ class Renewal:
                 with suppress(RuntimeError):  # The loop was closed meanwhile.
                     self._loop.call_soon_threadsafe(self._leases.apply, renewed, until)
 
-    def _keep(self, leases: Sequence[contract.Lease]) -> list[Any]:
+    def _keep(self, leases: Sequence[coordination.Lease]) -> list[Any]:
         if not self._digest:
             self._digest = str(self._redis.script_load(connection.RENEW))
         with self._redis.pipeline(transaction=False) as pipeline:
@@ -392,7 +393,7 @@ class Renewal:
 # An expiring store in Redis: keys with a time to live, taken with GETDEL (Redis 6.2).
 
 
-class RedisShortLivedValues:
+class RedisValues:
     """Small values by name, with a time to live, which processes share."""
 
     def __init__(self, url: str, *, prefix: str = connection.DEFAULT_PREFIX) -> None:
@@ -406,8 +407,9 @@ class RedisShortLivedValues:
         """Disconnect."""
         await self._redis.aclose()
 
-    async def put(self, name: str, value: bytes, seconds: float) -> None:
-        """Store a value."""
+    async def put(self, name: str, value: bytes, seconds: float, by: str = "") -> None:
+        """Store a value. Their number is bounded by their lifetimes and the callers' rate limits."""
+        del by
         with log_errors("Shared data cannot be written to Redis"):
             await self._redis.set(self._keys.expiring(name), value, px=int(seconds * 1000))
 
@@ -454,23 +456,23 @@ class RedisUsageCounters:
         await self._redis.aclose()
 
     async def enter(
-        self, wanted: contract.Member, allowed: contract.UsageLimits
-    ) -> contract.LimitCheck:
+        self, wanted: coordination.Member, allowed: coordination.UsageLimits
+    ) -> coordination.LimitCheck:
         """Count something that opens, if it is within the limits."""
         keys = tuple(self._key(wanted.name, part) for part in (wanted.kind, "rate", "bytes"))
         bounds = [allowed.open, allowed.rate, allowed.burst, allowed.bytes]
-        arguments = [wanted.member, int(contract.SECONDS * 1000), *bounds]
+        arguments = [wanted.member, int(coordination.SECONDS * 1000), *bounds]
         answer: Any = await _asked(self._enter.call(self._redis, keys, arguments))
-        return contract.LimitCheck(answer[0].decode(), int(answer[1]) / 1000)
+        return coordination.LimitCheck(answer[0].decode(), int(answer[1]) / 1000)
 
-    async def renew(self, members: Iterable[contract.Member]) -> None:
+    async def renew(self, members: Iterable[coordination.Member]) -> None:
         """Keep things counted as open."""
         keyed = sorted((self._key(each.name, each.kind), each.member) for each in members)
         for key, group in groupby(keyed, key=itemgetter(0)):
-            arguments = [int(contract.SECONDS * 1000), *(member for _, member in group)]
+            arguments = [int(coordination.SECONDS * 1000), *(member for _, member in group)]
             await _asked(self._renew.call(self._redis, (key,), arguments))
 
-    async def leave(self, member: contract.Member) -> None:
+    async def leave(self, member: coordination.Member) -> None:
         """Stop counting something as open."""
         await _asked(self._redis.zrem(self._key(member.name, member.kind), member.member))
 
@@ -487,3 +489,28 @@ class RedisUsageCounters:
 async def _asked(question: Awaitable[_Answer]) -> _Answer:
     with log_errors("Shared limits cannot be counted"):
         return await question
+
+
+# --------------------------------------------------------------------------- all of it
+
+
+class RedisCoordination:
+    """What the processes that use a run log in Redis coordinate by."""
+
+    is_shared = True
+
+    def __init__(self, url: str, prefix: str) -> None:
+        self._url = url
+        self._prefix = prefix
+
+    def leases(self, ttl: float = coordination.DEFAULT_TTL) -> RedisLeases:
+        """Return the leases of this process."""
+        return RedisLeases(self._url, prefix=self._prefix, ttl=ttl)
+
+    def values(self) -> RedisValues:
+        """Return values that expire."""
+        return RedisValues(self._url, prefix=self._prefix)
+
+    def counters(self) -> RedisUsageCounters:
+        """Return what counts for all processes."""
+        return RedisUsageCounters(self._url, prefix=self._prefix)

@@ -18,12 +18,12 @@ from redis import exceptions
 from redis.asyncio import Redis
 
 from adk_prism.errors import LogError, PrismError
+from adk_prism.features.redis.connection import STORE_ERRORS, Keys, Script
 from adk_prism.log import group_commit
 from adk_prism.log.contract import RunSummary
 from adk_prism.log.entry import Entry, Origin, Outcome, RunEnded, RunId, unpack
 from adk_prism.log.group_commit import AppendBatch, AppendResult, Group, StoredRun
 from adk_prism.log.private_files import Notifier, cancel_task
-from adk_prism.log.redis.connection import STORE_ERRORS, Keys, Script
 from adk_prism.log.run_state import BufferedRun, Packed, RunState, trimmed
 
 MOMENT = 1.0

@@ -13,12 +13,15 @@ from typing import Any
 import pytest
 from joserfc.jwk import OctKey, RSAKey
 from starlette.requests import HTTPConnection
-from tests.server.identity.provider import AUDIENCE, Provider, providing
+from tests.adk.scripted import Scripted
+from tests.features.openid.provider import AUDIENCE, Provider, providing
+from tests.server.local_server import agent, local_server
 
-from adk_prism.errors import NoIdentity, Unauthorized
-from adk_prism.server.identity import web_token
+from adk_prism.errors import NoIdentity, Unauthorized, UsageError
+from adk_prism.features.openid import web_token
+from adk_prism.features.openid.web_token import LEEWAY, ProviderKeys, Rules, WebTokens
 from adk_prism.server.identity.caller import Principal
-from adk_prism.server.identity.web_token import LEEWAY, ProviderKeys, Rules, WebTokens
+from adk_prism.server.settings import Settings
 
 Json = dict[str, Any]
 STRANGER = RSAKey.generate_key(2048, {"kid": "first"}, private=True)
@@ -211,3 +214,37 @@ async def test_another_issuers_document_is_not_believed(provider: Provider) -> N
     rules = Rules(issuer=url, audiences=(AUDIENCE,), algorithms=("RS256",))
     with pytest.raises(NoIdentity):
         await WebTokens(rules, ProviderKeys(url))(sent(provider.token(iss=url)))
+
+
+# --------------------------------------------------------------------------- settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"oidc_issuer": "https://id.example"}, "--oidc-audience"),
+        ({"oidc_audience": ("x",)}, "--oidc-issuer"),
+        ({"oidc_issuer": "http://id.example", "oidc_audience": ("x",)}, "https"),
+        ({"oidc_algorithm": ("HS256",)}, "HS256"),
+        (
+            {"oidc_issuer": "https://id.example", "oidc_audience": ("x",), "without": ("openid",)},
+            "--without openid: options of this feature are set",
+        ),
+    ],
+    ids=str,
+)
+def test_a_combination_that_would_let_people_in_is_refused(settings: Any, words: str) -> None:
+    """In one line that says what to do."""
+    with pytest.raises(UsageError, match=words):
+        Settings(**settings)
+
+
+async def test_a_server_asks_for_tokens_of_the_provider(provider: Provider) -> None:
+    """Other machines may then call it; who has no token is refused."""
+    given = {"oidc_issuer": provider.url, "oidc_audience": (AUDIENCE,), "host": "0.0.0.0"}
+    assert Settings(**given).has_identity
+    async with local_server(agent(Scripted()), **given) as server:
+        assert (await server.client.get("/api/me")).status_code == 401
+        header = {"authorization": f"Bearer {provider.token()}"}
+        found = await server.client.get("/api/me", headers=header)
+        assert found.json()["user"] == "ann"
