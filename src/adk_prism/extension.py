@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from adk_prism.errors import UsageError
@@ -65,6 +67,10 @@ class LogKind(NamedTuple):
     """Returns the log of a URL, which is opened later. Raises `UsageError` for a URL that cannot be used."""
     coordinate: Callable[[str], Coordination] | None = None
     """Returns what the processes that use the log coordinate by; None where only one can use it."""
+    dump: Callable[[str, Path], Awaitable[None]] | None = None
+    """Writes the log into a file, for a backup. Raises `UsageError` if there is none, `LogError`."""
+    load: Callable[[str, Path], AbstractAsyncContextManager[None]] | None = None
+    """Writes such a file into an empty store, which servers refuse until the context has ended."""
 
 
 class RunObserver(Protocol):

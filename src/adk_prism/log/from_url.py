@@ -27,21 +27,22 @@ def open_log(url: str, warn: Warn = lambda _: None, without: Collection[str] = (
     Raise `UsageError` for a URL that cannot be used, whose package is not installed, or whose feature is left
     out.
     """
-    return _kind_of(url, without).open(url, warn)
+    return kind_of(url, without).open(url, warn)
 
 
 def open_coordination(url: str, without: Collection[str] = ()) -> Coordination:
     """Return what processes that use the log of a URL coordinate by. Raise `UsageError` like `open_log`."""
-    coordinate = _kind_of(url, without).coordinate
+    coordinate = kind_of(url, without).coordinate
     return LocalCoordination() if coordinate is None else coordinate(url)
 
 
 def is_shared(url: str, without: Collection[str] = ()) -> bool:
     """Return whether any number of processes can use the log of a URL. Raise `UsageError` like `open_log`."""
-    return _kind_of(url, without).coordinate is not None
+    return kind_of(url, without).coordinate is not None
 
 
-def _kind_of(url: str, without: Collection[str]) -> LogKind:
+def kind_of(url: str, without: Collection[str] = ()) -> LogKind:
+    """Return the kind of the log that a URL names. Raise `UsageError` like `open_log`."""
     scheme, colon, _ = url.partition(":")
     scheme = scheme.lower() if colon else ""
     kinds = _KINDS | chosen(without).logs()

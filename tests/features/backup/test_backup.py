@@ -24,7 +24,7 @@ from tests.log.stored_by_0_1.make import HERE as OLD
 from tests.redis_server import RedisServer
 
 from adk_prism.cli import main
-from adk_prism.features.backup.redis_dump import RESTORING
+from adk_prism.features.redis.dump import RESTORING
 
 Json = dict[str, Any]
 
@@ -122,8 +122,8 @@ def test_what_a_running_server_stores_is_restored_elsewhere(name: str, tmp_path:
         ]
         answer = server.http.post("/api/chat/tour", json={"id": "approval", "messages": messages})
         assert answer.status_code == 200
-        messages = server.http.get("/api/chat/tour/approval/messages").text
-        assert "The invoice was sent" in messages
+        said = server.http.get("/api/chat/tour/approval/messages").text
+        assert "The invoice was sent" in said
 
 
 def test_a_run_that_was_going_on_ends(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_nothing_is_replaced(backup: Path, tmp_path: Path) -> None:
 
 def test_what_cannot_be_backed_up_is_said(tmp_path: Path) -> None:
     done = run(tmp_path, "backup", "b.tar", "--log", "memory:")
-    assert (done.returncode, "ends with its server" in done.stderr) == (2, True)
+    assert (done.returncode, "cannot be backed up" in done.stderr) == (2, True)
     done = run(tmp_path, "backup", "b.tar")
     assert (done.returncode, "There is no run log" in done.stderr) == (2, True)
     done = run(tmp_path, "backup", "nowhere/b.tar")
@@ -288,7 +288,7 @@ def test_a_log_in_redis_is_restored_under_another_prefix(
     done = run(other, "restore", str(old / "b.tar"), "--log", second)
     assert (done.returncode, "restore into another one" in done.stderr) == (2, True)
     done = run(other, "restore", str(old / "b.tar"))
-    assert (done.returncode, "--log redis://HOST" in done.stderr) == (2, True)
+    assert (done.returncode, "name one with --log redis://HOST" in done.stderr) == (2, True)
     with Redis.from_url(redis.url) as client:
         client.set("two:schema", RESTORING)
     done = run(other, "restore", str(old / "b.tar"), "--log", second)

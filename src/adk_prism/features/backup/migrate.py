@@ -9,8 +9,7 @@ from contextlib import closing
 
 from adk_prism.cli import FAILURE
 from adk_prism.errors import LogError, UsageError
-from adk_prism.features.backup.backup import add_places
-from adk_prism.features.backup.contents import settings_of, stored_by
+from adk_prism.features.backup.backup import add_places, settings_of, stored_by
 from adk_prism.log.from_url import open_log
 from adk_prism.log.sqlite.file import MIGRATIONS, check_version
 
@@ -31,8 +30,8 @@ def execute(args: argparse.Namespace) -> int:
     newest = len(MIGRATIONS)
     if stored.log is None:
         if not args.check:
-            asyncio.run(_open(stored.redis))
-        print("A run log in Redis has one schema so far: there is nothing to migrate.")
+            asyncio.run(_open(stored.url))
+        print("This kind of run log has one schema so far: there is nothing to migrate.")
         return 0
     if not stored.log.is_file():
         raise UsageError(f"There is no run log at {stored.log}; --data-dir names its folder.")

@@ -17,17 +17,17 @@ from adk_prism.cli import note
 from adk_prism.cli.terminal import counted, progress
 from adk_prism.errors import LogError, UsageError
 from adk_prism.features.backup.archive import Manifest, unpack
-from adk_prism.features.backup.backup import add_places
-from adk_prism.features.backup.contents import (
+from adk_prism.features.backup.backup import (
+    DUMP,
     LOG,
-    REDIS,
     Stored,
+    add_places,
     place_of,
     settings_of,
     stored_by,
 )
 from adk_prism.log.entry import RunEnded
-from adk_prism.log.from_url import open_leases, open_log
+from adk_prism.log.from_url import kind_of, open_coordination, open_log
 from adk_prism.log.private_files import make_folder
 from adk_prism.runs.recorder import OWNER_LOST
 
@@ -62,32 +62,31 @@ def execute(args: argparse.Namespace) -> int:
 
 def _check(manifest: Manifest, stored: Stored, names: list[str]) -> None:
     """Raise `UsageError` if the backup does not fit the settings, or would replace something."""
-    kind = "redis" if stored.redis else "sqlite"
-    if manifest.log != kind:
-        wanted = "--log redis://HOST" if manifest.log == "redis" else "--log sqlite:///FILE"
-        raise UsageError(f"The backup has a run log for {manifest.log}; restore it with {wanted}.")
+    if manifest.log != kind_of(stored.url).form:
+        raise UsageError(
+            f"The backup is of another kind of run log: name one with --log {manifest.log}."
+        )
     for name in names:
-        if name != REDIS and (place := place_of(name, stored)).exists():
+        if name != DUMP and (place := place_of(name, stored)).exists():
             raise UsageError(f"{place} exists already: restore into an empty folder (--data-dir).")
 
 
 async def _restore(stored: Stored, folder: Path, names: list[str]) -> int:
     """Put everything in its place; return how many runs were going on."""
-    if not stored.redis:
+    load = kind_of(stored.url).load
+    if load is None:
         ended = await _end_runs(f"sqlite:///{folder / LOG}")
         _move_files(stored, folder, names)
         return ended
-    from adk_prism.features.backup.redis_dump import loading
-
-    async with loading(stored.redis, folder / REDIS):
+    async with load(stored.url, folder / DUMP):
         _move_files(stored, folder, names)
-    return await _end_runs(stored.redis)
+    return await _end_runs(stored.url)
 
 
 def _move_files(stored: Stored, folder: Path, names: list[str]) -> None:
     """Move files to their places, the run log last: without it a restore that was cut off is seen."""
     for name in sorted(names, key=lambda each: each == LOG):
-        if name != REDIS:
+        if name != DUMP:
             _move(folder / name, place_of(name, stored))
 
 
@@ -107,7 +106,7 @@ def _move(source: Path, target: Path) -> None:
 
 async def _end_runs(url: str) -> int:
     """End every run of a log that nobody owns any more; return how many."""
-    log, leases = open_log(url), open_leases(url)
+    log, leases = open_log(url), open_coordination(url).leases()
     await log.open()
     await leases.open()
     try:
@@ -115,7 +114,7 @@ async def _end_runs(url: str) -> int:
         for summary in unended:
             lease = await leases.claim(summary)
             if lease is None:
-                raise LogError("A server uses this Redis already. Stop it, and restore again.")
+                raise LogError("A server uses this run log already.")
             end = RunEnded(outcome="failed", code=OWNER_LOST)
             await log.append(summary.run, [end], epoch=lease.epoch)
             await log.commit(summary.run)

@@ -7,7 +7,9 @@ on one Redis; `redis+cluster://` and `rediss+cluster://` for any node of a clust
 from __future__ import annotations
 
 import re
+from contextlib import AbstractAsyncContextManager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
@@ -33,6 +35,20 @@ def _coordinate(url: str) -> RedisCoordination:
     from adk_prism.features.redis.leases import RedisCoordination
 
     return RedisCoordination(address, prefix)
+
+
+async def _dump(url: str, target: Path) -> None:
+    address, prefix = _address_of(url)
+    from adk_prism.features.redis.dump import dump
+
+    await dump(address, prefix, target)
+
+
+def _load(url: str, source: Path) -> AbstractAsyncContextManager[None]:
+    address, prefix = _address_of(url)
+    from adk_prism.features.redis.dump import loading
+
+    return loading(address, prefix, source)
 
 
 def _address_of(url: str) -> tuple[str, str]:
@@ -64,7 +80,7 @@ def _address_of(url: str) -> tuple[str, str]:
     return bare, prefix
 
 
-_KIND = LogKind("redis://HOST:PORT/NUMBER", _open, _coordinate)
+_KIND = LogKind("redis://HOST:PORT/NUMBER", _open, _coordinate, _dump, _load)
 
 EXTENSION = Extension(
     name="redis",

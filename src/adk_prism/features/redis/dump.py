@@ -18,9 +18,8 @@ from msgspec import Struct
 from redis.asyncio import Redis
 
 from adk_prism.errors import LogError, UsageError
-from adk_prism.log.from_url import _redis_address
+from adk_prism.features.redis.connection import SCHEMA, STORE_ERRORS, Keys, asking
 from adk_prism.log.private_files import make_file
-from adk_prism.log.redis.connection import SCHEMA, STORE_ERRORS, Keys, asking
 
 AT_A_TIME = 200
 """Keys in one round trip."""
@@ -45,9 +44,7 @@ class Dumped(Struct, frozen=True, array_like=True):
 
 
 @asynccontextmanager
-async def connected(url: str) -> AsyncIterator[tuple[Redis, Keys]]:
-    """Connect to the Redis that a URL names. Raise `UsageError`, `LogError`."""
-    address, prefix = _redis_address(url)
+async def _connected(address: str, prefix: str) -> AsyncIterator[tuple[Redis, Keys]]:
     redis = asking(address)
     try:
         yield redis, Keys(prefix)
@@ -57,10 +54,10 @@ async def connected(url: str) -> AsyncIterator[tuple[Redis, Keys]]:
         await redis.aclose()
 
 
-async def dump(url: str, target: Path) -> None:
+async def dump(address: str, prefix: str, target: Path) -> None:
     """Write the keys of a run log into a file. Raise `UsageError` if there is none, `LogError`."""
     make_file(target)
-    async with connected(url) as (redis, keys):
+    async with _connected(address, prefix) as (redis, keys):
         if not await redis.exists(keys.schema):
             raise UsageError("There is no run log in this Redis, under this prefix.")
         tagged: dict[str, list[str]] = {}
@@ -93,13 +90,13 @@ async def _dump(redis: Redis, keys: Keys, names: list[str], file: IO[bytes]) -> 
 
 
 @asynccontextmanager
-async def loading(url: str, source: Path) -> AsyncIterator[None]:
+async def loading(address: str, prefix: str, source: Path) -> AsyncIterator[None]:
     """Write the keys of a file into a Redis that has no run log under this prefix.
 
     Servers refuse it until the `async with` block, in which everything else is restored, has ended. Raise
     `UsageError` if there is a log, `LogError` for a Redis that is older than the one that was backed up.
     """
-    async with connected(url) as (redis, keys):
+    async with _connected(address, prefix) as (redis, keys):
         schema = int(await redis.get(keys.schema) or 0)
         if schema == RESTORING:
             raise UsageError(
