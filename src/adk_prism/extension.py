@@ -11,7 +11,7 @@ taken is left out with one line that says why. The rest works.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import cache
@@ -67,7 +67,7 @@ class LogKind(NamedTuple):
     """Returns the log of a URL, which is opened later. Raises `UsageError` for a URL that cannot be used."""
     coordinate: Callable[[str], Coordination] | None = None
     """Returns what the processes that use the log coordinate by; None where only one can use it."""
-    dump: Callable[[str, Path], Awaitable[None]] | None = None
+    dump: Callable[[str, Path], Coroutine[Any, Any, None]] | None = None
     """Writes the log into a file, for a backup. Raises `UsageError` if there is none, `LogError`."""
     load: Callable[[str, Path], AbstractAsyncContextManager[None]] | None = None
     """Writes such a file into an empty store, which servers refuse until the context has ended."""
