@@ -92,7 +92,7 @@ class RedisSearch:
     async def search(
         self, query: digests.RunQuery, *, limit: int, before: int | None = None
     ) -> digests.SearchPage:
-        """Return the newest runs that fit."""
+        """Return the first runs that fit, in the order of the query."""
         self._log.usable()
         with log_errors("The run log cannot be read"):
             names = await self._refresh()
@@ -100,6 +100,10 @@ class RedisSearch:
             unended = int(await self._redis.zcard(self._keys.unended))
         kept = (self._kept[run] for run in names if run in self._kept)
         return digests.scan(kept, query, limit, before, complete=len(names) >= runs - unended)
+
+    async def digests_of(self, runs: Sequence[RunId]) -> dict[RunId, digests.RunDigest]:
+        """Return the digests of some runs, as far as the last search saw them."""
+        return {run: self._kept[run].digest for run in runs if run in self._kept}
 
     async def _newest(self, index: str) -> list[tuple[RunId, int]]:
         rows: Any = await self._redis.zrange(index, 0, self._most - 1, desc=True, withscores=True)
