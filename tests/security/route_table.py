@@ -57,6 +57,8 @@ class Listed:
     """A list, of the caller's own things only."""
 
     path: str
+    tells: str = SECRET
+    """What of Bob's is in it, where it does not name his run."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,7 @@ ROUTES: dict[str, Row] = {
     "GET /api/setup": Operated("/api/setup"),
     "GET /api/conversations": Listed("/api/conversations"),
     "GET /api/runs": Listed("/api/runs"),
+    "GET /api/trends": Listed("/api/trends", tells='"tool":[["note",1]]'),
     "GET /dev/apps/{app_name}/debug/trace/session/{session_id}": Listed(
         f"{_TRACE}/session/{{session}}"
     ),

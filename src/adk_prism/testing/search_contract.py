@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adk_prism.errors import LogError, UsageError
-from adk_prism.features.search.digest import DIGEST_VERSION, Bounds, RunDigest, RunQuery, Used
+from adk_prism.features.search.digest import (
+    DIGEST_VERSION,
+    NEWEST,
+    Bounds,
+    Order,
+    RunDigest,
+    RunQuery,
+    Used,
+)
 from adk_prism.features.search.index import SearchIndex, index_of
 from adk_prism.log.contract import LogObserver, RunLog
 from adk_prism.log.entry import Origin, RunEnded, RunId
@@ -135,17 +143,51 @@ async def no_text_breaks_a_search(store: Store) -> None:
         assert len((await search.search(RunQuery(), limit=10)).found) == len(DIGESTS)
 
 
+ORDERS: Sequence[tuple[Order, Sequence[RunId]]] = (
+    (NEWEST, (TOKYO, INVOICE, WEATHER)),
+    (Order("started", is_ascending=True), (WEATHER, INVOICE, TOKYO)),
+    (Order("duration"), (INVOICE, WEATHER, TOKYO)),
+    (Order("tokens", is_ascending=True), (TOKYO, WEATHER, INVOICE)),
+    (Order("cost"), (INVOICE, WEATHER, TOKYO)),
+)
+"""Orders, and what comes first. Of the run without a model the cost is unknown."""
+
+
 async def pages_of_a_search_follow_each_other(store: Store) -> None:
-    """Each page begins where the last one ended; the last has no next."""
+    """In every order each page begins where the last one ended; the last has no next."""
     async with opened(store) as log:
         search = await fill(log)
-        seen: list[RunId] = []
-        before: int | None = None
-        for _ in DIGESTS:
-            page = await search.search(RunQuery(), limit=1, before=before)
-            seen += [each.summary.run for each in page.found]
-            before = page.before
-        assert (seen, before) == ([TOKYO, INVOICE, WEATHER], None)
+        for order, expected in ORDERS:
+            seen: list[RunId] = []
+            before: int | None = None
+            for _ in DIGESTS:
+                query = RunQuery(order=order, price=_price)
+                page = await search.search(query, limit=1, before=before)
+                seen += [each.summary.run for each in page.found]
+                before = page.before
+            assert (tuple(seen), before) == (tuple(expected), None), order
+
+
+async def a_page_after_a_deleted_run_is_refused_where_it_cannot_be_found(store: Store) -> None:
+    """By a measure, the next page follows on a run that is still there; in the order of starts on any."""
+    async with opened(store) as log:
+        search = await fill(log)
+        by_tokens = RunQuery(order=Order("tokens"))
+        page = await search.search(by_tokens, limit=1)
+        await log.delete(OTHERS)
+        await refused(UsageError, search.search(by_tokens, limit=1, before=page.before))
+        found = (await search.search(RunQuery(), limit=1, before=page.before)).found
+        assert [each.summary.run for each in found] == [WEATHER]
+
+
+async def digests_are_read_by_their_runs(store: Store) -> None:
+    """Of runs that are not there nothing is returned."""
+    async with opened(store) as log:
+        search = await fill(log)
+        await search.search(RunQuery(), limit=1)
+        found = await search.digests_of([TOKYO, RunId("nobody")])
+        assert found == {TOKYO: DIGESTS[TOKYO]}
+        assert await search.digests_of([]) == {}
 
 
 async def only_ended_runs_have_digests(store: Store) -> None:
@@ -202,6 +244,8 @@ CHECKS = (
     runs_are_found_by_what_their_digests_say,
     no_text_breaks_a_search,
     pages_of_a_search_follow_each_other,
+    a_page_after_a_deleted_run_is_refused_where_it_cannot_be_found,
+    digests_are_read_by_their_runs,
     only_ended_runs_have_digests,
     digests_go_with_their_runs,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tests.patience import PATIENCE
 from tests.recordings.library import RECORDINGS, load
 from tests.server.local_server import APP, LocalServer, agent, local_server
 
-from adk_prism.features.search.digest import RunQuery
+from adk_prism.features.search.digest import FoundRun, RunDigest, RunQuery
 from adk_prism.features.search.index import (
     MOST_AT_ONCE,
     DigestFold,
@@ -26,7 +27,8 @@ from adk_prism.features.search.index import (
     index_of,
 )
 from adk_prism.features.search.stores import SqliteSearch
-from adk_prism.log.contract import LogObserver
+from adk_prism.features.search.trends import MOST_POINTS, trends
+from adk_prism.log.contract import LogObserver, RunSummary
 from adk_prism.log.entry import AgentEvent, Entry, Origin, RunEnded, RunId, RunStarted, to_raw
 from adk_prism.log.memory import MemoryLog
 from adk_prism.log.sqlite.store import SqliteLog
@@ -102,6 +104,90 @@ async def test_a_request_that_was_answered_waits_no_longer() -> None:
         await server.say("Never mind", "one")
         found = await search(server, outcome="waiting")
         assert [each["answered"] for each in found if each["run"] == waiting] == [True]
+
+
+async def test_a_run_that_goes_on_with_a_message_names_it() -> None:
+    """A continuation has nothing that the user said; what was asked is that of its message."""
+    model = Scripted.saying(call("pay", "c1", amount=3), "It is paid.")
+    tools = [FunctionTool(pay, require_confirmation=True)]
+    async with local_server(agent(model, tools=tools)) as server:
+        asked = await server.say("Pay the bill", "one")
+        asking = next(
+            part["functionCall"]
+            for event in await server.events(asked)
+            for part in event.get("content", {}).get("parts", [])
+            if part.get("functionCall", {}).get("name") == "adk_request_confirmation"
+        )
+        response = {"id": asking["id"], "name": asking["name"], "response": {"confirmed": True}}
+        parts = [{"functionResponse": response}]
+        await server.post_run("one", newMessage={"role": "user", "parts": parts})
+        later, first = await search(server, limit=10)
+        assert (first["run"], "messageTitle" in first) == (asked, False)
+        assert (later["message"], later["messageTitle"]) == (asked, "Pay the bill")
+        assert (first["answered"], first["modelCalls"], later["modelCalls"]) == (True, 1, 1)
+
+
+async def test_trends_count_what_a_search_finds(server: LocalServer) -> None:
+    """The sum, equal spans of time and the names are those of the runs that fit; bad fields are refused."""
+    await server.say("How many Owls?", "one")
+    await server.say("Bears", "two")
+    seen = (await server.client.get("/api/trends")).json()
+    total = seen["total"]
+    assert (total["runs"], total["failed"], seen["limited"]) == (2, 1, False)
+    assert 0 < total["median"] <= total["p95"]
+    assert "cost" not in total
+    assert sum(point["runs"] for point in seen["points"]) == 2
+    assert seen["names"]["tool"] == [["count", 1]]
+    assert seen["names"]["app"] == [[APP, 2]]
+    failed = (await server.client.get("/api/trends?outcome=failed&since=1h")).json()
+    assert (failed["total"]["runs"], failed["names"]["tool"]) == (1, [])
+    nothing = (await server.client.get("/api/trends?tool=nothing")).json()
+    assert (nothing["points"], nothing["total"]["p95"]) == ([], None)
+    for field, value in {
+        "outcome": "won",
+        "since": "2x",
+        "minTokens": "-1",
+        "sort": "best",
+    }.items():
+        answer = await server.client.get("/api/trends", params={field: value})
+        assert (answer.status_code == 400) is (field != "sort"), (field, answer.text)
+        answer = await server.client.get("/api/runs", params={field: value})
+        assert answer.status_code == 400, (field, answer.text)
+        assert field in answer.json()["detail"]
+
+
+def _found(number: int, started: float, duration: float) -> FoundRun:
+    origin = Origin(app=APP, user="user", session="s")
+    run = RunId(f"r{number}")
+    summary = RunSummary(
+        run=run,
+        origin=origin,
+        invocation="",
+        started=started,
+        ended=started + duration,
+        outcome="finished",
+        cursor=2,
+        bytes=0,
+        message=run,
+    )
+    used = {"m": {"input": 10}}
+    return FoundRun(summary, RunDigest(tokens=10, duration=duration, used=used), number)
+
+
+def test_spans_of_time_are_equal_and_bounded() -> None:
+    """However long the time is that the runs take, there are at most so many points, also empty ones."""
+    day, year = 86_400, 365 * 86_400
+    for length in (0, 59, 3600, day, 90 * day, 30 * year):
+        runs = [_found(n, 1e9 + length * n / 9, float(n)) for n in range(10)]
+        seen = trends(runs, lambda _: 0.5, has_prices=True)
+        points = seen["points"]
+        assert len(points) <= MOST_POINTS, length
+        assert {b["at"] - a["at"] for a, b in pairwise(points)} <= {seen["step"]}
+        assert sum(point["runs"] for point in points) == 10
+        assert (seen["total"]["cost"], seen["total"]["median"], seen["total"]["p95"]) == (5, 4, 9)
+    some = trends(runs, lambda used: None if used else 1.0, has_prices=True)["total"]
+    assert (some["cost"], some["unpriced"]) == (None, 10)
+    assert trends([], lambda _: None, has_prices=False)["points"] == []
 
 
 async def test_pages_and_bad_questions(server: LocalServer) -> None:

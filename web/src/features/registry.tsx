@@ -159,7 +159,7 @@ const FEATURES: readonly Feature[] = [
   {
     name: 'search',
     page: { kind: 'search', Page: lazy(() => import('./search/SearchPage')) },
-    railLink: { icon: 'search', title: 'Search runs', place: { kind: 'search' } },
+    railLink: { icon: 'search', title: 'Runs', place: { kind: 'search' } },
   },
   {
     name: 'conversations',

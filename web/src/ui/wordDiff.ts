@@ -19,3 +19,38 @@ export function middle(a: string, b: string): Pieces {
     after: ours.slice(ours.length - end).join(''),
   };
 }
+
+/** Comparisons of words up to which the longest common sequence is looked for: some milliseconds. */
+const MOST_COMPARED = 4_000_000;
+
+/** Tell of each word of two texts whether the other one lacks it: those of a longest common sequence are in both. */
+export function changedWords(a: readonly string[], b: readonly string[]): { a: boolean[]; b: boolean[] } {
+  const changed = { a: a.map(() => true), b: b.map(() => true) };
+  const keep = (i: number, j: number) => {
+    changed.a[i] = false;
+    changed.b[j] = false;
+  };
+  let start = 0;
+  for (; start < a.length && start < b.length && a[start] === b[start]; start++) keep(start, start);
+  let [endA, endB] = [a.length, b.length];
+  for (; endA > start && endB > start && a[endA - 1] === b[endB - 1]; endA--, endB--) keep(endA - 1, endB - 1);
+  const [rows, columns] = [endA - start, endB - start];
+  if (rows * columns > MOST_COMPARED) return changed;
+  // Lengths of the longest common sequence of what follows, row by row from the end.
+  const width = columns + 1;
+  const lengths = new Uint16Array((rows + 1) * width);
+  for (let i = rows - 1; i >= 0; i--) {
+    for (let j = columns - 1; j >= 0; j--) {
+      const isSame = a[start + i] === b[start + j];
+      lengths[i * width + j] = isSame
+        ? lengths[(i + 1) * width + j + 1]! + 1
+        : Math.max(lengths[(i + 1) * width + j]!, lengths[i * width + j + 1]!);
+    }
+  }
+  for (let i = 0, j = 0; i < rows && j < columns; ) {
+    if (a[start + i] === b[start + j]) keep(start + i++, start + j++);
+    else if (lengths[(i + 1) * width + j]! >= lengths[i * width + j + 1]!) i++;
+    else j++;
+  }
+  return changed;
+}

@@ -15,7 +15,13 @@ def _serve(context: Context) -> Served:
     from adk_prism.features.search.index import RunIndex, index_of
 
     log = context.recording.log
-    index = RunIndex(log, index_of(log), context.runs.deletions, context.report)
+    index = RunIndex(
+        log,
+        index_of(log),
+        context.runs.deletions,
+        context.report,
+        context.streams.annotators,
+    )
     context.lifecycle.hold(index.indexing)
     routes = SearchRoutes(context.log, index, context.settings.model_prices)
     return Served(routers=[routes.router()], observer=index)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import glob
+import heapq
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -52,6 +53,8 @@ class RunDigest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     used: Used = {}
     duration: float = 0.0
     """Seconds from the first entry to the last."""
+    confidence: float | None = None
+    """How sure the whole answer is, from 0 to 1; None: nothing says it."""
     version: int = 0
     """The fold's; always written, since the default is no fold's."""
 
@@ -164,6 +167,18 @@ def name_glob(text: str) -> str:
 
 Price = Callable[[Used], float | None]
 
+Measured = Literal["started", "duration", "tokens", "cost"]
+
+
+class Order(Struct, frozen=True):
+    """What comes first among the runs that fit."""
+
+    by: Measured = "started"
+    is_ascending: bool = False
+
+
+NEWEST = Order()
+
 
 class RunQuery(Struct, frozen=True, kw_only=True):
     """Which runs are wanted. What is empty matches any."""
@@ -183,6 +198,12 @@ class RunQuery(Struct, frozen=True, kw_only=True):
     """What a run cost; None: unknown, and such a run fits no bounds of cost."""
     started: Bounds = ANY
     """Seconds since 1970."""
+    order: Order = NEWEST
+
+    def cost_of(self, used: Used) -> float:
+        """Return what a run cost, to be put in an order; unknown comes below all else."""
+        cost = self.price(used)
+        return -1.0 if cost is None else cost
 
     def fits_cost(self, used: Used) -> bool:
         """Return whether a run cost as much as is wanted."""
@@ -200,7 +221,7 @@ class FoundRun(Struct, frozen=True):
 
 
 class SearchPage(Struct, frozen=True):
-    """Some of the runs that a search found, newest first."""
+    """Some of the runs that a search found, in the order that was asked for."""
 
     found: Sequence[FoundRun]
     before: int | None
@@ -241,23 +262,53 @@ def keep(number: int, summary: RunSummary, digest: RunDigest) -> KeptDigest:
 def scan(
     kept: Iterable[KeptDigest], query: RunQuery, limit: int, before: int | None, *, complete: bool
 ) -> SearchPage:
-    """Return the newest runs that fit. The digests come newest first. Raise `UsageError`."""
+    """Return the first runs that fit, after the one with the number `before`. The digests come newest first.
+
+    Raise `UsageError` for a bad text, or if that run is gone and the order needs it.
+    """
     wanted = Origin(app=query.app, user=query.user, session=query.session)
     fits = _test(query)
-    found: list[FoundRun] = []
-    for each in kept:
-        run = each.summary
-        if (
-            (before is None or each.number < before)
-            and is_from(run.origin, wanted)
-            and query.outcome in ("", run.outcome)
-            and query.started.hold(run.started)
-            and fits(each)
-        ):
-            found.append(FoundRun(run, each.digest, each.number))
-            if len(found) > limit:
-                break
-    return page_of(found, limit, complete=complete)
+    place = _place(query)
+    ordered = list(kept) if query.order != NEWEST else kept
+    after: tuple[float, ...] | None = None
+    if before is not None and query.order == NEWEST:
+        after = (-float(before),)
+    elif before is not None:
+        after = next((place(each) for each in ordered if each.number == before), None)
+        if after is None:
+            raise page_is_gone()
+    found: Iterable[KeptDigest] = (
+        each
+        for each in ordered
+        if (after is None or place(each) > after)
+        and is_from(each.summary.origin, wanted)
+        and query.outcome in ("", each.summary.outcome)
+        and query.started.hold(each.summary.started)
+        and fits(each)
+    )
+    if query.order != NEWEST:
+        found = heapq.nsmallest(limit + 1, found, key=place)
+    first = [FoundRun(e.summary, e.digest, e.number) for e in islice(found, limit + 1)]
+    return page_of(first, limit, complete=complete)
+
+
+def page_is_gone() -> UsageError:
+    """Return the refusal of a page that follows on a run which was deleted."""
+    return UsageError("The run at which the next page begins was deleted. Search again.")
+
+
+def _place(query: RunQuery) -> Callable[[KeptDigest], tuple[float, ...]]:
+    """Return what puts digests in the order that is asked for."""
+    sign = 1 if query.order.is_ascending else -1
+    measures: dict[Measured, Callable[[KeptDigest], float]] = {
+        "duration": lambda each: each.digest.duration,
+        "tokens": lambda each: each.digest.tokens,
+        "cost": lambda each: query.cost_of(each.digest.used),
+    }
+    measure = measures.get(query.order.by)
+    if measure is None:
+        return lambda each: (sign * each.number,)
+    return lambda each: (sign * measure(each), sign * each.number)
 
 
 def _test(query: RunQuery) -> Callable[[KeptDigest], bool]:
@@ -323,6 +374,9 @@ class MemorySearch:
         kept = (self._kept[run] for run in reversed(ended) if run in self._kept)
         complete = all(map(self._has, ended))
         return scan(kept, query, limit, before, complete=complete)
+
+    async def digests_of(self, runs: Sequence[RunId]) -> dict[RunId, RunDigest]:
+        return {run: self._kept[run].digest for run in runs if run in self._kept}
 
     def _has(self, run: RunId) -> bool:
         return run in self._kept and self._kept[run].digest.version >= DIGEST_VERSION

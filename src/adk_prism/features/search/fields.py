@@ -1,12 +1,15 @@
 """The fields of a search as people write them: texts in, a `RunQuery` out.
 
 One table for `GET /api/runs` and `adk-prism runs`. Times are seconds since 1970, or ISO 8601; without an
-offset they are UTC, and a day alone is that whole day.
+offset they are UTC, and a day alone is that whole day; or how long ago, as in `2d`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
+import re
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,6 +21,7 @@ from adk_prism.errors import UsageError
 from adk_prism.facts.usage import KINDS, Prices, sum_of, total_cost
 from adk_prism.features.search import digest as digests
 from adk_prism.features.search.index import RunIndex, uses_of
+from adk_prism.features.search.trends import MOST_MEASURED, trends
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.entry import Origin, Outcome, RunId
 from adk_prism.server.identity.caller import listed_user
@@ -38,8 +42,10 @@ SEARCH_FIELDS: dict[str, str] = {
     "minDuration": "least duration in seconds",
     "maxDuration": "greatest duration in seconds",
     "cost": "what its model calls cost: at least (0.5), from..to (0.1..0.5) or ..to; needs prices",
-    "since": "earliest start: a date, a time, or seconds since 1970",
+    "since": "earliest start: a date, a time, seconds since 1970, or how long ago (30m, 12h, 2d, 4w)",
     "until": "latest start",
+    "sort": "what comes first: newest (default), oldest, longest, shortest, most-tokens, fewest-tokens,"
+    " highest-cost or lowest-cost",
 }
 """Names and meanings."""
 
@@ -81,7 +87,20 @@ def read_query(
         price=lambda used: cost_of_used(used, prices or Prices()),
         duration=digests.Bounds(_number(given, "minDuration"), _number(given, "maxDuration")),
         started=digests.Bounds(_moment(given, "since"), _moment(given, "until")),
+        order=_ORDERS[_choice(given, "sort", _ORDERS) or "newest"],
     )
+
+
+_ORDERS = {
+    "newest": digests.NEWEST,
+    "oldest": digests.Order("started", is_ascending=True),
+    "longest": digests.Order("duration"),
+    "shortest": digests.Order("duration", is_ascending=True),
+    "most-tokens": digests.Order("tokens"),
+    "fewest-tokens": digests.Order("tokens", is_ascending=True),
+    "highest-cost": digests.Order("cost"),
+    "lowest-cost": digests.Order("cost", is_ascending=True),
+}
 
 
 _FEEDBACK = {"up": "up", "down": "down", "any": "*", "none": ""}
@@ -135,12 +154,16 @@ def _number(given: Mapping[str, str], name: str) -> float | None:
 
 
 _DAY = timedelta(days=1, microseconds=-1)
+_AGO = re.compile(r"(\d{1,6})([mhdw])")
+_SECONDS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def _moment(given: Mapping[str, str], name: str) -> float | None:
     text = given.get(name, "")
     if not text:
         return None
+    if ago := _AGO.fullmatch(text):
+        return time.time() - int(ago[1]) * _SECONDS[ago[2]]
     try:
         seconds = float(text)
     except ValueError:
@@ -164,8 +187,8 @@ def _date(name: str, text: str) -> float:
 
 def _no_time(name: str, text: str) -> UsageError:
     return UsageError(
-        f"`{name}` must be a date (2026-01-31), a time (2026-01-31T12:00Z) or seconds since 1970, "
-        f"got {text[:40]!r}."
+        f"`{name}` must be a date (2026-01-31), a time (2026-01-31T12:00Z), seconds since 1970 or how long"
+        f" ago (2d), got {text[:40]!r}."
     )
 
 
@@ -196,11 +219,17 @@ def shown_found(found: digests.FoundRun, text: str, prices: Prices) -> dict[str,
     """Return a run that was found, with what it was found by; `text` is what was searched for."""
     digest = found.digest
     shown = shown_run(found.summary)
-    shown["title"] = " ".join(digest.user[: LONGEST_TITLE * 2].split())[:LONGEST_TITLE]
+    shown["title"] = _title(digest)
     shown |= {plural: digest.names.get(kind, []) for kind, plural in _PLURALS.items()}
     shown |= {"tokens": digest.tokens, "duration": digest.duration}
     shown |= sum_of(uses_of(digest), prices).shown()
+    if digest.confidence is not None:
+        shown["confidence"] = digest.confidence
     return shown | ({"match": _match(digest, text)} if text else {})
+
+
+def _title(digest: digests.RunDigest) -> str:
+    return " ".join(digest.user[: LONGEST_TITLE * 2].split())[:LONGEST_TITLE]
 
 
 def _match(digest: digests.RunDigest, text: str) -> dict[str, str]:
@@ -223,7 +252,8 @@ def _excerpt(text: str, at: int) -> str:
 
 # ---------------------------------------------------------------------- routes
 #
-# `GET /api/runs`: every run that the caller may see, or those that fit a search.
+# `GET /api/runs`: every run that the caller may see, or those that fit a search. `GET /api/trends`: what
+# those took over time.
 
 
 DEFAULT_PAGE, MOST_FOUND = 50, 200
@@ -239,6 +269,10 @@ _SEARCH_PARAMETERS = [
 ]
 
 
+def _fields(request: Request) -> dict[str, str]:
+    return {name: request.query_params.get(name, "") for name in SEARCH_FIELDS}
+
+
 @dataclass(frozen=True, slots=True)
 class SearchRoutes:
     """The list of runs, made of the parts that it uses."""
@@ -249,8 +283,10 @@ class SearchRoutes:
 
     def router(self) -> APIRouter:
         """Return the router of the list."""
-        router = APIRouter(prefix="/api/runs", tags=["runs"])
-        router.get("", openapi_extra={"parameters": _SEARCH_PARAMETERS})(self.list_runs)
+        router = APIRouter(prefix="/api", tags=["runs"])
+        parameters = {"parameters": _SEARCH_PARAMETERS}
+        router.get("/runs", openapi_extra=parameters)(self.list_runs)
+        router.get("/trends", openapi_extra=parameters)(self.show_trends)
         return router
 
     async def list_runs(
@@ -266,12 +302,13 @@ class SearchRoutes:
     ) -> list[Any]:
         """Return the runs that the caller may see, oldest first; each filter may be left out.
 
-        With a field of a search, `limit` or `before`: the ended runs that fit, newest first, with what they
-        are found by. The header `link` names the next page; `x-prism-search: partial` says that some runs
-        could not be searched, because they are not indexed yet, or older than what Redis keeps for it.
+        With a field of a search, `limit` or `before`: the ended runs that fit, newest first or as `sort`
+        says, with what they are found by. The header `link` names the next page; `x-prism-search: partial`
+        says that some runs could not be searched, because they are not indexed yet, or older than what
+        Redis keeps for it.
         """
         owner = listed_user(caller, user)
-        fields = {name: request.query_params.get(name, "") for name in SEARCH_FIELDS}
+        fields = _fields(request)
         if not any(fields.values()) and limit is None and before is None:
             found = await self.log.list(app=app, user=owner, session=session)
             return [shown_run(summary) for summary in found]
@@ -283,11 +320,52 @@ class SearchRoutes:
         if not page.complete:
             response.headers.update(PARTIAL)
         answered = await self._answered([each.summary for each in page.found])
+        messages = await self._messages(page.found)
         return [
             shown_found(each, query.text, self.prices)
             | ({"answered": True} if each.summary.run in answered else {})
+            | messages.get(each.summary.run, {})
             for each in page.found
         ]
+
+    async def show_trends(
+        self,
+        request: Request,
+        response: Response,
+        caller: CallerOf,
+        app: str = "",
+        user: str = "",
+        session: str = "",
+    ) -> dict[str, Any]:
+        """Return what the newest runs that fit took over time, and the names that they can be found by.
+
+        The fields are those of `GET /api/runs`. `points` are equal spans of time (`step` seconds, from `at`
+        on): runs, failures, tokens, the median and 95th percentile of the duration in seconds, and where
+        there are prices the cost of all runs but those that are `unpriced`. `limited` says that older runs
+        fit, too, and are left out.
+        """
+        owner = listed_user(caller, user)
+        fields = _fields(request) | {"sort": ""}
+        query = read_query(fields, self.prices, app=app, user=owner, session=session)
+        page = await self.index.search(query, limit=MOST_MEASURED)
+        if not page.complete:
+            response.headers.update(PARTIAL)
+        measured = await asyncio.to_thread(trends, page.found, query.price, bool(self.prices))
+        return measured | {"limited": page.before is not None}
+
+    async def _messages(self, found: Sequence[digests.FoundRun]) -> dict[RunId, dict[str, str]]:
+        """Return what was asked in the messages that some of the runs go on with."""
+        firsts = {
+            each.summary.run: RunId(each.summary.message)
+            for each in found
+            if each.summary.message not in ("", each.summary.run)
+        }
+        known = await self.index.digests_of(list(set(firsts.values()))) if firsts else {}
+        return {
+            run: {"messageTitle": _title(known[first])}
+            for run, first in firsts.items()
+            if first in known
+        }
 
     async def _answered(self, found: Sequence[RunSummary]) -> set[RunId]:
         """Return which of some runs wait no longer: their conversation has gone on."""

@@ -21,7 +21,7 @@ from msgspec import Raw, Struct, structs
 from adk_prism.errors import Diagnostic, Gone, LogError, NotFound, Report, cause_of
 from adk_prism.facts import model as fact
 from adk_prism.facts.model import Fact
-from adk_prism.facts.run_reader import Reader
+from adk_prism.facts.run_reader import MakeAnnotator, Reader
 from adk_prism.facts.state import read_object
 from adk_prism.facts.usage import ModelUse, UseFold
 from adk_prism.features.captures.stored_runs import SqliteLogReader
@@ -86,11 +86,18 @@ class _Text:
         return "".join(text for texts in blocks.values() for text in texts).strip()
 
 
+class _Sure(Struct):
+    """What an annotation may say of a whole answer."""
+
+    confidence: float | None = None
+
+
 class DigestFold:
     """Folds one run."""
 
-    def __init__(self) -> None:
-        self._reader = Reader()
+    def __init__(self, annotators: Sequence[MakeAnnotator] = ()) -> None:
+        self._reader = Reader([make() for make in annotators])
+        self._confidence: float | None = None
         self._user, self._agent, self._calls = map(_Text, (MOST_USER, MOST_AGENT, MOST_CALLS))
         self._names: dict[digests.NameKind, dict[str, None]] = {}
         self._agents: list[Agent] = []
@@ -123,6 +130,7 @@ class DigestFold:
             tokens=self._tokens,
             used=_used(self._uses.calls),
             duration=max(0.0, round(self._last - self._began, 6)),
+            confidence=self._confidence,
             version=digests.DIGEST_VERSION,
         )
 
@@ -143,6 +151,10 @@ class DigestFold:
                 self._user.add(f"{item.text}\n")
             case fact.ModelCalled():
                 self._uses.feed(item)
+            case fact.Annotated(id="proof"):
+                with suppress(msgspec.ValidationError):  # Annotators of others say what they like.
+                    sure = msgspec.convert(item.value, _Sure, from_attributes=True)
+                    self._confidence = sure.confidence
             case fact.Nested():
                 self._take(item.fact)
             case _:
@@ -233,7 +245,8 @@ def index_of(log: RunLog) -> SearchIndex:
 
     Its `index` stores the digest of an ended run in place of an older one, and does nothing for any other
     run. `unindexed` returns ended runs without a digest of this version, newest first. `search` returns the
-    newest runs that fit, before the place where an earlier page ended; it raises `UsageError`, `LogError`.
+    first runs that fit, in the order of the query, after the run at which an earlier page ended; it raises
+    `UsageError`, `LogError`. `digests_of` returns those of some runs, which may be missing.
     """
     if isinstance(log, SqliteLog):
         return SqliteSearch(log.store)
@@ -274,9 +287,15 @@ class RunIndex:
     """Indexes the runs of a log, and finds them."""
 
     def __init__(
-        self, log: RunLog, search: SearchIndex, deletions: Deletions, report: Report
+        self,
+        log: RunLog,
+        search: SearchIndex,
+        deletions: Deletions,
+        report: Report,
+        annotators: Sequence[MakeAnnotator] = (),
     ) -> None:
         self._log = log
+        self._annotators = annotators
         self._search = search
         self._deletions = deletions
         self._report = report
@@ -288,7 +307,8 @@ class RunIndex:
 
     def stored(self, run: RunId, entries: Sequence[Entry]) -> None:
         """Read what was committed of a run, if all before it was read."""
-        fold = DigestFold() if entries[0].cursor == 1 else self._folds.get(run)
+        is_first = entries[0].cursor == 1
+        fold = DigestFold(self._annotators) if is_first else self._folds.get(run)
         if fold is None:
             return
         self._folds.pop(run, None)
@@ -316,7 +336,7 @@ class RunIndex:
     async def search(
         self, query: digests.RunQuery, *, limit: int, before: int | None = None
     ) -> digests.SearchPage:
-        """Return the newest runs that fit, without those of deleted sessions. Raise `UsageError`, `LogError`.
+        """Return the first runs that fit, without those of deleted sessions. Raise `UsageError`, `LogError`.
 
         Waits a moment for the runs that have just ended.
         """
@@ -325,6 +345,10 @@ class RunIndex:
         hidden = await self._deletions.current()
         found = [each for each in page.found if each.summary.origin not in hidden]
         return structs.replace(page, found=found)
+
+    async def digests_of(self, runs: Sequence[RunId]) -> dict[RunId, digests.RunDigest]:
+        """Return the digests of some runs, of those that have one. Raise `LogError`."""
+        return await self._search.digests_of(runs)
 
     async def settled(self, patience: float = PATIENCE) -> None:
         """Wait until the runs that have ended by now are indexed, or patience has run out."""
@@ -402,7 +426,7 @@ class RunIndex:
             return digests.RunDigest(version=digests.DIGEST_VERSION)
 
     async def _read(self, run: RunId) -> DigestFold:
-        fold = DigestFold()
+        fold = DigestFold(self._annotators)
         await feed_run(self._log, run, fold.feed)
         return fold
 

@@ -81,6 +81,9 @@ class SqliteSearch:
         await self._prepare()
         return await self._access.ask(lambda it: search(it, query, limit, before))
 
+    async def digests_of(self, runs: Sequence[RunId]) -> dict[RunId, digests.RunDigest]:
+        return await self._access.ask(lambda it: read_digests(it, runs))
+
     async def _prepare(self) -> None:
         if not self._is_ready:
             await self._access.change("Runs could not be indexed", prepare_tables)
@@ -159,15 +162,19 @@ _Condition = tuple[str, tuple[object, ...]]
 def search(
     connection: sqlite3.Connection, query: digests.RunQuery, limit: int, before: int | None
 ) -> digests.SearchPage:
-    """Return the newest runs that fit. Raise `UsageError` for a text without words."""
-    connection.create_function(
-        "fits_cost", 1, lambda text: query.fits_cost(digests.decode_used(text))
-    )
+    """Return the first runs that fit, after the one with the number `before`.
+
+    Raise `UsageError` for a text without words, or if that run is gone and the order needs it.
+    """
+    for name, ask in {"fits_cost": query.fits_cost, "cost_of": query.cost_of}.items():
+        connection.create_function(name, 1, lambda text, ask=ask: ask(digests.decode_used(text)))
     origin = list(_origin(query))
-    where, values = _joined([*origin, *_conditions(query, before)])
+    after = [] if before is None else [_after(connection, query.order, before)]
+    where, values = _joined([*origin, *_conditions(query), *after])
+    way = "ASC" if query.order.is_ascending else "DESC"
     rows = connection.execute(
         f"SELECT {RUN_COLUMNS}, digests.digest FROM runs JOIN digests ON digests.run = number"
-        f" WHERE {where} ORDER BY number DESC LIMIT ?",
+        f" WHERE {where} ORDER BY {_MEASURES[query.order.by]} {way}, number {way} LIMIT ?",
         (*values, limit + 1),
     )
     found = []
@@ -182,6 +189,41 @@ def search(
     return digests.page_of(found, limit, complete=waiting is None)
 
 
+def read_digests(
+    connection: sqlite3.Connection, runs: Sequence[RunId]
+) -> dict[RunId, digests.RunDigest]:
+    """Return the digests of some runs, of those that have one."""
+    rows = connection.execute(
+        "SELECT runs.run, digests.digest FROM runs JOIN digests ON digests.run = number"
+        f" WHERE runs.run IN ({', '.join('?' * len(runs))})",
+        tuple(runs),
+    )
+    return {RunId(run): digests.decode_digest(digest) for run, digest in rows}
+
+
+_MEASURES: dict[digests.Measured, str] = {
+    "started": "number",
+    "duration": "digests.duration",
+    "tokens": "digests.tokens",
+    "cost": "cost_of(digests.digest)",
+}
+"""By what runs are put in order."""
+
+
+def _after(connection: sqlite3.Connection, order: digests.Order, before: int) -> _Condition:
+    """Return the condition that a run comes after another one. Raise `UsageError` if that is gone."""
+    sign = ">" if order.is_ascending else "<"
+    if order.by == "started":
+        return f"number {sign} ?", (before,)
+    measure = _MEASURES[order.by]
+    found = connection.execute(
+        f"SELECT {measure} FROM digests WHERE digests.run = ?", (before,)
+    ).fetchone()
+    if found is None:
+        raise digests.page_is_gone()
+    return f"({measure}, number) {sign} (?, ?)", (*found, before)
+
+
 def _joined(conditions: list[_Condition]) -> tuple[str, tuple[object, ...]]:
     where = " AND ".join(text for text, _ in conditions) or "1"
     return where, tuple(value for _, values in conditions for value in values)
@@ -192,9 +234,7 @@ def _origin(query: digests.RunQuery) -> Iterator[_Condition]:
     yield from ((f"runs.{column} = ?", (value,)) for column, value in given.items() if value)
 
 
-def _conditions(query: digests.RunQuery, before: int | None) -> Iterator[_Condition]:
-    if before is not None:
-        yield "number < ?", (before,)
+def _conditions(query: digests.RunQuery) -> Iterator[_Condition]:
     if query.outcome:
         yield "outcome = ?", (query.outcome,)
     yield from _within("started", query.started)
@@ -290,11 +330,15 @@ class SharedSearch:
     async def search(
         self, query: digests.RunQuery, *, limit: int, before: int | None = None
     ) -> digests.SearchPage:
-        """Return the newest runs that fit."""
+        """Return the first runs that fit, in the order of the query."""
         names = await self._refresh()
         complete = len(names) >= await self._store.count_ended()
         kept = (self._kept[run] for run in names if run in self._kept)
         return digests.scan(kept, query, limit, before, complete=complete)
+
+    async def digests_of(self, runs: Sequence[RunId]) -> dict[RunId, digests.RunDigest]:
+        """Return the digests of some runs, as far as the last search saw them."""
+        return {run: self._kept[run].digest for run in runs if run in self._kept}
 
     async def _refresh(self) -> list[RunId]:
         """Read the digests that are not here yet; return the runs that have one, the newest first."""

@@ -1,5 +1,7 @@
 /** Two runs compared, as `GET /api/compare` answers (`features/compare/comparison.py`). */
 import type { Outcome } from '@adk-prism/client/film';
+import { useServerData } from '../../app/query';
+import { getJson } from '../../app/server';
 
 export type Change = 'same' | 'changed' | 'moved' | 'added' | 'removed';
 
@@ -56,6 +58,12 @@ export type Comparison = {
   steps: Step[];
   state: KeyRow[];
 };
+
+/** Load how two runs differ. */
+export function useComparison(a: string, b: string) {
+  const load = (signal: AbortSignal) => getJson<Comparison>(`api/compare?${new URLSearchParams({ a, b })}`, signal);
+  return useServerData(['comparison', a, b], load);
+}
 
 /** Return the steps that differ, each with those around it. */
 export function differing(steps: readonly Step[]): Step[] {
