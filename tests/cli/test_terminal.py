@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import threading
 from collections.abc import Callable
@@ -11,8 +12,9 @@ import pytest
 from tests.patience import PATIENCE
 from tests.recordings.library import HERE
 
-from adk_prism.cli import main
+from adk_prism.cli import main, terminal
 from adk_prism.cli.terminal import CLEAR, has_colour, is_screen, painted, progress
+from adk_prism.extension import KERNEL_COMMANDS, installed
 
 
 class Screen(io.StringIO):
@@ -85,3 +87,35 @@ def test_a_mistake_is_red_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(sys, "stderr", screen)
     assert main(["view", str(HERE / "state.jsonl"), "--at", "999"]) == 2
     assert screen.getvalue().startswith(f"{CLEAR}\x1b[31madk-prism:\x1b[0m Cursor 999")
+
+
+def test_a_table_is_whole_in_a_pipe_and_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns that can be spared go first, in their order; then the last one is cut."""
+    rows = [
+        ("run", "started", "app", "message"),
+        ("run-1", "2026-11-18 20:12", "tour", "word " * 9),
+    ]
+    assert terminal.table(rows, ("started", "app"))[1].endswith("word word")
+    monkeypatch.setattr(terminal, "is_screen", lambda stream: True)
+    found = {}
+    for columns in (200, 48, 34, 24):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = terminal.table(rows, ("started", "app"))
+        assert max(map(len, lines)) <= columns
+        found[columns] = lines[0].split()
+    assert [len(names) for names in found.values()] == [4, 3, 3, 2]
+    assert found[24] == ["run", "message"]
+
+
+def test_help_of_all_commands_is_grouped(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each command stands once, below the heading of its group."""
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    headings = [
+        line for line in out.splitlines() if line.endswith(":") and not line.startswith(" ")
+    ]
+    assert headings[0] == "Serve and chat:"
+    assert headings[-1] == "Options:"
+    assert "More:" not in headings
+    for name in (*KERNEL_COMMANDS, *installed().commands()):
+        assert len(re.findall(rf"^  {name}( |$)", out, re.MULTILINE)) == 1, name

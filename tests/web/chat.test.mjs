@@ -131,9 +131,12 @@ test('a sign-in is handed over', async () => {
 test('a failed run says so and can be tried again', async () => {
   await ask(page, 'exception', { wait: false });
   // The developer's own machine: what the exception says, live and when the chat is loaded again.
-  await page.getByRole('alert').getByText('This tool always fails').waitFor();
-  await page.reload();
-  await page.getByRole('alert').getByText('This tool always fails').waitFor();
+  for (const isLoadedAgain of [false, true]) {
+    if (isLoadedAgain) await page.reload();
+    await page.getByRole('alert').getByText('The run failed in always_fail.').waitFor();
+    await page.locator('.tool').getByText(/^This tool always fails/).waitFor();
+    assert.equal(await page.getByRole('log').locator('p, span').getByText(/^This tool always fails/).count(), 1, 'told more than once');
+  }
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.getByRole('alert').waitFor();
 });

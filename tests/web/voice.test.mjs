@@ -148,6 +148,27 @@ test('the agent is heard, and what was said is kept when the voice ends', async 
   assert.deepEqual((await ids()).slice(0, said.length), said);
 });
 
+test('a run by voice is looked at with what was said, where it was cut, and is one turn of the trace', async () => {
+  await talk();
+  await speak();
+  await lastAnswer().getByText('You said: voice').waitFor();
+  await listenTo();
+  await page.keyboard.press('Escape');
+  await cut().waitFor();
+  await say(page, 'thank you');
+  await lastAnswer().getByText('You said: thank you').waitFor();
+  await end();
+  const told = () =>
+    page.locator('.message').evaluateAll((all) => all.map(({ dataset, innerText }) => `${dataset.role} ${/voice|speech|thank|Interrupted/.exec(innerText)} ${/Interrupted/.exec(innerText)}`));
+  const live = await told();
+  await page.locator('[data-row="turn"]').first().waitFor();
+  assert.equal(await page.locator('[data-row="turn"]').count(), 1);
+  const [{ run }] = await (await fetch(`${SERVER}/api/runs?app=ear&limit=1`)).json();
+  await page.goto(`${SERVER}/#/run/${run}`);
+  await until(async () => JSON.stringify(await told()) === JSON.stringify(live), 'the run tells something else').catch(async () => assert.deepEqual(await told(), live));
+  await page.goto(`${SERVER}/#/`);
+});
+
 test('whoever speaks up is listened to: holding the button silences the agent', async () => {
   await talk();
   await listenTo();

@@ -124,3 +124,52 @@ test('the palette finds a step by a few letters, and keeps the rules of access',
   assert.match(await page.title(), /^state · tour · adk-prism$/);
   await close(page);
 });
+
+/** What a chat shows of an answer, without what only its owner can do. */
+const shownOf = (page) =>
+  page.locator('.message[data-role="assistant"]').evaluateAll((all) =>
+    all.flatMap((one) => one.innerText.split('\n').map((line) => line.trim())).filter((line) => line && line !== 'Model calls'),
+  );
+
+for (const prompt of ['sources', 'code', 'artifact', 'max tokens', 'safety', 'server side tool', 'structured output']) {
+  test(`a run shows what its chat shows: ${prompt}`, async () => {
+    const page = await open(browser);
+    await ask(page, prompt);
+    const live = await shownOf(page);
+    const link = await page.locator('.message-facts a', { hasText: 'Open trace' }).getAttribute('href');
+    await page.goto(`${SERVER}/${link}`);
+    await page.getByText('Read-only run').waitFor();
+    let found = [];
+    await until(async () => {
+      found = await shownOf(page);
+      return live.every((line) => found.includes(line));
+    }, 'the run shows less').catch(() => assert.deepEqual(found, live));
+    await close(page);
+  });
+}
+
+test('at a moment of the past the chat says of agents what the graph says', async () => {
+  const page = await open(browser);
+  await ask(page, 'Cedar Creek recovery briefing', { app: 'recovery' });
+  const [{ run }] = await (await fetch(`${SERVER}/api/runs?app=recovery&limit=1`)).json();
+  const { timeline } = await (await fetch(`${SERVER}/api/runs/${run}/view?panel=timeline`)).json();
+  // Of four agents side by side one has ended, and nothing was passed on yet.
+  const first = timeline.nodes.filter(({ name }) => /analyst|assessor|assistant|advisor/.test(name)).sort((a, b) => a.until - b.until)[0];
+  await page.goto(`${page.url().split('?')[0]}?at=${first.until + 1}`);
+  const spoken = `${first.name[0].toUpperCase()}${first.name.slice(1)}`.replace('_', ' ');
+  const group = log(page).getByRole('group', { name: spoken, exact: true }).first();
+  await log(page).getByText('Working').first().waitFor();
+  await until(async () => !(await group.innerText()).includes('Working'), `${spoken} still works in the chat`);
+  await close(page);
+});
+
+test('events are counted as in the recording that is downloaded', async () => {
+  const page = await open(browser);
+  await ask(page, 'tool');
+  const [{ run }] = await (await fetch(`${SERVER}/api/runs?app=tour&limit=1`)).json();
+  const lines = (await (await fetch(`${SERVER}/api/runs/${run}/recording`)).text()).trim().split('\n').length;
+  await page.evaluate(() => document.activeElement?.blur());
+  await page.keyboard.press('5');
+  await page.getByRole('heading', { name: `Event ${lines} of ${lines}` }).waitFor();
+  await close(page);
+});

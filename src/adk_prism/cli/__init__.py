@@ -56,12 +56,44 @@ class HelpText(argparse.HelpFormatter):
         )
 
 
+_GROUPS = {
+    "Serve and chat": ("serve", "run", "console"),
+    "Look at runs": ("runs", "view", "replay", "share", "export"),
+    "Test and compare": ("watch", "rerun", "compare", "eval-set", "eval"),
+    "Build with": ("mcp", "setup", "types"),
+    "Check": ("doctor", "conform", "laws", "fields"),
+}
+"""Commands as `adk-prism --help` lists them; those of features that are not installed are left out."""
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser that reports errors in one line."""
 
     def error(self, message: str) -> NoReturn:
         """Raise `UsageError`."""
         raise UsageError(f"{message}; see {self.prog} --help")
+
+
+class _Main(Parser):
+    """The parser of `adk-prism` itself, whose help lists the commands in groups."""
+
+    def format_help(self) -> str:
+        """Return the help."""
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        verbs = next(a for a in self._actions if isinstance(a, argparse._SubParsersAction))
+        listed = {action.dest: action for action in verbs._get_subactions()}
+        grouped = {title: [n for n in names if n in listed] for title, names in _GROUPS.items()}
+        named = {name for names in grouped.values() for name in names}
+        for title, names in {**grouped, "More": [n for n in listed if n not in named]}.items():
+            formatter.start_section(title)
+            formatter.add_arguments([listed[name] for name in names])
+            formatter.end_section()
+        formatter.start_section("Options")
+        formatter.add_arguments([action for action in self._actions if action.option_strings])
+        formatter.end_section()
+        return formatter.format_help()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -77,6 +109,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILURE
     except KeyboardInterrupt:
+        if terminal.is_screen(sys.stderr):
+            print(file=sys.stderr)  # The shell's next line begins behind no ^C.
         return INTERRUPTED
 
 
@@ -144,7 +178,7 @@ def _run(given: list[str]) -> int:
 def _parser(commands: Mapping[str, Command], name: str, verb: Verb | None) -> Parser:
     from adk_prism.version import VERSION
 
-    parser = Parser(
+    parser = _Main(
         prog="adk-prism",
         formatter_class=HelpText,
         description="Serve Google ADK agents to any front end: one recorded run, every protocol.",

@@ -9,10 +9,11 @@ from __future__ import annotations
 import io
 import os
 import re
+import shutil
 import sys
 import textwrap
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO
@@ -122,6 +123,28 @@ def painted(text: str, style: Style, *, colour: bool) -> str:
     """Return text in a style, if there is colour."""
     code = _CODES[style]
     return f"{code}{text}{_PLAIN}" if colour and code else text
+
+
+LEAST = 20
+"""Columns that the last cell of a table keeps before others are left out for it."""
+
+
+def table(rows: Sequence[Sequence[str]], spare: Sequence[str] = ()) -> list[str]:
+    """Return the lines of a table, whose first row has the headings.
+
+    On a terminal they fit its width: the columns named by `spare` are left out in that order as far as
+    needed, and what is still too long is cut at its end.
+    """
+    width = shutil.get_terminal_size().columns if is_screen(sys.stdout) else sys.maxsize
+    kept = list(range(len(rows[0])))
+    size = [max(len(row[column]) for row in rows) for column in kept]
+    for name in spare:
+        needed = sum(size[column] + 2 for column in kept[:-1]) + min(size[kept[-1]], LEAST)
+        if needed <= width:
+            break
+        kept = [column for column in kept if rows[0][column] != name]
+    lines = ("  ".join(row[column].ljust(size[column]) for column in kept).rstrip() for row in rows)
+    return [line if len(line) <= width else f"{line[: width - 1]}…" for line in lines]
 
 
 def write_rows(rows: Iterable[Row]) -> None:

@@ -6,9 +6,9 @@ import pytest
 from tests.features.console.conftest import Opens
 from textual.widgets import OptionList
 
-from adk_prism.features.console.commands import sign_in
 from adk_prism.features.console.history import PIECE, TextItem
 from adk_prism.features.console.widgets import AppPicker
+from adk_prism.features.run.questions import sign_in
 
 # ------------------------------------------------------------------ Markdown
 

@@ -52,3 +52,13 @@ def test_a_line_that_is_no_command(line: str) -> None:
     """Refused with what to do, never sent to the app by mistake."""
     with pytest.raises(UsageError):
         parse(line)
+
+
+@pytest.mark.parametrize("width", [24, 40, 60, 100])
+def test_the_help_wraps(width: int) -> None:
+    """Nothing is cut off, and nothing is wider than the screen."""
+    rows = [row.text for row in help_rows(width)]
+    assert max(map(len, rows)) <= width
+    words = " ".join(" ".join(rows).split())
+    for command in COMMANDS:
+        assert command.help in words

@@ -41,7 +41,7 @@ def test_the_weakest_section_comes_first() -> None:
     assert lines[:9] == [
         "Whole answer: 25%",
         "  1 source",
-        "  What would raise Tree counter:",
+        "  How to raise confidence in Tree counter:",
         "  · Seen share (25%): few were seen",
         "Sections, weakest first",
         "  Tree counter rests on 1 source; confidence 25%.",

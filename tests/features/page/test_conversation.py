@@ -143,3 +143,20 @@ def test_an_answer_to_an_earlier_run_is_told() -> None:
 def _at_end(name: str) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = fold(load(name)).at(None, "conversation")["conversation"]
     return items
+
+
+def test_what_stands_beside_the_words_is_kept() -> None:
+    """Code and its result, what the words rest on, why an answer stopped, and that a provider ran a call."""
+
+    def kinds(recording: str) -> dict[str, dict[str, Any]]:
+        film = fold(load(recording))
+        return {item["kind"]: item for item in film.at(None, "conversation")["conversation"]}
+
+    code = kinds("code")
+    assert "print" in code["code"]["code"]["code"]
+    assert code["code result"]["result"]["output"].strip() == "30"
+    assert kinds("sources")["grounding"]["grounding"]["groundingSupports"]
+    finish = kinds("safety_block")["finish"]
+    assert (finish["reason"], bool(finish["text"])) == ("SAFETY", True)
+    assert kinds("server_side_tool")["call"]["by"] == "provider"
+    assert "finish" not in kinds("text")

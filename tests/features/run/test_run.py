@@ -61,7 +61,7 @@ TOLD = {
     "approval": [
         "?? send_invoice needs approval",
         "The run is waiting for approval of send_invoice.",
-        "This command cannot answer. Start `adk-prism serve`",
+        "To answer, run this command on a terminal",
     ],
     "client tool": ["The run is waiting for the result of get_location."],
     "input request": ["The run is waiting for input."],

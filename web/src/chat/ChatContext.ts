@@ -9,6 +9,9 @@ import { endOf, SECOND, timeAt, type NodeItem } from '../film/timeline';
 /** The run that the panels show: its messages can tell how long an agent took, and lead to their events. */
 export const RunContext = createContext<Film | null>(null);
 
+/** The moment that is shown: what happened later has not happened yet. */
+export const MomentContext = createContext(Infinity);
+
 export const useRun = (): Film | null => useContext(RunContext);
 
 const byCall = once(
@@ -24,6 +27,16 @@ const byCall = once(
 /** Return where a call is in a run; null where the run does not know it. */
 export function callNode(film: Film | null, call: string): NodeItem | null {
   return (film && byCall(film).get(call)) ?? null;
+}
+
+const agentByCall = once(
+  (film: Film) =>
+    new Map(film.items.nodes.filter(({ is }) => is.call && is.kind !== 'tool').map((node) => [node.is.call, node])),
+);
+
+/** Return the agent that a call runs, or else the tool; null where the run does not know it. */
+export function workerOf(film: Film | null, call: string): NodeItem | null {
+  return (film && agentByCall(film).get(call)) ?? callNode(film, call);
 }
 
 /** Return the run of an agent that no call asked; null where it is not known. */
@@ -110,8 +123,10 @@ export type ChatActions = {
   inspect?: (step: string) => void;
   /** How long answers took, in seconds, by message. */
   seconds?: ReadonlyMap<string, number>;
-  /** Show the trace of an answer. */
-  openTrace?: (message: string) => void;
+  /** Show the trace of a run. */
+  openTrace?: (run: string) => void;
+  /** The only answer of the run that is shown: the run says what it took. */
+  onlyAnswer?: string;
 };
 
 export const ChatContext = createContext<ChatActions | null>(null);

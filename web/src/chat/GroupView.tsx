@@ -1,5 +1,5 @@
 /** What a sub-agent did, in one line: open while it works, asks or has failed, and where its words are the answer. */
-import { useRef, useState, useEffect, type RefObject } from 'react';
+import { useContext, useRef, useState, useEffect, type RefObject } from 'react';
 import { Icon, type IconName } from '../ui/Icon';
 import type { Kind } from '../ui/Kind';
 import { duration, plural, readable } from '../ui/format';
@@ -8,10 +8,10 @@ import { grouped, type Calls, type Group } from './groups';
 import { answersOf, isOpenCall, isTool, type Part } from './message';
 import { Items } from './Parts';
 import type { PartProps } from './PartView';
-import { agentNode, callNode, secondsOf, useRun } from './ChatContext';
+import { agentNode, callNode, MomentContext, secondsOf, useRun, workerOf } from './ChatContext';
 import { getJson, path } from '../app/server';
 import { shared } from '../film/sharedFile';
-import type { TimelineView } from '../film/timeline';
+import { endOf, type TimelineView } from '../film/timeline';
 
 /**
  * How long the agents of an answer took, where the panels show another run: asked for when it comes into sight, once.
@@ -93,7 +93,11 @@ const DONE: Standing = { word: '', kind: 'neutral', icon: 'check' };
 
 export function GroupView({ group, level, context }: { group: Group; level: number; context: GroupContext }) {
   const [choice, setChoice] = useState<boolean | null>(null);
-  const standing = standingOf(group, context);
+  const film = useRun();
+  const moment = useContext(MomentContext);
+  const worker = group.call && workerOf(film, group.call.toolCallId);
+  const end = worker && endOf(worker);
+  const standing = standingOf(group, context, end && end.cursor <= moment ? end.status : null);
   const isAnswer = !context.shared.live && group.parts.some(({ index }) => index === context.answer);
   const isOpen = choice ?? (standing !== DONE || isAnswer);
   const name = readable(group.name);
@@ -169,7 +173,8 @@ function confidenceOf({ call, name }: Group, parts: readonly Part[]): string {
   return proof.confidence === null && words ? `confidence ${words}` : words;
 }
 
-function standingOf({ call, parts }: Group, context: GroupContext): Standing {
+/** `ended`: how the run says that the agent ended. ADK passes on what agents side by side answer all at once, later. */
+function standingOf({ call, parts }: Group, context: GroupContext, ended: string | null): Standing {
   const { live, notes, isAnswered, last } = context.shared;
   if (
     last &&
@@ -179,6 +184,7 @@ function standingOf({ call, parts }: Group, context: GroupContext): Standing {
   )
     return ASKS;
   if (call?.state === 'output-error' || parts.at(-1)?.part.type === 'data-error') return FAILED;
+  if (live && ended === 'finished') return DONE;
   if (live && (call ? !call.state.startsWith('output') : isSpeaking(parts.at(-1)!.index, context.parts))) return WORKS;
   return last && call && !call.state.startsWith('output') ? WAITS : DONE;
 }

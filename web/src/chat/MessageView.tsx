@@ -154,10 +154,12 @@ function AssistantMessage({ message, live, last, stopped = false, isAnswered, re
 }
 
 function Footer({ message, last }: { message: Message; last: boolean }) {
-  const { conversation, isTalking, isBusy, openTrace, seconds } = useActions();
+  const { conversation, isTalking, isBusy, openTrace, onlyAnswer, seconds } = useActions();
   const features = useFeatures();
   const film = useRun();
-  const { usage, modelVersion, adkFinishReason, finishMessage, runId, cache, failure } = message.metadata ?? {};
+  const { usage, modelVersion, adkFinishReason, finishMessage, cache, failure } = message.metadata ?? {};
+  const isOnly = film !== null && onlyAnswer === message.id;
+  const runId = message.metadata?.runId ?? (isOnly ? film.run : undefined);
   const finish = finishWords(adkFinishReason);
   return (
     <footer className="message-foot">
@@ -186,7 +188,7 @@ function Footer({ message, last }: { message: Message; last: boolean }) {
       </div>
       <span className="message-facts">
         <Icon name={failure ? 'error' : isAsking(message) ? 'clock' : 'check'} />
-        {receiptFacts(message, seconds, film).map((fact) => (
+        {receiptFacts(message, seconds, film, isOnly).map((fact) => (
           <span key={fact} title={fact.endsWith('tokens') ? usageTitle(usage, modelVersion) : undefined}>
             {fact}
           </span>
@@ -210,7 +212,7 @@ function Footer({ message, last }: { message: Message; last: boolean }) {
             onClick={(event) => {
               if (!openTrace || event.ctrlKey || event.metaKey) return;
               event.preventDefault();
-              openTrace(message.id);
+              openTrace(runId);
             }}
           >
             Open trace
@@ -229,14 +231,15 @@ export function receiptFacts(
   message: Message,
   seconds: ReadonlyMap<string, number> | undefined,
   film: Film | null = null,
+  isOnly = false,
 ): string[] {
   const { usage, runId } = message.metadata ?? {};
-  const took = seconds?.get(message.id);
   // An answer that took several runs says only what its last one used; the joined film knows all of them.
   const isContinued = runId !== undefined && RUN.test(message.id) && message.id !== runId;
-  const whole = isContinued && film?.run === runId ? receiptOf(film) : null;
+  const whole = film && (isOnly || (isContinued && film.run === runId)) ? receiptOf(film) : null;
+  const took = seconds?.get(message.id) ?? (isOnly ? whole?.seconds : undefined);
   const calls = whole?.modelCalls ?? (isContinued ? 0 : (usage?.modelCalls?.length ?? 0));
-  const tokens = whole?.tokens ?? (isContinued ? undefined : usage?.totalTokens);
+  const tokens = whole ? whole.tokens || undefined : isContinued ? undefined : usage?.totalTokens;
   const tools = standing(message).filter(isTool).length;
   const proof = message.parts.findLast((part) => part.type === 'data-proof' && part.data.subject.kind === 'answer');
   return [

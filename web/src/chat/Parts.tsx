@@ -9,19 +9,11 @@ import { useTail } from '../ui/hooks';
 import { citationMarks, marked as mark } from './citations';
 import { isDetail, useDetails } from './details';
 import { GroupView, type GroupContext } from './GroupView';
+import { failingTool, withExceptions } from './blame';
+import { useRun } from './ChatContext';
 import { answerIndex, Calls, folded, grouped, placeOf, type Item, type Placed, type Repeats } from './groups';
 import { PROSE_AT_ONCE } from './markdown/Prose';
-import {
-  authorOf,
-  failingTool,
-  isTool,
-  notesKey,
-  notesOnCalls,
-  type Message,
-  type Part,
-  chunkNumbers,
-  sourcesOf,
-} from './message';
+import { authorOf, isTool, notesKey, notesOnCalls, type Message, type Part, chunkNumbers, sourcesOf } from './message';
 import { MemoPart, type PartProps } from './PartView';
 
 type PartsProps = {
@@ -35,7 +27,9 @@ type PartsProps = {
   reply?: string;
 };
 
-export function Parts({ parts, message, live, last, fromUser, isAnswered, reply = '' }: PartsProps) {
+export function Parts({ parts: given, message, live, last, fromUser, isAnswered, reply = '' }: PartsProps) {
+  const film = useRun();
+  const parts = useMemo(() => withExceptions(given, film), [given, film]);
   // The SDK hands over a new message with every token; what is derived here changes far more seldom.
   const said = notesKey(parts);
   // biome-ignore lint/correctness/useExhaustiveDependencies: notes change when their key does; the message, with every delta

@@ -94,3 +94,63 @@ test('what an answer rests on is in its message, up to the moment that is shown'
   const proofs = partsAt(film.last).filter((part) => part.type === 'data-proof');
   expect(proofs.length).toBe(film.items.proofs.filter(({ marks }) => marks.at(-1)?.[1].subject).length);
 });
+
+test('whoever speaks up interrupts the answer before', () => {
+  const messages = messagesOf({
+    run: 'run-1',
+    said: [
+      { kind: 'user', since: 1, text: 'a story' },
+      { kind: 'transcript', since: 2, speaker: 'a', text: 'Once', complete: true },
+      { kind: 'user', since: 3, text: 'stop', spoken: true },
+      { kind: 'interrupted', since: 4, speaker: 'a' },
+      { kind: 'transcript', since: 5, speaker: 'a', text: 'Yes?', complete: true },
+    ],
+  });
+  expect(messages.map(({ parts }) => parts.map(({ type }) => type))).toEqual([
+    ['text'],
+    ['text', 'data-interrupted'],
+    ['text'],
+    ['text'],
+  ]);
+});
+
+test('an answer knows what its words rest on, of several calls, and why it stopped', () => {
+  const grounding = (uri: string, indices: unknown): Said => ({
+    kind: 'grounding',
+    since: 2,
+    grounding: {
+      groundingChunks: [{ web: { uri } }],
+      groundingSupports: [{ segment: { text: uri }, groundingChunkIndices: indices as never }],
+    },
+  });
+  const [, answer] = messagesOf({
+    run: 'run-1',
+    said: [
+      { kind: 'user', since: 1, text: 'hi' },
+      { kind: 'text', since: 2, speaker: 'a', text: 'a b', complete: true },
+      grounding('a', [0]),
+      grounding('b', [0]),
+      { kind: 'grounding', since: 2, grounding: { groundingChunks: 'none', groundingSupports: [null] } },
+      { kind: 'citations', since: 2, citations: { citations: [{ uri: 'https://c' }] } },
+      { kind: 'citations', since: 2, citations: 'none' },
+      { kind: 'finish', since: 3, reason: 'SAFETY', text: 'Withheld.' },
+    ],
+  });
+  const { grounding: joined, citations, adkFinishReason, finishMessage } = answer!.metadata!;
+  expect(joined?.groundingSupports?.map((support) => support?.groundingChunkIndices)).toEqual([[0], [1], []]);
+  expect(citations).toEqual([{ uri: 'https://c' }]);
+  expect([adkFinishReason, finishMessage]).toEqual(['SAFETY', 'Withheld.']);
+});
+
+test('a run that failed says so once', () => {
+  const messages = messagesOf({
+    run: 'run-1',
+    said: [
+      { kind: 'user', since: 1, text: 'hi' },
+      { kind: 'error', since: 2, speaker: 'a', code: 'ValueError', text: 'The agent failed.' },
+      { kind: 'end', since: 3, outcome: 'failed', code: 'ValueError' },
+    ],
+  });
+  expect(messages[1]?.parts).toHaveLength(1);
+  expect(messages[1]?.metadata?.failure).toBe('The run failed.');
+});

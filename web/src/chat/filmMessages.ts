@@ -1,7 +1,7 @@
 /** What a film says had been said at a moment, as messages: the past is shown by the same parts as the present. */
 import type { Said } from '../film/conversation';
 import { type Film, once } from '../film/film';
-import type { PrismProof } from '@adk-prism/client/ai';
+import type { PrismCitation, PrismGrounding, PrismProof } from '@adk-prism/client/ai';
 import type { DynamicToolUIPart } from 'ai';
 import { isTool, type Message, type Part, type ToolPart } from './message';
 import { endOf, type NodeItem } from '../film/timeline';
@@ -53,10 +53,24 @@ function tell(messages: Message[], { run, said, film, at }: Telling): void {
   };
   for (const item of said) {
     addBeside(item.since);
+    const answered = messages.findLast((message) => message.role === 'assistant');
+    if (Object.hasOwn(ABOUT_ANSWERS, item.kind)) {
+      if (answered && item.within === undefined) ABOUT_ANSWERS[item.kind]!((answered.metadata ??= NOT_KEPT()), item);
+      continue;
+    }
     const part = partOf(item, run, film);
     if (!part) continue;
     const last = messages.at(-1);
+    if (item.kind === 'end' && item.outcome === 'failed' && answered && last === answered) {
+      (answered.metadata ??= NOT_KEPT()).failure = text(item.text) || RUN_FAILED;
+      if (answered.parts.some((one) => one.type === 'data-error' && one.data.code === item.code)) continue;
+    }
     const role = item.kind === 'user' ? 'user' : 'assistant';
+    // Whoever speaks up interrupts the answer before, and no answer of their own.
+    if (item.kind === 'interrupted' && last?.role === 'user') {
+      answered?.parts.push(part);
+      continue;
+    }
     if (last?.role !== role || role === 'user') messages.push({ id: `past-${messages.length}`, role, parts: [part] });
     else if (item.earlier) answer(last.parts, part as ToolPart);
     else last.parts.push(part);
@@ -64,9 +78,47 @@ function tell(messages: Message[], { run, said, film, at }: Telling): void {
   addBeside(Infinity);
 }
 
+type Metadata = NonNullable<Message['metadata']>;
+
+/** Without a run: what a film tells cannot be rated or regenerated. */
+const NOT_KEPT = () => ({}) as Metadata;
+
+/** What is said of an answer and not in it: what its words rest on, and why it stopped early. */
+const ABOUT_ANSWERS: Readonly<Record<string, (metadata: Metadata, item: Said) => void>> = {
+  grounding: (metadata, { grounding }) => {
+    metadata.grounding = joinGrounding(metadata.grounding ?? {}, (grounding ?? {}) as PrismGrounding);
+  },
+  citations: (metadata, { citations }) => {
+    const found = list((citations as { citations?: PrismCitation[] } | null)?.citations);
+    metadata.citations = [...(metadata.citations ?? []), ...found];
+  },
+  finish: (metadata, item) => {
+    metadata.adkFinishReason = text(item.reason);
+    if (item.text) metadata.finishMessage = text(item.text);
+  },
+};
+
+/** Several calls of models may ground one answer: the chunks of each stand behind those before, which are counted. */
+function joinGrounding(before: PrismGrounding, next: PrismGrounding): PrismGrounding {
+  const chunks = list(before.groundingChunks);
+  const moved = list(next.groundingSupports).map((support) => ({
+    ...support,
+    groundingChunkIndices: list(support?.groundingChunkIndices).map((index) => index + chunks.length),
+  }));
+  return {
+    groundingChunks: [...chunks, ...list(next.groundingChunks)],
+    groundingSupports: [...list(before.groundingSupports), ...moved],
+  };
+}
+
+/** What models and apps wrote may have any shape. */
+function list<Kind>(value: readonly Kind[] | undefined): readonly Kind[] {
+  return Array.isArray(value) ? value : [];
+}
+
 type Beside = { since: number; part: Part };
 
-/** Return what stands behind the words at a cursor, where the live stream has it too: sources, and how sure it is. */
+/** Return what stands beside the words at a cursor, as in the live stream: sources, how sure it is, and what was made. */
 function partsBeside(film: Film, at: number): Beside[] {
   return besides(film).filter(({ since }) => since <= at);
 }
@@ -78,12 +130,24 @@ const besides = once((film: Film): Beside[] => {
     if (!proof?.subject) return [];
     return [{ since, part: { type: 'data-proof', id: is.id, data: proof as PrismProof } }];
   });
-  return [...sources, ...proofs].sort((a, b) => a.since - b.since);
+  const artifacts = (film.items.artifacts ?? []).map(({ is, since }): Beside => {
+    return { since, part: { type: 'data-artifact', data: { filename: is.name, version: is.version } } };
+  });
+  const outputs = film.items.nodes.flatMap(({ is, marks }) =>
+    marks.flatMap(([since, news]): Beside[] =>
+      'output' in news
+        ? [{ since, part: { type: 'data-output', data: { author: is.name, path: is.path, output: news.output } } }]
+        : [],
+    ),
+  );
+  return [...sources, ...proofs, ...artifacts, ...outputs].sort((a, b) => a.since - b.since);
 });
 
 function sourcePart({ source, title, uri }: Film['items']['sources'][number]['is']): Part {
   if (/^https?:/i.test(uri)) return { type: 'source-url', sourceId: source, url: uri, ...(title ? { title } : {}) };
-  return { type: 'source-document', sourceId: source, mediaType: 'text/plain', title: title || uri };
+  const filename = uri.split('/').at(-1);
+  const file = { mediaType: 'application/octet-stream', ...(filename ? { filename } : {}) };
+  return { type: 'source-document', sourceId: source, title: title || uri, ...file };
 }
 
 function partOf(item: Said, run: string, film: Film | undefined): Part | null {
@@ -126,6 +190,8 @@ const MAKERS: Readonly<Record<string, (item: Said) => Part | null>> = {
   transcript: words('text'),
   reasoning: words('reasoning'),
   call,
+  code: (item) => ({ type: 'data-executable-code', data: (item.code ?? {}) as object }),
+  'code result': (item) => ({ type: 'data-code-execution-result', data: (item.result ?? {}) as object }),
   transfer: (item) => ({ type: 'data-transfer', data: { to: text(item.to) } }),
   error: (item) => ({
     type: 'data-error',
@@ -181,6 +247,7 @@ function call(item: Said): Part {
     toolCallId: text(item.call),
     input: item.input,
     callProviderMetadata: about(item),
+    ...(item.by === 'provider' ? { providerExecuted: true } : {}),
   };
   switch (item.status) {
     case 'answered':
@@ -200,11 +267,13 @@ function call(item: Said): Part {
 
 /** The end is shown where it is not the usual one. */
 function end(item: Said): Part | null {
-  if (item.outcome === 'failed') return broken(text(item.code) || 'failed', text(item.text) || 'The run failed.');
+  if (item.outcome === 'failed') return broken(text(item.code) || 'failed', text(item.text) || RUN_FAILED);
   if (item.outcome === 'incomplete')
     return broken('incomplete', 'The recording is incomplete: it ends before the run does.');
   return item.outcome === 'cancelled' ? { type: 'data-interrupted', data: { author: '' } } : null;
 }
+
+const RUN_FAILED = 'The run failed.';
 
 function broken(code: string, message: string): Part {
   return { type: 'data-error', data: { code, author: '', path: '', message } };

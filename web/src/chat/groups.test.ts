@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { Calls, folded, grouped, type Placed } from './groups';
-import { failingTool, type Part } from './message';
+import { failingTool } from './blame';
+import type { Part } from './message';
 
 const call = (id: string, name = 'look_up', state = 'output-available'): Part =>
   ({

@@ -192,21 +192,6 @@ function isPending(part: Part): boolean {
 
 type Meta = { adk?: { author?: unknown } };
 
-const REFERENCE = /Reference: ([0-9a-f]{12})\./;
-
-/** Return the name of the tool whose card tells of a failure; null where none does. */
-export function failingTool(parts: readonly Part[], failure: string): string | null {
-  const reference = REFERENCE.exec(failure)?.[1];
-  const told = parts.find(
-    (part) =>
-      isTool(part) &&
-      part.state === 'output-error' &&
-      part.errorText !== '' &&
-      (part.errorText === failure || (reference !== undefined && part.errorText.includes(reference))),
-  );
-  return told && isTool(told) ? toolName(told) : null;
-}
-
 /** All of a message's own text. */
 export function textOf(message: Message): string {
   return standing(message)

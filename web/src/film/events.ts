@@ -2,7 +2,7 @@
 import type { Kind } from '../ui/Kind';
 import { isText, type SaidItem } from './conversation';
 import type { Json, Outcome } from '@adk-prism/client/film';
-import { once, type Film } from './film';
+import { countUpTo, once, type Film } from './film';
 import { endOf } from './timeline';
 
 export type EventInfo = { kind: Kind; what: string; failed: boolean };
@@ -24,6 +24,16 @@ const PLAIN: EventInfo = { kind: 'neutral', what: 'event', failed: false };
 
 /** What is said of the entry that began with the user's words. */
 export const USER_SPOKE = 'user message';
+
+/**
+ * Return the number by which a person knows an entry. A model call is an entry of the log, and none of the recording
+ * that is downloaded: events are counted as there.
+ */
+export function eventNumber(film: Film, cursor: number): number {
+  return Math.max(1, cursor - countUpTo(modelCalls(film), cursor));
+}
+
+const modelCalls = once((film: Film) => (film.items.calls ?? []).map(({ since }) => [since, null] as const));
 
 const BROKEN = new Set<Outcome>(['failed', 'incomplete']);
 

@@ -1,4 +1,7 @@
 /** Small elements that all panels and pages use. */
+import { useRun } from '../chat/ChatContext';
+import { number } from './format';
+import { eventNumber } from '../film/events';
 import { type ReactNode, useState, type ComponentProps } from 'react';
 import { ago, duration } from './format';
 
@@ -58,9 +61,11 @@ export function Details({ open = false, summary, children, ...rest }: DetailsPro
 type EventLinkProps = { cursor: number; seek(cursor: number): void; children?: ReactNode };
 
 export function EventLink({ cursor, seek, children }: EventLinkProps) {
+  const film = useRun();
+  const words = `event ${number(film ? eventNumber(film, cursor) : cursor)}`;
   return (
-    <button type="button" className="link event-link" title={`Go to event ${cursor}`} onClick={() => seek(cursor)}>
-      {children ?? `event ${cursor}`}
+    <button type="button" className="link event-link" title={`Go to ${words}`} onClick={() => seek(cursor)}>
+      {children ?? words}
     </button>
   );
 }

@@ -20,7 +20,8 @@ import { ChatContext, type ChatActions } from '../chat/ChatContext';
 import { ChatView } from '../chat/ChatView';
 import { Conversation } from '../chat/conversation';
 import { curlOf, fileName, markdownOf } from '../chat/export';
-import { failingTool, textOf, type Message, copyMessages } from '../chat/message';
+import { failingTool, withExceptions } from '../chat/blame';
+import { textOf, type Message, copyMessages } from '../chat/message';
 import { messagesOf } from '../chat/filmMessages';
 import { connectionOf, type Where, isLost } from '../chat/transport';
 import { isEarlier } from '../chat/versions';
@@ -158,7 +159,9 @@ function OpenChat({ conversation, isMissing }: { conversation: Conversation; isM
   const saidAt = useDeferredValue(playhead.at);
   const shown = useMemo(() => {
     if (!playhead.isPast || !film || !lastState.film) return messages;
-    const answer = messages.findIndex(({ id }) => id === turn.message);
+    const answer = messages.findIndex(
+      ({ id, metadata }) => id === turn.message || turn.runs.includes(metadata?.runId ?? ''),
+    );
     const earlier = messages.slice(0, answer < 0 ? messages.length : answer);
     const answered = earlier.at(-1)?.role === 'user' ? earlier.slice(0, -1) : earlier;
     const tellings = [...(isWhole ? before : []), lastState.film].flatMap((part) => {
@@ -194,7 +197,7 @@ function OpenChat({ conversation, isMissing }: { conversation: Conversation; isM
       openPanel: (panel, selected) => move(selected === undefined ? { panel } : { panel, selected }, 'replace'),
       inspect: (step) => move({ panel: 'step', options: { ...currentRoute().options, step } }, 'replace'),
       seconds,
-      openTrace: (message) => openTrace(turns, message),
+      openTrace: (answered) => openTrace(turns, answered),
     }),
     [where, conversation, isTalking, isBusy, versions, blocked, playhead.isPast, playhead.seek, move, turns, seconds],
   );
@@ -213,7 +216,7 @@ function OpenChat({ conversation, isMissing }: { conversation: Conversation; isM
   });
   const told = error && !isLost(error) ? explain(error) : isBusy ? '' : (messages.at(-1)?.metadata?.failure ?? '');
   // What the card of a tool tells is not told again.
-  const failed = failingTool(messages.at(-1)?.parts ?? [], told);
+  const failed = told && failingTool(withExceptions(messages.at(-1)?.parts ?? [], film), told);
   const failure = failed ? `The run failed in ${failed}.` : told;
   const isDerived = lastAnswer(messages)?.metadata?.derived ?? false;
   const listed = conversations?.find(({ app, session }) => app === where.app && session === where.session);
@@ -280,9 +283,9 @@ function OpenChat({ conversation, isMissing }: { conversation: Conversation; isM
 const NO_TURN: Turn = { message: '', said: '', runs: [] };
 
 /** Show the trace of an answer: beside the chat, with the last step of the answer that failed, or its first one. */
-function openTrace(turns: readonly Turn[], message: string): void {
+function openTrace(turns: readonly Turn[], answered: string): void {
   const route = currentRoute();
-  const turn = turns.find((one) => one.message === message);
+  const turn = turns.find(({ runs }) => runs.includes(answered));
   const run = turn === turns.at(-1) ? '' : (turn?.runs.at(-1) ?? '');
   go({ ...route, at: null, panel: 'timeline', options: { ...route.options, run, step: '', trace: 'open' } });
 }

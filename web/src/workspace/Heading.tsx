@@ -1,6 +1,6 @@
 /** Which app, which conversation, which model: the line above a run. */
 import { useState, type ReactNode } from 'react';
-import { isUsable, modelWords, useCatalogue } from '../app/catalogue';
+import { isUsable, modelWords, useCatalogue, type ConversationEntry } from '../app/catalogue';
 import { Id } from '../ui/Copy';
 import { KindChip } from '../ui/Kind';
 import { formatRoute, HOME } from '../app/route';
@@ -42,13 +42,16 @@ export function RunPicker({ what = 'answer', runs, run, pick }: RunPickerProps) 
 /** Links between a conversation and its forks. */
 const LONGEST = 40;
 
+function titleOf(conversations: readonly ConversationEntry[] | null, wanted: string): string {
+  return (conversations?.find(({ session }) => session === wanted)?.title ?? '').slice(0, LONGEST);
+}
+
 /** The link to the moment from which a conversation was forked. */
 export function ForkedFrom({ lineage }: { lineage: Lineage | null }) {
   const { conversations } = useCatalogue();
   const point = lineage?.forkedFrom;
   if (!lineage || !point) return null;
-  const origin = conversations?.find(({ session }) => session === point.session);
-  const title = (origin?.title || lineage.said).slice(0, LONGEST) || 'a run';
+  const title = titleOf(conversations, point.session) || lineage.said.slice(0, LONGEST) || 'a run';
   return (
     <a
       className="chip"
@@ -56,13 +59,14 @@ export function ForkedFrom({ lineage }: { lineage: Lineage | null }) {
       title="Open the original at this event"
       href={formatRoute({ ...HOME, place: { kind: 'run', run: point.run }, at: point.at })}
     >
-      <Icon name="branch" /> {point.rerun ? `Rerun of ${title}` : `Fork of ${title} at event ${point.at}`}
+      <Icon name="branch" /> {point.rerun ? `Rerun of ${title}` : `Fork of ${title}`}
     </a>
   );
 }
 
 /** The forks of a conversation, newest first. */
 export function Forks({ options, lineage }: { options: Record<string, string>; lineage: Lineage | null }) {
+  const { conversations } = useCatalogue();
   if (!lineage?.forks.length) return null;
   return (
     <details className="forks">
@@ -70,10 +74,10 @@ export function Forks({ options, lineage }: { options: Record<string, string>; l
         <Icon name="branch" /> {lineage.forks.length === 1 ? '1 fork' : `${lineage.forks.length} forks`}
       </summary>
       <ul className="menu">
-        {lineage.forks.toReversed().map(({ app, session, at }) => (
+        {lineage.forks.toReversed().map(({ app, session }, index, { length }) => (
           <li key={session}>
             <a href={formatRoute({ ...HOME, place: { kind: 'chat', app, session }, options })}>
-              {`Fork at event ${at}`}
+              {`Fork ${length - index}: ${titleOf(conversations, session)}`}
             </a>
           </li>
         ))}

@@ -43,22 +43,22 @@ export default function RunPage({ run }: { run: string }) {
     [film, saidAt],
   );
   const messages = useMemo(() => [...before, ...own], [before, own]);
+  const answers = useMemo(() => own.filter(({ role }) => role === 'assistant'), [own]);
   const actions = useMemo<ChatActions>(
     () => ({
       app: film?.app ?? '',
       user: film?.user ?? 'user',
       session: film?.session ?? '',
       conversation: null,
-      answer: isRated(film, live)
-        ? { message: own.findLast(({ role }) => role === 'assistant')?.id ?? '', run }
-        : undefined,
+      answer: isRated(film, live) ? { message: answers.at(-1)?.id ?? '', run } : undefined,
       reason: 'This run is read-only. Open its conversation to continue.',
       seek: playhead.seek,
       openPanel: (panel, selected) => move(selected === undefined ? { panel } : { panel, selected }, 'replace'),
       inspect: (step) => move({ panel: 'step', options: { ...currentRoute().options, step } }, 'replace'),
       openTrace: () => move({ panel: 'timeline' }, 'replace'),
+      onlyAnswer: answers.length === 1 && !live ? answers[0]!.id : undefined,
     }),
-    [film, live, own, run, playhead.seek, move],
+    [film, live, answers, run, playhead.seek, move],
   );
   const lineage = useLineage(film?.app ?? '', film?.session ?? '');
   const asked = own.find(({ role }) => role === 'user');

@@ -14,7 +14,7 @@ import { Failure, lazyWithRetry } from '../app/Failure';
 import { useCommands, type Command } from '../app/commands';
 import { useKeys } from '../app/keys';
 import { currentRoute, useRoute } from '../app/route';
-import { RunContext } from '../chat/ChatContext';
+import { MomentContext, RunContext } from '../chat/ChatContext';
 import { showDetails, useDetails } from '../chat/details';
 import type { PanelProps, PanelSpec } from '../features/feature';
 import { usePanels } from '../features/registry';
@@ -153,50 +153,54 @@ export function Workspace(given: Props) {
     </div>
   );
   return (
-    <div className="workspace" data-focus={focus || undefined}>
-      <header className="work-head">
-        <h1>{heading}</h1>
-        <div className="actions">
-          {!isAlone && film && (
-            <PanelBar panels={offered} film={film} open={shown.map(({ name }) => name)} onPick={pick} />
+    <RunContext value={film}>
+      <MomentContext value={playhead.isPast ? at : Infinity}>
+        <div className="workspace" data-focus={focus || undefined}>
+          <header className="work-head">
+            <h1>{heading}</h1>
+            <div className="actions">
+              {!isAlone && film && (
+                <PanelBar panels={offered} film={film} open={shown.map(({ name }) => name)} onPick={pick} />
+              )}
+              <ThinkingSwitch />
+              {actions}
+            </div>
+          </header>
+          {isAlone && (
+            <PanelBar
+              panels={offered}
+              film={film}
+              open={focus === CHAT_ALONE ? [] : [focus]}
+              onPick={pick}
+              onChat={() => move({ panel: CHAT_ALONE }, 'replace')}
+            />
           )}
-          <ThinkingSwitch />
-          {actions}
+          <Notices playhead={playhead} film={film} live={live} error={film ? error : null} />
+          <div className="work-body">
+            <section className="pane chat-pane" aria-label="Chat" hidden={isAlone && focus !== CHAT_ALONE}>
+              <h2 className="visually-hidden">Chat</h2>
+              {chat}
+            </section>
+            {isAlone
+              ? shown.map(pane)
+              : room === 'panel' && open.trace && open.side
+                ? slot(
+                    open.side,
+                    <div className="stack">
+                      {pane(open.side)}
+                      {pane(open.trace)}
+                    </div>,
+                  )
+                : shown.map((panel) => slot(panel, pane(panel)))}
+          </div>
+          {props && !open.trace && (
+            <Suspense>
+              <TravelKeys key={props.film.run} {...props} />
+            </Suspense>
+          )}
         </div>
-      </header>
-      {isAlone && (
-        <PanelBar
-          panels={offered}
-          film={film}
-          open={focus === CHAT_ALONE ? [] : [focus]}
-          onPick={pick}
-          onChat={() => move({ panel: CHAT_ALONE }, 'replace')}
-        />
-      )}
-      <Notices playhead={playhead} film={film} live={live} error={film ? error : null} />
-      <div className="work-body">
-        <section className="pane chat-pane" aria-label="Chat" hidden={isAlone && focus !== CHAT_ALONE}>
-          <h2 className="visually-hidden">Chat</h2>
-          <RunContext value={film}>{chat}</RunContext>
-        </section>
-        {isAlone
-          ? shown.map(pane)
-          : room === 'panel' && open.trace && open.side
-            ? slot(
-                open.side,
-                <div className="stack">
-                  {pane(open.side)}
-                  {pane(open.trace)}
-                </div>,
-              )
-            : shown.map((panel) => slot(panel, pane(panel)))}
-      </div>
-      {props && !open.trace && (
-        <Suspense>
-          <TravelKeys key={props.film.run} {...props} />
-        </Suspense>
-      )}
-    </div>
+      </MomentContext>
+    </RunContext>
   );
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../chat/message';
-import { saidBefore } from './sessionData';
+import { saidBefore, turnsOf } from './sessionData';
 
 const message = (id: string, role: 'user' | 'assistant', runId?: string): Message =>
   ({ id, role, parts: [], metadata: runId ? { runId } : undefined }) as Message;
@@ -22,5 +22,22 @@ describe('saidBefore', () => {
 
   it('leaves out the question of a run that still goes on', () => {
     expect(saidBefore([...chat, message('q4', 'user')], 'r4')).toEqual(chat);
+  });
+});
+
+describe('turnsOf', () => {
+  it('makes one turn of the answers of a run by voice', () => {
+    const spoken = [
+      message('q1', 'user'),
+      message('r1', 'assistant', 'r1'),
+      message('q2', 'user'),
+      message('r1-2', 'assistant', 'r1'),
+      message('q3', 'user'),
+      message('r3', 'assistant', 'r3'),
+    ];
+    expect(turnsOf(spoken, []).map(({ message: id, runs }) => [id, runs])).toEqual([
+      ['r1', ['r1']],
+      ['r3', ['r3']],
+    ]);
   });
 });

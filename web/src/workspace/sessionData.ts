@@ -43,21 +43,24 @@ export function useTurns({ app, user, session }: Where, messages: readonly Messa
   return useMemo(() => turnsOf(messages, data ?? []), [ids, data]);
 }
 
-/** Return the turns of a chat: of each answer what was asked, and its runs. */
+/**
+ * Return the turns of a chat: of each answer what was asked, and its runs. A run by voice has several answers: they are
+ * one turn.
+ */
 export function turnsOf(messages: readonly Message[], listed: readonly ListedRun[]): Turn[] {
-  return messages.flatMap((message, index) => {
+  const turns: Turn[] = [];
+  for (const [index, message] of messages.entries()) {
     const last = message.metadata?.runId;
-    if (!last) return [];
+    if (!last || turns.at(-1)?.runs.includes(last)) continue;
     const runs = listed.filter((one) => one.message === message.id).map(({ run }) => run);
     const asked = messages.slice(0, index).findLast(({ role }) => role === 'user');
-    return [
-      {
-        message: message.id,
-        said: asked ? textOf(asked).slice(0, 200) : '',
-        runs: runs.includes(last) ? runs : [last],
-      },
-    ];
-  });
+    turns.push({
+      message: message.id,
+      said: asked ? textOf(asked).slice(0, 200) : '',
+      runs: runs.includes(last) ? runs : [last],
+    });
+  }
+  return turns;
 }
 
 type Endings = {

@@ -124,7 +124,7 @@ SCENARIOS: tuple[Scenario, ...] = (
 def help_text() -> str:
     """Return the list of scenarios as Markdown."""
     lines = [f"- `{scenario.example}`: {scenario.shows}" for scenario in SCENARIOS]
-    return "\n".join(["Say one of these, in any words around it:", "", *lines])
+    return "\n".join(["Try one of these:", "", *lines])
 
 
 def choose(prompt: str) -> Scenario | None:

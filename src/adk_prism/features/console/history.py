@@ -7,23 +7,25 @@ does it: a state change between two messages keeps them, another message expires
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, assert_never
 
 import msgspec
 from msgspec import Raw, Struct
 
-from adk_prism.cli.terminal import Row, Style, clean, one_line
+from adk_prism.cli.terminal import Row, Style, clean, one_line, wrapped
 from adk_prism.facts import model as fact
 from adk_prism.facts.outcome import BROKEN, takeover_text, with_reference
 from adk_prism.facts.pending import Pending
 from adk_prism.facts.run_reader import Reader
-from adk_prism.features.console.commands import COMMANDS, KEY_NAMES, sign_in
+from adk_prism.features.console.commands import COMMANDS, KEY_NAMES
 from adk_prism.features.grounding import text as grounding
 from adk_prism.features.page import text as panels
 from adk_prism.features.page.film import Film, fold
 from adk_prism.features.page.text import call_rows, state_rows
 from adk_prism.features.run.command import FACT_LINES, short_raw
+from adk_prism.features.run.questions import sign_in
 from adk_prism.log.entry import DERIVED, Entry, Origin, RunEnded, RunStarted, labels, to_raw
 
 # ---------------------------------------------------------------------- transcript
@@ -458,22 +460,35 @@ _GROUPS = {
 }
 
 
+_HOW_TO_TYPE = (
+    "Type a message and press Enter. Command keys work outside the input line: press Tab to leave it,"
+    " Enter or / to return. A line that starts with / is a command; // sends a leading slash."
+)
+
+
 def help_rows(width: int) -> list[Row]:
     """Return every command with its key."""
-    shown = [
-        Row(
-            "Type a message and press Enter. Command keys work outside the input line: press Tab to"
-            " leave it,"
-        ),
-        Row(
-            "Enter or / to return. A line that starts with / is a command; // sends a leading slash."
-        ),
-    ]
+    shown = [*wrapped(_HOW_TO_TYPE, width, hang=0)]
     for group, title in _GROUPS.items():
-        shown.append(Row(title, "title"))
+        shown += wrapped(title, width, "title", hang=0)
         for command in COMMANDS:
             if command.group == group:
                 key = KEY_NAMES.get(command.key, command.key) or "1-9"
                 name = f"/{command.name} {command.takes}".rstrip()
-                shown.append(Row(f"  {key:<4}{name:<20}{command.help}"[:width]))
+                shown += _help_of(f"  {key:<4}{name:<20}", command.help, width)
     return shown
+
+
+NARROW = 48
+"""Columns below which what a command does stands under its name."""
+
+
+def _help_of(head: str, help: str, width: int) -> Iterator[Row]:
+    first = "" if width < NARROW else head
+    if not first:
+        yield Row(head.rstrip())
+    indent = " " * (len(head) if first else 6)
+    for line in textwrap.wrap(
+        help, width, initial_indent=first or indent, subsequent_indent=indent
+    ):
+        yield Row(line)

@@ -13,8 +13,9 @@ from typing import Any
 from msgspec import Struct
 
 from adk_prism.errors import Conflict, UsageError
-from adk_prism.features.console.commands import PANELS, Question, Typed, parse, questions, response
+from adk_prism.features.console.commands import PANELS, Typed, parse
 from adk_prism.features.console.history import SessionHistory
+from adk_prism.features.run.questions import Question, questions, response
 from adk_prism.grounding import Approval, key
 
 LONGEST_ITEM = 500

@@ -23,6 +23,9 @@ from adk_prism.log.entry import Entry, RunStarted
 
 _REPLACED: dict[str, Any] = {"replaced": True}
 
+_USUAL = ("", "STOP", "FINISH_REASON_UNSPECIFIED")
+"""Finish reasons that say nothing."""
+
 
 class _Text:
     """A growing text, and the cursor of each growth."""
@@ -154,6 +157,8 @@ class ConversationFilm:
         """By the model's own id, which may come again inside a tool."""
         self._within: dict[str, str] = {}
         """The call of the tool whose inner facts are being read. Ids inside it start again."""
+        self._why = ""
+        """The last model call's own words on why it stopped."""
 
     def open(self, entry: Entry) -> None:
         """Take the user's message that began the run."""
@@ -183,12 +188,16 @@ class ConversationFilm:
                 for name in item.blocks:
                     self._blocks.pop(self._id(name)).replace(cursor)
             case fact.CallRequested():
-                asked = {**self._by(item.speaker), "call": item.call, "name": item.name}
-                self._open(cursor, item.call, asked | {"input": _plain(item.input)})
+                self._request(cursor, item)
             case fact.Nested():
                 self._feed_nested(cursor, item)
             case _:
                 self._feed_answers(cursor, item)
+
+    def _request(self, cursor: int, item: fact.CallRequested) -> None:
+        asked = {**self._by(item.speaker), "call": item.call, "name": item.name}
+        runs = {"by": "provider"} if item.provider_executed else {}
+        self._open(cursor, item.call, asked | runs | {"input": _plain(item.input)})
 
     def _hear(self, cursor: int, item: fact.InputTranscribed) -> None:
         known = self._heard.get(item.utterance)
@@ -240,6 +249,11 @@ class ConversationFilm:
                 self._note(cursor, kind=f"{item.kind} request", call=item.call, request=request)
             case fact.FileShown():
                 self._note(cursor, **_file(item), **self._by(item.speaker))
+            case fact.CodeShown():
+                self._note(cursor, kind="code", **self._by(item.speaker), code=_plain(item.code))
+            case fact.CodeResultShown():
+                result = _plain(item.result)
+                self._note(cursor, kind="code result", **self._by(item.speaker), result=result)
             case fact.AgentTransferred():
                 self._note(cursor, kind="transfer", to=item.to)
             case fact.ErrorRaised():
@@ -252,6 +266,20 @@ class ConversationFilm:
             case fact.RunOver():
                 said = {"text": item.message} if item.message else {}
                 self._note(cursor, kind="end", outcome=item.outcome, code=item.code, **said)
+            case _:
+                self._feed_answer(cursor, item)
+
+    def _feed_answer(self, cursor: int, item: fact.Fact) -> None:
+        """Read what is said of an answer, not in it: what its words rest on, and why it stopped early."""
+        match item:
+            case fact.SourcesLinked():
+                self._note(cursor, kind="grounding", grounding=_plain(item.grounding))
+            case fact.CitationsGiven():
+                self._note(cursor, kind="citations", citations=_plain(item.citations))
+            case fact.ModelCallEnded():
+                self._why = item.message
+            case fact.MessageEnded() if item.finish not in _USUAL:
+                self._note(cursor, kind="finish", reason=item.finish, text=self._why)
             case _:
                 pass  # not said to anyone
 

@@ -369,7 +369,7 @@ def _whole(answer: _Proof, sections: list[_Proof], width: int) -> Iterator[Row]:
     weakest = next((proof for proof in (*sections[:1], answer) if list(_raises(proof))), None)
     if weakest is not None:
         name = "it" if weakest is answer else _subject(weakest)
-        yield Row(f"  What would raise {name}:", "strong")
+        yield Row(f"  How to raise confidence in {name}:", "strong")
         for line in _raises(weakest):
             yield from wrapped(f"  · {line}", width, "", 4)
 

@@ -6,6 +6,9 @@ by default are used, so that it can be continued.
 As text, each fact is a short line, and what agents say streams, one block at a time: the output of parallel
 agents is held back until it ends, so that sentences stay whole. Control characters from a model or a tool
 never reach the terminal.
+
+Where stdin and stdout are a terminal, the person is asked what a run waits for: approvals, forms, sign-ins,
+results. The answers continue the run.
 """
 
 from __future__ import annotations
@@ -14,27 +17,30 @@ import argparse
 import asyncio
 import os
 import secrets
+import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager
 from functools import partial
+from getpass import getpass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Raw
 
-from adk_prism.cli import AGENTS_DIR, FAILURE, PRICES_FILE, DiagnosticPrinter
+from adk_prism.cli import AGENTS_DIR, FAILURE, PRICES_FILE, DiagnosticPrinter, fail, note
 from adk_prism.cli.terminal import Style, has_colour, one_line, painted, progress, short_json
 from adk_prism.commands import RunAgent
-from adk_prism.errors import UsageError
+from adk_prism.errors import PrismError, UsageError
 from adk_prism.extension import installed
 from adk_prism.facts import model as fact
 from adk_prism.facts.outcome import BROKEN, takeover_text, with_reference
 from adk_prism.facts.pending import Pending
 from adk_prism.facts.run_reader import Reader, StoredFacts
 from adk_prism.facts.usage import Prices, UsageSum, measured
-from adk_prism.log.entry import Entry, Origin, RunEnded, to_raw
+from adk_prism.features.run.questions import Question, Terminal, ask, questions
+from adk_prism.log.entry import Entry, Origin, RunEnded, RunId, RunStarted, to_raw
 from adk_prism.log.memory import MemoryLog
 from adk_prism.protocols.contract import Format
 from adk_prism.protocols.registry import names, protocol
@@ -101,16 +107,32 @@ def _assignment(text: str) -> tuple[str, Any]:
 
 
 class _Output:
-    """Writes a run's entries to stdout, as text or as a protocol."""
+    """Writes runs to stdout, as text or as a protocol; knows what the last one waits for."""
 
     def __init__(self, format: Format | None, prices: Prices) -> None:
         self._frames = format.reader() if format is not None else None
+        self._prices = prices
+        self._can_ask = format is None and sys.stdin.isatty() and sys.stdout.isatty()
+        self.failed = False
+        self._begin()
+
+    def _begin(self) -> None:
         self._reader = Reader([make() for make in installed().annotators()])
-        self._readable = Readable(colour=has_colour(sys.stdout), prices=prices)
+        advice = "" if self._can_ask else CANNOT_ANSWER
+        colour = has_colour(sys.stdout)
+        self._readable = Readable(colour=colour, advice=advice, prices=self._prices)
         # A terminal shows text as it streams; a pipe gets what ADK stored.
         self._stored = None if sys.stdout.isatty() else StoredFacts()
 
+    def asked(self) -> list[Question]:
+        """Return what the run that was written waits for, if somebody can be asked."""
+        return questions(self._readable.pending) if self._can_ask else []
+
     def write(self, entry: Entry) -> None:
+        if isinstance(entry.record, RunStarted):
+            self._begin()
+        if isinstance(entry.record, RunEnded):
+            self.failed = entry.record.outcome == "failed"
         if self._frames is not None:
             payloads = self._frames.feed(entry)
             data = encode(self._frames.prefix, entry.cursor, payloads)
@@ -137,17 +159,52 @@ async def _run(
         start = msgspec.structs.replace(start, state_delta=state)
         # Python keeps undecodable bytes of the command line as lone surrogates.
         message = args.message.encode(errors="replace").decode()
-        content = {"role": "user", "parts": [{"text": message}]}
-        run = await conversations.perform(start, RunAgent(content=to_raw(content)))
-        failed = False
-        async with aclosing(log.read(run, follow=True)) as batches:
-            async for batch in batches:
-                loading.close()
-                for entry in batch:
-                    output.write(entry)
-                    record = entry.record
-                    failed = isinstance(record, RunEnded) and record.outcome == "failed"
-    return FAILURE if failed else 0
+        run: RunId | None = await conversations.perform(start, _message([{"text": message}]))
+        while run is not None:
+            async with aclosing(log.read(run, follow=True)) as batches:
+                async for batch in batches:
+                    loading.close()
+                    for entry in batch:
+                        output.write(entry)
+            run = await _answer(conversations, start, output.asked())
+    return FAILURE if output.failed else 0
+
+
+def _message(parts: Sequence[Any]) -> RunAgent:
+    return RunAgent(content=to_raw({"role": "user", "parts": parts}))
+
+
+async def _answer(
+    conversations: Conversations, start: Start, asked: Sequence[Question]
+) -> RunId | None:
+    """Ask the person, and continue the run with the answers; return None if there is nothing to continue."""
+    again = msgspec.structs.replace(start, state_delta={}, policy="wait")
+    while asked:
+        try:
+            parts = [ask(question, _TERMINAL) for question in asked]
+        except EOFError:
+            print()
+            note("Not answered: the run still waits.")
+            return None
+        try:
+            return await conversations.perform(again, _message(parts))
+        except PrismError as error:
+            fail(error.detail)  # What does not fit is asked again.
+    return None
+
+
+def _read(prompt: str, read: Callable[[str], str] = input) -> str:
+    """Read a line from the terminal, in the thread that Ctrl+C interrupts: asyncio would only note it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return read(prompt)
+    except UnicodeDecodeError:
+        return ""
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+_TERMINAL = Terminal(_read, partial(_read, read=getpass), lambda text: print(_clean(text)))
 
 
 @asynccontextmanager
@@ -221,8 +278,7 @@ SHORT = 200
 """Most characters of a value on a line, about two lines of a terminal."""
 
 CANNOT_ANSWER = (
-    "This command cannot answer. Start `adk-prism serve`, and send the message and the answer"
-    " in a chat client."
+    "To answer, run this command on a terminal, or send the message in a chat of `adk-prism serve`."
 )
 
 _DIM: Style = "dim"
@@ -249,11 +305,14 @@ class Readable:
     def __init__(
         self, *, colour: bool, advice: str = CANNOT_ANSWER, prices: Prices | None = None
     ) -> None:
-        """`advice` says what to do about a run that waits. With `prices`, the end says what it cost."""
+        """`advice` says what to do about a run that waits; empty where the person is asked at once.
+
+        With `prices`, the end says what it cost.
+        """
         self._spent = UsageSum(prices) if prices else None
         self._colour = colour
         self._advice = advice
-        self._pending = Pending()
+        self.pending = Pending()
         self._blocks: dict[str, _Block] = {}
         """Those not yet written to their end; the first one streams."""
         self._author = ""
@@ -264,8 +323,10 @@ class Readable:
 
     def show(self, item: fact.Fact) -> str:
         """Return what to write for a fact; often nothing."""
-        self._pending.feed([item])
+        self.pending.feed([item])
         kind = type(item)
+        if kind in _QUESTIONS and not self._advice:
+            return ""  # It is asked at once.
         if kind in _SHOW:
             return "".join(_SHOW[kind](self, item))
         if kind in NOT_SHOWN:
@@ -351,7 +412,7 @@ class Readable:
     # -------------------------------------------------------------- calls
 
     def _approval_requested(self, item: fact.ApprovalRequested) -> Iterator[str]:
-        approval = self._pending.approvals[item.approval]
+        approval = self.pending.approvals[item.approval]
         return self._line(f"?? {approval.call.name} needs approval", _BOLD)
 
     def _annotated(self, item: fact.Annotated) -> Iterator[str]:
@@ -369,7 +430,7 @@ class Readable:
             yield from self._line(with_reference(item), _RED)
         elif item.outcome == "cancelled":
             yield from self._line("The run was cancelled.", _RED)
-        elif item.outcome == "waiting":
+        elif item.outcome == "waiting" and self._advice:
             yield from self._waiting()
         if self._spent is not None:
             cost = self._spent.cost
@@ -377,7 +438,7 @@ class Readable:
             yield from self._line(f"[{self._spent.tokens.get('total', 0)} tokens, {spent}]", _DIM)
 
     def _waiting(self) -> Iterator[str]:
-        pending = self._pending
+        pending = self.pending
         asked = [f"approval of {a.call.name}" for a in pending.approvals.values()]
         asked += [f"{request.kind}" for request in pending.requests.values()]
         asked += [f"the result of {call.name}" for call in pending.client_calls.values()]
@@ -447,6 +508,8 @@ _LINES: dict[type[Any], tuple[Callable[[Any], str], Style]] = {
     fact.TakenOver: (lambda item: takeover_text(item.in_doubt), ""),
 }
 """Facts that are one line each, with its style; an empty text is no line."""
+
+_QUESTIONS = (fact.ApprovalRequested, fact.InputRequested)
 
 NOT_SHOWN = frozenset(
     (

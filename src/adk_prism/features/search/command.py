@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from adk_prism.cli import note
+from adk_prism.cli import note, terminal
 from adk_prism.cli.terminal import Row, Style, printable, progress, write_json, write_rows
 from adk_prism.errors import UsageError
 from adk_prism.facts.usage import Prices, total_cost
@@ -25,6 +25,8 @@ DEFAULT_LIMIT, MOST = 20, 200
 
 _ORIGIN = {"app": "name of the app", "user": "name of the user", "session": "id of the session"}
 _HEAD = ("run", "started", "app", "outcome", "tokens", "cost", "seconds", "message")
+_SPARE = ("seconds", "tokens", "started", "app", "cost")
+"""Columns that a narrow terminal can do without, the first one first."""
 _STYLES: dict[str, Style] = {"failed": "error", "incomplete": "error", "waiting": "ask"}
 _PARTIAL = "some runs could not be searched: they are not indexed yet, or too old to be searched"
 
@@ -98,11 +100,8 @@ def _table(found: list[dict[str, Any]]) -> Iterator[Row]:
     if not any("cost" in run for run in found):
         at = _HEAD.index("cost")
         rows = [row[:at] + row[at + 1 :] for row in rows]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
     styles: list[Style] = ["title", *(_STYLES.get(run["outcome"], "") for run in found)]
-    for row, style in zip(rows, styles, strict=True):
-        cells = [*(c.ljust(width) for c, width in zip(row, widths, strict=False)), row[-1]]
-        yield Row("  ".join(cells).rstrip(), style)
+    yield from map(Row, terminal.table(rows, _SPARE), styles)
     yield from map(Row, _total(found))
 
 

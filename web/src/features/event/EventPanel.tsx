@@ -1,7 +1,7 @@
 /** The entry at the playhead: what was recorded, what it means, and how every protocol says it. */
 import { useState } from 'react';
 import { useServerData } from '../../app/query';
-import { eventsOf } from '../../film/events';
+import { eventNumber, eventsOf } from '../../film/events';
 import { placeOf } from '../../film/joined';
 import { clockTime, SECOND, timeAt } from '../../film/timeline';
 import { Copy } from '../../ui/Copy';
@@ -9,7 +9,7 @@ import { Empty, PanelHeader } from '../../ui/elements';
 import { JsonView } from '../../ui/Json';
 import { KindChip, type Kind } from '../../ui/Kind';
 import { Traceback } from '../../ui/Traceback';
-import { duration, plural } from '../../ui/format';
+import { duration, number, plural } from '../../ui/format';
 import type { PanelProps } from '../feature';
 import { path, explain, getJson } from '../../app/server';
 import type { Json } from '@adk-prism/client/film';
@@ -102,10 +102,10 @@ export default function EventPanel({ film, at }: PanelProps) {
   const info = eventsOf(film)[at];
   return (
     <section className="panel event-panel" aria-label="Event">
-      <PanelHeader title="Event" count={`${at} of ${film.last}`}>
+      <PanelHeader title="Event" count={`${number(eventNumber(film, at))} of ${number(eventNumber(film, film.last))}`}>
         {state.kind === 'there' && <Copy label="Copy as JSON" text={() => JSON.stringify(state.closeup, null, 2)} />}
       </PanelHeader>
-      <div className="body" tabIndex={0} role="region" aria-label={`Event ${at}`}>
+      <div className="body" tabIndex={0} role="region" aria-label={`Event ${eventNumber(film, at)}`}>
         <div className="section summary">
           {info && <KindChip kind={info.kind}>{info.what}</KindChip>}
           <span className="muted" title={clockTime(film, at)}>

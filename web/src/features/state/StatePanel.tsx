@@ -18,7 +18,8 @@ import { Empty, PanelHeader, EventLink } from '../../ui/elements';
 import { Icon } from '../../ui/Icon';
 import { JsonView } from '../../ui/Json';
 import { KindChip, type Kind } from '../../ui/Kind';
-import { plural } from '../../ui/format';
+import { eventNumber } from '../../film/events';
+import { number, plural } from '../../ui/format';
 import { useHead } from '../../ui/hooks';
 import '../../style/panels.css';
 import { type PanelProps, keyOf, selectionOf } from '../feature';
@@ -39,10 +40,13 @@ const AT_ONCE = 40; // More than fit on a screen; the others follow.
 
 type Baseline = { label: string; cursor: number };
 
+const eventWords = (film: Film, cursor: number) => `event ${number(eventNumber(film, cursor))}`;
+
 function baselineOf(film: Film, at: number, chosen: string): Baseline {
   if (chosen === 'start') return { label: 'the start', cursor: 1 };
   const cursor = Number(chosen);
-  if (Number.isInteger(cursor) && cursor >= 1 && cursor <= film.last) return { label: `event ${cursor}`, cursor };
+  if (Number.isInteger(cursor) && cursor >= 1 && cursor <= film.last)
+    return { label: eventWords(film, cursor), cursor };
   return { label: 'the previous node', cursor: previousNodeEnd(film, at) };
 }
 
@@ -98,10 +102,10 @@ export default function StatePanel({ film, at, selected, select, seek, live }: P
             value={chosen === 'start' || chosen === '' ? chosen : 'event'}
             onChange={(event) => compare(event.target.value === 'event' ? String(at) : event.target.value)}
           >
-            <option value="">{`the previous node (event ${previousNodeEnd(film, at)})`}</option>
+            <option value="">{`the previous node (${eventWords(film, previousNodeEnd(film, at))})`}</option>
             <option value="start">the start</option>
             <option value="event">
-              {chosen && chosen !== 'start' ? `event ${chosen}` : 'Use this event as baseline'}
+              {chosen && chosen !== 'start' ? baseline.label : 'Use this event as baseline'}
             </option>
           </select>
         </label>

@@ -5,6 +5,7 @@ import { KINDS, matchesIn, namesOf, type Wanted } from './find';
 import type { Film } from '../../film/film';
 import { Icon } from '../../ui/Icon';
 import { plural, duration, number, costWords } from '../../ui/format';
+import { eventNumber } from '../../film/events';
 import { rangeSummary, type Range } from '../../film/failures';
 
 // What is in the picked range, in one line.
@@ -76,6 +77,10 @@ function useLeaving(range: string, clear: () => void): void {
   );
 }
 
+function rangeWords(from: number, to: number): string {
+  return from === to ? `Event ${number(from)}` : `Events ${number(from)} to ${number(to)}`;
+}
+
 const NAMED = 4; // Tools by name; the rest are counted.
 
 export function RangeBar({ film, picked }: { film: Film; picked: PickedRange }) {
@@ -95,7 +100,7 @@ export function RangeBar({ film, picked }: { film: Film; picked: PickedRange }) 
   return (
     <div className="range-bar" role="group" aria-label="Selected range">
       <span className="range-words" role={isOpen ? undefined : 'status'}>
-        <b>{range.from === range.to ? `Event ${range.from}` : `Events ${range.from} to ${range.to}`}</b>{' '}
+        <b>{rangeWords(eventNumber(film, range.from), eventNumber(film, range.to))}</b>{' '}
         {facts.filter(Boolean).join(' · ')}
       </span>
       {isOpen && (
