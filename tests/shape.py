@@ -29,8 +29,8 @@ SLACK = 0.02
 """How far below its limit a count of lines or files may be before the limit has to follow."""
 
 LIMITS: dict[str, float] = {
-    "package: files": 340,
-    "package: lines of code": 63_450,
+    "package: files": 341,
+    "package: lines of code": 63_950,
     "package: median lines of a file (at least)": 190,
     "package: share of import lines (%)": 8.0,
     "package: types for answers": 9,
