@@ -288,7 +288,7 @@ ROUTES: dict[str, Row] = {
     "POST /api/runs/{run}/fork": Owned(f"{_RUN}/fork", lambda bobs: {"at": bobs.file}),
     "POST /api/runs/{run}/rerun": Owned(f"{_RUN}/rerun", lambda _: {}, status=(200, 403)),
     "GET /api/watch/{app_name}/{chat_id}": Owned(
-        f"/api/watch/{APP}/{{session}}?userId={{user}}", status=(403, 409)
+        f"/api/watch/{APP}/{{session}}?userId={{user}}", status=(200, 403)
     ),
     "POST /api/runs/{run}/links": Owned(f"{_RUN}/links", lambda _: {}, status=(201,)),
     "GET /api/runs/{run}/links": Owned(f"{_RUN}/links"),

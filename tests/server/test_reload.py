@@ -120,19 +120,41 @@ async def test_a_run_in_progress_finishes_on_the_old_code(
     assert "the first" in (await waiting).text
 
 
-async def test_code_that_cannot_be_imported_is_reported_until_it_is_corrected(
+async def test_the_old_code_serves_until_the_new_code_can_be_imported(
     client: httpx.AsyncClient, agents: Path, reports: list[Diagnostic]
 ) -> None:
-    """Better than answers of code that is no longer there."""
+    """The operator is told once, and who lists the apps as long as it is so."""
     assert (await ask(client)).status_code == 200
     write_app(agents, APP, "root_agent = nothing_of_that_name")
     for _ in range(2):
-        assert (await ask(client)).status_code >= 500
-    assert "NameError" in (await client.get(f"/api/apps/{APP}")).json()["error"]
+        assert "the first" in (await ask(client)).text
+    shown = (await client.get(f"/api/apps/{APP}")).json()
+    assert "NameError" in shown["reloadError"]
+    assert (shown["description"], shown["changed"], shown["reloads"]) == ("the first", False, 0)
     assert [report.kind for report in reports].count("app failed") == 1
     write(agents, "corrected")
     assert "corrected" in (await ask(client)).text
-    assert (await client.get(f"/api/apps/{APP}")).json()["description"] == "corrected"
+    shown = (await client.get(f"/api/apps/{APP}")).json()
+    assert shown["description"] == "corrected"
+    assert "reloadError" not in shown
+
+
+async def test_the_old_code_finds_its_own_modules(client: httpx.AsyncClient, agents: Path) -> None:
+    """What it imports only when it is used is not half of the new code."""
+    write_app(agents, APP, CODE.replace("VERSION", "first"), **{"words.py": "WORD = 'old'"})
+    late = "        from .words import WORD\n        part = types.Part(text=WORD)"
+    code = CODE.replace('        part = types.Part(text="It is VERSION.")', late)
+    write_app(agents, APP, "from . import words\n" + code, **{"words.py": "WORD = 'old'"})
+    assert "old" in (await ask(client)).text
+    write_app(agents, APP, "from . import words\ndef (", **{"words.py": "WORD = 'new'"})
+    assert "old" in (await ask(client)).text
+
+
+async def test_an_app_that_never_loaded_says_why(client: httpx.AsyncClient, agents: Path) -> None:
+    """There is no code from before."""
+    write_app(agents, APP, "def (")
+    assert (await ask(client)).status_code >= 500
+    assert "SyntaxError" in (await client.get(f"/api/apps/{APP}")).json()["error"]
 
 
 async def test_files_that_are_not_code_do_not_matter(

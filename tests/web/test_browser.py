@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,8 @@ VOICE = Path(__file__).parent / "voice.test.mjs"
 REMOTE = Path(__file__).parent / "remote.test.mjs"
 EVALS = Path(__file__).parent / "evaluation.test.mjs"
 COSTS = Path(__file__).parent / "costs.test.mjs"
-FILES = sorted(set(Path(__file__).parent.glob("*.test.mjs")) - {VOICE, REMOTE, EVALS, COSTS})
+WATCH = Path(__file__).parent / "watch.test.mjs"
+FILES = sorted(set(Path(__file__).parent.glob("*.test.mjs")) - {VOICE, REMOTE, EVALS, COSTS, WATCH})
 
 PATIENCE = 3600
 """Seconds for one file. Its own tests give up long before, and say on what."""
@@ -85,6 +87,15 @@ def test_evaluations_in_the_browser(node: Node, browser: Path, page: Path, tmp_p
     agents = two_shops(tmp_path)
     with serving(tmp_path, agents=agents, packages=PACKAGES) as ours:
         _run(node, EVALS, {"PRISM_URL": ours.url, "PRISM_AGENTS": str(agents)})
+
+
+def test_saved_code_in_the_browser(node: Node, browser: Path, page: Path, tmp_path: Path) -> None:
+    """The same for an app whose files the tests change."""
+    agents = tmp_path / "agents"
+    shutil.copytree(WATCH.parent / "saved", agents)
+    with serving(tmp_path, agents=agents) as ours:
+        environment = {"PRISM_AGENTS": str(agents), "PRISM_PICTURES": str(tmp_path)}
+        _run(node, WATCH, {"PRISM_URL": ours.url, **environment})
 
 
 def _run(node: Node, file: Path, environment: dict[str, str]) -> None:

@@ -11,8 +11,9 @@ others waiting, and is reported; whoever asks for its app is told to come back (
 
 An app that failed is tried again when its files have changed. With `reloads` so is one that was imported:
 when it is used next, and its code has changed, it is imported again. Runs in progress keep the Runner that
-they began with. If the new code cannot be imported, the app fails until its files change again. Only the
-app's own modules are imported again, not those that it shares with other apps.
+they began with. If the new code cannot be imported, the code from before is used until the files change
+again; `failure` says why. Only the app's own modules are imported again, not those that it shares with other
+apps.
 
 A module that needs the running event loop
 (`asyncio.create_task`, or a client that asks for the loop when it is made) fails in a thread; it is then
@@ -22,6 +23,7 @@ imported on the loop, as google-adk 2.13 does with every app.
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +32,7 @@ from contextlib import contextmanager, suppress
 from importlib import invalidate_caches
 from importlib.util import cache_from_source
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 from google.adk.apps.app import App
@@ -97,6 +100,9 @@ millisecond or more."""
 Replaced = Callable[[str, Runner], None]
 """Takes the Runner that a new one of the same app has replaced."""
 
+Modules = Mapping[str, ModuleType]
+"""Imported modules, by name."""
+
 ReportFailure = Callable[[str, BaseException], AppFailed]
 """Reports to the operator why an app failed; returns what a client may know."""
 
@@ -152,20 +158,29 @@ class Imports:
                 f"The app {name!r} is still being loaded; try again later.", LATER
             ) from None
         except AppFailed as error:
+            if runner is not None:
+                return runner  # A developer saves again in a moment; until then the app works.
             raise _again(error) from None
 
     async def _has_changed(self, name: str) -> bool:
-        """Return whether an app that was imported has other code now, as far as was looked."""
+        """Return whether an app that was imported has code now that was not tried, as far as was looked."""
         if self._replaced is None:
             return False
         now = time.monotonic()
         if now - self._checked.get(name, 0.0) < CHECK_EVERY:
-            return name in self._failed
+            return False
         self._checked[name] = now
-        return not await asyncio.to_thread(self._is_current, name)
+        return not await asyncio.to_thread(self._was_tried, name)
+
+    def _was_tried(self, name: str) -> bool:
+        return self._is_current(name) or self.failure(name) is not None
+
+    def code(self, name: str) -> Stamp:
+        """Return a value that changes when the app's code does. Reads the app's folder."""
+        return code_of(self._apps.stamp(name))
 
     def has_new_code(self, name: str) -> bool:
-        """Return whether an app that was imported will be imported again. Reads the app's folder."""
+        """Return whether an app that was imported has other code now. Reads the app's folder."""
         has_changed = name in self._loaded and not self._is_current(name)
         if has_changed:
             self._checked.pop(name, None)  # The next use looks at once.
@@ -176,7 +191,7 @@ class Imports:
         return runner if runner is not None and self._is_current(name) else None
 
     def _is_current(self, name: str) -> bool:
-        return self._replaced is None or code_of(self._apps.stamp(name)) == self._code[name]
+        return self._replaced is None or self.code(name) == self._code[name]
 
     def failure(self, name: str) -> AppFailed | None:
         """Return why an app failed, unless its files have changed since. Reads the app's folder."""
@@ -221,14 +236,19 @@ class Imports:
             raise _again(known)
         before = self._apps.stamp(name)
         old = self._loaded.get(name)
+        modules: Modules = {}
         if self._failed.pop(name, None) is not None or old is not None:
-            self._apps.forget(name)
+            modules = self._apps.forget(name)
         try:
             runner = self._built(name, loop)
         except BaseException as error:  # An app's module may raise anything, SystemExit too.
             failure = self._report_failure(name, error)
             seen = stamp_of_import(before, self._apps.stamp(name))
             self._failed[name] = _Failure(failure, seen)
+            if old is not None:
+                # What the old code imports while it runs must not be half of the new code.
+                self._apps.forget(name)
+                sys.modules.update(modules)
             raise _again(failure) from None
         self._loaded[name] = runner
         self._code[name] = code_of(before)
@@ -329,15 +349,18 @@ class ServedFolders:
             credential_service=self.services.credentials,
         )
 
-    def forget(self, name: str) -> None:
-        """Forget the modules of an app that was imported in part."""
+    def forget(self, name: str) -> Modules:
+        """Forget the modules of an app that is imported again; return them."""
         folder = self._folder_of(name)
-        self._loaders[folder.path].remove_agent_from_cache(folder.module_of(name))
+        module = folder.module_of(name)
+        own = {k: m for k, m in sys.modules.items() if f"{k}.".startswith(f"{module}.")}
+        self._loaders[folder.path].remove_agent_from_cache(module)
         # Python uses bytecode for any source of the same size and second: two quick saves would be one.
         for file in (file for file in folder.stamp(name) if file.endswith(".py")):
             with suppress(OSError, NotImplementedError):
                 Path(cache_from_source(file)).unlink(missing_ok=True)
         invalidate_caches()
+        return own
 
     def stamp(self, name: str) -> Stamp:
         """Return a value that changes when a file of the app changes."""

@@ -267,12 +267,16 @@ class Apps:
         """Return how often an app was imported again because its code had changed."""
         return self._reloads[name]
 
+    def code(self, name: str) -> app_folder.Stamp:
+        """Return a value that changes when the code of an app of a folder does. Reads the app's folder."""
+        return self._imports.code(name) if self._imports is not None else {}
+
     def has_new_code(self, name: str) -> bool:
         """Return whether the app's code has changed since it was loaded, so that its next use reloads it."""
         return self._imports is not None and self._imports.has_new_code(name)
 
     def failure(self, name: str) -> errors.AppFailed | None:
-        """Return why the app failed to load, unless its files have changed since."""
+        """Return why the app, or its new code, failed to load, unless its files have changed since."""
         if name in self._remotes:
             return self._remotes[name].failure
         return self._imports.failure(name) if self._imports is not None else None

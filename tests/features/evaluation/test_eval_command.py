@@ -89,3 +89,25 @@ async def test_the_numbers_are_those_of_adk_eval(folder: Path) -> None:
             assert summary.origin.session == case["session"]
     finally:
         await log.close()
+
+
+async def test_trials_of_a_case(folder: Path) -> None:
+    """Each trial is a run of its own session; results are numbers, and not among those of ADK."""
+    manager = LocalEvalSetResultsManager(str(folder / "agents"))
+    before = manager.list_eval_set_results("tour")
+    told: Json = json.loads((folder / "agents/tour/recorded.evalset.json").read_text())
+    passing, failing = told["eval_cases"][0]["eval_id"], told["eval_cases"][5]["eval_id"]
+    words = ["agents/tour/recorded.evalset.json", "--trials", "3", "--json", "--junit", "t.xml"]
+    words += ["--case", passing, "--case", failing, "--at-least", "0.9"]
+    words += ["--vary", f"dir={folder / 'agents'}"]
+    done = run("adk_prism.cli", "eval", *words, cwd=folder)
+    assert done.returncode == 1, done.stderr
+    table = json.loads(done.stdout)
+    assert [(each["subject"], each["passed"], each["trials"]) for each in table] == [
+        *[(passing, 3, 3)] * 2,
+        *[(failing, 0, 1)] * 2,
+    ]
+    assert "response_match_score" in next(iter(table[2]["reasons"]))
+    assert len({run for each in table for run in each["runs"]}) == 8
+    assert (folder / "t.xml").is_file()
+    assert len(manager.list_eval_set_results("tour")) - len(before) <= 3  # of the other server

@@ -75,6 +75,7 @@ async def client(agents: Path, tmp_path: Path) -> AsyncIterator[httpx.AsyncClien
         data_dir=str(tmp_path / "data"),
         reload=True,
         model_calls="full",
+        errors="full",
     )
     async with talking(create_app(agents, settings)) as client:
         yield client

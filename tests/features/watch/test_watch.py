@@ -13,10 +13,10 @@ from tests.adk.app_folders import restored, write_app
 from tests.features.watch.saved_apps import APP, Strip, say, write
 from tests.features.watch.saved_apps import agents as agents
 from tests.features.watch.saved_apps import client as client
-from tests.patience import PATIENCE
 from tests.server.conftest import OF_ADK, talking
 
 from adk_prism.adk.app_folder import bundled_folders
+from adk_prism.features.watch.watcher import MOST_WATCHED
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
 
@@ -81,52 +81,68 @@ async def test_what_follows_may_differ_although_requests_do_not(
     [message] = found["conversation"]["messages"]
     assert message["differs"] == ["answer"]
     assert "difference" not in message
+    assert message["follows"] == [
+        {"part": "answer", "before": "It costs 4.", "after": "It costs 4. Thank you."}
+    ]
     assert found["detail"] == "Every model call is as recorded; what differs: answer."
 
 
 async def test_code_that_does_not_load(client: httpx.AsyncClient, agents: Path) -> None:
-    """It is said, and what was said is taken back with the next save."""
+    """It is said with file and line, also to who comes later; the old code answers until the next save."""
     await say(client, "milk")
     strip = Strip(client)
     await strip.next()
-    write_app(agents, APP, "def (")
-    found = await strip.next()
-    assert found["state"] == "broken"
-    assert "SyntaxError" in found["detail"]
+    write_app(agents, APP, "name = 1\ndef (")
+    for each in (strip, Strip(client)):
+        found = await each.next()
+        assert found["state"] == "broken"
+        assert "SyntaxError" in found["detail"]
+        assert "agent.py, line 2" in found["detail"]
+    await say(client, "bread")
+    assert (await client.get("/api/runs")).json()[0]["outcome"] == "finished"
     write(agents)
     assert (await strip.next())["state"] == "same"
 
 
 async def test_ten_saves_in_a_second(client: httpx.AsyncClient, agents: Path) -> None:
-    """The last one counts."""
+    """One answer, of the last."""
     await say(client, "milk")
     strip = Strip(client)
     await strip.next()
-    saves = 0
-    while saves < 10:
-        saves += 1
-        write(agents, f"Version {saves}.")
-        await asyncio.sleep(0.08)
-    write(agents, "Be last.")
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            found = await strip.next()
-            parts = [
-                part["after"]
-                for message in (found.get("conversation") or {}).get("messages", [])
-                for part in message["difference"]["parts"]
-            ]
-            if parts and parts[0].startswith("Be last."):
-                return
+
+    async def save() -> None:
+        for number in range(10):
+            write(agents, f"Version {number}.")
+            await asyncio.sleep(0.08)
+        write(agents, "Be last.")
+
+    saving = asyncio.create_task(save())
+    found = await strip.next()
+    await saving
+    [message] = found["conversation"]["messages"]
+    [part] = message["difference"]["parts"]
+    assert part["after"].startswith("Be last.")
+
+
+async def test_many_conversations_are_watched(client: httpx.AsyncClient, agents: Path) -> None:
+    """Those that were asked for last."""
+    await say(client, "milk")
+    for number in range(MOST_WATCHED + 5):
+        answer = await client.get(f"/api/watch/{APP}/chat-{number}")
+        assert answer.json() == {"number": 0, "state": "unchanged"}
+    strip = Strip(client)
+    await strip.next()
+    write(agents, "Be long.")
+    assert (await strip.next())["state"] == "differs"
 
 
 async def test_where_it_is_not_offered(agents: Path, tmp_path: Path) -> None:
     """Without reloading, and for rules that are none, the answer says why."""
     settings = Settings(log="memory:", data_dir=str(tmp_path / "data"), reload=False)
     async with talking(create_app(agents, settings)) as client:
-        answer = await client.get(f"/api/watch/{APP}/s")
-        assert answer.status_code == 409
-        assert "loopback" in answer.json()["detail"]
+        answer = (await client.get(f"/api/watch/{APP}/s")).json()
+        assert answer["state"] == "off"
+        assert "loopback" in answer["detail"]
     async with talking(
         create_app(agents, Settings(log="memory:", data_dir=str(tmp_path / "data"), reload=True))
     ) as client:

@@ -23,6 +23,7 @@ const KEY_MAP: readonly [keys: string, does: string][] = [
   ['n N', 'next or previous match of Find in run'],
   ['p', 'next call of the same node'],
   ['[ ]', 'begin or end a range at the playhead; Esc clears it'],
+  ['w g k x', 'after a save: compare, go on live, keep, dismiss'],
   ['o s m c', 'answer the search plan: OK, short run, modify, cancel'],
 ];
 

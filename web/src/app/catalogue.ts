@@ -26,6 +26,8 @@ export type UsableApp = {
   reloads: number;
   /** Its code has changed since, so that its next use loads it again. */
   changed: boolean;
+  /** Why the changed code could not be loaded: the code from before is used. */
+  reloadError?: string;
   prompts: Prompt[];
 };
 

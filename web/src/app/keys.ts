@@ -14,7 +14,8 @@ const KEYS: Readonly<Record<string, KeyAction>> = {
   e: 'end',
 };
 
-const TYPING = 'input:not([type=range]), textarea, select, [contenteditable]:not([contenteditable=false])';
+/** Where keys are text. */
+export const TYPING = 'input:not([type=range]), textarea, select, [contenteditable]:not([contenteditable=false])';
 
 type Handlers = Partial<Record<KeyAction, () => void>> & { panel?: (name: string) => void };
 

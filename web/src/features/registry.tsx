@@ -9,6 +9,7 @@ import { useServerData } from '../app/query';
 import { formatRoute, HOME, linkTo, type Place } from '../app/route';
 import { address, getJson, path, useIdentity } from '../app/server';
 import type { Message } from '../chat/message';
+import type { Where } from '../chat/transport';
 import type { Film } from '../film/film';
 import { shared } from '../film/sharedFile';
 import type { IconName } from '../ui/Icon';
@@ -37,6 +38,8 @@ export type Feature = {
   appLink?: { title: string; place: (app: string) => Place };
   /** What can be done with a run, in its menu. */
   runActions?: (run: string, app: string) => ShareItem[];
+  /** Above the messages of a conversation. */
+  AboveChat?: ComponentType<{ where: Where; isBusy: boolean }>;
   /** Among the actions below an answer. */
   UnderAnswer?: ComponentType<{ message: Message }>;
   /** Among the facts below an answer; `last` tells whether it is the last of the conversation. */
@@ -224,6 +227,7 @@ const FEATURES: readonly Feature[] = [
       },
     ],
   },
+  { name: 'watch', AboveChat: lazyWithRetry(() => import('./watch/SavedStrip')) },
 ];
 
 /** The panels of all features, in the order of their tabs. */

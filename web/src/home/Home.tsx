@@ -114,6 +114,7 @@ function WorkingApp({ app, isFirst }: { app: UsableApp; isFirst: boolean }) {
       <p className="quiet">
         {app.agents && <span title={app.agents.join(', ')}>{agentWords(app.agents)}</span>}
         {app.changed && ` · files changed, loads again when used next`}
+        {app.reloadError && ` · the changed files cannot be loaded`}
         {app.live && ` · text and voice`}
         {features.map(
           ({ appLink }) =>

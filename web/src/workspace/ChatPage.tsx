@@ -26,6 +26,7 @@ import { messagesOf } from '../chat/filmMessages';
 import { connectionOf, type Where, isLost } from '../chat/transport';
 import { isEarlier } from '../chat/versions';
 import { useVersions, useLineage, useEndings, useTurns } from './sessionData';
+import { useFeatures } from '../features/registry';
 import type { Turn } from '../features/tree/rows';
 import { conversationAt } from '../film/conversation';
 import { forkAndOpen, whyNoFork } from '../film/fork';
@@ -125,6 +126,7 @@ function OpenChat({ conversation, isMissing }: { conversation: Conversation; isM
   const isTalking = useSyncExternalStore(conversation.watch, conversation.getLive) !== null;
   const { refresh, conversations } = useCatalogue();
   const lineage = useLineage(where.app, where.session);
+  const features = useFeatures();
   const [{ options }, move] = useRoute();
   const isBusy = status === 'submitted' || status === 'streaming';
   useOpening(conversation);
@@ -256,24 +258,31 @@ function OpenChat({ conversation, isMissing }: { conversation: Conversation; isM
             : 'Nothing yet. Send a message first.'
         }
         chat={
-          <ChatView
-            conversation={conversation}
-            messages={shown}
-            stopped={stopped}
-            status={playhead.isPast ? 'past' : status}
-            isLive={playhead.isPast || isBusy}
-            failure={playhead.isPast ? forkProblem : failure}
-            isEarlier={!isBusy && isEarlier(messages, versions)}
-            isMissing={isMissing}
-            link={link}
-            blocked={blocked}
-            draft={draftKey(where)}
-            isForking={playhead.isPast}
-            onSend={sendOrFork}
-            onStop={() => void conversation.stop()}
-            onRetry={() => void conversation.retry()}
-            onStartOver={(text) => startChat(where.app, text)}
-          />
+          <>
+            <Suspense>
+              {features.map(
+                ({ name, AboveChat }) => AboveChat && <AboveChat key={name} where={where} isBusy={isBusy} />,
+              )}
+            </Suspense>
+            <ChatView
+              conversation={conversation}
+              messages={shown}
+              stopped={stopped}
+              status={playhead.isPast ? 'past' : status}
+              isLive={playhead.isPast || isBusy}
+              failure={playhead.isPast ? forkProblem : failure}
+              isEarlier={!isBusy && isEarlier(messages, versions)}
+              isMissing={isMissing}
+              link={link}
+              blocked={blocked}
+              draft={draftKey(where)}
+              isForking={playhead.isPast}
+              onSend={sendOrFork}
+              onStop={() => void conversation.stop()}
+              onRetry={() => void conversation.retry()}
+              onStartOver={(text) => startChat(where.app, text)}
+            />
+          </>
         }
       />
     </ChatContext>

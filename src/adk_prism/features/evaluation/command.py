@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import re
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,8 +16,17 @@ import msgspec
 from adk_prism.cli import FAILURE, USAGE, DiagnosticPrinter, fail
 from adk_prism.cli.terminal import Row, printable, progress, write_json, write_rows, write_suite
 from adk_prism.errors import PrismError, SourceError, UsageError
-from adk_prism.features.captures.client import Client
-from adk_prism.features.captures.stored_runs import add_arguments, opened
+from adk_prism.facts.usage import Prices
+from adk_prism.features.captures.client import Client, connect
+from adk_prism.features.captures.stored_runs import (
+    add_arguments,
+    add_prices,
+    given_prices,
+    opened,
+)
+from adk_prism.features.rerun import trials
+from adk_prism.features.rerun.command import instructions_of, other_code
+from adk_prism.log.entry import Entry, RunId
 from adk_prism.server.settings import read_settings
 
 AGAIN = 1.0
@@ -52,13 +61,23 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--junit", metavar="FILE", help="also write the results as JUnit XML, for CI"
     )
+    trials.add_trial_arguments(parser)
     add_arguments(parser)
-    parser.epilog = "Exit codes: 0 every case passed, 1 one did not, 2 the set cannot be run."
+    add_prices(parser)
+    parser.epilog = (
+        "Exit codes: 0 every case passed, or with --trials often enough; 1 one did not; 2 the set cannot"
+        " be run."
+    )
 
 
 def execute(args: argparse.Namespace) -> int:
     """Run the set. Return 1 if a case did not pass."""
     try:
+        plan = trials.read_plan(args)
+        if plan.trials:
+            with progress("Running trials…"):
+                tallies = asyncio.run(_trials(args, plan))
+            return trials.show_trials(tallies, plan, args, "case")
         with progress("Running the eval set…"):
             found = asyncio.run(_evaluate(args))
         if args.junit:
@@ -101,12 +120,94 @@ async def _here(args: argparse.Namespace, path: Path, eval_set: Any) -> dict[str
         args.case,
         answers=args.answers == "recorded",
     )
-    given = {"insecure": True} | ({"log": args.log} if args.log else {})
-    settings = read_settings(given, os.environ, Path.cwd())
+    settings = read_settings(_given(args), os.environ, Path.cwd())
     server = create_app(folder, settings, report=DiagnosticPrinter())
     async with server.router.lifespan_context(server):
         found = await Evaluator(server.state.context).run(evaluation)
     return {"evalSetId": evaluation.set_id, **shown_cases(found)}
+
+
+async def _trials(args: argparse.Namespace, plan: trials.Plan) -> list[trials.Tally]:
+    """Run the cases many times, in all columns."""
+    from adk_prism.features.evaluation.criteria import config_beside, read_criteria, read_eval_set
+    from adk_prism.features.evaluation.evaluation import Evaluation
+    from adk_prism.features.evaluation.evaluations import Evaluator, shown_cases
+    from adk_prism.features.rerun.changed_app import Changes
+    from adk_prism.server.app import create_app
+
+    if args.url:
+        raise UsageError("--trials runs the set here; leave --url out.")
+    path, prices = Path(args.set), given_prices(args)
+    eval_set = read_eval_set(path)
+    folder, app = _place(args.app, path)
+    app = app or eval_set_app(eval_set)
+    criteria = read_criteria(Path(args.config) if args.config else config_beside(path))
+    answers = args.answers == "recorded"
+    changes = {
+        column.name: Changes(
+            model=column.model,
+            instructions=instructions_of([column.instruction] if column.instruction else []),
+            tools="live",
+        )
+        for column in plan.columns
+    }
+    whole = Evaluation(app, eval_set, criteria, args.case)  # refuses cases that there are not
+    settings = read_settings(_given(args), os.environ, Path.cwd())
+    with ExitStack() as stack:
+        others = {
+            column.name: stack.enter_context(other_code(column.folder, None, with_calls=False))
+            for column in plan.columns
+            if column.folder
+        }
+        server = create_app(folder, settings, report=DiagnosticPrinter())
+        async with server.router.lifespan_context(server):
+            context = server.state.context
+
+            async def try_once(
+                column: trials.Column, subjects: Sequence[str]
+            ) -> list[trials.Trial]:
+                if column.name in others:
+                    own = argparse.Namespace(**{**vars(args), "url": others[column.name]})
+                    own.token, own.token_file, own.case = None, None, list(subjects)
+                    found = await _on_server(own, path, app)
+                    async with connect(own.url) as http:
+                        client = Client(http)
+                        return [await _trial(c, client.recording, prices) for c in found["cases"]]
+                evaluation = Evaluation(
+                    app, eval_set, criteria, subjects, answers=answers, changes=changes[column.name]
+                )
+                cases = shown_cases(await Evaluator(context).run(evaluation))["cases"]
+
+                async def entries(run: str) -> list[Entry]:
+                    return [e async for batch in context.log.read(RunId(run)) for e in batch]
+
+                return [await _trial(case, entries, prices) for case in cases]
+
+            return await trials.run_trials(plan, [case.id for case in whole.cases], try_once)
+
+
+async def _trial(
+    case: dict[str, Any], entries: Callable[[str], Awaitable[list[Entry]]], prices: Prices
+) -> trials.Trial:
+    """Return a case that was evaluated as a trial."""
+    from adk_prism.features.page.outline import outline
+
+    read = [outline(await entries(run), prices=prices) for run in case["runs"]]
+    costs = [cost for each in read for cost in each.costs]
+    known = [cost for cost in costs if cost is not None]
+    return trials.Trial(
+        subject=case["id"],
+        passed=case["verdict"] == "passed",
+        why=_why(case),
+        run=case["runs"][-1] if case["runs"] else "",
+        seconds=sum(each.seconds for each in read),
+        cost=sum(known) if known and len(known) == len(costs) else None,
+    )
+
+
+def _given(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings of the server that runs the cases; `insecure`, since it does not listen."""
+    return {"insecure": True} | ({"log": args.log} if args.log else {})
 
 
 async def _on_server(args: argparse.Namespace, path: Path, app: str) -> dict[str, Any]:
@@ -186,9 +287,6 @@ def _metric(metric: dict[str, Any]) -> str:
 # ---------------------------------------------------------------------------
 # Results as a JUnit file, which CI servers show as tests.
 
-_UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML cannot hold."""
-
 
 def write_junit(path: Path, found: dict[str, Any]) -> None:
     """Write the cases as tests. Raise `UsageError` if the file cannot be written."""
@@ -196,10 +294,10 @@ def write_junit(path: Path, found: dict[str, Any]) -> None:
     counts = {"tests": str(len(found["cases"])), "failures": str(len(missed))}
     suite = ElementTree.Element("testsuite", {"name": found["evalSetId"], **counts})
     for case in found["cases"]:
-        names = {"classname": found["evalSetId"], "name": _plain(case["id"])}
+        names = {"classname": found["evalSetId"], "name": trials.xml_text(case["id"])}
         test = ElementTree.SubElement(suite, "testcase", names)
         if case in missed:
-            message = _plain(_why(case))
+            message = trials.xml_text(_why(case))
             failure = ElementTree.SubElement(test, "failure", {"message": message})
             failure.text = "\n".join(f"run {run}" for run in case["runs"])
     write_suite(path, suite)
@@ -212,7 +310,3 @@ def _why(case: dict[str, Any]) -> str:
         if each["verdict"] == "failed"
     ]
     return "; ".join(filter(None, [case.get("error"), *scores])) or str(case["verdict"])
-
-
-def _plain(text: str) -> str:
-    return _UNWRITABLE.sub("�", text)

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 from google.adk.sessions.session import Session
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 
 from adk_prism.errors import SourceError, UsageError
 from adk_prism.features.evaluation.criteria import Criteria
+from adk_prism.features.rerun.changed_app import Changes
 
 if TYPE_CHECKING:
     from google.adk.evaluation.app_details import AppDetails
@@ -242,10 +243,13 @@ class Evaluation:
         only: Sequence[str] = (),
         *,
         answers: bool = False,
+        changes: Changes | None = None,
     ) -> None:
         """`only`: ids of the cases to run; empty: all. Raise `UsageError` for one that there is not.
 
-        `answers`: approvals and results of client tools are given again, as they were recorded.
+        `answers`: approvals and results of client tools are given again, as they were recorded. `changes`:
+        it is one of many trials, of the app with these; cases get sessions of their own, and no result is
+        stored.
         """
         if not eval_set.eval_set_id or {"/", "\\"} & set(eval_set.eval_set_id):
             raise UsageError("The id of the eval set must be a name, without / and \\.")
@@ -258,13 +262,16 @@ class Evaluation:
         self.app = app
         self.set_id = eval_set.eval_set_id
         self.answers = answers
+        self.changes = changes
         self._criteria = criteria
         self._chosen = {name: known[name] for name in dict.fromkeys(only or known)}
 
     @property
     def cases(self) -> list[Case]:
         """The cases to run, in order."""
-        return [_case(case) for case in self._chosen.values()]
+        cases = [_case(case) for case in self._chosen.values()]
+        # A session that a case demands has the messages of the trial before.
+        return cases if self.changes is None else [structs.replace(c, session="") for c in cases]
 
     def user(self, case: str) -> SimulatedUser:
         """Return who talks to the agent in a case. Raise `SourceError` if nobody can."""

@@ -19,6 +19,7 @@ from msgspec import Raw, Struct
 
 from adk_prism import errors
 from adk_prism.adk.app_folder import is_bundled
+from adk_prism.adk.request import Repeats, Variant
 from adk_prism.commands import Answer, Command, Submit, ToolAnswer
 from adk_prism.facts.pending import Pending
 from adk_prism.facts.state import read_object
@@ -33,6 +34,7 @@ from adk_prism.features.evaluation.evaluation import (
     asked_model,
 )
 from adk_prism.features.model_calls.calls import ModelCalls
+from adk_prism.features.rerun.changed_app import changed_runner
 from adk_prism.log import entry as records
 from adk_prism.runs.chats import EVALUATION_SESSIONS
 from adk_prism.runs.conversations import Start
@@ -196,13 +198,14 @@ class Evaluator:
 
         A case that cannot be run fails alone. Raise `NotFound` or `AppFailed` for the app.
         """
-        results = self.folder(evaluation.app)
+        results = self.folder(evaluation.app) if evaluation.changes is None else None
         await self._apps.open(evaluation.app)
+        variant = self._variant(evaluation)
         places = asyncio.Semaphore(AT_ONCE)
 
         async def infer(case: Case) -> Inference:
             async with places:
-                return await self._infer(evaluation, case, began)
+                return await self._infer(evaluation, case, began, variant)
 
         inferences = await asyncio.gather(*(infer(case) for case in evaluation.cases))
         cases = {case.id: case for case in evaluation.cases}
@@ -221,7 +224,20 @@ class Evaluator:
             for score in scores
         ]
 
-    async def _infer(self, evaluation: Evaluation, case: Case, began: Began) -> Inference:
+    def _variant(self, evaluation: Evaluation) -> Variant | None:
+        """Return the app with the changes of a trial; None: it is as it is. Raise `Unprocessable`."""
+        changes = evaluation.changes
+        if changes is None or not (changes.model or changes.instructions):
+            return None
+        runner = changed_runner(self._apps.runner(evaluation.app, "rerun"), changes)
+        repeats = Repeats(
+            run="", model=changes.model, instructions=sorted(changes.instructions), tools="live"
+        )
+        return Variant(runner=runner, repeats=repeats, tools=None)
+
+    async def _infer(
+        self, evaluation: Evaluation, case: Case, began: Began, variant: Variant | None
+    ) -> Inference:
         session = case.session or f"{EVALUATION_SESSIONS[0]}{uuid4()}"
         origin = records.Origin(app=evaluation.app, user=case.user, session=session)
         turns: list[_Turn] = []
@@ -238,7 +254,9 @@ class Evaluator:
                     break
                 given = [each for each in case.answers if each.message == len(turns)]
                 answers = given if evaluation.answers else []
-                turns.append(await self._turn(origin, message, answers, partial(began, case.id)))
+                # Not streamed, as with ADK: a model may answer otherwise where it streams.
+                start = Start(origin=origin, policy="wait", streaming=False, variant=variant)
+                turns.append(await self._turn(start, message, answers, partial(began, case.id)))
                 error = turns[-1].error
         except errors.PrismError as failed:
             error = failed.detail
@@ -253,14 +271,12 @@ class Evaluator:
 
     async def _turn(
         self,
-        origin: records.Origin,
+        start: Start,
         message: Raw,
         answers: list[RecordedReply],
         began: Callable[[str], None],
     ) -> _Turn:
         """Send a message, and answer what was answered before."""
-        # Not streamed, as with ADK: a model may answer otherwise where it streams.
-        start = Start(origin=origin, policy="wait", streaming=False)
         command: Command = Submit(content=message, text=_text(message))
         runs: list[records.RunId] = []
         entries: list[list[records.Entry]] = []
@@ -270,7 +286,7 @@ class Evaluator:
             entries.append([e async for e in self._followed(runs[-1])])
             given = []
             if _outcome(entries[-1]) == "waiting" and answers:
-                pending = await self._chats.pending((await self._chats.turns(origin))[-1])
+                pending = await self._chats.pending((await self._chats.turns(start.origin))[-1])
                 given = answers_to(pending, answers)
             if not given:
                 return await self._read(runs, entries, message)

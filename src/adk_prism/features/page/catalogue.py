@@ -82,8 +82,9 @@ class _Catalogue:
         `agents`, `models`, `offline`, `live` and `lacks` are null for an app that was not used yet. `error`:
         it could not be loaded. `problem`: it cannot be an app. `live`: it can be talked to, over
         `WS /api/live/{app}`. `remote`: another server runs it. `reloads`: how often it was imported
-        again because its code had changed; `changed`: it will be when it is used next. `lacks`: what it
-        cannot do, and why. `title`: what it calls itself, if it does.
+        again because its code had changed; `changed`: it will be when it is used next; `reloadError`: the
+        changed code could not be loaded, and the code from before is used. `lacks`: what it cannot do, and
+        why. `title`: what it calls itself, if it does.
         """
         # In a thread: which model an agent would use may import a library.
         entries = await asyncio.to_thread(lambda: [*map(self._entry, self._apps.found())])
@@ -91,9 +92,8 @@ class _Catalogue:
 
     def _with_error_text(self, request: Request, entry: dict[str, Any]) -> dict[str, Any]:
         """Return an entry whose error says as much as this client may know."""
-        if "error" not in entry:
-            return entry
-        return entry | {"error": self._errors.text(request.scope, entry["error"])}
+        told = {key: entry[key] for key in ("error", "reloadError") if key in entry}
+        return entry | {key: self._errors.text(request.scope, text) for key, text in told.items()}
 
     async def app(self, request: Request, app_name: AppName) -> dict[str, Any]:
         """Load an app and return what it is, or the error that keeps it from being loaded."""
@@ -110,12 +110,16 @@ class _Catalogue:
             return {"name": name, "problem": found.problem}
         loaded = self._described(name) if apps.is_loaded(name) else None
         is_ours = apps.keeps_sessions(name)  # another server that failed once may be back
-        if (loaded is None or is_ours) and (failure := apps.failure(name)) is not None:
+        failure = apps.failure(name) if loaded is None or is_ours else None
+        if failure is not None and loaded is None:
             return {"name": name, "error": failure.detail}
         folder = found.path or (folder_of(apps.app(name).root) if loaded is not None else None)
         about = _about(folder) if folder is not None else {"prompts": []}
         bundled = folder is not None and is_bundled(folder)
-        reload = {"reloads": apps.reloads(name), "changed": apps.has_new_code(name)}
+        reload: dict[str, Any] = {"reloads": apps.reloads(name)}
+        reload["changed"] = failure is None and apps.has_new_code(name)
+        if failure is not None:
+            reload["reloadError"] = failure.detail
         state = {"bundled": bundled, "remote": not is_ours, **reload}
         known = {**state, **about, **(loaded or {})}
         return {"name": name, **_UNKNOWN, **known}

@@ -9,10 +9,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import re
 import secrets
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +23,9 @@ from msgspec import Struct, convert
 
 from adk_prism.cli import AGENTS_DIR, FAILURE, RUN_OR_FILE, USAGE, fail, note
 from adk_prism.cli.terminal import printable, progress, write_json, write_text
-from adk_prism.errors import NotFound, PrismError, UsageError, ignore
+from adk_prism.errors import LogError, NotFound, PrismError, UsageError, ignore
 from adk_prism.facts.usage import Prices
-from adk_prism.features.captures.client import Client, connect, find_token
+from adk_prism.features.captures.client import Client, Token, connect, find_token
 from adk_prism.features.captures.stored_runs import (
     add_arguments,
     add_prices,
@@ -36,6 +39,7 @@ from adk_prism.features.compare.comparison import ASPECTS, Comparison, compare
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.features.model_calls.writer import ModelCallWriter
 from adk_prism.features.page.outline import outline
+from adk_prism.features.rerun import trials
 from adk_prism.features.rerun.recorded_requests import NAMED_RULES
 from adk_prism.features.rerun.reruns import ModelReport
 from adk_prism.log import entry as log_entry
@@ -76,6 +80,45 @@ def own_place(args: argparse.Namespace, gathered: Gathered, say: Say) -> Iterato
     with serving(args.dir or "", settings, say) as url:
         yield url
     say(f"The runs are in {folder}; look at them with: adk-prism serve --data-dir {folder}")
+
+
+@contextmanager
+def other_code(agents_dir: str, gathered: Gathered | None, *, with_calls: bool) -> Iterator[str]:
+    """Serve apps of another folder in a process of their own, since modules of one name cannot be imported
+    twice; yield the URL. Raise `LogError` if it does not start."""
+    folder = tempfile.mkdtemp(prefix="adk-prism-rerun-")
+    settings = Settings(data_dir=folder)
+    open_data_folder(settings, ignore)
+    if gathered is not None:
+        asyncio.run(_copy(settings.log, gathered, with_calls=with_calls))
+    child = f"from {__name__} import serve_until_closed; serve_until_closed()"
+    with subprocess.Popen(
+        [sys.executable, "-c", child, agents_dir, folder],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None, "it is a pipe"
+        assert process.stdout is not None, "it is a pipe"
+        try:
+            url = process.stdout.readline().strip()
+            if not url:
+                raise LogError(
+                    f"The apps of {agents_dir} cannot be served; see the messages above."
+                )
+            yield url
+        finally:
+            process.stdin.close()  # which ends it, as does the end of this process
+
+
+def serve_until_closed() -> None:
+    """Serve the folder and with the data folder of the command line until standard input is closed."""
+    from adk_prism.features.captures.client import serving
+
+    agents_dir, folder = sys.argv[1:]
+    with serving(agents_dir, Settings(data_dir=folder), fail) as url:
+        print(url, flush=True)
+        sys.stdin.read()
 
 
 async def gather(words: Sequence[str], args: argparse.Namespace) -> Gathered:
@@ -199,12 +242,22 @@ def register(parser: argparse.ArgumentParser) -> None:
         choices=ASPECTS,
         help="exit with 1 if this differs; repeatable",
     )
+    trials.add_trial_arguments(parser)
+    parser.add_argument(
+        "--fails",
+        metavar="PATTERN",
+        default="",
+        help="with --trials: a trial fails if its answer matches this regular expression",
+    )
+    parser.add_argument(
+        "--junit", metavar="FILE", default="", help="with --trials: also write them as JUnit XML"
+    )
     parser.add_argument("--json", action="store_true", help="print the comparisons as JSON")
     add_arguments(parser)
     add_prices(parser)
     parser.epilog = (
-        "Exit codes: 0 run and compared; 1 something of --fail-on differs, or a run failed that"
-        " had not; 2 a run cannot be run again."
+        "Exit codes: 0 run and compared; 1 something of --fail-on differs, a run failed that had"
+        " not, or trials pass less often than --at-least; 2 a run cannot be run again."
     )
 
 
@@ -238,6 +291,9 @@ def execute(args: argparse.Namespace) -> int:
     """Run messages again and print what differs."""
     try:
         _check_place(args)
+        plan = trials.read_plan(args)
+        if not plan.trials and (args.fails or args.junit):
+            raise UsageError("--fails and --junit need --trials.")
         body = {
             "model": args.model,
             "instructions": _instructions(args.instruction),
@@ -247,6 +303,8 @@ def execute(args: argparse.Namespace) -> int:
             "ignore": args.ignore,
         }
         prices = given_prices(args)
+        if plan.trials:
+            return _run_trials(args, body, prices, plan)
         with progress("Running again…"):
             results = _results(args, body, prices)
     except PrismError as error:  # Not 1: that is for runs that differ.
@@ -266,6 +324,90 @@ def _results(args: argparse.Namespace, body: dict[str, Any], prices: Prices) -> 
         return asyncio.run(work.results(gathered.wanted))
 
 
+def _run_trials(
+    args: argparse.Namespace, body: dict[str, Any], prices: Prices, plan: trials.Plan
+) -> int:
+    """Run each message many times, in all columns. Return the exit code; raise `PrismError`."""
+    fails = compiled(args.fails)
+    with progress("Running trials…"), ExitStack() as stack:
+        if args.url:
+            if any(column.folder for column in plan.columns):
+                raise UsageError(
+                    "--vary dir=… cannot be combined with --url: the server has its own."
+                )
+            gathered = Gathered(list(map(log_entry.RunId, args.runs)), {}, [])
+            url, token = args.url, find_token(args.token, args.token_file, os.environ)
+        else:
+            gathered = asyncio.run(gather(args.runs, args))
+            _note_files(gathered)
+            url, token = stack.enter_context(own_place(args, gathered, fail)), None
+        works: dict[str, _Work] = {}
+        for column in plan.columns:
+            with_calls = args.models != "live"
+            place = (
+                stack.enter_context(other_code(column.folder, gathered, with_calls=with_calls))
+                if column.folder
+                else url
+            )
+            works[column.name] = _Work(place, _varied(body, column), gathered.entries, prices)
+
+        async def try_once(column: trials.Column, subjects: Sequence[str]) -> list[trials.Trial]:
+            wanted = list(map(log_entry.RunId, subjects))
+            results = await works[column.name].each(wanted, token)
+            return [_judged(run, found, args.fail_on, fails) for run, found in results]
+
+        tallies = asyncio.run(trials.run_trials(plan, gathered.wanted, try_once))
+    return trials.show_trials(tallies, plan, args, "recorded")
+
+
+def compiled(pattern: str) -> re.Pattern[str] | None:
+    """Return a regular expression of the command line; None for an empty one. Raise `UsageError`."""
+    try:
+        return re.compile(pattern) if pattern else None
+    except re.error as error:
+        raise UsageError(f"--fails is not a regular expression ({error}).") from None
+
+
+def _varied(body: dict[str, Any], column: trials.Column) -> dict[str, Any]:
+    if column.model:
+        return body | {"model": column.model}
+    if column.instruction is None:
+        return body
+    own = instructions_of([column.instruction])
+    return body | {"instructions": body["instructions"] | own}
+
+
+def _judged(
+    run: str, found: Sequence[Result], gates: Sequence[str], fails: re.Pattern[str] | None
+) -> trials.Trial:
+    """Return a message that was run again as a trial: what did not pass, and what it took."""
+    errors = [each.error for each in found if each.error]
+    if errors:
+        raise UsageError(f"{run}: {errors[0]}")  # It would not run the next time either.
+    new = [each.comparison for each in found if each.comparison is not None]
+    missed = sorted({aspect for each in found for aspect in each.differs if aspect in gates})
+    matches = [m for each in new if fails and (m := fails.search(each.answer["b"]))]
+    why = (
+        f"the run {new[-1].b['outcome']} ({new[-1].b['code'] or 'no code'})"
+        if any(each.has_failed for each in found)
+        else f"the answer has {matches[0].group()[:80]!r}"
+        if matches
+        else f"differs in {', '.join(missed)}"
+        if missed
+        else ""
+    )
+    costs = [each.b.get("cost") for each in new]
+    known = [cost for cost in costs if cost is not None]
+    return trials.Trial(
+        subject=run,
+        passed=not why,
+        why=why,
+        run=found[-1].run,
+        seconds=sum(each.b["seconds"] for each in new),
+        cost=sum(known) if known and len(known) == len(costs) else None,
+    )
+
+
 def _check_place(args: argparse.Namespace) -> None:
     files = [word for word in args.runs if is_file(word)]
     if args.url and files:
@@ -282,11 +424,19 @@ def _note_files(gathered: Gathered) -> None:
 
 
 def _instructions(given: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    pairs: list[tuple[str, str]] = []
     for word in given:
         agent, sign, file = word.partition("=")
         if not (agent and sign and file):
             raise UsageError(f"--instruction must be AGENT=FILE, got {word[:100]!r}.")
+        pairs.append((agent, file))
+    return instructions_of(pairs)
+
+
+def instructions_of(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Read the instructions of agents from files. Raise `UsageError`."""
+    found: dict[str, str] = {}
+    for agent, file in pairs:
         if agent in found:
             raise UsageError(f"--instruction names the agent {agent[:100]!r} twice.")
         found[agent] = _text(Path(file))
@@ -338,6 +488,14 @@ class _Work:
                 if all(run != each.recorded for each in done):
                     done += await self._rerun(client, run)
         return done
+
+    async def each(
+        self, wanted: Sequence[log_entry.RunId], token: Token | None
+    ) -> list[tuple[str, list[Result]]]:
+        """Run each of some messages once more, whatever was run before."""
+        async with connect(self._url, token) as http:
+            client = Client(http)
+            return [(run, await self._rerun(client, run)) for run in wanted]
 
     async def _rerun(self, client: Client, run: log_entry.RunId) -> list[Result]:
         try:

@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from copy import copy
 from typing import Any, Literal
 
+import msgspec
 from google.adk.artifacts.base_artifact_service import BaseArtifactService
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from google.adk.runners import Runner
@@ -25,13 +26,14 @@ from adk_prism.adk.apps import Apps
 from adk_prism.adk.request import REPEATS
 from adk_prism.errors import PrismError, ignore
 from adk_prism.extension import installed
-from adk_prism.features.compare.comparison import compare
+from adk_prism.features.compare.comparison import Comparison, Side, compare
 from adk_prism.features.forks.forks import Forks
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.features.model_calls.writer import ModelCallWriter, append_foreign
 from adk_prism.features.page.outline import outline
 from adk_prism.features.rerun.changed_app import Changes
 from adk_prism.features.rerun.recorded_models import Difference
+from adk_prism.features.rerun.recorded_requests import MOST_SHOWN, ChangedPart
 from adk_prism.features.rerun.reruns import Reruns
 from adk_prism.log import entry as records
 from adk_prism.log.contract import LogReader, RunLog
@@ -71,6 +73,8 @@ class CheckedMessage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The first model call that is not."""
     differs: list[str] = []
     """What is different in what followed: `answer`, `tools`, `state`, …"""
+    follows: list[ChangedPart] = []
+    """The same in words, where all requests are as recorded: answers, calls of tools, keys of the state."""
     detail: str = ""
     """For a person; empty if it is the same."""
 
@@ -177,7 +181,8 @@ class _Place:
             return CheckedMessage(run=run, status="failed", detail=error.detail)
         models = done.models
         difference = models.difference if models is not None else None
-        differs = await self._compare(done.recorded, done.runs)
+        found = [each async for each in self._comparisons(done.recorded, done.runs)]
+        differs = _aspects(found, is_whole=len(done.recorded) == len(done.runs))
         is_same = difference is None and not differs
         return CheckedMessage(
             run=run,
@@ -185,20 +190,52 @@ class _Place:
             calls=models.recorded if models is not None else 0,
             difference=difference,
             differs=differs,
+            follows=_follows(found) if difference is None else [],
             detail="" if is_same else _detail(difference, done.warnings, differs),
         )
 
-    async def _compare(
+    async def _comparisons(
         self, recorded: Sequence[records.RunId], runs: Sequence[records.RunId]
-    ) -> list[str]:
-        found = set[str]() if len(recorded) == len(runs) else {"outcome"}
+    ) -> AsyncIterator[Comparison]:
         for one, other in zip(recorded, runs, strict=False):
             a, b = await self._entries(one), await self._entries(other)
-            found.update(compare(outline(a), outline(b)).differs)
-        return [aspect for aspect in _COUNTS if aspect in found]
+            yield compare(outline(a), outline(b))
 
     async def _entries(self, run: records.RunId) -> list[records.Entry]:
         return [entry async for batch in self._log.read(run) for entry in batch]
+
+
+def _aspects(found: Sequence[Comparison], *, is_whole: bool) -> list[str]:
+    differs = {aspect for each in found for aspect in each.differs}
+    if not is_whole:
+        differs.add("outcome")
+    return [aspect for aspect in _COUNTS if aspect in differs]
+
+
+def _follows(found: Sequence[Comparison]) -> list[ChangedPart]:
+    """Return what differs between runs, each with what it was and what it is now."""
+    parts: list[ChangedPart] = []
+    for each in found:
+        if not each.answer["same"]:
+            parts.append(ChangedPart("answer", each.answer["a"], each.answer["b"]))
+        parts += [
+            ChangedPart(f"tool {row.name}", _call(row.a), _call(row.b))
+            for row in each.steps
+            if row.kind == "tool" and row.change != "same"
+        ]
+        for key in each.state:
+            before = _json(key.a) if key.change != "added" else ""
+            after = _json(key.b) if key.change != "removed" else ""
+            parts.append(ChangedPart(f"state {key.key}", before, after))
+    return [part.shown() for part in parts if part.before != part.after][:MOST_SHOWN]
+
+
+def _call(side: Side | None) -> str:
+    return f"{_json(side.input)} → {_json(side.output)}" if side is not None else ""
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value, order="sorted").decode()
 
 
 def _detail(difference: Difference | None, warnings: Sequence[str], differs: Sequence[str]) -> str:

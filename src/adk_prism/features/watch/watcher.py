@@ -18,9 +18,10 @@ import msgspec
 from fastapi import APIRouter, Query, Request
 from msgspec import Struct, structs
 
+from adk_prism.adk.app_folder import Stamp
 from adk_prism.adk.apps import Apps
-from adk_prism.errors import AppFailed, Conflict, Forbidden, NotFound, PrismError, TooMany
-from adk_prism.features.rerun.recorded_requests import LONGEST_RULE, MOST_RULES, Rules
+from adk_prism.errors import AppFailed, NotFound, PrismError
+from adk_prism.features.rerun.recorded_requests import MOST_RULES, Rules
 from adk_prism.features.rerun.rehearsal import (
     CheckedConversation,
     check_conversation,
@@ -34,11 +35,12 @@ from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.problems import ErrorTexts
 from adk_prism.server.request_bodies import StrictRoute
 
-EVERY = 0.15
+EVERY = 0.1
 """Seconds between two looks at the files: a look takes a millisecond or so, and a person waits for it."""
 
-SETTLING = 0.1
-"""Seconds for an editor to write all files of a save."""
+SETTLING = 0.15
+"""Seconds without a change, after which a save is over: an editor writes several files, and a formatter after
+it."""
 
 LONGEST_WAIT = 25.0
 """Seconds after which a request is answered without anything new: below what proxies wait."""
@@ -46,13 +48,14 @@ LONGEST_WAIT = 25.0
 SLICE = 0.5
 """Seconds after which a waiting request looks whether the server stops."""
 
-ATTENTION = 60.0
-"""Seconds after the last request for which a conversation is watched."""
+ATTENTION = 150.0
+"""Seconds after the last request for which a conversation is watched: a page in the background asks each
+minute."""
 
 MOST_WATCHED = 20
-"""Conversations at once: one developer's pages."""
+"""Conversations at once, those that were asked for last: one developer's pages."""
 
-State = Literal["unchanged", "checking", "same", "differs", "failed", "broken"]
+State = Literal["off", "unchanged", "checking", "same", "differs", "failed", "broken"]
 
 
 class Checked(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -61,8 +64,8 @@ class Checked(Struct, frozen=True, kw_only=True, omit_defaults=True):
     number: int
     """Grows with everything new."""
     state: State
-    """`unchanged`: nothing was saved yet; `checking`: it is being run; `same`; `differs`; `failed`: it cannot
-    be run again; `broken`: the new code cannot be loaded."""
+    """`off`: it is not watched, and will not be; `unchanged`: nothing was saved yet; `checking`: it is being
+    run; `same`; `differs`; `failed`: it cannot be run again; `broken`: the new code cannot be loaded."""
     detail: str = ""
     """For a person."""
     conversation: CheckedConversation | None = None
@@ -77,11 +80,13 @@ class _Watched:
         self.asked = time.monotonic()
 
 
-class _Seen(Struct, frozen=True):
-    """What was seen of an app last."""
+class _Seen:
+    """What was seen of an app's code."""
 
-    reloads: int
-    failure: str
+    def __init__(self, code: Stamp) -> None:
+        self.code = code
+        self.changed: float | None = None
+        """When it changed, until it is tried."""
 
 
 class Watcher:
@@ -114,7 +119,7 @@ class Watcher:
     async def next(self, origin: Origin, after: int, rules: tuple[str, ...]) -> Checked:
         """Return what is known of a conversation, as soon as its number is another than `after`.
 
-        Raise `NotFound` for an unknown app, `TooMany` if too many conversations are watched.
+        Raise `NotFound` for an unknown app.
         """
         watched = await self._watch(origin)
         watched.rules = rules
@@ -134,14 +139,17 @@ class Watcher:
         known = self._watched.get(origin)
         if known is not None:
             return known
-        if len(self._watched) >= MOST_WATCHED:
-            raise TooMany(f"{MOST_WATCHED} conversations are watched already.", ATTENTION)
         self._apps.check(origin.app)
-        if origin.app not in self._seen:
-            with suppress(AppFailed):  # It is seen as broken until it is corrected.
-                await self._apps.load(origin.app)
-            self._seen[origin.app] = self._see(origin.app)
-        watched = self._watched[origin] = _Watched()
+        code = await asyncio.to_thread(self._apps.code, origin.app)
+        with suppress(AppFailed):  # It is shown as broken until it is corrected.
+            await self._apps.load(origin.app)
+        self._seen.setdefault(origin.app, _Seen(code))
+        watched = self._watched.setdefault(origin, _Watched())
+        while len(self._watched) > MOST_WATCHED:
+            del self._watched[min(self._watched, key=lambda each: self._watched[each].asked)]
+        failure = await asyncio.to_thread(self._apps.failure, origin.app)
+        if failure is not None:
+            await self._tell(watched, "broken", failure.detail)
         if self._warming is None:
             self._warming = asyncio.create_task(self._warm_up(origin))
         if self._looking is None or self._looking.done():
@@ -153,10 +161,6 @@ class Watcher:
         with suppress(PrismError):
             await check_conversation(await self._apps.load(origin.app), self._log, origin)
 
-    def _see(self, app: str) -> _Seen:
-        failure = self._apps.failure(app)
-        return _Seen(self._apps.reloads(app), failure.detail if failure is not None else "")
-
     async def _look(self) -> None:
         """Look at the files of apps until nobody asks any more."""
         while self._watched:
@@ -165,33 +169,26 @@ class Watcher:
             self._watched = {k: each for k, each in self._watched.items() if each.asked > late}
             apps = {origin.app for origin in self._watched}
             self._seen = {app: seen for app, seen in self._seen.items() if app in apps}
-            for app in apps:
-                if await asyncio.to_thread(self._has_changed, app):
-                    self._begin(app)
+            for app, seen in self._seen.items():
+                self._compare(app, seen, await asyncio.to_thread(self._apps.code, app))
 
-    def _has_changed(self, app: str) -> bool:
-        """Return whether there is new code that was not tried yet, or somebody else has loaded it."""
-        now = self._see(app)
-        if now == self._seen[app]:
-            return not now.failure and self._apps.has_new_code(app)
-        # A failure that is gone means that the files have changed: the new ones are to be loaded.
-        self._seen[app] = now
-        return True
-
-    def _begin(self, app: str) -> None:
-        running = self._checks.get(app)
-        if running is not None:
-            running.cancel()
-        self._checks[app] = asyncio.create_task(self._check(app))
+    def _compare(self, app: str, seen: _Seen, code: Stamp) -> None:
+        """Stop what is being run of code that has changed; run it when the new code has settled."""
+        now = time.monotonic()
+        if code != seen.code:
+            seen.code, seen.changed = code, now
+            if (running := self._checks.pop(app, None)) is not None:
+                running.cancel()
+        elif seen.changed is not None and now - seen.changed >= SETTLING:
+            seen.changed = None
+            self._checks[app] = asyncio.create_task(self._check(app))
 
     async def _check(self, app: str) -> None:
-        await asyncio.sleep(SETTLING)
         failure: AppFailed | None = None
         try:
             runner = await load_saved(self._apps, app)
         except AppFailed as error:
             failure = error
-        self._seen[app] = self._see(app)
         for origin, watched in list(self._watched.items()):
             if origin.app != app:
                 continue
@@ -225,11 +222,15 @@ class Watcher:
 
 # ---------------------------------------------------------------------- the route
 
-_Rule = Annotated[str, Query(max_length=LONGEST_RULE)]
+_NOT_LOCAL = (
+    "Conversations are run again after a save by `adk-prism serve` on a loopback address, where apps are"
+    " reloaded."
+)
+_NOT_YOURS = "To run conversations again is for administrators."
 
 
 def routes(watcher: Watcher | None, errors: ErrorTexts) -> APIRouter:
-    """Return the router; without a watcher it says why there is none."""
+    """Return the router. Where nothing is watched it says so, since a page can only find out by asking."""
     router = APIRouter(prefix="/api/watch", route_class=StrictRoute, tags=["runs"])
 
     @router.get("/{app_name}/{chat_id}")
@@ -245,13 +246,9 @@ def routes(watcher: Watcher | None, errors: ErrorTexts) -> APIRouter:
         """Say what a conversation does with the code that was saved last, when there is something new."""
         if isinstance(caller, Guest):
             raise NotFound("A share link does not run anything.")
-        if not may_operate(caller):
-            raise Forbidden("To run conversations again is for administrators.")
-        if watcher is None:
-            raise Conflict(
-                "Conversations are run again after a save by `adk-prism serve` on a loopback address,"
-                " where apps are reloaded."
-            )
+        reason = _NOT_LOCAL if watcher is None else "" if may_operate(caller) else _NOT_YOURS
+        if watcher is None or reason:
+            return {"number": 0, "state": "off", "detail": reason}
         Rules(ignore)  # refuses what cannot be used, before anything is watched
         found = await watcher.next(chat, after, tuple(ignore))
         if found.state == "broken":
