@@ -19,8 +19,8 @@ from pathlib import Path
 
 import msgspec
 
-from adk_prism.adk.recording_file import read_run
 from adk_prism.facts.run_reader import CaptureEnding
+from adk_prism.features.captures.recording_file import read_run
 from adk_prism.log.entry import AgentEvent, Origin, RunEnded, RunId, RunStarted
 from adk_prism.log.sqlite.store import SqliteLog
 from adk_prism.protocols.registry import protocol, replay

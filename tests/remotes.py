@@ -27,7 +27,7 @@ from tests.voice.served import Client
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from adk_prism.adk.recording_file import read_run
+from adk_prism.features.captures.recording_file import read_run
 from adk_prism.testing.laws import check_laws
 
 ROOT = Path(__file__).parent.parent

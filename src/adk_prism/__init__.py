@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from adk_prism.errors import Diagnostic as Diagnostic
     from adk_prism.errors import PrismError as PrismError
     from adk_prism.errors import Report as Report
+    from adk_prism.features.captures.replay import ProjectedFrame as ProjectedFrame
+    from adk_prism.features.captures.replay import project as project
     from adk_prism.features.long_sessions.cached_prefix import cached_prefix as cached_prefix
     from adk_prism.features.recorder.plugin import Recorder as Recorder
     from adk_prism.log.contract import RunLog as RunLog
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
     from adk_prism.models import ScriptedModel as ScriptedModel
     from adk_prism.models import WritingModel as WritingModel
     from adk_prism.models import model_from_environment as model_from_environment
-    from adk_prism.protocols.registry import ProjectedFrame as ProjectedFrame
-    from adk_prism.protocols.registry import project as project
     from adk_prism.server.app import Prism as Prism
     from adk_prism.server.app import create_app as create_app
     from adk_prism.server.identity.caller import Principal as Principal
@@ -70,11 +70,11 @@ _HOMES = {
 _WITHOUT_ADK = {
     "Diagnostic": "adk_prism.errors",
     "PrismError": "adk_prism.errors",
-    "ProjectedFrame": "adk_prism.protocols.registry",
+    "ProjectedFrame": "adk_prism.features.captures.replay",
     "Report": "adk_prism.errors",
     "RunLog": "adk_prism.log.contract",
     "open_log": "adk_prism.log.from_url",
-    "project": "adk_prism.protocols.registry",
+    "project": "adk_prism.features.captures.replay",
 }
 """Where each other name is."""
 

@@ -24,7 +24,6 @@ from adk_prism.errors import UsageError
 if TYPE_CHECKING:
     from fastapi import APIRouter
 
-    from adk_prism.adk.recording_file import Capture, FileForm
     from adk_prism.adk.request import CallRecorder, Detail
     from adk_prism.adk.served_app import AppElsewhere
     from adk_prism.adk.session_store import SessionStore
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from adk_prism.facts.run_reader import MakeAnnotator
     from adk_prism.log.contract import RunLog, RunSummary
     from adk_prism.log.coordination import Coordination
-    from adk_prism.log.entry import Entry, Origin, RunId
+    from adk_prism.log.entry import Entry, RunId
     from adk_prism.options import FeatureSettings
     from adk_prism.server.context import Context
     from adk_prism.server.identity.methods import Method
@@ -137,10 +136,6 @@ class Extension:
     """Returns what adds annotations to the facts of runs, for protocols and views."""
     apps: Callable[[Settings, Report], Sequence[AppElsewhere]] | None = None
     """Returns apps that are served beside those of the folder."""
-    file_form: Callable[[bytes], FileForm | None] | None = None
-    """Returns what reads a file of events that begins like this; None if it is of no form that it knows."""
-    capture: Callable[[Origin | None], Capture] | None = None
-    """Returns what reads the events of a run that was not recorded by us; the origin replaces its own."""
     call_recorder: Callable[[RunLog, Detail, Report], CallRecorder] | None = None
     """Returns what watches and stores the model calls of runs."""
     meter: Callable[[], Meter] | None = None
@@ -165,15 +160,6 @@ class Extensions(NamedTuple):
         """Return the annotators of all of them."""
         found = (each.annotators() for each in self.used.values() if each.annotators is not None)
         return tuple(make for makers in found for make in makers)
-
-    def file_forms(self) -> list[Callable[[bytes], FileForm | None]]:
-        """Return what finds the readers of files of events."""
-        return [each.file_form for each in self.used.values() if each.file_form is not None]
-
-    def capture(self, origin: Origin | None) -> Capture | None:
-        """Return what reads the events of a run that was not recorded by us; None if nothing does."""
-        makers = (each.capture for each in self.used.values())
-        return next((make(origin) for make in makers if make is not None), None)
 
     def call_recorder(self, log: RunLog, detail: Detail, report: Report) -> CallRecorder | None:
         """Return what watches and stores the model calls of runs; None if nothing does."""
@@ -280,11 +266,6 @@ def _ordered(found: dict[str, Extension], faults: list[str]) -> Extensions:
 
 KERNEL_COMMANDS = {
     "serve": Command("serve", "serve ADK apps in every protocol", "adk_prism.cli.serve"),
-    "replay": Command(
-        "replay",
-        "print a recording in any protocol, without calling a model",
-        "adk_prism.cli.replay",
-    ),
 }
 """The commands that need no feature, by name."""
 

@@ -18,7 +18,7 @@ from tests.end_to_end.server import Server, free_port, serving, serving_with_adk
 from tests.patience import PATIENCE
 from websockets.asyncio.client import connect
 
-from adk_prism.adk.recording_file import read_run
+from adk_prism.features.captures.recording_file import read_run
 from adk_prism.log.entry import ChildEvent, NodeStarted, RunEnded
 from adk_prism.testing.laws import check_laws
 

@@ -21,8 +21,8 @@ from tests.end_to_end.test_use_chat import CASES, PROMPTS, Case, check
 from tests.voice.served import Client as LiveClient
 from websockets.asyncio.client import connect
 
-from adk_prism.adk.recording_file import read_run
 from adk_prism.apps.tour.scenarios import SCENARIOS, Scenario
+from adk_prism.features.captures.recording_file import read_run
 from adk_prism.testing.laws import check_laws
 
 Json = dict[str, Any]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from adk_prism.adk.recording_file import read_run
 from adk_prism.facts.run_reader import CaptureEnding
+from adk_prism.features.captures.recording_file import read_run
 from adk_prism.log.entry import Continues, Entry, RunEnded, RunStarted
 
 HERE = Path(__file__).parent

@@ -34,10 +34,10 @@ from tests.recordings.shapes import Shape
 from tests.recordings.takeover_shapes import TAKEOVER_SHAPES
 
 from adk_prism.adk.apps import Apps
-from adk_prism.adk.recording_file import write_run
 from adk_prism.apps.tour.scenarios import SCENARIOS
 from adk_prism.commands import Answer, RunAgent, ToolAnswer
 from adk_prism.errors import ignore
+from adk_prism.features.captures.recording_file import write_run
 from adk_prism.log.coordination import LocalLeases
 from adk_prism.log.entry import AgentEvent, Entry, Origin, RunId, pack
 from adk_prism.log.memory import MemoryLog

@@ -23,7 +23,7 @@ from tests.voice.loopback import certificate, serve_gemini_live
 from tests.voice.served import Client, Served, served
 from tests.voice.turns import chunks, streams
 
-from adk_prism.adk.recording_file import read_run
+from adk_prism.features.captures.recording_file import read_run
 from adk_prism.log.entry import Entry
 from adk_prism.models.scripted_live import tone
 from adk_prism.protocols.registry import protocol, replay

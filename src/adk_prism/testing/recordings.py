@@ -21,8 +21,8 @@ from google.adk.models.llm_response import LlmResponse
 from google.adk.models.registry import LLMRegistry
 from google.adk.runners import Runner
 
-from adk_prism.adk.recording_file import read_run
 from adk_prism.errors import PrismError, UsageError
+from adk_prism.features.captures.recording_file import read_run
 from adk_prism.features.recorder.plugin import Recorder
 from adk_prism.features.recorder.sender import LAST
 from adk_prism.features.rerun.recorded_models import (

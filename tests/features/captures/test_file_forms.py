@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adk_prism.adk.recording_file import read_run
 from adk_prism.errors import SourceError
 from adk_prism.features.captures.file_forms import DocumentSplitter
+from adk_prism.features.captures.recording_file import read_run
 
 _JSON = st.recursive(
     st.none()

@@ -9,8 +9,8 @@ import pytest
 from tests.protocols.chunks import chunks_of
 from tests.recordings.library import HERE
 
-from adk_prism.adk.recording_file import read_run
 from adk_prism.facts.run_reader import CaptureEnding
+from adk_prism.features.captures.recording_file import read_run
 from adk_prism.features.page.film import fold
 from adk_prism.log.entry import AgentEvent, Entry, Outcome, RunEnded
 from adk_prism.protocols.registry import formats

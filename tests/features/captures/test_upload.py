@@ -13,9 +13,9 @@ import pytest
 from tests.adk.scripted import Scripted, call
 from tests.server.local_server import SESSION, LocalServer, agent, local_server
 
-from adk_prism.adk.recording_file import read_run, write_run
 from adk_prism.errors import LogError
 from adk_prism.facts.run_reader import CaptureEnding
+from adk_prism.features.captures.recording_file import read_run, write_run
 from adk_prism.log.entry import UPLOADED, Record, RunEnded, RunStarted, pack
 from adk_prism.log.memory import MemoryLog
 from adk_prism.log.sqlite.store import SqliteLog

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from adk_prism.adk.recording_file import read_run
 from adk_prism.cli import main
+from adk_prism.features.captures.recording_file import read_run
 from adk_prism.log.sqlite.store import SqliteLog
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"

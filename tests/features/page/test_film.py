@@ -11,9 +11,9 @@ import msgspec
 import pytest
 from tests.features.page.entries import Log
 
-from adk_prism.adk.recording_file import read_run
 from adk_prism.errors import BadPosition, UsageError
 from adk_prism.facts.run_reader import CaptureEnding
+from adk_prism.features.captures.recording_file import read_run
 from adk_prism.features.page.conversation import _counts
 from adk_prism.features.page.film import Film, fold
 from adk_prism.log.entry import Entry

@@ -13,7 +13,7 @@ from tests.features.share.test_share_command import data_in
 from tests.recordings.library import RECORDINGS, load
 from tests.server.local_server import SESSION, agent, local_server
 
-from adk_prism.adk.recording_file import write_run
+from adk_prism.features.captures.recording_file import write_run
 from adk_prism.features.page import film_cache
 from adk_prism.features.page.film import encode, fold
 from adk_prism.features.page.film_cache import EntryDetailReader, EntryDetails, Films

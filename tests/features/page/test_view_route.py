@@ -10,8 +10,8 @@ import pytest
 from tests.adk.scripted import Scripted, call
 from tests.server.local_server import SESSION, LocalServer, agent, local_server
 
-from adk_prism.adk.recording_file import read_run
 from adk_prism.facts.run_reader import CaptureEnding
+from adk_prism.features.captures.recording_file import read_run
 from adk_prism.features.page.film import fold
 from adk_prism.features.page.film_cache import Films
 from adk_prism.log.entry import Origin, RunEnded, RunId, RunStarted

@@ -17,8 +17,8 @@ from google.adk.workflow import BaseNode
 from tests.adk.recorded_runs import RecordedRun
 from tests.adk.runs import ORIGIN, Reports, say
 
-from adk_prism.adk.recording_file import read_run
 from adk_prism.adk.sessions import Sessions
+from adk_prism.features.captures.recording_file import read_run
 from adk_prism.log.entry import Entry
 
 

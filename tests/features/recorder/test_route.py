@@ -20,9 +20,9 @@ from tests.security.people import ANN, BOB, ROOT, headers
 from tests.server.local_server import APP, USER, LocalServer, agent, local_server
 
 from adk_prism import Recorder
-from adk_prism.adk.recording_file import write_run
 from adk_prism.apps.tour.agent import tour_app
 from adk_prism.errors import TooMany
+from adk_prism.features.captures.recording_file import write_run
 from adk_prism.features.recorder import runs as runs_from_recorders
 from adk_prism.features.recorder.runs import LOST, RECORDED_SESSION, RecordedRuns
 from adk_prism.log.entry import (

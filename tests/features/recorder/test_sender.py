@@ -16,7 +16,7 @@ import pytest
 from tests.features.recorder.recorded import recordings
 from tests.patience import PATIENCE
 
-from adk_prism.adk.recording_file import read_part
+from adk_prism.features.captures.recording_file import read_part
 from adk_prism.features.recorder.sender import (
     OVERFLOW,
     OutboundRun,

@@ -9,8 +9,8 @@ from tests.features.remote.conftest import Chat, Fronted
 from tests.features.remote.engine import Engine
 from tests.features.remote.loopback import Wire, listening
 
-from adk_prism.adk.recording_file import read_run
 from adk_prism.errors import Diagnostic
+from adk_prism.features.captures.recording_file import read_run
 from adk_prism.testing.laws import check_laws
 
 BODIES = Path(__file__).parents[2] / "recordings" / "servers"

@@ -11,7 +11,7 @@ import pytest
 from tests.features.remote.conftest import Fronted
 from tests.features.remote.loopback import Loopback, Reply, Wire, listening
 
-from adk_prism.adk.recording_file import read_run
+from adk_prism.features.captures.recording_file import read_run
 from adk_prism.testing.laws import check_laws
 
 BODIES = Path(__file__).parents[2] / "recordings" / "servers"

@@ -18,8 +18,8 @@ from tests.patience import PATIENCE
 from tests.voice.served import Client
 from websockets.asyncio.client import connect
 
-from adk_prism.adk.recording_file import read_run
 from adk_prism.errors import Diagnostic
+from adk_prism.features.captures.recording_file import read_run
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
 from adk_prism.testing.laws import check_laws

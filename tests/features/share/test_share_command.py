@@ -13,9 +13,9 @@ import pytest
 from tests.features.page.entries import Log
 from tests.recordings.library import HERE, load
 
-from adk_prism.adk.recording_file import read_run, write_run
 from adk_prism.cli import main
 from adk_prism.errors import NotBuilt
+from adk_prism.features.captures.recording_file import read_run, write_run
 from adk_prism.features.page.film import encode, fold
 from adk_prism.features.share import page_file as share
 from adk_prism.features.share.page_file import Page, read_page, shared_file

@@ -12,9 +12,9 @@ from typing import Any
 from tests.fuzz.grown import grown
 from tests.fuzz.target import Target, split
 
-from adk_prism.adk.recording_file import read_part
 from adk_prism.errors import SourceError
 from adk_prism.facts.run_reader import Reader
+from adk_prism.features.captures.recording_file import read_part
 from adk_prism.features.captures.routes import cleaned, read_upload
 from adk_prism.features.page.film import Film, encode
 from adk_prism.features.page.film_cache import EntryDetailReader

@@ -18,13 +18,13 @@ from google.adk.sessions import InMemorySessionService, Session
 from google.genai import types
 from tests.protocols.studio.logs import ORIGIN, Json, without_overlay
 
-from adk_prism.adk.recording_file import read_run, write_run
 from adk_prism.adk.request import RunRequest
 from adk_prism.adk.runner import RunnerSource
 from adk_prism.adk.sessions import Sessions
 from adk_prism.apps.tour.agent import tour_app
 from adk_prism.apps.tour.scenarios import SCENARIOS, Scenario
 from adk_prism.errors import ignore
+from adk_prism.features.captures.recording_file import read_run, write_run
 from adk_prism.features.page.film import Film, fold
 from adk_prism.log.entry import AgentEvent, Entry, RunId
 from adk_prism.log.memory import MemoryLog

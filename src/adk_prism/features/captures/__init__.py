@@ -1,14 +1,12 @@
-"""Runs as files: downloaded as recordings, and uploaded from wherever they were captured."""
+"""Runs as files: replayed, downloaded as recordings, and uploaded from wherever they were captured."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adk_prism.extension import Extension, Served
+from adk_prism.extension import Command, Extension, Served
 
 if TYPE_CHECKING:
-    from adk_prism.adk.recording_file import Capture, FileForm
-    from adk_prism.log.entry import Origin
     from adk_prism.server.context import Context
 
 
@@ -29,23 +27,16 @@ def _serve(context: Context) -> Served:
     )
 
 
-def _find_form(start: bytes) -> FileForm | None:
-    from adk_prism.features.captures.file_forms import find_form
-
-    return find_form(start)
-
-
-def _capture(origin: Origin | None) -> Capture:
-    from adk_prism.features.captures.events import EventCapture
-
-    return EventCapture(origin)
-
-
 EXTENSION = Extension(
     name="captures",
-    summary="upload and download recordings",
+    summary="recordings and captures: replay, upload and download",
     requires=("conversations", "model_calls"),
+    commands=(
+        Command(
+            "replay",
+            "print a recording in any protocol, without calling a model",
+            "adk_prism.features.captures.replay",
+        ),
+    ),
     serve=_serve,
-    file_form=_find_form,
-    capture=_capture,
 )

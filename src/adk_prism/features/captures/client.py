@@ -22,9 +22,9 @@ import msgspec
 import uvicorn
 from msgspec import Struct
 
-from adk_prism.adk.recording_file import read_run
 from adk_prism.cli import DiagnosticPrinter
 from adk_prism.errors import LogError, PrismError, SourceError, UsageError
+from adk_prism.features.captures.recording_file import read_run
 from adk_prism.log.entry import Entry, Outcome
 from adk_prism.protocols.sse import SseDecoder, SseEvent
 from adk_prism.server.settings import Settings, read_settings

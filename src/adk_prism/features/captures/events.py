@@ -21,9 +21,10 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from adk_prism.adk.recording_file import LATEST, Item, keys_of, read_keys, sound, unreadable
+from adk_prism.errors import SourceError
 from adk_prism.facts.adk_event import AdkEvent, read_event
-from adk_prism.facts.state import read_stored
+from adk_prism.facts.state import read_stored, repair
+from adk_prism.features.captures.file_forms import Item
 from adk_prism.log import entry as records
 
 Fields = dict[str, Raw]
@@ -32,9 +33,15 @@ Shape = Mapping[str, Rule | None]
 """An object of ADK's: its keys, and how the values below them are respelled; None leaves them."""
 
 _encode = msgspec.json.encode
-_read_fields = msgspec.json.Decoder(dict[str, Raw]).decode
+read_keys = msgspec.json.Decoder(dict[str, Raw]).decode
 _read_list = msgspec.json.Decoder(list[Raw]).decode
 
+
+_UNSOUND = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
+
+LATEST = 1e11
+"""Seconds since 1970: three thousand years. A larger number counts milliseconds, as it does in the
+TypeScript, Java and Kotlin ADK: in milliseconds this is a day of 1973."""
 
 _LONGEST_TEXT = 10_000
 """Characters of an error that is no JSON: a page of HTML says no more."""
@@ -63,7 +70,7 @@ def is_plain(event: bytes) -> bool:
 
 def respell(event: bytes) -> bytes:
     """Return an event in ADK's spelling. Raise `msgspec.MsgspecError` if it is not an object."""
-    fields = _renamed(_read_fields(event), _EVENT)
+    fields = _renamed(read_keys(event), _EVENT)
     _take_error(fields)
     if "timestamp" in fields:
         _set(fields, "timestamp", _number_of(fields["timestamp"]))
@@ -78,7 +85,7 @@ def is_event(fields: Mapping[str, Any]) -> bool:
 def error_event(value: bytes) -> bytes:
     """Return what a server says about its own failure, text or JSON, as an event with an error."""
     try:
-        fields = _read_fields(value)
+        fields = read_keys(value)
     except (msgspec.MsgspecError, RecursionError):
         return respell(_encode({"error": value.decode()[:_LONGEST_TEXT]}))
     return respell(value if is_event(fields) else _encode({"error": fields}))
@@ -114,7 +121,7 @@ def _object(shape: Shape) -> Rule:
     """Return the rule for an object of this shape; another kind of value is left alone."""
 
     def respelled(value: Raw) -> Raw:
-        return Raw(_encode(_renamed(_read_fields(value), shape))) if _is(value, b"{") else value
+        return Raw(_encode(_renamed(read_keys(value), shape))) if _is(value, b"{") else value
 
     return respelled
 
@@ -132,7 +139,7 @@ def _map_of(rule: Rule) -> Rule:
     def respelled(value: Raw) -> Raw:
         if not _is(value, b"{"):
             return value
-        return Raw(_encode({key: rule(item) for key, item in _read_fields(value).items()}))
+        return Raw(_encode({key: rule(item) for key, item in read_keys(value).items()}))
 
     return respelled
 
@@ -171,7 +178,7 @@ def _set(fields: Fields, key: str, value: Any) -> None:
 def _content(value: Raw) -> Raw:
     if not _is(value, b"{"):
         return Raw(_encode({"parts": [_part(item) for item in _items(value)]}))
-    fields = _renamed(_read_fields(value), _CONTENT)
+    fields = _renamed(read_keys(value), _CONTENT)
     parts = [_part(item) for item in _items(fields["parts"])] if "parts" in fields else []
     for key, name, rule in _LISTS:
         if key in fields:
@@ -422,3 +429,37 @@ def _origin_of(session: Item) -> records.Origin:
         )
     except msgspec.MsgspecError as error:
         raise unreadable(session, error, "a session") from None
+
+
+# ------------------------------------------------------------------------------ values of a file
+
+
+def sound(data: bytes) -> bytes:
+    """Repair what Python writes and strict JSON does not know: NaN, lone surrogates."""
+    check_text(data)
+    return repair(data) if _UNSOUND.search(data) else data
+
+
+def check_text(data: bytes) -> None:
+    """Raise `UnicodeDecodeError` if it is not UTF-8: not every value is decoded here."""
+    if not data.isascii():
+        data.decode()
+
+
+def keys_of(item: Item) -> dict[str, Raw]:
+    try:
+        return read_keys(sound(item.data))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise unreadable(item, error, "an ADK event or an entry of a recording") from None
+
+
+def unreadable(item: Item, error: Exception | None, expected: str) -> SourceError:
+    if item.is_last_piece and error is not None:
+        return SourceError(
+            f"The file is truncated: {item.where} has no end. Everything before it has been read."
+        )
+    came = item.data[:40].decode(errors="replace")
+    why = f" ({error})" if error is not None else ""
+    return SourceError(
+        f"{item.where.capitalize()} is not {expected}{why}: it starts with {came!r}."
+    )

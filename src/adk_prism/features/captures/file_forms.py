@@ -1,4 +1,4 @@
-"""Files of events that are not one value a line: the body of `/run_sse`, or JSON documents.
+"""The forms of files of events: one value a line, the body of `/run_sse`, or JSON documents.
 
 A document is an array, a session, or pretty-printed values one after the other.
 
@@ -9,23 +9,90 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
-from adk_prism.adk.recording_file import BOM, FileForm, Item
 from adk_prism.errors import SourceError
-from adk_prism.protocols.sse import MAX_LINE_BYTES, SseDecoder, SseEvent
+from adk_prism.protocols.sse import MAX_LINE_BYTES, LineSplitter, SseDecoder, SseEvent
+
+BOM = b"\xef\xbb\xbf"
+
+_EXPECTED = (
+    "expected a recording, JSON lines or a JSON array of ADK events, a session, "
+    "or the body of /run_sse"
+)
 
 _SSE_FIELDS = (b"data:", b"id:", b"event:", b"retry:", b":")
 
 
-def find_form(start: bytes) -> FileForm | None:
-    """Return the reader of a file that begins like this; None if it is neither a stream nor a document."""
+class Item(Struct, frozen=True, gc=False):
+    """One JSON value of a file."""
+
+    where: str
+    """For messages: `line 3`, `event 3`."""
+    data: bytes
+    is_session: bool = False
+    """The fields of a session; its events follow."""
+    is_error: bool = False
+    """The stream calls it an error: `event: error`."""
+    is_last_piece: bool = False
+    """The file ended here, without a mark that the value is complete: it may be cut."""
+
+
+class FileForm(Protocol):
+    """Reads the values of a file of one form, which comes in pieces."""
+
+    is_stream: bool
+    """The file is the body of a response, and not a list of events that may be an excerpt."""
+
+    def feed(self, chunk: bytes) -> Iterator[Item]:
+        """Yield the values that a piece completes. Raise `SourceError` for one over the bound."""
+
+    def finish(self) -> Iterator[Item]:
+        """Yield what is left. Raise `SourceError` for a file that is cut off in a document."""
+
+
+def find_form(head: bytes) -> FileForm:
+    """Return the reader of a file that begins like this. Raise `SourceError` if it is of no form."""
+    start = head.removeprefix(BOM).lstrip()
+    if not start:
+        raise SourceError(f"The file is empty; {_EXPECTED}.")
+    line, line_end, _ = start.partition(b"\n")
+    if line_end and _is_event_line(line):
+        return _Lines()
     if start.startswith(_SSE_FIELDS):
         return _Sse()
-    return _Documents() if start.startswith((b"[", b"{")) else None
+    if start.startswith((b"[", b"{")):
+        return _Documents()
+    raise SourceError(f"The file starts with {start[:24]!r}; {_EXPECTED}.")
+
+
+def _is_event_line(line: bytes) -> bool:
+    """Return whether a line is a whole event, not a session or the first line of a pretty-printed value."""
+    if not line.startswith(b"{") or b'"events"' in line:
+        return False
+    try:
+        msgspec.json.decode(line, type=Raw)
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    return True
+
+
+class _Lines:
+    is_stream = False
+
+    def __init__(self) -> None:
+        self._splitter = LineSplitter()
+
+    def feed(self, chunk: bytes) -> Iterator[Item]:
+        for line in self._splitter.feed(chunk):
+            yield Item(f"line {line.number}", line.data)
+
+    def finish(self) -> Iterator[Item]:
+        for line in self._splitter.finish():
+            yield Item(f"line {line.number}", line.data, is_last_piece=True)
 
 
 # ---------------------------------------------------------------------------

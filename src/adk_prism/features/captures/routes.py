@@ -23,12 +23,12 @@ from msgspec import structs
 from msgspec.structs import replace
 from starlette.exceptions import HTTPException
 
-from adk_prism.adk.recording_file import read_run, write_run
 from adk_prism.adk.redaction import foreign_json
 from adk_prism.adk.request import CallRecorder
 from adk_prism.errors import NotFound, PrismError, SourceError, Unprocessable
 from adk_prism.facts.run_reader import CaptureEnding
 from adk_prism.features.captures.events import UNNAMED
+from adk_prism.features.captures.recording_file import read_run, write_run
 from adk_prism.features.conversations.listing import ConversationTitles, change_label, short_title
 from adk_prism.features.model_calls.calls import CallsLeftOut, ModelCalls
 from adk_prism.features.model_calls.routes import WithCalls, check_may_see_calls

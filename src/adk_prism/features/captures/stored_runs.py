@@ -14,12 +14,12 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
-from adk_prism.adk.recording_file import read_run
 from adk_prism.cli import ACCESS_TOKEN, PRICES_FILE
 from adk_prism.errors import LogError, SourceError, UsageError
 from adk_prism.facts.run_reader import CaptureEnding
 from adk_prism.facts.usage import Prices
 from adk_prism.features.captures.client import Client, Unreachable, connect, find_token, shown_url
+from adk_prism.features.captures.recording_file import read_run
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.log.contract import LogReader, Owner, RunSummary, SideValue, unpack_text
 from adk_prism.log.entry import Entry, Origin, RunId

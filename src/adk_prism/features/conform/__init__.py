@@ -12,7 +12,7 @@ EXTENSION = Extension(
         Command(
             "conform",
             "check whether a server speaks a protocol: ai-sdk, ag-ui, adk or studio",
-            "adk_prism.features.conform.command",
+            "adk_prism.features.conform.conformance",
         ),
         Command(
             "laws",

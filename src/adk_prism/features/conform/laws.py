@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from adk_prism.adk.recording_file import read_run
 from adk_prism.cli import fail
 from adk_prism.cli.terminal import printable, progress
 from adk_prism.errors import SourceError
 from adk_prism.facts.run_reader import CaptureEnding
+from adk_prism.features.captures.recording_file import read_run
 from adk_prism.log.entry import Entry
 from adk_prism.protocols.registry import formats
 from adk_prism.testing.laws import LAWS, check_laws

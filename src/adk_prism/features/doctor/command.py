@@ -50,7 +50,7 @@ def examine_server(args: argparse.Namespace) -> int:
 async def _look(args: argparse.Namespace) -> list[Finding]:
     from adk_prism.features.captures.client import find_token
     from adk_prism.features.conform.checks import connected
-    from adk_prism.features.conform.command import read_header
+    from adk_prism.features.conform.conformance import read_header
     from adk_prism.features.doctor.connection_doctor import Doctor, Place
 
     auth = find_token(args.token, args.token_file, os.environ)

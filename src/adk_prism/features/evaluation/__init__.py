@@ -29,7 +29,7 @@ EXTENSION = Extension(
         Command(
             "eval-set",
             "write recorded runs as an eval set of ADK",
-            "adk_prism.features.evaluation.set_command",
+            "adk_prism.features.evaluation.eval_cases",
         ),
         Command(
             "eval",

@@ -10,11 +10,11 @@ import argparse
 import shutil
 import sys
 
-from adk_prism.adk.recording_file import read_run
 from adk_prism.cli import RECORDING_FILE
 from adk_prism.cli.terminal import progress, write_json, write_rows
 from adk_prism.errors import SourceError
 from adk_prism.facts.run_reader import CaptureEnding
+from adk_prism.features.captures.recording_file import read_run
 from adk_prism.features.captures.stored_runs import add_prices, given_prices
 from adk_prism.features.page.film import Film
 from adk_prism.features.page.text import recording_rows

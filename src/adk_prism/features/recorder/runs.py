@@ -22,9 +22,9 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from adk_prism import errors
-from adk_prism.adk.recording_file import read_part
 from adk_prism.adk.request import CallRecorder
 from adk_prism.facts.nodes import node_ends
+from adk_prism.features.captures.recording_file import read_part
 from adk_prism.features.captures.routes import as_upload, check_type, cleaned, safe_names
 from adk_prism.features.model_calls.writer import append_foreign
 from adk_prism.log import entry as records

@@ -24,7 +24,7 @@ import httpx
 import msgspec
 from msgspec import Struct
 
-from adk_prism.adk.recording_file import write_run
+from adk_prism.features.captures.recording_file import write_run
 from adk_prism.log.entry import Entry, NodeEnded, NodeStarted, Record, RunEnded, recorded_run
 from adk_prism.log.private_files import FILE_MODE, make_folder
 

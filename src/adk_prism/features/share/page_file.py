@@ -22,13 +22,13 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct, structs
 
-from adk_prism.adk.recording_file import read_run
 from adk_prism.cli import RECORDING_FILE
 from adk_prism.cli.terminal import counted, progress
 from adk_prism.errors import NotBuilt, SourceError
 from adk_prism.facts import model
 from adk_prism.facts.event_actions import UNKNOWN_TYPE
 from adk_prism.facts.run_reader import CaptureEnding, Reader
+from adk_prism.features.captures.recording_file import read_run
 from adk_prism.features.model_calls.calls import calls_in_file, without_calls
 from adk_prism.features.page.film import Film, encode
 from adk_prism.features.page.film_cache import EntryDetailReader, emptied

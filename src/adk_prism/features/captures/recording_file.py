@@ -2,7 +2,7 @@
 
 A **recording** is our own format: one entry per line, `{"cursor":1,"time":…,"type":"RunStarted",…}` first,
 an event as `{"cursor":2,"time":…,"type":"AgentEvent","event":{…}}`. It is read back unchanged. A
-**capture** contains plain ADK events (`features/captures`) and is one run: its `RunStarted` is generated
+**capture** contains plain ADK events (`events`) and is one run: its `RunStarted` is generated
 and says so, its run id is a hash of its first event, and events of the user are kept. The caller passes
 its end as `end`. A recording without an end was cut: its outcome is *incomplete*. So is that of a capture
 that breaks off inside an event, as a connection does that is lost, and of an SSE body that ends with a
@@ -23,25 +23,26 @@ import msgspec
 from msgspec import Raw, Struct
 
 from adk_prism.errors import SourceError, UsageError
-from adk_prism.extension import installed
 from adk_prism.facts.adk_event import Content, read_event
-from adk_prism.facts.state import repair
+from adk_prism.features.captures.events import (
+    LATEST,
+    EventCapture,
+    check_text,
+    keys_of,
+    read_keys,
+    sound,
+    unreadable,
+)
+from adk_prism.features.captures.file_forms import FileForm, Item, find_form
 from adk_prism.log import entry as records
-from adk_prism.protocols.sse import LineSplitter
 from adk_prism.version import VERSION
 
 Bytes = Iterable[bytes] | bytes | str | PathLike[str] | BinaryIO
 """Where a file comes from: pieces of it, all of it, its path, or an open file."""
 
-BOM = b"\xef\xbb\xbf"
 _CHUNK = 64 * 1024
 _HEAD = 64 * 1024
 """Bytes that are read to find the form; a longer first line is not an event line."""
-
-_EXPECTED = (
-    "expected a recording, JSON lines or a JSON array of ADK events, a session, "
-    "or the body of /run_sse"
-)
 
 
 @runtime_checkable
@@ -54,74 +55,6 @@ class _Pipe(Protocol):
 @runtime_checkable
 class _File(Protocol):
     def read(self, size: int, /) -> bytes: ...
-
-
-class Item(Struct, frozen=True, gc=False):
-    """One JSON value of a file."""
-
-    where: str
-    """For messages: `line 3`, `event 3`."""
-    data: bytes
-    is_session: bool = False
-    """The fields of a session; its events follow."""
-    is_error: bool = False
-    """The stream calls it an error: `event: error`."""
-    is_last_piece: bool = False
-    """The file ended here, without a mark that the value is complete: it may be cut."""
-
-
-class FileForm(Protocol):
-    """Reads the values of a file of one form, which comes in pieces."""
-
-    is_stream: bool
-    """The file is the body of a response, and not a list of events that may be an excerpt."""
-
-    def feed(self, chunk: bytes) -> Iterator[Item]:
-        """Yield the values that a piece completes. Raise `SourceError` for one over the bound."""
-
-    def finish(self) -> Iterator[Item]:
-        """Yield what is left. Raise `SourceError` for a file that is cut off in a document."""
-
-
-class _Lines:
-    is_stream = False
-
-    def __init__(self) -> None:
-        self._splitter = LineSplitter()
-
-    def feed(self, chunk: bytes) -> Iterator[Item]:
-        for line in self._splitter.feed(chunk):
-            yield Item(f"line {line.number}", line.data)
-
-    def finish(self) -> Iterator[Item]:
-        for line in self._splitter.finish():
-            yield Item(f"line {line.number}", line.data, is_last_piece=True)
-
-
-def _find_form(head: bytes) -> FileForm:
-    """Return the reader of a file: of JSON lines, or of another form that an extension reads."""
-    start = head.removeprefix(BOM).lstrip()
-    if not start:
-        raise SourceError(f"The file is empty; {_EXPECTED}.")
-    line, line_end, _ = start.partition(b"\n")
-    if not line_end or not _is_event_line(line):
-        for find in installed().file_forms():
-            if (form := find(start)) is not None:
-                return form
-    if not start.startswith(b"{"):
-        raise SourceError(f"The file starts with {start[:24]!r}; {_EXPECTED}.")
-    return _Lines()
-
-
-def _is_event_line(line: bytes) -> bool:
-    """Return whether a line is a whole event, not a session or the first line of a pretty-printed value."""
-    if not line.startswith(b"{") or b'"events"' in line:
-        return False
-    try:
-        msgspec.json.decode(line, type=Raw)
-    except (msgspec.MsgspecError, RecursionError):
-        return False
-    return True
 
 
 def chunks_of(source: Bytes) -> Iterator[bytes]:
@@ -147,24 +80,6 @@ def chunks_of(source: Bytes) -> Iterator[bytes]:
 # ------------------------------------------------------------------------------ runs
 
 
-class Capture(Protocol):
-    """Reads the events of a run that was not recorded by us."""
-
-    @property
-    def is_reply_due(self) -> bool:
-        """Whether the last whole event holds a tool's answer that the model has to see."""
-
-    def feed(self, item: Item) -> list[records.Entry]:
-        """Return the entries of a value. Raise `SourceError`."""
-
-
-def _capture(origin: records.Origin | None) -> Capture:
-    found = installed().capture(origin)
-    if found is None:
-        raise SourceError("The file is not a recording, and no installed feature reads others.")
-    return found
-
-
 class Ending(Protocol):
     """Folds how a capture ended."""
 
@@ -186,16 +101,10 @@ class _Line(Struct, gc=False):
 
 _read_said = msgspec.json.Decoder(Content, strict=False).decode
 _read_line = msgspec.json.Decoder(_Line).decode
-read_keys = msgspec.json.Decoder(dict[str, Raw]).decode
-
-LATEST = 1e11
-"""Seconds since 1970: three thousand years. A larger number counts milliseconds, as it does in the
-TypeScript, Java and Kotlin ADK: in milliseconds this is a day of 1973."""
 
 _RECORDING_KEYS = frozenset({"cursor", "time", "type"})
 
 _RELEASE = re.compile(r"(\d{1,6})\.(\d{1,6})")
-_UNSOUND = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
 
 _GOES_ON: tuple[records.Outcome, ...] = ("finished", "waiting")
 """Ends that cannot be, if another event had begun."""
@@ -214,7 +123,7 @@ class RunReader:
         self._head = bytearray()
         """The beginning of the file, until its form is known."""
         self._form: FileForm | None = None
-        self._reader: _Recording | Capture | None = None
+        self._reader: _Recording | EventCapture | None = None
         self._last: records.Entry | None = None
         self._is_ours = False
         """It was recorded by us, and not read from a capture."""
@@ -236,7 +145,7 @@ class RunReader:
 
     def _begin(self) -> Iterator[records.Entry]:
         head = bytes(self._head)
-        self._form = _find_form(head)
+        self._form = find_form(head)
         self._head.clear()
         yield from self._read(self._form.feed(head))
 
@@ -272,7 +181,7 @@ class RunReader:
         if self._reader is None:
             # The first value decides whether this is a recording or a capture.
             is_ours = not item.is_error and keys_of(item).keys() >= _RECORDING_KEYS
-            self._reader = _Recording() if is_ours else _capture(self._origin)
+            self._reader = _Recording() if is_ours else EventCapture(self._origin)
         elif (
             self._end is not None and not isinstance(self._reader, _Recording) and _breaks_off(item)
         ):
@@ -381,7 +290,7 @@ def _release(version: str) -> tuple[int, ...]:
 
 def _entry(item: Item, cursor: int) -> records.Entry:
     try:
-        _check_text(item.data)
+        check_text(item.data)
         line = _read_line(item.data)
         record = _record(line, item.data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, SourceError) as error:
@@ -426,37 +335,3 @@ def _breaks_off(item: Item) -> bool:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         return str(error).endswith(("truncated", "unexpected end of data"))
     return False
-
-
-def sound(data: bytes) -> bytes:
-    """Repair what Python writes and strict JSON does not know: NaN, lone surrogates."""
-    _check_text(data)
-    return repair(data) if _UNSOUND.search(data) else data
-
-
-def _check_text(data: bytes) -> None:
-    """Raise `UnicodeDecodeError` if it is not UTF-8: not every value is decoded here."""
-    if not data.isascii():
-        data.decode()
-
-
-# ------------------------------------------------------------------------------ both
-
-
-def keys_of(item: Item) -> dict[str, Raw]:
-    try:
-        return read_keys(sound(item.data))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise unreadable(item, error, "an ADK event or an entry of a recording") from None
-
-
-def unreadable(item: Item, error: Exception | None, expected: str) -> SourceError:
-    if item.is_last_piece and error is not None:
-        return SourceError(
-            f"The file is truncated: {item.where} has no end. Everything before it has been read."
-        )
-    came = item.data[:40].decode(errors="replace")
-    why = f" ({error})" if error is not None else ""
-    return SourceError(
-        f"{item.where.capitalize()} is not {expected}{why}: it starts with {came!r}."
-    )

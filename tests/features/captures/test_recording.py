@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from adk_prism.adk.recording_file import read_run, write_run
 from adk_prism.errors import SourceError, UsageError
 from adk_prism.facts.run_reader import CaptureEnding
 from adk_prism.features.captures.events import UNNAMED
+from adk_prism.features.captures.recording_file import read_run, write_run
 from adk_prism.log.entry import (
     Agent,
     AgentEvent,
@@ -728,7 +728,7 @@ def test_a_long_session_is_not_held_whole() -> None:
 def test_reading_imports_neither_adk_nor_pydantic() -> None:
     """A replay starts at once."""
     code = (
-        "import sys, adk_prism.adk.recording_file as r; "
+        "import sys, adk_prism.features.captures.recording_file as r; "
         'list(r.read_run(b\'{"author":"a"}\\n\')); '
         "print([m for m in sys.modules if m.split('.')[0] in ('google', 'pydantic', 'fastapi')])"
     )

@@ -1,0 +1,163 @@
+"""A recording, or ADK's events, in any protocol, without calling a model: `adk-prism replay` and `project`.
+
+Reads, projects and writes entry by entry, so that a run may have any length; everything before an unreadable
+entry is written. Neither ADK nor a web server is loaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping
+from typing import Any, Protocol, overload
+
+import msgspec
+from msgspec import Struct
+
+from adk_prism.facts.run_reader import CaptureEnding
+from adk_prism.features.captures.recording_file import RunReader, read_run
+from adk_prism.log.entry import BEGINNING, Entry, parse_position
+from adk_prism.protocols.registry import names, protocol, replay
+
+STDIN = "-"
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="a recording, ADK events as JSON lines, or saved /run_sse output; - reads stdin",
+    )
+    parser.add_argument("--as", dest="protocol", required=True, metavar="PROTOCOL", help=names())
+    parser.add_argument(
+        "--after",
+        metavar="POSITION",
+        default="",
+        help="start after a frame (12.3) or an entry (12)",
+    )
+    parser.add_argument(
+        "--dialect",
+        metavar="DIALECT",
+        default="",
+        help="version of the protocol; ai-sdk has 6 (default), 7 and 5; ag-ui 0.0.59 (default) and 1.0",
+    )
+    parser.add_argument(
+        "--raw", action="store_true", help="ag-ui: send ADK's own events too, as RAW events"
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Write the stream. Raise `UsageError` for bad arguments, `SourceError` for an unreadable file."""
+    format = protocol(args.protocol).format(args.dialect, raw=args.raw)
+    after = parse_position(args.after) if args.after else BEGINNING
+    is_piped = args.file == STDIN
+    entries = read_run(sys.stdin.buffer if is_piped else args.file, end=CaptureEnding())
+    out = sys.stdout.buffer
+    try:
+        for frames in replay(entries, format, after):
+            out.write(frames)
+            if is_piped:
+                out.flush()  # The input may be live.
+    finally:
+        out.flush()
+    return 0
+
+
+# ---------------------------------------------------------------------------
+# `project`: ADK events to frames, with no server, no log and no clock.
+
+
+class AdkEventObject(Protocol):
+    """ADK's own `Event`, of which only this is needed."""
+
+    def model_dump_json(self, *, by_alias: bool, exclude_none: bool) -> str: ...
+
+
+EventLike = AdkEventObject | Mapping[str, Any] | str | bytes
+
+
+class ProjectedFrame(Struct, frozen=True):
+    """One frame of a protocol."""
+
+    position: str
+    """Its place, as sent in the SSE `id:`."""
+    data: str
+    """Its payload: JSON, or a terminator such as `[DONE]`."""
+    event: str = ""
+    """The SSE event name, for protocols that have them."""
+
+
+@overload
+def project(
+    events: Iterable[EventLike], as_: str = "ai-sdk", *, dialect: str = ""
+) -> Iterator[ProjectedFrame]: ...
+
+
+@overload
+def project(
+    events: AsyncIterable[EventLike], as_: str = "ai-sdk", *, dialect: str = ""
+) -> AsyncGenerator[ProjectedFrame, None]: ...
+
+
+def project(
+    events: Iterable[EventLike] | AsyncIterable[EventLike],
+    as_: str = "ai-sdk",
+    *,
+    dialect: str = "",
+) -> Iterator[ProjectedFrame] | AsyncGenerator[ProjectedFrame, None]:
+    """Yield the frames of a run's events: objects, dicts or JSON, in either spelling.
+
+    Events that come asynchronously, as from `Runner.run_async`, give frames asynchronously, each as soon as
+    it is known; the end of the events is the end of the run. Raise `UsageError` for an unknown protocol or
+    dialect, `SourceError` for anything that is not an event.
+    """
+    if isinstance(events, AsyncIterable):
+        return _follow(events, _Frames(as_, dialect))
+    return _read(events, _Frames(as_, dialect))
+
+
+def _read(events: Iterable[EventLike], frames: _Frames) -> Iterator[ProjectedFrame]:
+    for event in events:
+        yield from frames.of(frames.reader.feed(_line(event)))
+    yield from frames.of(frames.reader.finish())
+
+
+async def _follow(
+    events: AsyncIterable[EventLike], frames: _Frames
+) -> AsyncGenerator[ProjectedFrame, None]:
+    try:
+        async for event in events:
+            for frame in frames.of(frames.reader.feed(_line(event))):
+                yield frame
+    finally:
+        if isinstance(events, AsyncGenerator):  # the caller usually has no other reference to it
+            await events.aclose()
+    for frame in frames.of(frames.reader.finish()):
+        yield frame
+
+
+class _Frames:
+    """The frames of one run."""
+
+    def __init__(self, as_: str, dialect: str) -> None:
+        self.reader = RunReader(end=CaptureEnding())
+        self._frames = protocol(as_).format(dialect).reader()
+
+    def of(self, entries: Iterable[Entry]) -> Iterator[ProjectedFrame]:
+        """Yield the frames that entries cause."""
+        for entry in entries:
+            for part, payload in enumerate(self._frames.feed(entry), 1):
+                prefix = f"{self._frames.prefix}:" if self._frames.prefix else ""
+                position = f"{prefix}{entry.cursor}.{part}"
+                yield ProjectedFrame(position, payload.data.decode(), payload.event)
+
+
+def _line(event: EventLike) -> bytes:
+    if isinstance(event, bytes):
+        return event.strip() + b"\n"
+    if isinstance(event, str):
+        return event.strip().encode() + b"\n"
+    if isinstance(event, Mapping):
+        return msgspec.json.encode(event) + b"\n"
+    return event.model_dump_json(by_alias=True, exclude_none=True).encode() + b"\n"
