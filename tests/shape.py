@@ -30,7 +30,7 @@ SLACK = 0.02
 
 LIMITS: dict[str, float] = {
     "package: files": 341,
-    "package: lines of code": 63_700,
+    "package: lines of code": 64_000,
     "package: median lines of a file (at least)": 190,
     "package: share of import lines (%)": 8.0,
     "package: types for answers": 9,
