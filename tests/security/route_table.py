@@ -286,6 +286,7 @@ ROUTES: dict[str, Row] = {
     ),
     "GET /api/runs/{run}/share": Owned(f"{_RUN}/share", status=(200, 501)),
     "POST /api/runs/{run}/fork": Owned(f"{_RUN}/fork", lambda bobs: {"at": bobs.file}),
+    "GET /api/runs/{run}/rerun": Owned(f"{_RUN}/rerun", status=(403, 404)),
     "POST /api/runs/{run}/rerun": Owned(f"{_RUN}/rerun", lambda _: {}, status=(200, 403)),
     "GET /api/watch/{app_name}/{chat_id}": Owned(
         f"/api/watch/{APP}/{{session}}?userId={{user}}", status=(200, 403)

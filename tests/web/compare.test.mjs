@@ -50,15 +50,56 @@ test('a run compared with itself is the same, and one that is not there is a cle
 });
 
 test('a run is run again with another instruction, and compared', async () => {
-  const page = await open(browser);
+  const page = await open(browser, '', { allow: [/status of 422/] });
   await ask(page, 'tool', { app: 'tour' });
   await page.getByRole('button', { name: 'Share' }).click();
   await page.getByRole('link', { name: 'Edit and run again…' }).click();
-  await page.getByRole('combobox').selectOption('tour');
-  await page.getByRole('textbox', { name: 'Instruction of tour' }).fill('Say it otherwise.');
+  const panel = page.getByRole('region', { name: 'Edit and run again' }).first();
+  await panel.getByRole('textbox', { name: 'Parameters of tour' }).fill('hot');
+  await panel.getByRole('button', { name: 'Run again' }).click();
+  await panel.getByText('Parameters must be JSON').waitFor();
+  await panel.getByRole('textbox', { name: 'Parameters of tour' }).fill('{"temperature": "hot"}');
+  await panel.getByRole('button', { name: 'Run again' }).click();
+  await panel.getByText("The parameter temperature of 'tour'").waitFor();
+  await panel.getByRole('textbox', { name: 'Parameters of tour' }).fill('');
+  await panel.getByRole('textbox', { name: 'Instruction of tour' }).fill('Say it otherwise.');
   await checkAccess(page);
-  await page.getByRole('button', { name: 'Run again and compare' }).click();
-  await page.getByText('Prompt changed').waitFor();
-  assert.equal(await page.getByText('Tools changed').count(), 0);
+  await panel.getByRole('button', { name: 'Run again' }).click();
+  await panel.getByText('Prompt changed').waitFor();
+  assert.equal(await panel.getByText('Tools changed').count(), 0);
+  await panel.getByRole('region', { name: 'Answer of B' }).waitFor();
+  await checkAccess(page);
+  assert.match(page.url(), /panel=rerun/, 'the conversation is left');
+  await panel.getByRole('textbox', { name: 'Message' }).fill('tool error');
+  await panel.getByRole('button', { name: 'Run again' }).click();
+  await panel.getByText('Tools changed').waitFor();
+  await close(page);
+});
+
+test('the palette has what can be done with a run', async () => {
+  const page = await open(browser);
+  await ask(page, 'tool', { app: 'tour' });
+  await page.keyboard.press('Control+K');
+  await page.getByRole('dialog').getByRole('combobox').fill('edit and run');
+  await page.getByRole('option', { name: /Edit and run again/ }).first().waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Run again', exact: true }).waitFor();
+  await close(page);
+});
+
+test('the arguments of a tool are edited, and a run that goes on is cancelled', async () => {
+  const page = await open(browser);
+  await ask(page, 'tool', { app: 'tour' });
+  await page.getByRole('treeitem', { name: /get_weather/ }).first().click();
+  await page.getByRole('link', { name: 'Edit and run again…' }).first().click();
+  const panel = page.getByRole('region', { name: 'Edit and run again' }).first();
+  await panel.getByRole('textbox', { name: 'Arguments of get_weather' }).fill('{"city": "Porto"}');
+  await panel.getByRole('button', { name: 'Run again' }).click();
+  await panel.getByText('Porto').first().waitFor();
+  await panel.getByText(/recorded, \d+ live\./).waitFor();
+  await page.route('**/rerun', (route) => route.request().method() === 'POST' ? setTimeout(() => route.continue().catch(() => undefined), 5000) : route.continue());
+  await panel.getByRole('button', { name: 'Run again' }).click();
+  await panel.getByRole('button', { name: 'Cancel' }).click();
+  await panel.getByRole('button', { name: 'Run again' }).and(page.locator(':enabled')).waitFor();
   await close(page);
 });

@@ -344,6 +344,12 @@ class Repeats(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether tools were answered from the recording, or called; `auto`: called where that has no answer."""
     models: Literal["recorded", "live", "auto"] = "live"
     """The same of models; `auto`: from the recording until a request differed."""
+    parameters: list[str] = []
+    """Names of the agents with other parameters of their model."""
+    calls: list[str] = []
+    """Names of the tools that were called with other arguments."""
+    message: bool = False
+    """Whether the message says something else."""
 
 
 REPEATS: records.Label[Repeats | None] = records.Label("repeats", Repeats, None)

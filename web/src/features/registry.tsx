@@ -6,7 +6,7 @@
 import { lazy, useMemo, type ComponentType } from 'react';
 import { lazyWithRetry } from '../app/Failure';
 import { useServerData } from '../app/query';
-import { formatRoute, HOME, linkTo, type Place } from '../app/route';
+import { currentRoute, formatRoute, HOME, linkTo, type Place } from '../app/route';
 import { address, getJson, path, useIdentity } from '../app/server';
 import type { Message } from '../chat/message';
 import type { Where } from '../chat/transport';
@@ -176,7 +176,22 @@ const FEATURES: readonly Feature[] = [
   },
   {
     name: 'rerun',
-    runActions: (run) => [{ icon: 'play', word: 'Edit and run again…', link: compareWith(run) }],
+    panel: {
+      name: 'rerun',
+      title: 'Edit and run again',
+      key: '8',
+      place: 'inspector',
+      count: () => 0,
+      Panel: lazyWithRetry(() => import('./rerun/RerunPanel')),
+    },
+    // Beside the run that is looked at; the address says which one that is.
+    runActions: () => [
+      {
+        icon: 'play',
+        word: 'Edit and run again…',
+        link: formatRoute({ ...currentRoute(), panel: 'rerun' }),
+      },
+    ],
   },
   {
     name: 'compare',

@@ -1,5 +1,6 @@
 /** Everything that can be taken away from a run: a link, a command, a file. */
 import { useId, useRef, type ReactNode } from 'react';
+import { useCommands } from '../app/commands';
 import { call, hasToken, ticketed } from '../app/server';
 import { useFeatures } from '../features/registry';
 import { Icon, type IconName } from '../ui/Icon';
@@ -22,6 +23,16 @@ export function ShareMenu({ run, app, items }: Props) {
   const menu = useRef<HTMLDivElement>(null);
   const all: Item[] = [{ icon: 'share', word: 'Copy a link to this moment', copy: () => location.href }, ...items];
   if (run) all.push(...features.flatMap(({ runActions }) => runActions?.(run, app) ?? []));
+  useCommands(() =>
+    all.map((item) => ({
+      id: `of this run: ${item.word}`,
+      group: 'Actions',
+      title: item.word.replace(/…$/, ''),
+      hint: 'this run, message',
+      icon: item.icon,
+      run: () => act(menu.current, item.word),
+    })),
+  );
   const place = (button: HTMLElement) => {
     const { bottom, right } = button.getBoundingClientRect();
     menu.current?.style.setProperty('top', `${bottom}px`);
@@ -54,6 +65,12 @@ export function ShareMenu({ run, app, items }: Props) {
       </div>
     </>
   );
+}
+
+/** Do what an entry of the menu does: one way for the mouse, the keyboard and the palette. */
+function act(menu: HTMLElement | null, word: string): void {
+  const entries = [...(menu?.querySelectorAll<HTMLElement>('a, button') ?? [])];
+  entries.find((entry) => entry.textContent?.trim() === word)?.click();
 }
 
 function Entry({ item }: { item: Item }): ReactNode {

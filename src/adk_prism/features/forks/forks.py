@@ -128,6 +128,8 @@ class ForkRequest(Struct, frozen=True, kw_only=True):
     streaming: bool = True
     variant: Variant | None = None
     """The app as it is run, where that is not as it is served."""
+    text: str = ""
+    """What a message that is said again says instead; empty: the same."""
 
 
 class Forked(Struct, frozen=True, kw_only=True):
@@ -328,10 +330,11 @@ class Forks:
         head = fork.history.cut.head
         if is_absent(head.message):
             raise Unprocessable("There is no message yet at this cursor; send `newMessage`.")
+        content = with_text(head.message, fork.wanted.text) if fork.wanted.text else head.message
         message = Submit(
             message_id=head.message_id,
-            content=head.message,
-            text=_text(head.message),
+            content=content,
+            text=_text(content),
             responses={
                 name: given.response
                 for name, given in RESPONSES.read(head).items()
@@ -400,6 +403,13 @@ class Forks:
         sessions = self._apps.sessions(fork.start.origin.app)
         event = await sessions.append_state(fork.start.origin, delta)
         return [AgentEvent(serialise(event, self._report))]
+
+
+def with_text(message: Raw, text: str) -> Raw:
+    """Return a message that says something else; its files stay."""
+    content = read_object(message)
+    files = [part for part in content.get("parts") or [] if "text" not in part]
+    return to_raw(content | {"parts": [{"text": text}, *files]})
 
 
 def _without(past: Sequence[Entry], keys: Collection[str]) -> list[Entry]:

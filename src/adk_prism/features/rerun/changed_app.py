@@ -26,12 +26,15 @@ from google.adk.runners import Runner
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 from google.adk.workflow import BaseNode, Edge, Workflow
+from google.genai import types
 from msgspec import Struct
+from pydantic import ValidationError
 
 from adk_prism.adk.agents import walk_agents
 from adk_prism.adk.plugin import NAME
 from adk_prism.errors import TooLarge, Unprocessable
 from adk_prism.features.rerun.recorded_models import (
+    ChangedCall,
     Models,
     OnlyRecorded,
     RecordedModels,
@@ -134,6 +137,19 @@ Tools = Literal["recorded", "live", "auto"]
 """Whether tools are answered from the recording, called, or called where the recording has no answer."""
 
 
+PARAMETERS = (
+    "temperature",
+    "topP",
+    "topK",
+    "maxOutputTokens",
+    "seed",
+    "presencePenalty",
+    "frequencyPenalty",
+    "stopSequences",
+)
+"""Parameters of a model that can be changed, as the API spells them."""
+
+
 class Changes(Struct, frozen=True, kw_only=True):
     """What is different when a run is run again."""
 
@@ -141,6 +157,12 @@ class Changes(Struct, frozen=True, kw_only=True):
     """Empty: each agent asks its own."""
     instructions: Mapping[str, str] = {}
     """By the name of the agent."""
+    parameters: Mapping[str, Mapping[str, Any]] = {}
+    """Of the agents' models, such as `temperature`, by the name of the agent."""
+    message: str = ""
+    """What the user says instead; empty: the same."""
+    calls: Sequence[ChangedCall] = ()
+    """Calls of tools that get other arguments, where a recorded model makes them."""
     tools: Tools = "recorded"
     models: Models = "live"
     until: int = 0
@@ -160,15 +182,22 @@ def changed_runner(
     `TooLarge` for an instruction.
     """
     agents = [node for node in walk_agents(runner.agent) if isinstance(node, LlmAgent)]
-    _check_instructions(agents, changes)
+    _check_agents(agents, changes)
     if changes.tools != "live":
         _check_recordable(walk_agents(runner.agent))
     model = _model(agents, changes.model) if changes.model else None
+    configs = {
+        agent.name: _config(agent, changes.parameters[agent.name])
+        for agent in agents
+        if agent.name in changes.parameters
+    }
 
     def change(agent: LlmAgent) -> dict[str, Any]:
         update: dict[str, Any] = {} if model is None else {"model": model}
         if agent.name in changes.instructions:
             update["instruction"] = changes.instructions[agent.name]
+        if agent.name in changes.parameters:
+            update["generate_content_config"] = configs[agent.name]
         if recorded is not None:
             update["model"] = recorded_copy(_model_of(agent, model), agent.name, recorded)
         return update
@@ -204,9 +233,28 @@ def _model_of(agent: LlmAgent, changed: str | BaseLlm | None) -> BaseLlm:
         ) from error
 
 
-def _check_instructions(agents: Sequence[LlmAgent], changes: Changes) -> None:
+def _config(agent: LlmAgent, given: Mapping[str, Any]) -> types.GenerateContentConfig:
+    """Return the config of an agent's model with other parameters. Raise `Unprocessable` for a bad one."""
+    for name in given:
+        if name not in PARAMETERS:
+            raise Unprocessable(
+                f"There is no parameter {name[:60]!r} to change; there are: {', '.join(PARAMETERS)}."
+            )
+    config = agent.generate_content_config or types.GenerateContentConfig()
+    try:
+        checked = types.GenerateContentConfig.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise Unprocessable(f"The parameter {where} of {agent.name!r}: {first['msg']}.") from None
+    return config.model_copy(update={n: getattr(checked, n) for n in checked.model_fields_set})
+
+
+def _check_agents(agents: Sequence[LlmAgent], changes: Changes) -> None:
+    """Refuse changes of agents that are not there, or that cannot be told apart."""
     names = [agent.name for agent in agents]
-    for name, text in changes.instructions.items():
+    for name in {**changes.instructions, **changes.parameters}:
+        text = changes.instructions.get(name, "")
         if name not in names:
             known = ", ".join(dict.fromkeys(names[:MOST_NAMES])) or "none"
             raise Unprocessable(

@@ -113,6 +113,39 @@ class RecordedModelError(Exception):
         """ADK names the error by it."""
 
 
+class ChangedCall(Struct, frozen=True, kw_only=True):
+    """A recorded call of a tool that gets other arguments."""
+
+    tool: str
+    recorded: dict[str, Any]
+    """The arguments that it had, as they are in the log."""
+    instead: dict[str, Any]
+
+
+def change_call(calls: Iterable[RecordedModelCall], change: ChangedCall) -> None:
+    """Have the model give the first call of a tool with these arguments others.
+
+    Raise `Unprocessable` if no recorded model makes such a call.
+    """
+    for call in calls:
+        found = [
+            part.function_call
+            for response in call.responses
+            for part in (response.content.parts if response.content else None) or ()
+            if part.function_call
+            and part.function_call.name == change.tool
+            and (part.function_call.args or {}) == change.recorded
+        ]
+        for each in found:
+            each.args = dict(change.instead)
+        if found:
+            return
+    raise Unprocessable(
+        f"In the recording no model calls {change.tool[:60]!r} with these arguments, so that they cannot be"
+        " changed."
+    )
+
+
 Place = tuple[str, str]
 """Agent and branch."""
 

@@ -30,9 +30,11 @@ from adk_prism.features.forks.forks import ForkRequest, Forks
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.features.rerun.changed_app import Changes, Tools, changed_runner
 from adk_prism.features.rerun.recorded_models import (
+    ChangedCall,
     Difference,
     Models,
     RecordedModels,
+    change_call,
     read_calls,
 )
 from adk_prism.features.rerun.recorded_requests import LONGEST_RULE, MOST_RULES, Rules
@@ -253,6 +255,7 @@ class Reruns:
             message=records.NOTHING,
             streaming=records.STREAMING.read(first.head),
             variant=plan.variant,
+            text=changes.message,
         )
         forked = await self._forks.fork(wanted, new or new_run(), digest)
         self._warn(forked.run, _missing(forked.missing))
@@ -277,16 +280,17 @@ class Reruns:
             await asyncio.wait([driving])
 
     async def result(self, run: records.RunId) -> Rerun:
-        """Return what has become of a message that a run began."""
+        """Return what has become of a message that a run began. Raise `NotFound` for any other run."""
         head = await self._chats.beginning(run)
         repeats = REPEATS.read(head)
-        assert repeats is not None, "the run is another one, run again"
+        if repeats is None:
+            raise errors.NotFound("This run is not another one, run again.")
         recorded = await self._turn(records.RunId(repeats.run))
         return Rerun(
             origin=head.origin,
             recorded=[each.summary.run for each in recorded.runs],
             runs=[each.summary.run for each in (await self._turn(run)).runs],
-            warnings=self._warnings.pop(run, []),
+            warnings=self._warnings.get(run, []),
             models=_report_of(self._models.get(run)),
         )
 
@@ -306,6 +310,9 @@ class Reruns:
             instructions=sorted(changes.instructions),
             tools=changes.tools,
             models=changes.models,
+            parameters=sorted(changes.parameters),
+            calls=sorted({each.tool for each in changes.calls}),
+            message=bool(changes.message),
         )
         is_recorded = changes.tools != "live"
         if is_recorded and (memory := await self._memory(turn)) is not None:
@@ -337,6 +344,8 @@ class Reruns:
         ]
         rules = Rules(changes.ignore)
         found = read_calls(filled, with_pieces=changes.is_streamed)
+        for each in changes.calls:
+            change_call(found, each)
         return RecordedModels(found, mode=changes.models, until=changes.until, rules=rules)
 
     async def _memory(self, turn: Turn) -> RecordedMemory | None:
@@ -435,6 +444,11 @@ def _check_models(changes: Changes) -> None:
             "`until` and `ignore` are about models that are answered from the recording: `models` must be"
             " `recorded` or `auto`."
         )
+    if changes.models == "live" and changes.calls:
+        raise errors.Unprocessable(
+            "Arguments of tools are changed where a recorded model calls them: `models` must be `recorded` or"
+            " `auto`."
+        )
     if changes.models == "recorded" and changes.model:
         raise errors.Unprocessable(
             f"The recording has no answers of another model, such as {changes.model[:100]!r}. Leave `model`"
@@ -471,13 +485,24 @@ def _check(turn: Turn) -> None:
 # Body: `model`; `instructions`, texts by agent; `tools`, `recorded` (default: answered from the
 # recording), `live`, or `auto`: called where the recording has no answer; `models`, `live` (default),
 # `recorded`, or `auto`: answered from the recording until a request differs; `until`, the last cursor
-# at which they are; `ignore`, what does not count in a request; `wait`, false to get the answer when
-# the first run has begun. The answer names the new runs, each streamed and compared as any other, and
-# says what became of model calls. An instruction decides what an app does: where callers are known,
-# this is for administrators.
+# at which they are; `ignore`, what does not count in a request; `parameters`, of the models, by agent;
+# `message`, what the user says instead; `calls`, other arguments for recorded calls of tools; `wait`,
+# false to get the answer when the first run has begun: `GET` of the new run's `rerun` has it later. The
+# answer names the new runs, each streamed and compared as any other, and says what became of model
+# calls. An instruction decides what an app does: where callers are known, this is for administrators.
 
 MOST_INSTRUCTIONS = 100
 LONGEST_NAME = 200
+LONGEST_MESSAGE = 100_000
+MOST_CALLS = 100
+
+
+class CallRun(BaseModel):
+    """Other arguments for a recorded call of a tool."""
+
+    tool: Annotated[str, Field(max_length=LONGEST_NAME)]
+    recorded: dict[str, Any] = {}
+    instead: dict[str, Any]
 
 
 class RerunRun(BaseModel):
@@ -493,6 +518,9 @@ class RerunRun(BaseModel):
     ignore: Annotated[
         list[Annotated[str, Field(max_length=LONGEST_RULE)]], Field(max_length=MOST_RULES)
     ] = []
+    parameters: Annotated[dict[str, dict[str, Any]], Field(max_length=MOST_INSTRUCTIONS)] = {}
+    message: Annotated[str, Field(max_length=LONGEST_MESSAGE)] = ""
+    calls: Annotated[list[CallRun], Field(max_length=MOST_CALLS)] = []
     wait: bool = True
 
 
@@ -521,6 +549,9 @@ def routes(
             models=asked.models,
             until=asked.until,
             ignore=asked.ignore,
+            parameters=asked.parameters,
+            message=asked.message.strip(),
+            calls=[ChangedCall(**each.model_dump()) for each in asked.calls],
         )
         begun: list[records.RunId] = []
 
@@ -537,19 +568,33 @@ def routes(
             )
         if asked.wait:
             await reruns.wait(new)
-        done = await reruns.result(new)
-        return {
-            "run": new,
-            "runs": done.runs,
-            "recorded": done.recorded,
-            "app": done.origin.app,
-            "user": done.origin.user,
-            "session": done.origin.session,
-            "warnings": done.warnings,
-            "models": msgspec.to_builtins(done.models),
-        }
+        return _shown(new, await reruns.result(new))
+
+    @router.get("/{run}/rerun")
+    async def rerun_result(caller: CallerOf, run: Run, wait: bool = False) -> dict[str, Any]:
+        """Return what has become of a message that was run again; `wait`: when it is over.
+
+        `run` is the first of the new runs. Warnings are known to the process that ran it.
+        """
+        _check_may_rerun(caller)
+        if wait:
+            await reruns.wait(run)
+        return _shown(run, await reruns.result(run))
 
     return router
+
+
+def _shown(run: records.RunId, done: Rerun) -> dict[str, Any]:
+    return {
+        "run": run,
+        "runs": done.runs,
+        "recorded": done.recorded,
+        "app": done.origin.app,
+        "user": done.origin.user,
+        "session": done.origin.session,
+        "warnings": done.warnings,
+        "models": msgspec.to_builtins(done.models),
+    }
 
 
 def _check_may_rerun(caller: Caller) -> None:

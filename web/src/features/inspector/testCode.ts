@@ -1,12 +1,20 @@
 /** A step as the code of a test: a pytest function that calls the tool, or asks the agent, and expects the same. */
 import type { Json } from '@adk-prism/client/film';
+import { address, path } from '../../app/server';
+import { saidAt } from '../../film/conversation';
 import type { Film } from '../../film/film';
 import { placeOf } from '../../film/joined';
 import type { Step } from '../tree/steps';
 import { inputOf, outputOf } from './stepDetails';
 
-/** Return Python code that states what a step did. Of a tool it calls the function; else it replays the recorded run. */
-export function testOf(film: Film, step: Step): string {
+/** Letters of an answer that a test expects. */
+const LONGEST_EXPECTED = 120;
+
+/**
+ * Return Python code that states what a step did. Of a tool it calls the function; else it runs the agent with the
+ * recorded models. `isLater`: other messages came before.
+ */
+export function testOf(film: Film, step: Step, isLater = false): string {
   const name = step.name.replaceAll(/\W+/g, '_').toLowerCase();
   const [given] = inputOf(film, step);
   const [came] = outputOf(film, step);
@@ -22,13 +30,30 @@ export function testOf(film: Film, step: Step): string {
     ].join('\n');
   }
   const { run } = placeOf(film, step.since);
+  const asked = film.items.said.find(({ is }) => is.kind === 'user');
+  const message = asked ? String(saidAt(asked, Infinity).text ?? '') : '';
+  const said = typeof came?.value === 'string' ? came.value.trim().split('\n')[0]!.slice(0, LONGEST_EXPECTED) : '';
+  const file = `${name}.jsonl`;
   return [
-    `# Recorded tools and models: no model is called. Save the run first: adk-prism eval-set ${run} -o set.evalset.json`,
-    'from google.adk.evaluation.agent_evaluator import AgentEvaluator',
+    '# Models are answered from the recording: no key is needed. Save it beside this test:',
+    `#   curl -o ${file} '${address(path('api', 'runs', run, 'recording'))}?modelCalls=true'`,
+    ...(isLater
+      ? ['# This message followed others, which the recording lacks: say them first, and use pytest --adk-record.']
+      : []),
+    'import asyncio',
+    '',
+    'import pytest',
+    'from google.adk.runners import InMemoryRunner',
+    `from ${film.app || 'app'}.agent import root_agent`,
     '',
     '',
-    `async def test_${name}() -> None:`,
-    `    await AgentEvaluator.evaluate("${film.app}", "set.evalset.json")`,
+    `@pytest.mark.adk_recording(${python(file)})`,
+    `def test_${name}() -> None:`,
+    `    """As recorded in ${run}."""`,
+    '    runner = InMemoryRunner(root_agent)',
+    `    events = asyncio.run(runner.run_debug(${python(message)}, quiet=True))`,
+    '    texts = [part.text or "" for event in events if event.content for part in event.content.parts or []]',
+    `    assert any(${python(said)} in text for text in texts)`,
     '',
   ].join('\n');
 }

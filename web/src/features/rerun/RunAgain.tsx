@@ -1,124 +1,277 @@
 /**
- * Answer a run's message again, with another model or instruction, and compare. Tools are answered from the recording.
+ * A run's message answered again with edits, and what differs then. Nothing is called or paid as long as the recording
+ * has the answer: tools and models are answered from it unless somebody wants otherwise.
  */
-import { useState, type FormEvent } from 'react';
+import { useEffect, useRef, useState, type FormEvent, type ReactNode } from 'react';
 import { useServerData } from '../../app/query';
-import { explain, path, getJson, postJson } from '../../app/server';
-import { go, HOME, linkTo } from '../../app/route';
+import { linkTo } from '../../app/route';
+import { explain, getJson, path } from '../../app/server';
 import type { AgentDetail } from '../../film/appGraph';
+import { plural } from '../../ui/format';
 import { Icon } from '../../ui/Icon';
+import { useComparison } from '../compare/comparison';
+import { Difference, Differs } from '../compare/Difference';
+import { begin, bodyOf, result, stop, type EditedCall, type Edits, type Rerun } from './rerun';
+import './rerun.css';
 
-type Again = { runs: string[]; recorded: string[]; warnings: string[] };
 type State =
   | { kind: 'ready' }
-  | { kind: 'running' }
+  /** `run` is empty until the first run has begun. */
+  | { kind: 'running'; run: string }
   | { kind: 'failed'; reason: string }
-  | { kind: 'done'; run: string; other: string; warnings: string[] };
+  | { kind: 'done'; rerun: Rerun };
 
-export function RunAgain({ run }: { run: string }) {
+type Props = {
+  run: string;
+  /** What the user said; absent where it is not known here. */
+  message?: string;
+  /** Whose instruction is edited at first. */
+  agent?: string;
+  /** The selected call of a tool. */
+  call?: EditedCall | null;
+};
+
+export function RunAgain({ run, message = '', agent = '', call = null }: Props) {
   const agents = useAgents(run);
-  const [agent, setAgent] = useState('');
-  const [text, setText] = useState('');
-  const [state, setState] = useState<State>({ kind: 'ready' });
-  const known = agents.get(agent)?.instruction ?? '';
+  const [chosen, setChosen] = useState(agent);
+  const name = agents.has(chosen) ? chosen : ([...agents.keys()][0] ?? '');
+  const known = agents.get(name);
+  const { state, start, cancel } = useRerun(run);
+  const instruction = known?.instruction ?? '';
 
-  const submit = async (event: FormEvent<HTMLFormElement>) => {
+  const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    const given = new FormData(event.currentTarget);
-    setState({ kind: 'running' });
-    try {
-      const again = await postJson<Again>(`${path('api', 'runs', run)}/rerun`, {
-        model: String(given.get('model') ?? '').trim(),
-        tools: given.get('live') ? 'live' : 'recorded',
-        instructions: agent && text !== known ? { [agent]: text } : {},
-      });
-      const at = Math.max(0, again.recorded.indexOf(run));
-      const done = {
-        run: again.recorded[at] ?? run,
-        other: again.runs[at] ?? again.runs.at(-1) ?? '',
-        warnings: again.warnings,
-      };
-      if (done.warnings.length > 0) setState({ kind: 'done', ...done });
-      else go({ ...HOME, place: { kind: 'compare', a: done.run, b: done.other } });
-    } catch (problem) {
-      setState({ kind: 'failed', reason: explain(problem) });
-    }
+    const given = Object.fromEntries(new FormData(event.currentTarget)) as Partial<Edits>;
+    start(() => bodyOf({ ...EMPTY, ...given, agent: name }, { instruction, message, call }));
   };
-
   return (
-    <form onSubmit={submit} className="compare-again" aria-labelledby="run-again">
-      <h2 id="run-again">Run again</h2>
-      <p className="quiet">
-        Answers the message again in a new session, with the app as it is now. This calls the model. Tools are answered
-        from the recording; a call that was not recorded fails.
-      </p>
-      <label>
-        Model{' '}
-        <input
-          className="field"
-          name="model"
-          placeholder={[...agents.values()].find((each) => each.model)?.model || "each agent's own"}
-        />
-      </label>
-      {agents.size > 0 && (
-        <label>
-          Instruction of
-          <select
-            className="field"
-            value={agent}
-            onChange={(event) => {
-              setAgent(event.target.value);
-              setText(agents.get(event.target.value)?.instruction ?? '');
-            }}
-          >
-            <option value="">no agent</option>
-            {[...agents.keys()].map((name) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-        </label>
+    <div className="rerun">
+      <form onSubmit={submit} className="rerun-form">
+        <h2>Edit and run again</h2>
+        <p className="quiet">
+          Runs the message again in a new session, with the app as it is now. Recorded answers of models and tools are
+          used until something you change makes them different.
+        </p>
+        {call && (
+          <Area
+            name="call"
+            title={`Arguments of ${call.tool}`}
+            rows={6}
+            value={JSON.stringify(call.recorded, null, 2)}
+          />
+        )}
+        {message && <Area name="message" title="Message" rows={3} value={message} />}
+        {agents.size > 1 && (
+          <label>
+            Agent
+            <select className="field" value={name} onChange={(event) => setChosen(event.currentTarget.value)}>
+              {[...agents.keys()].map((each) => (
+                <option key={each}>{each}</option>
+              ))}
+            </select>
+          </label>
+        )}
+        {known && <Area key={name} name="instruction" title={`Instruction of ${name}`} rows={8} value={instruction} />}
+        <div className="rerun-fields">
+          <label>
+            Model of all agents
+            <input className="field mono" name="model" placeholder={known?.model || "each agent's own"} />
+          </label>
+          {known && (
+            <Area
+              name="parameters"
+              title={`Parameters of ${name}`}
+              rows={1}
+              value=""
+              hint='{"temperature": 0.2, "maxOutputTokens": 500}'
+            />
+          )}
+        </div>
+        <div className="rerun-fields">
+          <Choice name="models" title="Models" choices={MODELS} />
+          <Choice name="tools" title="Tools" choices={TOOLS} />
+        </div>
+        <div className="actions">
+          <button type="submit" className="button" data-look="primary" disabled={state.kind === 'running'}>
+            <Icon name="play" /> {state.kind === 'running' ? 'Running…' : 'Run again'}
+          </button>
+          {state.kind === 'running' && (
+            <button type="button" className="button" onClick={cancel}>
+              Cancel
+            </button>
+          )}
+          <button type="reset" className="button" data-look="quiet">
+            Reset
+          </button>
+        </div>
+      </form>
+      {state.kind === 'failed' && (
+        <Notice kind="error">
+          <p>{state.reason}</p>
+        </Notice>
       )}
-      {agent && (
-        <textarea
-          className="field mono"
-          rows={8}
-          aria-label={`Instruction of ${agent}`}
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-        />
-      )}
-      <label className="compare-all">
-        <input type="checkbox" name="live" /> Re-run tools (side effects repeat)
-      </label>
-      <button type="submit" className="button" data-look="primary" disabled={state.kind === 'running'}>
-        {state.kind === 'running' ? 'Running…' : 'Run again and compare'}
-      </button>
-      <Outcome state={state} />
-    </form>
+      {state.kind === 'done' && <Result key={state.rerun.run} rerun={state.rerun} run={run} />}
+    </div>
   );
 }
 
-function Outcome({ state }: { state: State }) {
-  if (state.kind === 'failed') {
-    return (
-      <p className="notice" data-kind="error" role="alert">
-        <Icon name="error" /> {state.reason}
-      </p>
-    );
-  }
-  if (state.kind !== 'done') return null;
+const EMPTY: Edits = {
+  agent: '',
+  instruction: '',
+  model: '',
+  parameters: '',
+  message: '',
+  call: '',
+  models: 'auto',
+  tools: 'recorded',
+};
+
+const MODELS: readonly (readonly [string, string])[] = [
+  ['auto', 'Recorded, then live where it differs'],
+  ['recorded', 'Recorded only: stop where it differs'],
+  ['live', 'Live'],
+];
+
+const TOOLS: readonly (readonly [string, string])[] = [
+  ['recorded', 'Recorded only'],
+  ['auto', 'Recorded, others are run'],
+  ['live', 'Re-run tools (side effects repeat)'],
+];
+
+function Choice({ name, title, choices }: { name: string; title: string; choices: typeof MODELS }) {
   return (
-    <div className="notice" data-kind="approval" role="alert">
-      <ul>
-        {state.warnings.map((warning) => (
-          <li key={warning}>{warning}</li>
+    <label>
+      {title}
+      <select className="field" name={name} defaultValue={choices[0]![0]}>
+        {choices.map(([value, words]) => (
+          <option key={value} value={value}>
+            {words}
+          </option>
         ))}
-      </ul>
-      <a className="button" href={linkTo({ kind: 'compare', a: state.run, b: state.other })}>
-        Compare
-      </a>
+      </select>
+    </label>
+  );
+}
+
+type AreaProps = { name: string; title: string; rows: number; value: string; hint?: string };
+
+function Area({ name, title, rows, value, hint }: AreaProps) {
+  return (
+    <label>
+      {title}
+      <textarea
+        className="field mono"
+        name={name}
+        aria-label={title}
+        rows={rows}
+        defaultValue={value}
+        placeholder={hint}
+        spellCheck={false}
+      />
+    </label>
+  );
+}
+
+function Notice({ kind, children }: { kind: 'error' | 'approval'; children: ReactNode }) {
+  return (
+    <div className="notice" data-kind={kind} role="alert">
+      <Icon name={kind === 'error' ? 'error' : 'neutral'} />
+      <div>{children}</div>
     </div>
   );
+}
+
+/** What became of it, and what differs from the recorded run. */
+function Result({ rerun, run }: { rerun: Rerun; run: string }) {
+  const at = Math.max(0, rerun.recorded.indexOf(run));
+  const [a, b] = [rerun.recorded[at] ?? run, rerun.runs[at] ?? rerun.runs.at(-1) ?? rerun.run];
+  const { data, error } = useComparison(a, b);
+  const { models, warnings } = rerun;
+  const head = useRef<HTMLHeadingElement>(null);
+  const isLoaded = data !== undefined;
+  useEffect(() => {
+    if (!isLoaded) return;
+    head.current?.focus({ preventScroll: true });
+    head.current?.scrollIntoView({ block: 'start' });
+  }, [isLoaded]);
+  return (
+    <div className="rerun-result">
+      <header className="compare-head">
+        <h2 ref={head} tabIndex={-1}>
+          Recorded (A) and new (B)
+        </h2>
+        {data && <Differs compared={data} />}
+        <span className="actions">
+          <a className="button" data-look="quiet" href={linkTo({ kind: 'run', run: b })}>
+            Open the new run
+          </a>
+          <a className="button" data-look="quiet" href={linkTo({ kind: 'compare', a, b })}>
+            Compare on a page
+          </a>
+        </span>
+      </header>
+      {models && (
+        <p className="quiet">
+          {`${plural(models.recorded, 'model call')} recorded, ${models.live} live.`}
+          {models.difference && ` ${models.difference.detail}`}
+        </p>
+      )}
+      {warnings.length > 0 && (
+        <Notice kind="approval">
+          <ul>
+            {warnings.map((warning) => (
+              <li key={warning}>{warning}</li>
+            ))}
+          </ul>
+        </Notice>
+      )}
+      {error && <Notice kind="error">{explain(error)}</Notice>}
+      {!data && !error && <div className="skeleton card-skeleton" />}
+      {data?.b.outcome === 'failed' && (
+        <Notice kind="error">{`The new run failed${data.b.code ? ` (${data.b.code})` : ''}.`}</Notice>
+      )}
+      {data?.b.outcome === 'cancelled' && <Notice kind="approval">You cancelled the new run.</Notice>}
+      {data && <Difference compared={data} />}
+    </div>
+  );
+}
+
+/** Run a message again and wait for its end; whoever leaves lets it run. */
+function useRerun(run: string): { state: State; start(body: () => Record<string, unknown>): void; cancel(): void } {
+  const [state, setState] = useState<State>({ kind: 'ready' });
+  const leaving = useRef(new AbortController());
+  useEffect(() => {
+    const controller = new AbortController();
+    leaving.current = controller;
+    return () => controller.abort();
+  }, []);
+  const fail = (error: unknown) => {
+    if (!leaving.current.signal.aborted) setState({ kind: 'failed', reason: explain(error) });
+  };
+  const start = async (body: () => Record<string, unknown>) => {
+    const { signal } = leaving.current;
+    try {
+      const wanted = body();
+      setState({ kind: 'running', run: '' });
+      const begun = await begin(run, wanted, signal);
+      setState({ kind: 'running', run: begun.run });
+      setState({ kind: 'done', rerun: await result(begun.run, signal) });
+    } catch (error) {
+      fail(error);
+    }
+  };
+  // Until the run has begun there is nothing to stop: the answer is no longer waited for.
+  const cancel = () => {
+    if (state.kind !== 'running') return;
+    if (state.run) {
+      stop(state.run).catch(fail);
+      return;
+    }
+    leaving.current.abort();
+    leaving.current = new AbortController();
+    setState({ kind: 'ready' });
+  };
+  return { state, start: (body) => void start(body), cancel };
 }
 
 /** Return the agents of a run's app with their instructions; none where they cannot be seen. */
@@ -129,5 +282,5 @@ function useAgents(run: string): ReadonlyMap<string, AgentDetail> {
   };
   // Where it fails, running again says why.
   const { data = {} } = useServerData(['agents of a run', run], load);
-  return new Map(Object.entries(data).filter(([, detail]) => detail.instruction));
+  return new Map(Object.entries(data).filter(([, { model, instruction }]) => model || instruction));
 }
