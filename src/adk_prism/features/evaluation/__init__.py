@@ -36,6 +36,11 @@ EXTENSION = Extension(
             "run an eval set; fail in CI if a case fails",
             "adk_prism.features.evaluation.command",
         ),
+        Command(
+            "shrink",
+            "find the smallest conversation that still fails",
+            "adk_prism.features.evaluation.shrink_command",
+        ),
     ),
     serve=_serve,
 )

@@ -8,7 +8,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import msgspec
@@ -17,17 +17,17 @@ from adk_prism.cli import FAILURE, USAGE, DiagnosticPrinter, fail
 from adk_prism.cli.terminal import Row, printable, progress, write_json, write_rows, write_suite
 from adk_prism.errors import PrismError, SourceError, UsageError
 from adk_prism.facts.usage import Prices
+from adk_prism.features.captures import stored_runs
 from adk_prism.features.captures.client import Client, connect
-from adk_prism.features.captures.stored_runs import (
-    add_arguments,
-    add_prices,
-    given_prices,
-    opened,
-)
 from adk_prism.features.rerun import trials
 from adk_prism.features.rerun.command import instructions_of, other_code
 from adk_prism.log.entry import Entry, RunId
 from adk_prism.server.settings import read_settings
+
+if TYPE_CHECKING:
+    from adk_prism.adk.apps import Apps
+    from adk_prism.adk.request import Variant
+    from adk_prism.features.rerun.changed_app import Changes
 
 AGAIN = 1.0
 """Seconds after which a server is asked again how an evaluation goes."""
@@ -62,8 +62,8 @@ def register(parser: argparse.ArgumentParser) -> None:
         "--junit", metavar="FILE", help="also write the results as JUnit XML, for CI"
     )
     trials.add_trial_arguments(parser)
-    add_arguments(parser)
-    add_prices(parser)
+    stored_runs.add_arguments(parser)
+    stored_runs.add_prices(parser)
     parser.epilog = (
         "Exit codes: 0 every case passed, or with --trials often enough; 1 one did not; 2 the set cannot"
         " be run."
@@ -130,14 +130,14 @@ async def _here(args: argparse.Namespace, path: Path, eval_set: Any) -> dict[str
 async def _trials(args: argparse.Namespace, plan: trials.Plan) -> list[trials.Tally]:
     """Run the cases many times, in all columns."""
     from adk_prism.features.evaluation.criteria import config_beside, read_criteria, read_eval_set
-    from adk_prism.features.evaluation.evaluation import Evaluation
+    from adk_prism.features.evaluation.evaluation import Evaluation, Trial
     from adk_prism.features.evaluation.evaluations import Evaluator, shown_cases
     from adk_prism.features.rerun.changed_app import Changes
     from adk_prism.server.app import create_app
 
     if args.url:
         raise UsageError("--trials runs the set here; leave --url out.")
-    path, prices = Path(args.set), given_prices(args)
+    path, prices = Path(args.set), stored_runs.given_prices(args)
     eval_set = read_eval_set(path)
     folder, app = _place(args.app, path)
     app = app or eval_set_app(eval_set)
@@ -173,8 +173,10 @@ async def _trials(args: argparse.Namespace, plan: trials.Plan) -> list[trials.Ta
                     async with connect(own.url) as http:
                         client = Client(http)
                         return [await _trial(c, client.recording, prices) for c in found["cases"]]
+                variant = await _variant(context.apps, app, changes[column.name])
+                trial = Trial(variant)
                 evaluation = Evaluation(
-                    app, eval_set, criteria, subjects, answers=answers, changes=changes[column.name]
+                    app, eval_set, criteria, subjects, answers=answers, trial=trial
                 )
                 cases = shown_cases(await Evaluator(context).run(evaluation))["cases"]
 
@@ -184,6 +186,20 @@ async def _trials(args: argparse.Namespace, plan: trials.Plan) -> list[trials.Ta
                 return [await _trial(case, entries, prices) for case in cases]
 
             return await trials.run_trials(plan, [case.id for case in whole.cases], try_once)
+
+
+async def _variant(apps: Apps, app: str, changes: Changes) -> Variant | None:
+    """Return an app with changes; None: it is as it is. Raise `Unprocessable`."""
+    from adk_prism.adk.request import Repeats, Variant
+    from adk_prism.features.rerun.changed_app import changed_runner
+
+    if not (changes.model or changes.instructions):
+        return None
+    await apps.open(app)
+    runner = changed_runner(apps.runner(app, "rerun"), changes)
+    names = sorted(changes.instructions)
+    repeats = Repeats(run="", model=changes.model, instructions=names, tools="live")
+    return Variant(runner=runner, repeats=repeats, tools=None)
 
 
 async def _trial(
@@ -218,7 +234,7 @@ async def _on_server(args: argparse.Namespace, path: Path, app: str) -> dict[str
     body = {"set": id_of(path), "evalSet": _json(path), "cases": args.case, "answers": args.answers}
     if config is not None:
         body["config"] = _json(config)
-    async with opened(args) as place:
+    async with stored_runs.opened(args) as place:
         assert isinstance(place, Client), "--url names a server"
         found = await place.evaluate(app, body)
         while found["status"] == "running":

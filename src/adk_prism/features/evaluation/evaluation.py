@@ -19,9 +19,9 @@ import msgspec
 from google.adk.sessions.session import Session
 from msgspec import Raw, Struct, structs
 
+from adk_prism.adk.request import Variant
 from adk_prism.errors import SourceError, UsageError
 from adk_prism.features.evaluation.criteria import Criteria
-from adk_prism.features.rerun.changed_app import Changes
 
 if TYPE_CHECKING:
     from google.adk.evaluation.app_details import AppDetails
@@ -232,6 +232,13 @@ def _answers(case: str, given: Any) -> list[RecordedReply]:
         raise UsageError(f"`prismAnswers` of the case {case[:60]!r}: {error}.") from None
 
 
+class Trial(Struct, frozen=True):
+    """One of many evaluations: cases get sessions of their own, and no result is stored."""
+
+    variant: Variant | None = None
+    """The app as it is run, where that is not as it is served."""
+
+
 class Evaluation:
     """A set that is evaluated for one app."""
 
@@ -243,13 +250,11 @@ class Evaluation:
         only: Sequence[str] = (),
         *,
         answers: bool = False,
-        changes: Changes | None = None,
+        trial: Trial | None = None,
     ) -> None:
         """`only`: ids of the cases to run; empty: all. Raise `UsageError` for one that there is not.
 
-        `answers`: approvals and results of client tools are given again, as they were recorded. `changes`:
-        it is one of many trials, of the app with these; cases get sessions of their own, and no result is
-        stored.
+        `answers`: approvals and results of client tools are given again, as they were recorded.
         """
         if not eval_set.eval_set_id or {"/", "\\"} & set(eval_set.eval_set_id):
             raise UsageError("The id of the eval set must be a name, without / and \\.")
@@ -262,7 +267,7 @@ class Evaluation:
         self.app = app
         self.set_id = eval_set.eval_set_id
         self.answers = answers
-        self.changes = changes
+        self.trial = trial
         self._criteria = criteria
         self._chosen = {name: known[name] for name in dict.fromkeys(only or known)}
 
@@ -271,7 +276,7 @@ class Evaluation:
         """The cases to run, in order."""
         cases = [_case(case) for case in self._chosen.values()]
         # A session that a case demands has the messages of the trial before.
-        return cases if self.changes is None else [structs.replace(c, session="") for c in cases]
+        return cases if self.trial is None else [structs.replace(c, session="") for c in cases]
 
     def user(self, case: str) -> SimulatedUser:
         """Return who talks to the agent in a case. Raise `SourceError` if nobody can."""

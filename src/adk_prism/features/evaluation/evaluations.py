@@ -19,7 +19,7 @@ from msgspec import Raw, Struct
 
 from adk_prism import errors
 from adk_prism.adk.app_folder import is_bundled
-from adk_prism.adk.request import Repeats, Variant
+from adk_prism.adk.request import Variant
 from adk_prism.commands import Answer, Command, Submit, ToolAnswer
 from adk_prism.facts.pending import Pending
 from adk_prism.facts.state import read_object
@@ -34,7 +34,6 @@ from adk_prism.features.evaluation.evaluation import (
     asked_model,
 )
 from adk_prism.features.model_calls.calls import ModelCalls
-from adk_prism.features.rerun.changed_app import changed_runner
 from adk_prism.log import entry as records
 from adk_prism.runs.chats import EVALUATION_SESSIONS
 from adk_prism.runs.conversations import Start
@@ -198,9 +197,9 @@ class Evaluator:
 
         A case that cannot be run fails alone. Raise `NotFound` or `AppFailed` for the app.
         """
-        results = self.folder(evaluation.app) if evaluation.changes is None else None
+        results = self.folder(evaluation.app) if evaluation.trial is None else None
         await self._apps.open(evaluation.app)
-        variant = self._variant(evaluation)
+        variant = evaluation.trial.variant if evaluation.trial is not None else None
         places = asyncio.Semaphore(AT_ONCE)
 
         async def infer(case: Case) -> Inference:
@@ -223,17 +222,6 @@ class Evaluator:
             EvaluatedCase(case=cases[score.id], score=score, runs=runs[score.id])
             for score in scores
         ]
-
-    def _variant(self, evaluation: Evaluation) -> Variant | None:
-        """Return the app with the changes of a trial; None: it is as it is. Raise `Unprocessable`."""
-        changes = evaluation.changes
-        if changes is None or not (changes.model or changes.instructions):
-            return None
-        runner = changed_runner(self._apps.runner(evaluation.app, "rerun"), changes)
-        repeats = Repeats(
-            run="", model=changes.model, instructions=sorted(changes.instructions), tools="live"
-        )
-        return Variant(runner=runner, repeats=repeats, tools=None)
 
     async def _infer(
         self, evaluation: Evaluation, case: Case, began: Began, variant: Variant | None

@@ -199,9 +199,14 @@ def changed_runner(
         if agent.name in changes.parameters:
             update["generate_content_config"] = configs[agent.name]
         if recorded is not None:
-            update["model"] = recorded_copy(_model_of(agent, model), agent.name, recorded)
+            update["model"] = recorded_copy(model_of(agent, model), agent.name, recorded)
         return update
 
+    return with_agents(runner, change, recorded)
+
+
+def with_agents(runner: Runner, change: ChangeOf, recorded: RecordedModels | None) -> Runner:
+    """Return a Runner of the app whose agents are changed. Raise `Unprocessable` for agents in a circle."""
     return _with_root(runner, copy_agents(runner.agent, change), recorded)
 
 
@@ -219,7 +224,7 @@ def _with_root(runner: Runner, root: BaseNode, recorded: RecordedModels | None) 
     return changed
 
 
-def _model_of(agent: LlmAgent, changed: str | BaseLlm | None) -> BaseLlm:
+def model_of(agent: LlmAgent, changed: str | BaseLlm | None = None) -> BaseLlm:
     """Return the model that an agent asks. Raise `Unprocessable` if it cannot be made."""
     if isinstance(changed, BaseLlm):
         return changed

@@ -307,11 +307,14 @@ class RecordedModels:
         rules: Rules | None = None,
         is_test: bool = False,
         takes_any_model: bool = False,
+        returns: bool = False,
     ) -> None:
         """`until`: the last cursor at which a call is answered from the recording; 0: no limit. In a test a
         request without an answer raises `AssertionError`, with the difference. `takes_any_model`: the name of
-        the model does not count."""
+        the model does not count. `returns`: where the live model was asked, later requests are answered from
+        the recording again if it has them."""
         self.is_test = is_test
+        self._returns = returns
         self._takes_any_model = takes_any_model
         self._calls = list(calls)
         for call in self._calls if takes_any_model else ():
@@ -346,7 +349,7 @@ class RecordedModels:
         if self.failure is not None:
             raise self.failure
         self._counts[place[0]] += 1
-        if place in self._live:
+        if place in self._live and not self._returns:
             return None
         now = compared(request)
         if self._takes_any_model:

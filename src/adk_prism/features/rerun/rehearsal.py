@@ -40,7 +40,7 @@ from adk_prism.log.contract import LogReader, RunLog
 from adk_prism.log.memory import MemoryLog
 from adk_prism.runs.chats import EVALUATION_SESSIONS, Chats, Turn
 from adk_prism.runs.recorder import FORKED_FROM, REQUEST_DIGEST
-from adk_prism.server.context import make_context
+from adk_prism.server.context import Context, make_context
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.observability import open_observability, secrets_of
 from adk_prism.server.settings import Settings
@@ -166,7 +166,7 @@ def _is_own(turn: Turn) -> bool:
 class _Place:
     """A server in memory with copies of a conversation's runs."""
 
-    def __init__(self, reruns: Reruns, log: MemoryLog) -> None:
+    def __init__(self, reruns: Reruns, log: LogReader) -> None:
         self._reruns = reruns
         self._log = log
 
@@ -249,26 +249,34 @@ def _detail(difference: Difference | None, warnings: Sequence[str], differs: Seq
 
 
 @asynccontextmanager
-async def _server(
-    runner: Runner, log: LogReader, origin: records.Origin, turns: Sequence[Turn]
-) -> AsyncIterator[_Place]:
+async def memory_server(runner: Runner, origin: records.Origin) -> AsyncIterator[Context]:
+    """Yield the parts of a server in memory, without routes, around a Runner with services of its own."""
     own = copy(runner)
     own.session_service = InMemorySessionService()
     own.artifact_service = await _copied_artifacts(runner.artifact_service, origin)
-    kept = MemoryLog()
     settings = Settings(log="memory:", without=tuple(installed().used))
     lifecycle = Lifecycle(ignore)
-    # The parts of a server without its routes: nobody calls it.
     context = make_context(
         settings,
         Apps.of_runners({origin.app: own}),
         lifecycle,
         open_observability(settings, secrets_of(settings), ignore),
-        kept,
+        MemoryLog(),
     )
     await lifecycle.start()
     try:
-        await _copy_runs(log, kept, turns)
+        yield context
+    finally:
+        await context.runs.drain(LAST_SECONDS)
+        await lifecycle.stop()
+
+
+@asynccontextmanager
+async def _server(
+    runner: Runner, log: LogReader, origin: records.Origin, turns: Sequence[Turn]
+) -> AsyncIterator[_Place]:
+    async with memory_server(runner, origin) as context:
+        await _copy_runs(log, context.log, turns)
         reruns = Reruns(
             context.log,
             context.apps,
@@ -278,13 +286,10 @@ async def _server(
             context.conversations,
             ignore,
         )
-        yield _Place(reruns, kept)
-    finally:
-        await context.runs.drain(LAST_SECONDS)
-        await lifecycle.stop()
+        yield _Place(reruns, context.log)
 
 
-async def _copy_runs(log: LogReader, kept: MemoryLog, turns: Sequence[Turn]) -> None:
+async def _copy_runs(log: LogReader, kept: RunLog, turns: Sequence[Turn]) -> None:
     calls, writer = ModelCalls(log), ModelCallWriter(kept, "full", ignore)
     runs = (run.summary for turn in turns for run in turn.runs)
     for run in (run for run in runs if run.outcome is not None):
