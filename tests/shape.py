@@ -30,7 +30,7 @@ SLACK = 0.02
 
 LIMITS: dict[str, float] = {
     "package: files": 350,
-    "package: lines of code": 65_100,
+    "package: lines of code": 65_700,
     "package: median lines of a file (at least)": 190,
     "package: share of import lines (%)": 8.1,
     "package: types for answers": 9,
