@@ -102,7 +102,7 @@ wheels: $(VENV)/.installed $(PAGE)  ## build the sdists and wheels into dist/
 	cd apps && $(CURDIR)/$(BIN)/python -m hatchling build --directory ../dist
 
 cluster: $(VENV)/.installed-test $(VENV)/redis-server/.installed $(VENV)/cluster/.installed  ## Redis, PostgreSQL and three replicas, from the wheel, until Ctrl-C
-	@exec $(BIN)/python -m tests.cluster.up $(VENV)/cluster/bin/adk-prism
+	@exec $(BIN)/python -m tests.cluster.up $(VENV)/cluster/bin/adk-prism $(ARGS)
 
 clean:  ## remove environments, caches, dist/ and build/
 	rm -rf $(VENV) $(NODE)/node_modules $(WEB)/node_modules $(KIT)/node_modules $(KIT)/dist $(CLIENT)/node_modules $(CLIENT)/dist $(dir $(PAGE)) dist build

@@ -6,11 +6,13 @@ one (its process id is told) while it answers, and look at the same conversation
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,8 +23,8 @@ FIRST_PORT = 8001
 REPLICAS = 3
 
 
-def main(program: str) -> int:
-    """Start everything, wait for a signal, end everything."""
+def main(program: str, port: int, words: Sequence[str]) -> int:
+    """Start everything, wait for a signal, end everything; `words` are for `adk-prism serve`."""
     replicas: list[subprocess.Popen[bytes]] = []
     with tempfile.TemporaryDirectory(prefix="prism-cluster-") as folder:
         data = Path(folder) / "redis"
@@ -31,7 +33,7 @@ def main(program: str) -> int:
         print(f"Redis      {redis.url}\nPostgreSQL {postgres.uri}", flush=True)
         try:
             replicas += [
-                _replica(program, Path(folder), FIRST_PORT + number, redis, postgres)
+                _replica([program, "serve", *words], Path(folder), port + number, redis, postgres)
                 for number in range(REPLICAS)
             ]
             with suppress(KeyboardInterrupt):
@@ -47,18 +49,20 @@ def main(program: str) -> int:
 
 
 def _replica(
-    program: str, folder: Path, port: int, redis: RedisServer, postgres: PostgresServer
+    serve: Sequence[str], folder: Path, port: int, redis: RedisServer, postgres: PostgresServer
 ) -> subprocess.Popen[bytes]:
     # Files are shared too: replicas on several machines have them in a bucket.
     words = ["--log", redis.url, "--sessions", postgres.uri, "--lease", "3s", "--grace", "5s"]
-    files = ["--artifacts", f"file://{folder / 'artifacts'}"]
-    replica = subprocess.Popen(
-        [program, "serve", "--port", str(port), *words, *files], cwd=folder, env=dict(os.environ)
-    )
+    words += ["--artifacts", f"file://{folder / 'artifacts'}", "--data-dir", str(folder / "data")]
+    replica = subprocess.Popen([*serve, "--port", str(port), *words], env=dict(os.environ))
     print(f"Replica    http://127.0.0.1:{port} is process {replica.pid}", flush=True)
     return replica
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    sys.exit(main(str(Path(sys.argv[1]).absolute())))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--port", type=int, default=FIRST_PORT)
+    given, further = parser.parse_known_args()
+    sys.exit(main(str(Path(given.program).absolute()), given.port, further))
