@@ -91,6 +91,7 @@ bench: $(BENCH)/.installed $(VENV)/redis-server/.installed $(PAGE) $(BROWSER)/.u
 docs: $(VENV)/.installed $(VENV)/docs/.installed  ## build the documentation site into build/site, and check every link of it
 	$(CLEAN_ENV) $(BIN)/python -W ignore -m website.stage
 	$(VENV)/docs/bin/zensical build --strict --clean --config-file build/mkdocs.yml
+	$(BIN)/python -m website.agents build
 	$(BIN)/python -m website.links build/site
 
 dist: wheels $(VENV)/.installed-test $(VENV)/dist/.installed  ## the same, then install and try them as a stranger would

@@ -28,6 +28,11 @@ BUILT: Mapping[str, Callable[[], str]] = {
 }
 
 
+HISTORY = ("docs/decisions/", "docs/STATUS.md", "docs/security-tests.md", "CHANGELOG.md")
+"""Pages that the search leaves out: what they say would come before the guides."""
+_NOT_SEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
+
+
 def stage(build: Path) -> None:
     """Write the pages to docs/ in a folder, and mkdocs.yml beside it."""
     staged = build / "docs"
@@ -54,7 +59,8 @@ def stage(build: Path) -> None:
 
 def _page(source: str, places: dict[str, str]) -> str:
     text = (ROOT / source).read_text(encoding="utf-8")
-    return MARKER.sub(lambda found: BUILT[found[1]](), moved(text, source, places))
+    page = MARKER.sub(lambda found: BUILT[found[1]](), moved(text, source, places))
+    return _NOT_SEARCHED + page if source.startswith(HISTORY) else page
 
 
 if __name__ == "__main__":

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
+from website.agents import write
 from website.links import problems
 from website.places import ROOT
 from website.stage import stage
@@ -21,6 +23,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [ZENSICAL, "build", "--strict", "--config-file", build / "mkdocs.yml"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    write(build)
     return build / "site"
 
 
@@ -42,6 +45,19 @@ def test_every_link_and_anchor_leads_somewhere(site: Path) -> None:
 )
 def test_the_references_come_from_the_code(site: Path, page: str, says: str) -> None:
     assert says in (site / "reference" / f"{page}.html").read_text(encoding="utf-8")
+
+
+def test_coding_agents_find_every_page_as_markdown(site: Path) -> None:
+    """Links of `llms.txt` lead to Markdown; the whole has the guides and the references, and no history."""
+    index = (site / "llms.txt").read_text(encoding="utf-8")
+    linked = re.findall(r"\]\(([^)#]+)", index)
+    assert len(linked) > 40
+    assert all((site / name).is_file() and name.endswith(".md") for name in linked)
+    whole = (site / "llms-full.txt").read_text(encoding="utf-8")
+    for said in ("# A `useChat` front end", "--fail-on", "ADK_PRISM_ALLOW_ORIGIN"):
+        assert said in whole
+    assert "# Status" not in whole
+    assert "<!-- built:" not in whole
 
 
 @pytest.mark.parametrize(
