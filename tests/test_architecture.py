@@ -146,6 +146,7 @@ KNOWS_ADK = {
     "server/app.py": "makes ADK's services from their URLs",
     "server/run_files.py": "reads artifacts",
     "features/a2a": "bridges to ADK's A2A executor",
+    "features/app_graph": "reads an app's agents, tools and workflows",
     "features/artifacts": "ADK's routes of artifacts and memory",
     "features/cloud_files": "Google Cloud Storage",
     "features/conform/adk.py": "checks events with ADK's class",

@@ -16,13 +16,14 @@ from tests.adk.own_service import OwnSessionService
 from tests.adk.runs import Reports
 from tests.adk.scripted import Scripted
 
-from adk_prism.adk.agents import list_agents, read_graph, root_kind
+from adk_prism.adk.agents import list_agents, root_kind
 from adk_prism.adk.app_folder import APPS_PACKAGE, bundled_folders, install_hint
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.client_tools import declared_tools
 from adk_prism.adk.services import Services, ServiceUris, open_services
 from adk_prism.adk.session_store import storage_of
 from adk_prism.errors import AppFailed, NotFound, UsageError
+from adk_prism.features.app_graph.graph import read_graph
 from adk_prism.log.entry import Agent
 
 pytestmark = [

@@ -31,7 +31,6 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from adk_prism import errors
 from adk_prism.adk import app_folder
 from adk_prism.adk import services as adk_services
-from adk_prism.adk.agents import Graph
 from adk_prism.adk.app_environment import Environments, ExtraPlugins, VariablesSeen
 from adk_prism.adk.app_imports import Imports, ServedFolders
 from adk_prism.adk.errors import load_failure, shown_path
@@ -390,10 +389,6 @@ class Apps:
     def agents(self, name: str) -> list[Agent]:
         """Return the app's agents, root first, in the order in which they are declared."""
         return self.app(name).agents()
-
-    def graph(self, name: str) -> Graph:
-        """Return the app's agents, tools and workflow nodes as a graph. Raise `NotSupported`."""
-        return self.app(name).graph()
 
     def resumable(self, name: str) -> bool:
         """Return whether the app asked for ADK's resumability."""

@@ -19,7 +19,7 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.utils.agent_info import get_agents_dict
 from google.adk.workflow import BaseNode
 
-from adk_prism.adk.agents import Graph, list_agents, read_graph
+from adk_prism.adk.agents import list_agents
 from adk_prism.adk.client_tools import declared_keys, declared_tools
 from adk_prism.adk.internals.runner import supports_live
 from adk_prism.adk.plugin import is_last_answer
@@ -82,15 +82,6 @@ class ServedApp(Protocol):
 
     def agents(self) -> list[Agent]:
         """Return the agents, root first."""
-
-    def graph(self) -> Graph:
-        """Return the agents, tools and workflow nodes. Raise `NotSupported`."""
-
-    def drawing(self) -> dict[str, Any] | None:
-        """Return the app as ADK's page draws it; None if its code is here to be described by ADK itself.
-
-        Raise `NotSupported`.
-        """
 
     async def details(self) -> dict[str, Any]:
         """Return the agents in ADK's words, by name. Raise `UsageError`."""
@@ -172,7 +163,6 @@ class LocalApp:
         self._tool_timeouts = tool_timeouts
         self._max_llm_calls = max_llm_calls
         self._agents: list[Agent] | None = None
-        self._graph: Graph | None = None
 
     @property
     def root(self) -> BaseNode:
@@ -217,15 +207,6 @@ class LocalApp:
         if self._agents is None:
             self._agents = list_agents(self.root)
         return self._agents
-
-    def graph(self) -> Graph:
-        """Return the graph."""
-        if self._graph is None:
-            self._graph = read_graph(self.root)
-        return self._graph
-
-    def drawing(self) -> None:
-        """Return None."""
 
     async def details(self) -> dict[str, Any]:
         """Return the agents with their instructions and tools; ADK describes only an `LlmAgent`."""

@@ -17,17 +17,7 @@ from adk_prism.features.search.digest import (
 from adk_prism.features.search.index import SearchIndex, index_of
 from adk_prism.log.contract import LogObserver, RunLog
 from adk_prism.log.entry import Origin, RunEnded, RunId
-from adk_prism.testing.runlog_steps import (
-    END,
-    EVERYTHING,
-    LATER,
-    ORIGIN,
-    RUN,
-    Store,
-    opened,
-    refused,
-    start,
-)
+from adk_prism.testing import runlog_steps as steps
 
 WEATHER, INVOICE, TOKYO = RunId("weather"), RunId("invoice"), RunId("tokyo")
 
@@ -110,8 +100,8 @@ FINDS: Sequence[tuple[RunQuery, Sequence[RunId]]] = (
     (RunQuery(tokens=Bounds(120, 120)), (WEATHER,)),
     (RunQuery(tokens=Bounds(most=119)), (TOKYO,)),
     (RunQuery(duration=Bounds(1.4)), (INVOICE, WEATHER)),
-    (RunQuery(started=Bounds(LATER)), ()),
-    (RunQuery(started=Bounds(most=LATER)), (TOKYO, INVOICE, WEATHER)),
+    (RunQuery(started=Bounds(steps.LATER)), ()),
+    (RunQuery(started=Bounds(most=steps.LATER)), (TOKYO, INVOICE, WEATHER)),
     (RunQuery(user="user"), (TOKYO, WEATHER)),
     (RunQuery(user="user", text="invoice"), ()),
     (RunQuery(app="app", session="other"), ()),
@@ -122,9 +112,9 @@ AWKWARD = ('"', "'); DROP TABLE runs; --", "NEAR(a b)", "a OR b", "text: x", "a*
 """Texts that a query language might understand."""
 
 
-async def runs_are_found_by_what_their_digests_say(store: Store) -> None:
+async def runs_are_found_by_what_their_digests_say(store: steps.Store) -> None:
     """Every field of a query narrows the search; what is empty does not. The newest run comes first."""
-    async with opened(store) as log:
+    async with steps.opened(store) as log:
         search = await fill(log)
         for query, expected in FINDS:
             page = await search.search(query, limit=10)
@@ -133,13 +123,13 @@ async def runs_are_found_by_what_their_digests_say(store: Store) -> None:
             assert all(each.digest == DIGESTS[each.summary.run] for each in page.found)
 
 
-async def no_text_breaks_a_search(store: Store) -> None:
+async def no_text_breaks_a_search(store: steps.Store) -> None:
     """Text is words and nothing else; one without a letter or digit is refused."""
-    async with opened(store) as log:
+    async with steps.opened(store) as log:
         search = await fill(log)
         for text in AWKWARD[1:]:
             assert (await search.search(RunQuery(text=text), limit=1)).found == []
-        await refused(UsageError, search.search(RunQuery(text=AWKWARD[0]), limit=1))
+        await steps.refused(UsageError, search.search(RunQuery(text=AWKWARD[0]), limit=1))
         assert len((await search.search(RunQuery(), limit=10)).found) == len(DIGESTS)
 
 
@@ -153,9 +143,9 @@ ORDERS: Sequence[tuple[Order, Sequence[RunId]]] = (
 """Orders, and what comes first. Of the run without a model the cost is unknown."""
 
 
-async def pages_of_a_search_follow_each_other(store: Store) -> None:
+async def pages_of_a_search_follow_each_other(store: steps.Store) -> None:
     """In every order each page begins where the last one ended; the last has no next."""
-    async with opened(store) as log:
+    async with steps.opened(store) as log:
         search = await fill(log)
         for order, expected in ORDERS:
             seen: list[RunId] = []
@@ -168,21 +158,21 @@ async def pages_of_a_search_follow_each_other(store: Store) -> None:
             assert (tuple(seen), before) == (tuple(expected), None), order
 
 
-async def a_page_after_a_deleted_run_is_refused_where_it_cannot_be_found(store: Store) -> None:
+async def a_page_after_a_deleted_run_is_refused_where_it_cannot_be_found(store: steps.Store) -> None:
     """By a measure, the next page follows on a run that is still there; in the order of starts on any."""
-    async with opened(store) as log:
+    async with steps.opened(store) as log:
         search = await fill(log)
         by_tokens = RunQuery(order=Order("tokens"))
         page = await search.search(by_tokens, limit=1)
         await log.delete(OTHERS)
-        await refused(UsageError, search.search(by_tokens, limit=1, before=page.before))
+        await steps.refused(UsageError, search.search(by_tokens, limit=1, before=page.before))
         found = (await search.search(RunQuery(), limit=1, before=page.before)).found
         assert [each.summary.run for each in found] == [WEATHER]
 
 
-async def digests_are_read_by_their_runs(store: Store) -> None:
+async def digests_are_read_by_their_runs(store: steps.Store) -> None:
     """Of runs that are not there nothing is returned."""
-    async with opened(store) as log:
+    async with steps.opened(store) as log:
         search = await fill(log)
         await search.search(RunQuery(), limit=1)
         found = await search.digests_of([TOKYO, RunId("nobody")])
@@ -190,42 +180,42 @@ async def digests_are_read_by_their_runs(store: Store) -> None:
         assert await search.digests_of([]) == {}
 
 
-async def only_ended_runs_have_digests(store: Store) -> None:
+async def only_ended_runs_have_digests(store: steps.Store) -> None:
     """A run without one is listed as unindexed once it has ended, and a search says that one is missing."""
     ended: list[RunId] = []
-    async with opened(store) as log:
+    async with steps.opened(store) as log:
         log.attach(observer=LogObserver(ended=ended.append))
         search = await fill(log)
-        await log.append(RUN, [start()])
-        await log.commit(RUN)
-        await search.index(RUN, RunDigest(version=DIGEST_VERSION))
+        await log.append(steps.RUN, [steps.start()])
+        await log.commit(steps.RUN)
+        await search.index(steps.RUN, RunDigest(version=DIGEST_VERSION))
         await search.index(RunId("nobody"), RunDigest(version=DIGEST_VERSION))
         assert len((await search.search(RunQuery(), limit=10)).found) == len(DIGESTS)
         assert list(await search.unindexed(5)) == []
-        await log.append(RUN, [END])
-        await log.commit(RUN)
-        assert list(await search.unindexed(5)) == [RUN]
+        await log.append(steps.RUN, [steps.END])
+        await log.commit(steps.RUN)
+        assert list(await search.unindexed(5)) == [steps.RUN]
         assert not (await search.search(RunQuery(), limit=10)).complete
-        assert ended == [*DIGESTS, RUN]
-        await search.index(RUN, RunDigest(user="old", version=DIGEST_VERSION))
-        await search.index(RUN, RunDigest(user="new", version=DIGEST_VERSION))
+        assert ended == [*DIGESTS, steps.RUN]
+        await search.index(steps.RUN, RunDigest(user="old", version=DIGEST_VERSION))
+        await search.index(steps.RUN, RunDigest(user="new", version=DIGEST_VERSION))
         assert (await search.search(RunQuery(text="old"), limit=10)).found == []
         assert len((await search.search(RunQuery(text="new"), limit=10)).found) == 1
 
 
-async def digests_go_with_their_runs(store: Store) -> None:
+async def digests_go_with_their_runs(store: steps.Store) -> None:
     """What was trimmed, or deleted with its session, is not found; nor is it after the log was closed."""
-    async with opened(store) as log:
+    async with steps.opened(store) as log:
         search = await fill(log)
         await log.delete(OTHERS)
         found = (await search.search(RunQuery(), limit=10)).found
         assert [each.summary.run for each in found] == [TOKYO, WEATHER]
-        await log.trim(EVERYTHING, LATER)
+        await log.trim(steps.EVERYTHING, steps.LATER)
         assert (await search.search(RunQuery(), limit=10)).found == []
         assert (await search.search(RunQuery(text="weather"), limit=10)).found == []
         await log.close()
-        await refused(LogError, search.search(RunQuery(), limit=1))
-        await refused(LogError, search.unindexed(1))
+        await steps.refused(LogError, search.search(RunQuery(), limit=1))
+        await steps.refused(LogError, search.unindexed(1))
 
 
 async def fill(log: RunLog) -> SearchIndex:
@@ -233,8 +223,8 @@ async def fill(log: RunLog) -> SearchIndex:
     search = index_of(log)
     for run, digest in DIGESTS.items():
         failed = run == INVOICE
-        end = RunEnded(outcome="failed", code="ValueError") if failed else END
-        await log.append(run, [start(run, OTHERS if failed else ORIGIN), end])
+        end = RunEnded(outcome="failed", code="ValueError") if failed else steps.END
+        await log.append(run, [steps.start(run, OTHERS if failed else steps.ORIGIN), end])
         await log.commit(run)
         await search.index(run, digest)
     return search

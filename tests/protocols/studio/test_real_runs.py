@@ -20,12 +20,12 @@ from google.genai import types
 from tests.protocols.studio.logs import EXTRAS, Said, frames, without_overlay
 from tests.recordings.shapes import agent, calling
 
-from adk_prism.adk.agents import read_graph
 from adk_prism.adk.request import RunRequest
 from adk_prism.adk.runner import RunnerSource
 from adk_prism.adk.sessions import Sessions
 from adk_prism.apps.tour.agent import tour_app
 from adk_prism.errors import ignore
+from adk_prism.features.app_graph.graph import read_graph
 from adk_prism.log.entry import Entry, Origin, RunId
 from adk_prism.log.memory import MemoryLog
 from adk_prism.models import Call, ScriptedModel, Turn, read_conversation, say

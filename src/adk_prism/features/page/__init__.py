@@ -31,7 +31,7 @@ EXTENSION = Extension(
         Command(
             "view",
             "show a recording: conversation, timeline, state, graph and more; as JSON in a pipe",
-            "adk_prism.features.page.command",
+            "adk_prism.features.page.text",
         ),
     ),
     serve=_serve,

@@ -31,7 +31,10 @@ def _settings() -> type[FeatureSettings]:
 EXTENSION = Extension(
     name="remote",
     summary="serve apps of other ADK servers",
-    requires=("captures",),
+    requires=(
+        "app_graph",
+        "captures",
+    ),
     settings=_settings,
     apps=_apps,
 )

@@ -12,13 +12,13 @@ from google.adk.events.event import Event
 from google.adk.runners import Runner
 from google.adk.utils.agent_info import AgentInfo
 
-from adk_prism.adk import agents as graphs
 from adk_prism.adk.redaction import Serialiser
 from adk_prism.adk.request import Emit, EventSource, RunRequest, run_started
 from adk_prism.adk.served_app import Feature
 from adk_prism.adk.sessions import Sessions
 from adk_prism.adk.tools import InDoubt
 from adk_prism.errors import AppFailed, NotSupported, PrismError, Report, UsageError
+from adk_prism.features.app_graph import graph as graphs
 from adk_prism.features.remote.connection import AgentInfo as RemoteAgent
 from adk_prism.features.remote.connection import AppInfo, Connection, RemoteClient
 from adk_prism.features.remote.live import RemoteLiveSource

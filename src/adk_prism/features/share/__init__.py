@@ -36,7 +36,7 @@ def _serve(context: Context) -> Served:
 EXTENSION = Extension(
     name="share",
     summary="share a run as one HTML file or by a link",
-    requires=("captures", "conversations", "model_calls", "page"),
+    requires=("app_graph", "captures", "conversations", "model_calls", "page"),
     commands=(
         Command(
             "share", "write a recording as one HTML file", "adk_prism.features.share.page_file"

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 
 from adk_prism.adk.apps import Apps
 from adk_prism.errors import Forbidden, NotFound, PrismError
+from adk_prism.features.app_graph.graph import graph_of
 from adk_prism.features.captures.routes import attachment, compressed
 from adk_prism.features.conversations.listing import ConversationTitles
 from adk_prism.features.model_calls.calls import ModelCalls
@@ -80,8 +81,7 @@ class ShareRoutes:
         if UPLOADED.read(started) or DERIVED.read(started):
             return b"null"
         try:
-            await self.apps.open(started.origin.app)
-            return msgspec.json.encode(self.apps.graph(started.origin.app))
+            return msgspec.json.encode(graph_of(await self.apps.open(started.origin.app)))
         except PrismError:  # the app is not served any more, or fails: the run is shown without
             return b"null"
 

@@ -9,7 +9,6 @@ and a state change is a state-only update; answers that nobody waits for are 409
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
@@ -17,11 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
 from fastapi import APIRouter, Query, Request, Response
 from google.adk import version as adk_version
-from google.adk.cli.utils.graph_serialization import serialize_app_info
-from google.adk.runners import Runner
 from google.adk.tools.computer_use.computer_use_toolset import ComputerUseToolset
 from google.adk.workflow import BaseNode
 from pydantic import BaseModel, ConfigDict
@@ -29,7 +25,6 @@ from pydantic.alias_generators import to_camel
 
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.internals.runner import origin_folder
-from adk_prism.adk.redaction import foreign_json
 from adk_prism.adk.served_app import ServedApp
 from adk_prism.errors import SourceError, Unprocessable
 from adk_prism.log.entry import RunId
@@ -39,7 +34,7 @@ from adk_prism.protocols.adk.sessions import AppInfo, AppList, Health, Version
 from adk_prism.runs.broadcast import positioned_frames
 from adk_prism.server.context import Context
 from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.request_bodies import AppName, StrictRoute, check_app
+from adk_prism.server.request_bodies import StrictRoute, check_app
 from adk_prism.server.run_starter import Key, read_sent
 from adk_prism.server.run_streams import RUN_HEADER
 from adk_prism.version import VERSION
@@ -163,43 +158,6 @@ def _language(root: BaseNode | None) -> Literal["yaml", "python"]:
 
 
 # ---------------------------------------------------------------------------
-# An app as ADK's page draws it: agents, nodes and tools, with the app's README.
-#
-# Follows google-adk 2.13 `cli/dev_server.py` (`build_graph`), whose serialiser is used. Differences:
-# plugins of this server are left out, values that are not JSON are shown by their type, and
-# credentials are redacted.
-
-LONGEST_README = 256 * 1024
-"""Bytes of a README that are sent: more is a book."""
-
-_OURS = "adk_prism"
-"""How the names of this server's own plugins begin."""
-
-
-def describe_graph(runner: Runner, folder: Path | None) -> bytes:
-    """Return what an app consists of, as JSON. Reads the app's README; call it in a thread."""
-    about = serialize_app_info(runner.app, _readme(folder))
-    plugins = [each for each in about.pop("plugins", ()) if not each["name"].startswith(_OURS)]
-    if plugins:
-        about["plugins"] = plugins
-    return foreign_json(json.dumps(about, default=_type_of, allow_nan=False).encode())
-
-
-def _type_of(value: object) -> str:
-    return f"<{type(value).__name__}>"
-
-
-def _readme(folder: Path | None) -> str | None:
-    if folder is None:
-        return None
-    try:
-        with (folder / "README.md").open("rb") as file:
-            return file.read(LONGEST_README).decode(errors="replace")
-    except OSError:
-        return None
-
-
-# ---------------------------------------------------------------------------
 
 
 def routes(apps: Apps, lifecycle: Lifecycle) -> APIRouter:
@@ -240,26 +198,4 @@ def routes(apps: Apps, lifecycle: Lifecycle) -> APIRouter:
         except SourceError:  # Reported when it was opened.
             return None
 
-    @router.get("/apps/{app_name}/app-info", response_model_exclude_none=True)
-    async def app_info(app_name: AppName) -> AppInfo:
-        """Return an app's agents with their instructions and tools."""
-        app = await apps.open(app_name)
-        agents = await app.details()
-        described = describe_app(app_name, app)
-        return described.model_copy(update={"agents": agents, "language": "python"})
-
-    @router.get("/dev/apps/{app_name}/build_graph")
-    async def build_graph(app_name: AppName) -> Response:
-        """Return an app's agents, nodes and tools, as ADK's page draws them."""
-        app, found = await apps.open(app_name), apps.find(app_name)
-        described = await _described(app, found.path if found is not None else None)
-        return Response(described, media_type="application/json")
-
     return router
-
-
-async def _described(app: ServedApp, folder: Path | None) -> bytes:
-    drawing = app.drawing()
-    if drawing is not None:
-        return msgspec.json.encode(drawing)
-    return await asyncio.to_thread(describe_graph, app.runner("graph"), folder)

@@ -1,4 +1,4 @@
-"""The Studio's routes: runs as SSE Schema v2, and the app as a graph.
+"""The Studio's routes: runs as SSE Schema v2.
 
 A run is started by POST, or by GET for `EventSource`, which sends a GET again and again until it is
 told 204. So:
@@ -39,7 +39,6 @@ class StudioRoutes:
         router = APIRouter(prefix="/api/studio", route_class=StrictRoute, tags=["Studio"])
         router.get("/{app_name}/stream", response_class=Response)(self.get)
         router.post("/{app_name}/stream", response_class=Response)(self.post)
-        router.get("/{app_name}/graph")(self.graph)
         return router
 
     async def get(
@@ -70,12 +69,6 @@ class StudioRoutes:
     ) -> Response:
         """Send a message or answers and stream the run; or resume one after `Last-Event-ID`."""
         return await self._answer(request, app_name, body, key, last_event_id)
-
-    async def graph(self, app_name: AppName) -> Response:
-        """Return the app's agents, tools and workflow nodes, and the edges between them."""
-        await self._context.apps.open(app_name)
-        graph = self._context.apps.graph(app_name)
-        return Response(msgspec.json.encode(graph), media_type="application/json")
 
     async def _answer(
         self, request: Request, app: str, body: dict[str, Any], key: str, last: str

@@ -15,9 +15,10 @@ from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_toolset import BaseToolset
 from google.adk.workflow import BaseNode, FunctionNode, JoinNode, Workflow, node
 
-from adk_prism.adk import agents as graphs
-from adk_prism.adk.agents import Graph, list_agents, read_graph
+from adk_prism.adk.agents import list_agents
 from adk_prism.apps.tour.agent import tour_app
+from adk_prism.features.app_graph import graph as graphs
+from adk_prism.features.app_graph.graph import Graph, read_graph
 
 Edges = list[tuple[str, str, str]]
 
