@@ -29,7 +29,7 @@ SLACK = 0.02
 """How far below its limit a count of lines or files may be before the limit has to follow."""
 
 LIMITS: dict[str, float] = {
-    "package: files": 341,
+    "package: files": 342,
     "package: lines of code": 64_000,
     "package: median lines of a file (at least)": 190,
     "package: share of import lines (%)": 8.0,
