@@ -268,6 +268,8 @@ ROUTES: dict[str, Row] = {
     "GET /api/runs/{run}/entries/{cursor}": Owned(f"{_RUN}/entries/1"),
     "GET /api/evals/{app_name}": Operated(f"/api/evals/{APP}"),
     "POST /api/evals/{app_name}": Operated(f"/api/evals/{APP}", status=422),
+    "GET /api/evals/{app_name}/check": Operated(f"/api/evals/{APP}/check?run=none", status=404),
+    "GET /api/evals/{app_name}/grid": Operated(f"/api/evals/{APP}/grid?set=none", status=404),
     "GET /api/evals/{app_name}/evaluations/{evaluation}": Operated(
         f"/api/evals/{APP}/evaluations/none", status=404
     ),

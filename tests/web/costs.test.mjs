@@ -24,9 +24,11 @@ test('messages, the conversation, nodes and runs have costs', async () => {
   const found = page.getByRole('region', { name: 'Runs' });
   await found.getByRole('columnheader', { name: 'Cost' }).waitFor();
   assert.equal(await found.getByRole('row').count(), 3);
-  await page.getByLabel('Cost', { exact: true }).fill('1000');
+  await page.getByRole('region', { name: 'Trends' }).getByText(/for a run/).first().waitFor();
+  const search = page.getByRole('combobox', { name: 'Search runs' });
+  await search.fill('cost:1000 ');
   await page.getByText('No matching runs.').waitFor();
-  await page.getByLabel('Cost', { exact: true }).fill('dear');
+  await search.fill('cost:dear ');
   await page.getByText(/`cost` must be a number/).waitFor();
   await close(page);
 });

@@ -20,19 +20,30 @@ test('a run is added to an eval set, evaluated, and compared with what was expec
   await page.getByRole('link', { name: 'Add to evaluation…' }).click();
   await page.getByText('No eval sets yet').waitFor();
   await page.getByRole('combobox', { name: 'Eval set' }).fill('prices');
+  await page.getByRole('link', { name: '“What does the lamp cost?”' }).waitFor();
   await page.getByRole('button', { name: 'Add', exact: true }).click();
   await page.getByRole('heading', { name: 'prices' }).waitFor();
   await page.waitForURL(/#\/evals\/right$/);
-  await page.getByRole('button', { name: 'Evaluate' }).click();
-  await page.getByText('1 of 1 passed').waitFor();
-  await page.getByText('response_match_score').waitFor();
+  await page.getByText('Not evaluated yet').waitFor();
   await checkAccess(page);
+  const grid = page.getByRole('region', { name: 'Cases of prices' });
+  for (const times of [1, 2]) {
+    await page.getByRole('button', { name: 'Evaluate' }).click();
+    await grid.getByText('1 of 1 passed').nth(times - 1).waitFor();
+  }
+  assert.equal(await grid.getByRole('link', { name: '1 Passed' }).count(), 2, 'each evaluation is a column');
+  await checkAccess(page);
+  await page.setViewportSize({ width: 390, height: 844 });
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'it is wider than the screen');
+  await page.setViewportSize({ width: 1440, height: 900 });
 
   await copyFile(path.join(AGENTS, 'right', 'prices.evalset.json'), path.join(AGENTS, 'wrong', 'prices.evalset.json'));
   await page.goto(`${page.url().split('#')[0]}#/evals/wrong`);
   await page.getByRole('button', { name: 'Evaluate' }).click();
   await page.getByText('0 of 1 passed').waitFor();
-  await page.getByRole('link', { name: 'with the expected run' }).click();
+  await grid.getByText(/response_match_score 0[.\d]*, at least 0\.8 is needed/).waitFor();
+  await checkAccess(page);
+  await grid.getByRole('link', { name: / Failed$/ }).click();
   await page.getByText('Tools changed').waitFor();
   const conversations = await page.evaluate(async () => (await (await fetch('api/conversations')).json()).map(({ session }) => session));
   assert.ok(conversations.every((session) => !session.startsWith('adk-eval')), 'evaluations are no conversations');

@@ -195,3 +195,36 @@ def test_a_run_that_is_no_case_is_not_added(server: Server, agents: Path, case: 
     named = server.http.post("/api/evals/right/sets/a.b/cases", json=case)
     assert named.status_code == 422
     assert path.read_bytes() == before
+
+
+def test_a_grid_has_a_column_for_each_evaluation(server: Server, case: Json) -> None:
+    """The newest comes first; each cell has the scores of a case and its run; a set that is gone is told."""
+    for _ in range(2):
+        assert evaluate(server, "right", set="prices")["status"] == "finished"
+    grid = server.http.get("/api/evals/right/grid", params={"set": "prices"}).json()
+    assert len(grid["results"]) >= 2
+    times = [result["time"] for result in grid["results"]]
+    assert times == sorted(times, reverse=True)
+    [row] = [each for each in grid["cases"] if each["id"] == case["run"]]
+    assert (row["expectedRun"], row["missing"], grid["missing"]) == (case["run"], [], [])
+    cell = row["cells"][grid["results"][0]["id"]]
+    assert cell["verdict"] == "passed"
+    assert "response_match_score" in {metric["name"] for metric in cell["metrics"]}
+    assert server.http.get(f"/api/runs/{cell['run']}").status_code == 200
+    for bad, status in (("nothing", 404), ("../prices", 422), ("x" * 201, 422)):
+        answer = server.http.get("/api/evals/right/grid", params={"set": bad})
+        assert answer.status_code == status, answer.text
+
+
+def test_what_a_run_lacks_is_said_before_it_is_added(server: Server, case: Json) -> None:
+    """What it would be as a case; and the reason, if it cannot be one."""
+    checked = server.http.get("/api/evals/right/check", params={"run": case["run"]}).json()
+    assert checked == {"messages": 1, "text": QUESTION, "missing": []}
+    for app, run, status in (
+        ("right", "run-nobody", 404),
+        ("wrong", case["run"], 409),
+        ("nobody", case["run"], 404),
+        ("right", "../x", 422),
+    ):
+        answer = server.http.get(f"/api/evals/{app}/check", params={"run": run})
+        assert answer.status_code == status, (app, run, answer.text)

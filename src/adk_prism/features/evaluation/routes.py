@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
 from fastapi import Path as PathParameter
+from google.genai.types import Content
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
@@ -21,6 +22,12 @@ from adk_prism.features.evaluation import criteria as eval_sets
 from adk_prism.features.evaluation import evaluation as evaluating
 from adk_prism.features.evaluation.eval_cases import EvalCases
 from adk_prism.features.evaluation.evaluations import Evaluator
+from adk_prism.features.evaluation.missing import (
+    metrics_of,
+    missing_of_case,
+    missing_of_set,
+    parse_case,
+)
 from adk_prism.log.entry import RunId
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Guest
@@ -29,8 +36,14 @@ from adk_prism.server.request_bodies import AppName, StrictRoute
 
 SetId = Annotated[str, PathParameter(pattern=r"^[A-Za-z0-9_]{1,100}$")]
 """The id of a set in a path: ADK's rule for new ones, so that it is a file's name and nothing else."""
+SetName = Annotated[str, Query(pattern=r"^[^/\\\x00]{0,200}$")]
+"""The name of a set's file, whoever made it."""
+RunOfCase = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]{1,640}$")]
+
 MOST_SETS = 200
 """Files that are listed for an app."""
+MOST_ROWS, MOST_COLUMNS = 200, 8
+"""Of a grid: cases, and the newest evaluations."""
 
 Json = dict[str, Any]
 
@@ -78,6 +91,8 @@ class EvalRoutes:
         )
         router.get("/{app_name}")(self.list_sets)
         router.post("/{app_name}", status_code=202)(self.evaluate)
+        router.get("/{app_name}/check")(self.check_run)
+        router.get("/{app_name}/grid")(self.grid)
         router.get("/{app_name}/evaluations/{evaluation}")(self.evaluation)
         router.get("/{app_name}/results/{result}")(self.result)
         router.post("/{app_name}/sets/{set_id}/cases")(self.add_case)
@@ -130,6 +145,73 @@ class EvalRoutes:
             shown.append(msgspec.to_builtins(score) | about)
         return _summary(found) | {"cases": shown}
 
+    async def check_run(self, app_name: AppName, run: RunOfCase, set: SetName = "") -> Json:
+        """Return what the conversation up to a run would be as a case, and what it lacks to be evaluated.
+
+        `problem`: it cannot be a case. `missing`: it can, but some metrics will say nothing, or cannot be
+        computed on this server. `set` is the set that it would be added to, which need not be there.
+        """
+        path = self._evaluator.folder(app_name) / app_name / f"{set or 'new'}{eval_sets.SUFFIX}"
+        if (await self._context.log.summary(RunId(run))).origin.app != app_name:
+            raise Conflict("The run is of another app.")
+        try:
+            case = parse_case(await self._cases.of(RunId(run)))
+        except Conflict as error:
+            return {"messages": 0, "problem": error.detail, "missing": []}
+
+        def missing() -> list[str]:
+            metrics = metrics_of(path)
+            return [*missing_of_case(case, metrics), *missing_of_set(metrics)]
+
+        said = [_said(each.user_content) for each in case.conversation or []]
+        return {"messages": len(said), "text": said[0] if said else ""} | {
+            "missing": await asyncio.to_thread(missing)
+        }
+
+    async def grid(self, app_name: AppName, set: SetName) -> Json:
+        """Return the cases of a set, each with its scores in the newest evaluations, the newest first.
+
+        A cell has the last run of its case, as far as the log has it. Of the set: what its metrics lack.
+        """
+        folder = self._evaluator.folder(app_name)
+        path = folder / app_name / f"{set}{eval_sets.SUFFIX}"
+
+        def read() -> tuple[str, list[Json], list[str]]:
+            if not path.is_file():
+                raise NotFound(f"The app has no eval set {set[:60]!r}.")
+            found, metrics = eval_sets.read_eval_set(path), metrics_of(path)
+            cases = [
+                _shown_case(case) | {"missing": missing_of_case(whole, metrics)}
+                for case, whole in zip(
+                    evaluating.cases_of(found)[:MOST_ROWS], found.eval_cases, strict=False
+                )
+            ]
+            return found.eval_set_id, cases, missing_of_set(metrics)
+
+        set_id, cases, missing = await asyncio.to_thread(read)
+        stored = await asyncio.to_thread(evaluating.stored_results, folder, app_name)
+        results = [each for each in stored if each.eval_set_id == set_id][:MOST_COLUMNS]
+        rows = {case["id"]: case | {"cells": {}} for case in cases}
+        for result in results:
+            for score in result.cases:
+                if score.id in rows:
+                    cell = await self._cell(app_name, score)
+                    rows[score.id]["cells"][result.id] = cell
+        return {
+            "results": [_summary(each) for each in results],
+            "cases": list(rows.values()),
+            "missing": missing,
+        }
+
+    async def _cell(self, app: str, score: evaluating.CaseScore) -> Json:
+        runs = await self._context.log.list(app=app, user=score.user, session=score.session)
+        return {
+            "verdict": score.verdict,
+            "error": score.error,
+            "metrics": msgspec.to_builtins(score.metrics),
+            "run": runs[-1].run if runs else None,
+        }
+
     async def add_case(self, app_name: AppName, set_id: SetId, asked: AddRun) -> Json:
         """Add the conversation up to a run to a set; begin the set if there is none."""
         folder = self._evaluator.folder(app_name) / app_name
@@ -156,19 +238,24 @@ def _sets(folder: Path) -> list[Json]:
         shown: Json = {"id": path.name.removesuffix(eval_sets.SUFFIX), "cases": []}
         try:
             cases = evaluating.cases_of(eval_sets.read_eval_set(path))
-            shown["cases"] = [
-                {
-                    "id": case.id,
-                    "text": case.text[:200],
-                    "messages": case.messages,
-                    "expectedRun": case.expected_run or None,
-                }
-                for case in cases
-            ]
+            shown["cases"] = [_shown_case(case) for case in cases]
         except UsageError as error:
             shown["problem"] = error.detail
         found.append(shown)
     return found
+
+
+def _shown_case(case: evaluating.Case) -> Json:
+    return {
+        "id": case.id,
+        "text": case.text[:200],
+        "messages": case.messages,
+        "expectedRun": case.expected_run or None,
+    }
+
+
+def _said(content: Content) -> str:
+    return " ".join(part.text for part in content.parts or [] if part.text)[:200]
 
 
 def _cases(folder: Path, set_id: str) -> dict[str, evaluating.Case]:

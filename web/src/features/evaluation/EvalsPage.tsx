@@ -10,6 +10,7 @@ import { KindChip, type Kind } from '../../ui/Kind';
 import { plural } from '../../ui/format';
 import '../../home/home.css';
 import { useTitle } from '../../ui/hooks';
+import { EvalGrid, Missing } from './EvalGrid';
 import './evals.css';
 
 /** Eval sets, evaluations and results, as `GET /api/evals/{app}` tells them. */
@@ -76,6 +77,9 @@ export function scoreWords({ score, threshold }: Metric): string {
   return threshold === null ? shown : `${shown} (≥ ${threshold})`;
 }
 
+/** What a run would be as a case; `problem`: it cannot be one. */
+type Check = { messages: number; text?: string; problem?: string; missing: string[] };
+
 const AGAIN_MS = 1000;
 
 export default function EvalsPage({ app }: { app: string }) {
@@ -91,9 +95,10 @@ export default function EvalsPage({ app }: { app: string }) {
       .then(reload, (error: unknown) => setRefused(explain(error)))
       .finally(() => setStarting(''));
   };
+  const others = evals?.results.filter(({ evalSetId }) => !evals.sets.some(({ id }) => id === evalSetId)) ?? [];
   return (
     <div className="home evals">
-      <h1>{`Eval sets of ${app}`}</h1>
+      <h1>{`Evaluation of ${app}`}</h1>
       {options.run && (
         <AddRun
           app={app}
@@ -115,28 +120,29 @@ export default function EvalsPage({ app }: { app: string }) {
       )}
       {evals?.sets.length === 0 && (
         <Empty title="No eval sets yet">
-          Open a good run, and choose Share, Add to evaluation. Files named *.evalset.json beside the agent appear here,
-          too.
+          Open a good run, and choose Share, Add to evaluation: its messages, tool calls and answers are what is
+          expected from then on. Each evaluation then is a column here, each case a row. Files named *.evalset.json
+          beside the agent appear, too.
         </Empty>
-      )}
-      {evals && evals.sets.length > 0 && (
-        <section aria-labelledby="eval-sets-title">
-          <h2 id="eval-sets-title">Sets</h2>
-          <ul className="cards">
-            {evals.sets.map((set) => (
-              <SetCard key={set.id} set={set} isStarting={starting === set.id} onRun={() => start(set.id)} />
-            ))}
-          </ul>
-        </section>
       )}
       {evals?.evaluations.map((evaluation) => (
         <Running key={evaluation.id} evaluation={evaluation} />
       ))}
-      {evals && evals.results.length > 0 && (
+      {evals?.sets.map((set) => (
+        <SetSection
+          key={set.id}
+          app={app}
+          set={set}
+          newest={evals.results[0]?.id ?? ''}
+          isStarting={starting === set.id}
+          onRun={() => start(set.id)}
+        />
+      ))}
+      {evals && others.length > 0 && (
         <section aria-labelledby="eval-results">
-          <h2 id="eval-results">Results</h2>
-          {evals.results.map((result, index) => (
-            <StoredResult key={result.id} app={app} result={result} isOpen={index === 0} />
+          <h2 id="eval-results">Results of other sets</h2>
+          {others.map((result) => (
+            <StoredResult key={result.id} app={app} result={result} isOpen={false} />
           ))}
         </section>
       )}
@@ -155,6 +161,9 @@ function useEvals(app: string): { evals: Evals | null; problem: string; reload()
 function AddRun({ app, run, sets, onAdded }: { app: string; run: string; sets: readonly EvalSet[]; onAdded(): void }) {
   const [name, setName] = useState('');
   const [problem, setProblem] = useState('');
+  const query = new URLSearchParams({ run, set: sets.some(({ id }) => id === name) ? name : '' });
+  const load = (signal: AbortSignal) => getJson<Check>(`${path('api', 'evals', app, 'check')}?${query}`, signal);
+  const { data: check } = useServerData(['eval check', app, String(query)], load, { keepPrevious: true });
   const submit = (event: FormEvent) => {
     event.preventDefault();
     addRun(app, name, run).then(onAdded, (error: unknown) => setProblem(explain(error)));
@@ -163,9 +172,11 @@ function AddRun({ app, run, sets, onAdded }: { app: string; run: string; sets: r
     <form className="card" onSubmit={submit}>
       <h2>Add a conversation</h2>
       <p>
-        The conversation up to <a href={linkTo({ kind: 'run', run })}>{shorten(run, 24)}</a>{' '}
+        The conversation up to <a href={linkTo({ kind: 'run', run })}>{check?.text ? `“${check.text}”` : 'this run'}</a>{' '}
+        {check && check.messages > 1 && `(${plural(check.messages, 'message')}) `}
         {'becomes a case: its messages, tool calls and answers are what is expected from now on.'}
       </p>
+      <Missing words={[...(check?.problem ? [check.problem] : []), ...(check?.missing ?? [])]} />
       <div className="card-form">
         <input
           className="field"
@@ -197,43 +208,34 @@ function AddRun({ app, run, sets, onAdded }: { app: string; run: string; sets: r
   );
 }
 
-function SetCard({ set, isStarting, onRun }: { set: EvalSet; isStarting: boolean; onRun(): void }) {
+type SetProps = { app: string; set: EvalSet; newest: string; isStarting: boolean; onRun(): void };
+
+function SetSection({ app, set, newest, isStarting, onRun }: SetProps) {
   return (
-    <li className="card" data-kind={set.problem ? 'error' : undefined}>
-      <h3>{set.id}</h3>
+    <section aria-label={`Eval set ${set.id}`}>
+      <header className="eval-head">
+        <h2>{set.id}</h2>
+        <span className="quiet">{plural(set.cases.length, 'case')}</span>
+        <button
+          type="button"
+          className="button"
+          data-look="primary"
+          disabled={set.cases.length === 0 || isStarting}
+          onClick={onRun}
+        >
+          <Icon name="play" /> {isStarting ? 'Starting…' : 'Evaluate'}
+        </button>
+      </header>
       {set.problem ? (
-        <p>{set.problem}</p>
+        <div className="notice" data-kind="error" role="alert">
+          <Icon name="error" /> {set.problem}
+        </div>
+      ) : set.cases.length ? (
+        <EvalGrid app={app} set={set.id} changed={newest} />
       ) : (
-        <>
-          <Details summary={plural(set.cases.length, 'case')}>
-            {() => (
-              <ul>
-                {set.cases.map((each) => (
-                  <li key={each.id}>
-                    {each.expectedRun ? (
-                      <a href={linkTo({ kind: 'run', run: each.expectedRun })}>{each.text || each.id}</a>
-                    ) : (
-                      each.text || each.id
-                    )}
-                  </li>
-                ))}
-              </ul>
-            )}
-          </Details>
-          <div>
-            <button
-              type="button"
-              className="button"
-              data-look="primary"
-              disabled={set.cases.length === 0 || isStarting}
-              onClick={onRun}
-            >
-              <Icon name="play" /> {isStarting ? 'Starting…' : 'Evaluate'}
-            </button>
-          </div>
-        </>
+        <p className="quiet">No cases yet. Open a good run, and choose Add to evaluation.</p>
       )}
-    </li>
+    </section>
   );
 }
 
