@@ -196,6 +196,7 @@ export default function Home() {
           </span>
         </div>
       )}
+      <Waiting entries={conversations ?? []} />
       <section aria-labelledby="apps">
         <h2 id="apps">Apps</h2>
         {!apps && !problem && <div className="skeleton card-skeleton" />}
@@ -254,6 +255,32 @@ export default function Home() {
 
 function firstWorking(apps: readonly AppEntry[]): number {
   return apps.findIndex(isUsable);
+}
+
+const MOST_WAITING = 5;
+
+/** What waits for whoever looks: before anything that can be begun. */
+function Waiting({ entries }: { entries: readonly ConversationEntry[] }) {
+  const waiting = entries.filter(({ outcome, uploaded }) => outcome === 'waiting' && !uploaded);
+  if (waiting.length === 0) return null;
+  return (
+    <section aria-labelledby="waiting">
+      <h2 id="waiting">{waiting.length > 1 ? `Waiting for you (${waiting.length})` : 'Waiting for you'}</h2>
+      <ul className="waiting" data-kind="approval">
+        {waiting.slice(0, MOST_WAITING).map((entry) => (
+          <li key={`${entry.app}/${entry.user}/${entry.session}`}>
+            <a href={addressOf(entry)}>
+              <Icon name="approval" />
+              <span className="waiting-title">{entry.title || shorten(entry.session, 28)}</span>
+              <span className="quiet">
+                {readable(entry.app)} · <Time at={entry.active} />
+              </span>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
 }
 
 function Recent({ entries, apps }: { entries: readonly ConversationEntry[]; apps: readonly AppEntry[] }) {
