@@ -102,7 +102,7 @@ function WorkingApp({ app, isFirst }: { app: UsableApp; isFirst: boolean }) {
         {app.models && (
           <KindChip
             kind={app.offline ? 'neutral' : 'text'}
-            icon={app.offline ? 'play' : 'text'}
+            icon={app.offline ? 'neutral' : 'text'}
             title={app.models.join(', ')}
           >
             {modelWords(app)}
@@ -266,7 +266,7 @@ function Waiting({ entries }: { entries: readonly ConversationEntry[] }) {
   return (
     <section aria-labelledby="waiting">
       <h2 id="waiting">{waiting.length > 1 ? `Waiting for you (${waiting.length})` : 'Waiting for you'}</h2>
-      <ul className="waiting" data-kind="approval">
+      <ul className="waiting-list" data-kind="approval">
         {waiting.slice(0, MOST_WAITING).map((entry) => (
           <li key={`${entry.app}/${entry.user}/${entry.session}`}>
             <a href={addressOf(entry)}>
