@@ -26,7 +26,12 @@ FRAME = 1 / 60
 
 def rows(*, quick: bool) -> list[Row]:
     """Measure, and return the comparisons. Needs the built page and the browser of `make test-all`."""
-    return [*_speed(4_000 if quick else 20_000), *_list(1_000), *_memory(20 if quick else 50)]
+    return [
+        *_speed(4_000 if quick else 20_000),
+        *_list(1_000),
+        *_trace(10_000),
+        *_memory(20 if quick else 50),
+    ]
 
 
 def _speed(tokens: int) -> list[Row]:
@@ -69,6 +74,21 @@ def _list(conversations: int) -> list[Row]:
     return [
         Row(name.format(step), millis(ms / 1000), millis(LEAST), ms / 1000 / LEAST, 1)
         for step, ms in found.items()
+    ]
+
+
+OPENED, SCROLLED = 0.3, 0.03
+"""Seconds: a run opens before anybody waits; a list that is scrolled keeps up with the finger."""
+
+
+def _trace(steps: int) -> list[Row]:
+    found = {name: ms / 1000 for name, ms in _run("page_trace.mjs", steps).items()}
+    name = f"page: {{}} of a run of {steps:,} steps, the goal"
+    wanted = {"open": OPENED, "trace": SCROLLED, "chat": SCROLLED}
+    said = {"open": "opening", "trace": "longest task scrolling the trace", "chat": "the chat"}
+    return [
+        Row(name.format(said[each]), millis(found[each]), millis(goal), found[each] / goal)
+        for each, goal in wanted.items()
     ]
 
 

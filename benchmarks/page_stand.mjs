@@ -6,7 +6,7 @@ import path from 'node:path';
 
 const ROOT = path.join(import.meta.dirname, '..');
 const PAGE = process.env.PRISM_PAGE ?? path.join(ROOT, 'src', 'adk_prism', 'web', 'dist');
-const FILM = path.join(ROOT, 'tests', 'view', 'films', 'state.json');
+const FILM = path.join(ROOT, 'tests', 'features', 'page', 'films', 'state.json');
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
 const APP = { name: 'bench', description: '', agents: ['bench'], models: [], offline: true, bundled: false, prompts: [] };
 const PLAIN = '<!doctype html><div id="log" style="height:600px;width:780px;overflow:auto;white-space:pre-wrap"></div>';
@@ -38,8 +38,11 @@ export function conversations(count) {
   }));
 }
 
-/** Serve; `speech` says how many tokens an answer has, and how many come in a second; `listed` are the conversations. */
-export async function stand({ listed = [], ...speech }) {
+/**
+ * Serve; `speech` says how many tokens an answer has, and how many come in a second; `listed` are the conversations;
+ * `film` is that of the run called `long`.
+ */
+export async function stand({ listed = [], film = null, ...speech }) {
   const { document } = JSON.parse(await readFile(FILM, 'utf-8'));
   let runs = 0;
   const json = (response, value) => response.setHeader('content-type', 'application/json').end(JSON.stringify(value));
@@ -48,7 +51,7 @@ export async function stand({ listed = [], ...speech }) {
     [/^\/api\/conversations$/, (response, _, limit) => json(response, listed.slice(0, limit))],
     [/^\/api\/chat\/bench$/, (response) => answer(response, { ...speech, run: ++runs })],
     [/^\/api\/runs$/, (response) => json(response, [{}])],
-    [/^\/api\/runs\/([^/]+)\/film$/, (response, run) => json(response, { ...document, run })],
+    [/^\/api\/runs\/([^/]+)\/film$/, (response, run) => json(response, { ...(run === 'long' ? film : document), run })],
     [/^\/plain$/, (response) => response.setHeader('content-type', 'text/html').end(PLAIN)],
   ];
   const server = http.createServer(async (request, response) => {

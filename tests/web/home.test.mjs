@@ -224,3 +224,22 @@ test('the address is the whole state', async () => {
   await page.waitForURL((url) => !url.hash.includes('at='));
   await close(page);
 });
+
+for (const width of [1440, 390]) {
+  test(`what waits for somebody comes first, and stands on the screen: ${width} px`, async () => {
+    const page = await open(browser, '', { width });
+    await ask(page, 'approval');
+    await page.goto(`${SERVER}/#/`);
+    const list = page.getByRole('region', { name: /^Waiting for you/ });
+    await list.getByRole('link', { name: /approval/ }).first().waitFor();
+    for (const row of await list.getByRole('listitem').all()) {
+      const { x, width: wide } = await row.boundingBox();
+      assert.ok(x >= 0 && x + wide <= width, `a row ends at ${x + wide}`);
+    }
+    await checkAccess(page);
+    await list.getByRole('link', { name: /approval/ }).first().click();
+    await page.getByRole('log').getByRole('button', { name: 'Approve' }).click();
+    await settled(page);
+    await close(page);
+  });
+}

@@ -158,7 +158,9 @@ async def pages_of_a_search_follow_each_other(store: steps.Store) -> None:
             assert (tuple(seen), before) == (tuple(expected), None), order
 
 
-async def a_page_after_a_deleted_run_is_refused_where_it_cannot_be_found(store: steps.Store) -> None:
+async def a_page_after_a_deleted_run_is_refused_where_it_cannot_be_found(
+    store: steps.Store,
+) -> None:
     """By a measure, the next page follows on a run that is still there; in the order of starts on any."""
     async with steps.opened(store) as log:
         search = await fill(log)

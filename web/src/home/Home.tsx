@@ -102,7 +102,7 @@ function WorkingApp({ app, isFirst }: { app: UsableApp; isFirst: boolean }) {
         {app.models && (
           <KindChip
             kind={app.offline ? 'neutral' : 'text'}
-            icon={app.offline ? 'play' : 'text'}
+            icon={app.offline ? 'neutral' : 'text'}
             title={app.models.join(', ')}
           >
             {modelWords(app)}
@@ -197,6 +197,7 @@ export default function Home() {
           </span>
         </div>
       )}
+      <Waiting entries={conversations ?? []} />
       <section aria-labelledby="apps">
         <h2 id="apps">Apps</h2>
         {!apps && !problem && <div className="skeleton card-skeleton" />}
@@ -255,6 +256,32 @@ export default function Home() {
 
 function firstWorking(apps: readonly AppEntry[]): number {
   return apps.findIndex(isUsable);
+}
+
+const MOST_WAITING = 5;
+
+/** What waits for whoever looks: before anything that can be begun. */
+function Waiting({ entries }: { entries: readonly ConversationEntry[] }) {
+  const waiting = entries.filter(({ outcome, uploaded }) => outcome === 'waiting' && !uploaded);
+  if (waiting.length === 0) return null;
+  return (
+    <section aria-labelledby="waiting">
+      <h2 id="waiting">{waiting.length > 1 ? `Waiting for you (${waiting.length})` : 'Waiting for you'}</h2>
+      <ul className="waiting-list" data-kind="approval">
+        {waiting.slice(0, MOST_WAITING).map((entry) => (
+          <li key={`${entry.app}/${entry.user}/${entry.session}`}>
+            <a href={addressOf(entry)}>
+              <Icon name="approval" />
+              <span className="waiting-title">{entry.title || shorten(entry.session, 28)}</span>
+              <span className="quiet">
+                {readable(entry.app)} · <Time at={entry.active} />
+              </span>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
 }
 
 function Recent({ entries, apps }: { entries: readonly ConversationEntry[]; apps: readonly AppEntry[] }) {

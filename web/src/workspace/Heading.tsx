@@ -104,7 +104,7 @@ export function Heading({ app, title, run, isDerived = false, origin }: Props) {
       <span className="heading-app">{app}</span>
       {title && <span className="heading-title">{title}</span>}
       {isUsable(entry) && entry.models && (
-        <KindChip kind={entry.offline ? 'neutral' : 'text'} icon={entry.offline ? 'play' : 'text'}>
+        <KindChip kind={entry.offline ? 'neutral' : 'text'} icon={entry.offline ? 'neutral' : 'text'}>
           {modelWords(entry)}
         </KindChip>
       )}

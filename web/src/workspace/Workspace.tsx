@@ -166,7 +166,7 @@ export function Workspace(given: Props) {
               {actions}
             </div>
           </header>
-          {isAlone && (
+          {isAlone && (film || turns.length > 0 || focus !== CHAT_ALONE) && (
             <PanelBar
               panels={offered}
               film={film}

@@ -72,7 +72,8 @@ export function layoutFor(
   const down = layoutOf(drawing, 'TB', labels);
   const larger = scale(down) > scale(across) ? down : across;
   const lines = scale(larger) < READABLE ? outlineOf(drawing, labels, room.height) : null;
-  return lines && room.width / lines.width >= READABLE ? lines : larger;
+  // Lines are scrolled: how large they are seen is a matter of the width alone.
+  return lines && Math.min(READABLE, room.width / lines.width) > scale(larger) ? lines : larger;
 }
 
 function layoutOf({ vertices, links }: Drawing, direction: 'LR' | 'TB', labels: Labels): Layout {

@@ -12,6 +12,8 @@ import { receiptOf, type Step } from './steps';
 import { hueOf, STATUS_WORDS, STEP_ICONS, STEP_WORDS } from './words';
 
 /** Height of a row in pixels, as in tree.css. */
+const LAST_TICK = 0.6; // Of the axis: behind it there is no room for the words of a tick.
+
 const ROW = 28;
 const BEYOND = 8; // Rows above and below what is seen.
 
@@ -257,11 +259,13 @@ function Figures({ row, at }: { row: Row; at: number | null }) {
     return (
       <>
         <span className="tree-bar tree-axis" aria-hidden="true">
-          {ticksOf(axis, 2).map((time) => (
-            <span key={time} className="tick" style={{ left: `${(time / axis.total) * 100}%` }}>
-              {duration(time / SECOND)}
-            </span>
-          ))}
+          {ticksOf(axis, 2)
+            .filter((time) => time / axis.total < LAST_TICK)
+            .map((time) => (
+              <span key={time} className="tick" style={{ left: `${(time / axis.total) * 100}%` }}>
+                {duration(time / SECOND)}
+              </span>
+            ))}
         </span>
         <span className="tree-number">{duration(axis.total / SECOND)}</span>
         <span className="tree-number tokens" title={plural(receipt.tokens, 'token')}>

@@ -136,9 +136,9 @@ test('repeats fold to one line, and open', () => {
 
 test('ten thousand steps are laid out in a moment', () => {
   const film = longFilm(10_000);
-  const began = performance.now();
+  const began = process.cpuUsage(); // What others do on the machine is not counted.
   expect(rows([turn('m')], [['m', film]]).length).toBeGreaterThan(1000);
-  expect(performance.now() - began).toBeLessThan(300);
+  expect(process.cpuUsage(began).user / 1000).toBeLessThan(300);
 });
 
 test('what a person took to answer is cut short on the axis', () => {

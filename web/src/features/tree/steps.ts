@@ -4,7 +4,8 @@
  */
 import type { CallTokens, Json } from '@adk-prism/client/film';
 import { isText, saidAt, type SaidItem } from '../../film/conversation';
-import { once, type Film } from '../../film/film';
+import { callNode } from '../../chat/ChatContext';
+import { grouped, once, type Film } from '../../film/film';
 import { costAt, endOf, SECOND, timeAt, tokensAt, type NodeItem } from '../../film/timeline';
 import { preview } from './words';
 
@@ -99,6 +100,7 @@ class Tree {
   private readonly roots: Step[] = [];
   private readonly calls: Map<string, SaidItem>;
   private readonly now: number;
+  private named?: ReadonlyMap<string, readonly NodeItem[]>;
 
   constructor(private readonly film: Film) {
     this.now = timeAt(film, film.last);
@@ -192,7 +194,7 @@ class Tree {
     step.status = said?.status === 'denied' ? 'denied' : over ? 'finished' : 'waiting';
     step.detail = said?.status === 'denied' ? String(said.reason ?? '') : '';
     step.call = is.call;
-    const node = this.film.items.nodes.find((one) => one.is.call === is.call);
+    const node = callNode(this.film, is.call);
     this.put(step, node?.is.parent ?? call?.is.node ?? this.film.items.nodes[0]?.is.node ?? '');
   }
 
@@ -217,8 +219,8 @@ class Tree {
   /** Return who wrote at an entry: the innermost node of that name that ran, or had just ended. */
   private writerAt(writer: string, cursor: number): string {
     const runs = (node: NodeItem) => node.since <= cursor && (endOf(node)?.cursor ?? Infinity) + 2 >= cursor;
-    const node =
-      this.film.items.nodes.findLast((one) => one.is.name === writer && runs(one)) ?? this.film.items.nodes[0];
+    this.named ??= grouped(this.film.items.nodes, ({ is }) => is.name);
+    const node = this.named.get(writer)?.findLast(runs) ?? this.film.items.nodes[0];
     return node?.is.node ?? '';
   }
 

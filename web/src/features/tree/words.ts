@@ -75,7 +75,7 @@ export const STATUS_WORDS: Record<Step['status'], string> = {
   running: 'Running',
   finished: 'Done',
   failed: 'Failed',
-  waiting: 'Waiting for you',
+  waiting: 'Waiting',
   denied: 'Denied',
   stopped: 'Stopped',
 };
