@@ -29,8 +29,8 @@ SLACK = 0.02
 """How far below its limit a count of lines or files may be before the limit has to follow."""
 
 LIMITS: dict[str, float] = {
-    "package: files": 344,
-    "package: lines of code": 64_520,
+    "package: files": 345,
+    "package: lines of code": 64_660,
     "package: median lines of a file (at least)": 190,
     "package: share of import lines (%)": 8.1,
     "package: types for answers": 9,
