@@ -238,6 +238,8 @@ ROUTES: dict[str, Row] = {
             "previous_response_id": f"resp_{bobs.run}",
         },
     ),
+    # Who may see what is decided by the routes that its tools ask; here the package `mcp` is missing.
+    "POST /mcp": Common("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, status=501),
     "GET /api/runs/{run}/transcript": Owned(f"{_RUN}/transcript"),
     "GET /v1/responses/{response}": Owned("/v1/responses/resp_{run}"),
     "POST /v1/responses/{response}/cancel": Owned("/v1/responses/resp_{run}/cancel"),

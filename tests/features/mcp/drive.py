@@ -1,6 +1,7 @@
 """A coding agent's session, played by the official MCP client: started by `test_mcp.py` with its packages.
 
-Arguments: the server's URL, then further words of `adk-prism mcp`. Reads steps from standard input, a JSON
+Arguments: the server's URL, then `http` for its own `/mcp` with the bearer token in `MCP_TOKEN`, or further
+words of `adk-prism mcp`. Reads steps from standard input, a JSON
 list of `[tool, arguments]`, in which `$name` is what an earlier step's text matched; writes the results.
 """
 
@@ -14,13 +15,19 @@ import sys
 from typing import Any
 
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
 
 async def main() -> None:
     """Call the tools in order; write names and results as JSON."""
     url, *words = sys.argv[1:]
     command = ["-m", "adk_prism.cli", "mcp", "--url", url, *words]
-    server = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
+    server: Any = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
+    if words[:1] == ["http"]:
+        token = os.environ.get("MCP_TOKEN", "")
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        http = create_mcp_http_client(headers=headers)
+        server = streamable_http_client(f"{url}/mcp", http_client=http)
     known: dict[str, str] = {}
     results: list[Any] = []
     async with Client(server) as client:

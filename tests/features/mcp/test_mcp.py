@@ -26,18 +26,19 @@ RUNNING = {"send_message", "fork_run", "run_again", "add_eval_case"}
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("mcp"), agents=None) as made:
+    folder = tmp_path_factory.mktemp("mcp")
+    with serving(folder, "--mcp-allow-run", agents=None, packages=PACKAGES) as made:
         yield made
 
 
-def drive(server: Server, *words: str, steps: list[Any]) -> dict[str, Any]:
+def drive(server: Server, *words: str, steps: list[Any], token: str = "") -> dict[str, Any]:
     """Play a session of a coding agent; return what it got."""
     assert (PACKAGES / "mcp").is_dir(), "run `make .venv/mcp/.installed`"
     path = os.pathsep.join(filter(None, [str(PACKAGES), os.environ.get("PYTHONPATH", "")]))
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("drive.py")), server.url, *words],
         input=json.dumps(steps),
-        env=os.environ | {"PYTHONPATH": path},
+        env=os.environ | {"PYTHONPATH": path, "MCP_TOKEN": token},
         capture_output=True,
         text=True,
         timeout=PATIENCE * 2,
@@ -48,11 +49,12 @@ def drive(server: Server, *words: str, steps: list[Any]) -> dict[str, Any]:
     return found
 
 
-def test_a_whole_repair(server: Server) -> None:
-    """Find, explain, fork, run again, compare: each with a link that opens the moment."""
+@pytest.mark.parametrize("way", ["--allow-run", "http"])
+def test_a_whole_session(server: Server, way: str) -> None:
+    """Find, explain, fork, run again, compare, over both ways: each with a link that opens the moment."""
     found = drive(
         server,
-        "--allow-run",
+        way,
         steps=[
             ["list_apps", {}],
             ["send_message", {"app": "tour", "message": "tool error"}, ["run", r"run (run-[0-9a-f]+) of"]],
@@ -137,3 +139,46 @@ def test_without_the_package_it_says_what_to_install(server: Server) -> None:
     assert done.returncode == 2
     assert "pip install 'adk-prism[mcp]'" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_over_http_everybody_sees_their_own(tmp_path: Path) -> None:
+    """The same identity, limits and audit as for every route; read-only; no credential, no tools."""
+    (tmp_path / "tokens.json").write_text('{"token-of-ann": "ann", "token-of-bob": "bob"}')
+    words = ("--tokens", "tokens.json", "--log", "memory:", "--audit", "audit.jsonl")
+    with serving(tmp_path, *words, "--limit-rate", "20", agents=None, packages=PACKAGES) as own:
+        headers = {"authorization": "Bearer token-of-ann"}
+        body = {
+            "id": "s",
+            "messages": [{"role": "user", "parts": [{"type": "text", "text": "tool"}]}],
+        }
+        answer = own.http.post("/api/chat/tour", json=body, headers=headers)
+        run = answer.headers["x-prism-run"]
+        steps = [["read_run", {"run": run}], ["find_runs", {}]]
+        mine = drive(own, "http", steps=steps, token="token-of-ann")
+        assert [failed for _, failed, _ in mine["results"]] == [False, False]
+        assert run in mine["results"][1][2]
+        assert mine["tools"].keys() == READING
+        others = drive(own, "http", steps=steps, token="token-of-bob")
+        assert [failed for _, failed, _ in others["results"]] == [True, False]
+        assert "There is no run" in others["results"][0][2]
+        assert run not in others["results"][1][2]
+        listed = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+        assert own.http.post("/mcp", json=listed).status_code == 401
+        called = listed | {"method": "tools/call", "params": {"name": "list_apps", "arguments": {}}}
+        accept = {"accept": "application/json, text/event-stream"}
+        answers = [own.http.post("/mcp", json=called, headers=headers | accept) for _ in range(150)]
+        assert any(each.status_code == 429 or " 429:" in each.text for each in answers)
+
+
+def test_over_http_hosts_and_origins_are_checked(server: Server) -> None:
+    """As for every route: a page of another site cannot use the tools."""
+    listed = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    accept = {"accept": "application/json, text/event-stream"}
+    assert server.http.post("/mcp", json=listed, headers=accept).status_code == 200
+    for more in ({"host": "evil.example"}, {"origin": "https://evil.example"}):
+        assert server.http.post("/mcp", json=listed, headers=accept | more).status_code in (
+            403,
+            421,
+        )
+    assert server.http.get("/mcp").status_code == 405
+    assert server.http.post("/mcp", content=b"{", headers=accept).status_code in (400, 415)

@@ -2,23 +2,37 @@
 
 `transcript.py` is what `GET /api/runs/{run}/transcript` answers; `tools.py` are the tools, which ask a
 running server over HTTP, so that its identity, limits, audit and redaction hold; `command.py` is `adk-prism
-mcp`.
+mcp`, which offers them over standard input and output, `over_http.py` the server's own `POST /mcp`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from adk_prism.extension import Command, Extension, Served
+from adk_prism.options import FLAG, FeatureSettings
 
 if TYPE_CHECKING:
     from adk_prism.server.context import Context
 
 
+@dataclass(frozen=True, kw_only=True)
+class McpSettings(FeatureSettings):
+    """What coding agents may do."""
+
+    title: ClassVar[str] = "MCP"
+    mcp_allow_run: bool = FLAG.option(
+        "offer tools at /mcp that run agents, too: send a message, fork, run again, add an eval case"
+    )
+
+
 def _serve(context: Context) -> Served:
+    from adk_prism.features.mcp import over_http
     from adk_prism.features.mcp.routes import router
 
-    return Served(routers=[router(context)])
+    allow_run = context.settings.of(McpSettings).mcp_allow_run
+    return Served(routers=[router(context), over_http.router(context, allow_run=allow_run)])
 
 
 EXTENSION = Extension(
@@ -38,4 +52,5 @@ EXTENSION = Extension(
         ),
     ),
     serve=_serve,
+    settings=lambda: McpSettings,
 )

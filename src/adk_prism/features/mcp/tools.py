@@ -37,9 +37,15 @@ class ToolRefused(PrismError):
 class RunTools:
     """Asks one server."""
 
-    def __init__(self, http: httpx.AsyncClient) -> None:
+    def __init__(self, http: httpx.AsyncClient, base: Callable[[], str] | None = None) -> None:
+        """`base` returns the address that links begin with; None: that of the client."""
         self._http = http
-        self._base = shown_url(str(http.base_url)).rstrip("/")
+        own = shown_url(str(http.base_url)).rstrip("/")
+        self._base_of = base or (lambda: own)
+
+    @property
+    def _base(self) -> str:
+        return self._base_of()
 
     def reading(self) -> list[Tool]:
         """Return the tools that change nothing."""

@@ -249,8 +249,13 @@ def _detail(difference: Difference | None, warnings: Sequence[str], differs: Seq
 
 
 @asynccontextmanager
-async def memory_server(runner: Runner, origin: records.Origin) -> AsyncIterator[Context]:
-    """Yield the parts of a server in memory, without routes, around a Runner with services of its own."""
+async def memory_server(
+    runner: Runner, origin: records.Origin, log: MemoryLog | None = None
+) -> AsyncIterator[Context]:
+    """Yield the parts of a server in memory, without routes, around a Runner with services of its own.
+
+    What `log` has already is not redacted again, which would cost as much as to run it.
+    """
     own = copy(runner)
     own.session_service = InMemorySessionService()
     own.artifact_service = await _copied_artifacts(runner.artifact_service, origin)
@@ -261,7 +266,7 @@ async def memory_server(runner: Runner, origin: records.Origin) -> AsyncIterator
         Apps.of_runners({origin.app: own}),
         lifecycle,
         open_observability(settings, secrets_of(settings), ignore),
-        MemoryLog(),
+        MemoryLog() if log is None else log,
     )
     await lifecycle.start()
     try:
@@ -275,8 +280,10 @@ async def memory_server(runner: Runner, origin: records.Origin) -> AsyncIterator
 async def _server(
     runner: Runner, log: LogReader, origin: records.Origin, turns: Sequence[Turn]
 ) -> AsyncIterator[_Place]:
-    async with memory_server(runner, origin) as context:
-        await _copy_runs(log, context.log, turns)
+    kept = MemoryLog()
+    await kept.open()
+    await _copy_runs(log, kept, turns)
+    async with memory_server(runner, origin, kept) as context:
         reruns = Reruns(
             context.log,
             context.apps,
