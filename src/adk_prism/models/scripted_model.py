@@ -29,23 +29,10 @@ from google.adk.models.llm_response import LlmResponse
 from google.adk.utils.streaming_utils import StreamingResponseAggregator
 from google.genai import types
 
-from adk_prism.models.script import (
-    Call,
-    Chunk,
-    Fail,
-    Pause,
-    Say,
-    Think,
-    Turn,
-    Usage,
-    beats_of,
-    whole_of,
-    words_in,
-    words_of,
-)
+from adk_prism.models import script as scripts
 from adk_prism.models.scripted_live import ScriptedConnection
 
-Script = Callable[[LlmRequest], Turn]
+Script = Callable[[LlmRequest], scripts.Turn]
 
 
 class ScriptedModel(BaseLlm):
@@ -71,13 +58,13 @@ class ScriptedModel(BaseLlm):
             yield await self._whole(turn, usage, stream)
             return
         aggregator = StreamingResponseAggregator()
-        for beat in beats_of(turn, usage, self.model):
+        for beat in scripts.beats_of(turn, usage, self.model):
             match beat:
-                case Pause(seconds):
+                case scripts.Pause(seconds):
                     await asyncio.sleep(seconds)
-                case Fail(error):
+                case scripts.Fail(error):
                     raise error
-                case Chunk():
+                case scripts.Chunk():
                     await asyncio.sleep(self.delay)
                     async with aclosing(aggregator.process_response(beat)) as partials:
                         async for partial in partials:
@@ -97,14 +84,14 @@ class ScriptedModel(BaseLlm):
         finally:
             await connection.close()
 
-    async def _whole(self, turn: Turn, usage: Usage, stream: bool) -> LlmResponse:
+    async def _whole(self, turn: scripts.Turn, usage: scripts.Usage, stream: bool) -> LlmResponse:
         for step in turn.steps:
-            if isinstance(step, Pause):
+            if isinstance(step, scripts.Pause):
                 await asyncio.sleep(step.seconds)
-            elif isinstance(step, Fail):
+            elif isinstance(step, scripts.Fail):
                 raise step.error
         await asyncio.sleep(self.delay)
-        response = LlmResponse.create(whole_of(turn, usage, self.model))
+        response = LlmResponse.create(scripts.whole_of(turn, usage, self.model))
         if stream:
             response.partial = False
         return response
@@ -130,12 +117,16 @@ class WritingModel(ScriptedModel):
     connect = BaseLlm.connect  # type: ignore[assignment] # which opens none
 
 
-def _count(request: LlmRequest, turn: Turn) -> Usage:
+def _count(request: LlmRequest, turn: scripts.Turn) -> scripts.Usage:
     """Count words as tokens, so that usage is plausible and always the same."""
-    said = sum(len(words_of(step.text)) for step in turn.steps if isinstance(step, Say))
-    thought = sum(len(words_of(step.text)) for step in turn.steps if isinstance(step, Think))
-    said += sum(1 for step in turn.steps if isinstance(step, Call))
-    prompt = words_in(request)
+    said = sum(
+        len(scripts.words_of(step.text)) for step in turn.steps if isinstance(step, scripts.Say)
+    )
+    thought = sum(
+        len(scripts.words_of(step.text)) for step in turn.steps if isinstance(step, scripts.Think)
+    )
+    said += sum(1 for step in turn.steps if isinstance(step, scripts.Call))
+    prompt = scripts.words_in(request)
     return types.GenerateContentResponseUsageMetadata(
         prompt_token_count=prompt,
         candidates_token_count=said,

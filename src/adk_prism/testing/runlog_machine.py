@@ -20,16 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from adk_prism.errors import BadPosition, Conflict, Fenced, Gone, NotFound, PrismError
 from adk_prism.log.contract import Receipt, Retention, RunLog
-from adk_prism.log.entry import (
-    AgentEvent,
-    Entry,
-    Origin,
-    Record,
-    RunEnded,
-    RunId,
-    RunStarted,
-    pack,
-)
+from adk_prism.log.entry import AgentEvent, Entry, Origin, Record, RunEnded, RunId, RunStarted, pack
 from adk_prism.testing.runlog_steps import LATER, PATIENCE, Store, collect
 
 Answer = TypeVar("Answer")

@@ -51,12 +51,7 @@ from adk_prism.runs.session_locks import SessionLocks
 from adk_prism.server.settings import Settings
 from adk_prism.version import VERSION
 from adk_prism.voice import run_context
-from adk_prism.voice.conversation import (
-    MICROPHONE_TYPE,
-    Listener,
-    LiveConversation,
-    PcmChunk,
-)
+from adk_prism.voice.conversation import MICROPHONE_TYPE, Listener, LiveConversation, PcmChunk
 
 # ---------------------------------------------------------------------------
 # The ADK plugin of live runs: calls that wait for a person or the client.

@@ -16,16 +16,8 @@ from tempfile import TemporaryDirectory
 from adk_prism.cli import note
 from adk_prism.cli.terminal import counted, progress
 from adk_prism.errors import LogError, UsageError
+from adk_prism.features.backup import backup
 from adk_prism.features.backup.archive import Manifest, unpack
-from adk_prism.features.backup.backup import (
-    DUMP,
-    LOG,
-    Stored,
-    add_places,
-    place_of,
-    settings_of,
-    stored_by,
-)
 from adk_prism.log.entry import RunEnded
 from adk_prism.log.from_url import kind_of, open_coordination, open_log
 from adk_prism.log.private_files import make_folder
@@ -35,13 +27,13 @@ from adk_prism.runs.recorder import OWNER_LOST
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("file", metavar="FILE", help="a backup that `adk-prism backup` wrote")
-    add_places(parser)
+    backup.add_places(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Restore the backup. Raise `PrismError`; then nothing was put anywhere."""
-    settings = settings_of(args.data_dir, args.log)
-    stored = stored_by(settings)
+    settings = backup.settings_of(args.data_dir, args.log)
+    stored = backup.stored_by(settings)
     make_folder(stored.data)
     # Beside where the files belong: moving them there is one step each.
     with (
@@ -60,34 +52,34 @@ def execute(args: argparse.Namespace) -> int:
     return 0
 
 
-def _check(manifest: Manifest, stored: Stored, names: list[str]) -> None:
+def _check(manifest: Manifest, stored: backup.Stored, names: list[str]) -> None:
     """Raise `UsageError` if the backup does not fit the settings, or would replace something."""
     if manifest.log != kind_of(stored.url).form:
         raise UsageError(
             f"The backup is of another kind of run log: name one with --log {manifest.log}."
         )
     for name in names:
-        if name != DUMP and (place := place_of(name, stored)).exists():
+        if name != backup.DUMP and (place := backup.place_of(name, stored)).exists():
             raise UsageError(f"{place} exists already: restore into an empty folder (--data-dir).")
 
 
-async def _restore(stored: Stored, folder: Path, names: list[str]) -> int:
+async def _restore(stored: backup.Stored, folder: Path, names: list[str]) -> int:
     """Put everything in its place; return how many runs were going on."""
     load = kind_of(stored.url).load
     if load is None:
-        ended = await _end_runs(f"sqlite:///{folder / LOG}")
+        ended = await _end_runs(f"sqlite:///{folder / backup.LOG}")
         _move_files(stored, folder, names)
         return ended
-    async with load(stored.url, folder / DUMP):
+    async with load(stored.url, folder / backup.DUMP):
         _move_files(stored, folder, names)
     return await _end_runs(stored.url)
 
 
-def _move_files(stored: Stored, folder: Path, names: list[str]) -> None:
+def _move_files(stored: backup.Stored, folder: Path, names: list[str]) -> None:
     """Move files to their places, the run log last: without it a restore that was cut off is seen."""
-    for name in sorted(names, key=lambda each: each == LOG):
-        if name != DUMP:
-            _move(folder / name, place_of(name, stored))
+    for name in sorted(names, key=lambda each: each == backup.LOG):
+        if name != backup.DUMP:
+            _move(folder / name, backup.place_of(name, stored))
 
 
 def _move(source: Path, target: Path) -> None:

@@ -26,17 +26,8 @@ from msgspec import Raw, Struct, structs
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from adk_prism.adk import request as adk_request
 from adk_prism.adk.redaction import serialise, state_json
-from adk_prism.adk.request import (
-    REPEATS,
-    Emit,
-    EventSource,
-    RunRequest,
-    Variant,
-    answers_of,
-    checked_message,
-    read_content,
-)
 from adk_prism.commands import ChangeState, RunAgent, Submit
 from adk_prism.errors import Conflict, Unprocessable, UsageError
 from adk_prism.facts.state import read_object, read_stored
@@ -126,7 +117,7 @@ class ForkRequest(Struct, frozen=True, kw_only=True):
     app: str = ""
     """The app that continues an uploaded run; empty: the one that it names."""
     streaming: bool = True
-    variant: Variant | None = None
+    variant: adk_request.Variant | None = None
     """The app as it is run, where that is not as it is served."""
     text: str = ""
     """What a message that is said again says instead; empty: the same."""
@@ -181,7 +172,7 @@ class Forks:
         """
         speaks = not is_absent(wanted.message)
         if speaks:
-            checked_message(read_content(wanted.message))
+            adk_request.checked_message(adk_request.read_content(wanted.message))
         origin = (await self._log.summary(wanted.run)).origin
         app = await self._apps.open(wanted.app or origin.app)
         app.check("fork")
@@ -349,8 +340,10 @@ class Forks:
 
     async def _answer_again(self, fork: _Fork) -> None:
         head = as_copy(fork.history.cut.head, fork.target)
-        results, decisions = answers_of(head.continues) if head.continues is not None else ([], [])
-        request = RunRequest(
+        results, decisions = (
+            adk_request.answers_of(head.continues) if head.continues is not None else ([], [])
+        )
+        request = adk_request.RunRequest(
             run=fork.run,
             origin=fork.start.origin,
             continues=head.continues,
@@ -360,7 +353,7 @@ class Forks:
             state_delta=fork.start.state_delta,
         )
 
-        def make(_: RunId) -> EventSource:
+        def make(_: RunId) -> adk_request.EventSource:
             source = self._conversations.source(request)
             start = fork.start
             return PreparedSource(source, digest=start.digest, forked_from=start.forked_from)
@@ -370,14 +363,14 @@ class Forks:
     async def _resume(self, fork: _Fork) -> None:
         target = fork.start.origin
         past: list[Record | Entry] = [*self._past(fork), *await self._state_change(fork)]
-        request = RunRequest(
+        request = adk_request.RunRequest(
             run=fork.run,
             origin=target,
             invocation=fork.history.cut.invocation,
             streaming=fork.start.streaming,
         )
 
-        def make(_: RunId) -> EventSource:
+        def make(_: RunId) -> adk_request.EventSource:
             return ContinuedSource(self._conversations.source(request), past)
 
         await self._runs.start(target, "wait", make, fork.run)
@@ -391,7 +384,7 @@ class Forks:
         head = relabelled(
             structs.replace(copy, agents=self._apps.agents(target.app)),
             REQUEST_DIGEST(fork.start.digest),
-            REPEATS(None),
+            adk_request.REPEATS(None),
         )
         return [Entry(1, first.time, head), *_without(rest, fork.wanted.remove_state)]
 
@@ -436,12 +429,14 @@ def _text(message: Raw) -> str:
 class ContinuedSource:
     """A source that continues a run of the past: its log begins with what happened there."""
 
-    def __init__(self, inner: EventSource, past: Sequence[Record | Entry]) -> None:
+    def __init__(self, inner: adk_request.EventSource, past: Sequence[Record | Entry]) -> None:
         """`past` begins with the run's `RunStarted`, which takes the place of the source's own."""
         self._inner = inner
         self._past = past
 
-    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record | Entry, None]:
+    async def records(
+        self, emit: adk_request.Emit | None = None
+    ) -> AsyncGenerator[Record | Entry, None]:
         """Yield the past, then what the source yields. Raise before that what keeps it from going on."""
         async with aclosing(self._inner.records(emit)) as records:
             await anext(records)

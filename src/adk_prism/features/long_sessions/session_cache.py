@@ -29,12 +29,7 @@ from google.adk.sessions.session import Session
 from google.genai import types
 
 from adk_prism.adk.internals.log_lines import Revision, session_revision, sqlite_connection
-from adk_prism.adk.session_store import (
-    SessionKey,
-    SessionStore,
-    apply_rewinds,
-    storage_of,
-)
+from adk_prism.adk.session_store import SessionKey, SessionStore, apply_rewinds, storage_of
 from adk_prism.features.long_sessions.cached_prefix import after_prefix
 from adk_prism.features.long_sessions.prefix import (
     AfterPrefix,

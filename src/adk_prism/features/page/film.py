@@ -17,18 +17,10 @@ from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_value
 from adk_prism.facts.usage import Prices
 from adk_prism.features.grounding.shapes import PREFIX, key, read
+from adk_prism.features.page import state as state_panel
 from adk_prism.features.page.conversation import ConversationFilm
 from adk_prism.features.page.graph import FailureFilm, graph_at, node_runs_at
 from adk_prism.features.page.panels import GroundingFilm, ProofFilm
-from adk_prism.features.page.state import (
-    ArtifactFilm,
-    History,
-    Item,
-    StateFilm,
-    Tracked,
-    Write,
-    written,
-)
 from adk_prism.features.page.timeline import TimelineFilm
 from adk_prism.features.proof.annotator import ProofAnnotator
 from adk_prism.log.entry import DERIVED, UPLOADED, Agent, Entry, RunEnded, RunStarted
@@ -40,12 +32,12 @@ class Film:
     def __init__(self, prices: Prices | None = None) -> None:
         """With `prices`, the timeline shows what model calls cost."""
         self._reader = Reader(annotators=[ProofAnnotator()])
-        self.state = StateFilm()
+        self.state = state_panel.StateFilm()
         self.timeline = TimelineFilm(prices)
         self.conversation = ConversationFilm(self.timeline)
         self.proof = ProofFilm()
         self.grounding = GroundingFilm(self.state)
-        self.artifacts = ArtifactFilm()
+        self.artifacts = state_panel.ArtifactFilm()
         self.failures = FailureFilm()
         self.started: RunStarted | None = None
         """The first record; None only before anything was fed."""
@@ -202,7 +194,7 @@ class Document(Struct, frozen=True, kw_only=True):
     ended: Ended | None
     times: Sequence[int]
     """Of each entry, in microseconds since the start."""
-    items: dict[str, list[Item]]
+    items: dict[str, list[state_panel.Item]]
     """By kind: nodes, waits, keys, said, proofs, sources, classes, receipts, faults; calls of models and
     artifacts, where there are any."""
 
@@ -235,8 +227,8 @@ def encode(film: Film, after: int = 0) -> bytes:
     return msgspec.json.encode(document(film, after))
 
 
-def _items(film: Film, after: int) -> dict[str, list[Item]]:
-    items: dict[str, list[Item]] = {}
+def _items(film: Film, after: int) -> dict[str, list[state_panel.Item]]:
+    items: dict[str, list[state_panel.Item]] = {}
     panels = (film.timeline, film.state, film.conversation, film.proof, film.grounding)
     for panel in (*panels, film.artifacts):
         items |= panel.items(after)
@@ -254,27 +246,29 @@ _RECEIPTS = key("search_history")
 """Each of its receipts has a reason of its own."""
 
 
-def faults(state: StateFilm, after: int = 0) -> dict[str, list[Item]]:
+def faults(state: state_panel.StateFilm, after: int = 0) -> dict[str, list[state_panel.Item]]:
     """Return the keys of the research plan that were not valid, with the reasons; empty: valid again.
 
     Readers of the document have the values, but not the expected types.
     """
-    return {"faults": list(written(_faulty(state), after))}
+    return {"faults": list(state_panel.written(_faulty(state), after))}
 
 
-def _faulty(state: StateFilm) -> Iterator[Tracked]:
+def _faulty(state: state_panel.StateFilm) -> Iterator[state_panel.Tracked]:
     # In the order of first faults, so that later ones are appended.
     found = [
-        Tracked({"key": name}, found)
+        state_panel.Tracked({"key": name}, found)
         for name, history in state.histories()
         if name.startswith(PREFIX) and name != _RECEIPTS and (found := _reasons(name, history))
     ]
     yield from sorted(found, key=lambda fault: fault.since)
 
 
-def _reasons(name: str, history: History[Write]) -> History[str] | None:
+def _reasons(
+    name: str, history: state_panel.History[state_panel.Write]
+) -> state_panel.History[str] | None:
     """Return the changes of a key's reason; None if it was always readable."""
-    found, last = History[str](), ""
+    found, last = state_panel.History[str](), ""
     for cursor, write in history.changes():
         reason = _why(name, write)
         if reason != last:
@@ -283,7 +277,7 @@ def _reasons(name: str, history: History[Write]) -> History[str] | None:
     return found if found.cursors else None
 
 
-def _why(name: str, write: Write) -> str:
+def _why(name: str, write: state_panel.Write) -> str:
     if write.value is None:
         return ""
     return "".join(each.why for each in read({name: read_value(write.value)}).unreadable)

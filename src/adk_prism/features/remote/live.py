@@ -39,11 +39,7 @@ from adk_prism.log import entry as logged
 from adk_prism.log.private_files import Recent
 from adk_prism.version import VERSION
 from adk_prism.voice.conversation import MICROPHONE_TYPE, LiveConversation
-from adk_prism.voice.run_context import (
-    ClientToolResult,
-    LiveCall,
-    LiveOptions,
-)
+from adk_prism.voice.run_context import ClientToolResult, LiveCall, LiveOptions
 
 OWNER_LOST = "owner_lost"
 

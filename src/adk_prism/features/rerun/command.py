@@ -25,16 +25,8 @@ from adk_prism.cli import AGENTS_DIR, FAILURE, RUN_OR_FILE, USAGE, fail, note
 from adk_prism.cli.terminal import printable, progress, write_json, write_text
 from adk_prism.errors import LogError, NotFound, PrismError, UsageError, ignore
 from adk_prism.facts.usage import Prices
+from adk_prism.features.captures import stored_runs
 from adk_prism.features.captures.client import Client, Token, connect, find_token
-from adk_prism.features.captures.stored_runs import (
-    add_arguments,
-    add_prices,
-    cost_text,
-    given_prices,
-    is_file,
-    opened,
-    read_stored,
-)
 from adk_prism.features.compare.comparison import ASPECTS, Comparison, compare
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.features.model_calls.writer import ModelCallWriter
@@ -123,15 +115,15 @@ def serve_until_closed() -> None:
 
 async def gather(words: Sequence[str], args: argparse.Namespace) -> Gathered:
     """Read runs from files and from a log, each with its conversation. Raise `PrismError`."""
-    found = Gathered([], {}, [word for word in words if is_file(word)])
+    found = Gathered([], {}, [word for word in words if stored_runs.is_file(word)])
     for word in found.files:
-        entries = read_stored(word, args)
+        entries = stored_runs.read_stored(word, args)
         head = _head(word, entries)
         found.wanted.append(log_entry.RunId(head.run))
         found.entries[log_entry.RunId(head.run)] = entries
     others = [word for word in words if word not in found.files]
     if others:
-        async with opened(args) as log:
+        async with stored_runs.opened(args) as log:
             assert not isinstance(log, Client), "runs of a server are not copied"
             for word in others:
                 await _gather_conversation(log, log_entry.RunId(word), found)
@@ -253,8 +245,8 @@ def register(parser: argparse.ArgumentParser) -> None:
         "--junit", metavar="FILE", default="", help="with --trials: also write them as JUnit XML"
     )
     parser.add_argument("--json", action="store_true", help="print the comparisons as JSON")
-    add_arguments(parser)
-    add_prices(parser)
+    stored_runs.add_arguments(parser)
+    stored_runs.add_prices(parser)
     parser.epilog = (
         "Exit codes: 0 run and compared; 1 something of --fail-on differs, a run failed that had"
         " not, or trials pass less often than --at-least; 2 a run cannot be run again."
@@ -302,7 +294,7 @@ def execute(args: argparse.Namespace) -> int:
             "until": args.until,
             "ignore": args.ignore,
         }
-        prices = given_prices(args)
+        prices = stored_runs.given_prices(args)
         if plan.trials:
             return _run_trials(args, body, prices, plan)
         with progress("Running again…"):
@@ -409,7 +401,7 @@ def _judged(
 
 
 def _check_place(args: argparse.Namespace) -> None:
-    files = [word for word in args.runs if is_file(word)]
+    files = [word for word in args.runs if stored_runs.is_file(word)]
     if args.url and files:
         raise UsageError(f"--url is for runs of the server; {files[0][:200]!r} is a file.")
     if args.url and (args.out or args.dir):
@@ -574,7 +566,7 @@ def _row(result: Result) -> tuple[str, ...]:
     same = ("changed" if aspect in both.differs else "same" for aspect in SHOWN)
     a, b = both.a, both.b
     cost = (
-        f"{cost_text(a.get('cost'))} → {cost_text(b.get('cost'))}"
+        f"{stored_runs.cost_text(a.get('cost'))} → {stored_runs.cost_text(b.get('cost'))}"
         if "cost" in a or "cost" in b
         else ""
     )

@@ -28,6 +28,7 @@ from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_value
 from adk_prism.features.forks.forks import ForkRequest, Forks
 from adk_prism.features.model_calls.calls import ModelCalls
+from adk_prism.features.rerun import recorded_tools
 from adk_prism.features.rerun.changed_app import Changes, Tools, changed_runner
 from adk_prism.features.rerun.recorded_models import (
     ChangedCall,
@@ -38,15 +39,6 @@ from adk_prism.features.rerun.recorded_models import (
     read_calls,
 )
 from adk_prism.features.rerun.recorded_requests import LONGEST_RULE, MOST_RULES, Rules
-from adk_prism.features.rerun.recorded_tools import (
-    CalledTools,
-    RecordedCalls,
-    RecordedMemory,
-    RecordedTools,
-    canonical,
-    recorded_memory,
-    stored_artifacts,
-)
 from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog
 from adk_prism.runs.chats import ChatRun, Chats, Turn
@@ -149,11 +141,11 @@ def _of(call: CallRequested) -> _Asked:
 
 
 def _of_call(name: str, input: Raw) -> _Asked:
-    return name, canonical(read_value(input))
+    return name, recorded_tools.canonical(read_value(input))
 
 
 def _of_request(request: Raw) -> _Asked:
-    return "input", canonical(_without_ids(read_value(request)))
+    return "input", recorded_tools.canonical(_without_ids(read_value(request)))
 
 
 def _without_ids(request: Any) -> Any:
@@ -317,14 +309,16 @@ class Reruns:
         is_recorded = changes.tools != "live"
         if is_recorded and (memory := await self._memory(turn)) is not None:
             runner.memory_service = memory
-        artifacts = stored_artifacts(self._apps.artifact_service(origin.app), origin)
+        artifacts = recorded_tools.stored_artifacts(self._apps.artifact_service(origin.app), origin)
         state = await self._chats.state_before(turn.first.summary.run)
-        tools: RecordedTools | CalledTools | None = None
+        tools: recorded_tools.RecordedTools | recorded_tools.CalledTools | None = None
         if is_recorded:
             calls_others = changes.tools == "auto"
-            tools = RecordedTools(RecordedCalls(runs), artifacts, state, calls_others=calls_others)
+            tools = recorded_tools.RecordedTools(
+                recorded_tools.RecordedCalls(runs), artifacts, state, calls_others=calls_others
+            )
         elif models is not None:
-            tools = CalledTools()
+            tools = recorded_tools.CalledTools()
         if models is not None and tools is not None:
             models.on_stop = tools.fail
         variant = Variant(runner=runner, repeats=repeats, tools=tools)
@@ -348,11 +342,11 @@ class Reruns:
             change_call(found, each)
         return RecordedModels(found, mode=changes.models, until=changes.until, rules=rules)
 
-    async def _memory(self, turn: Turn) -> RecordedMemory | None:
+    async def _memory(self, turn: Turn) -> recorded_tools.RecordedMemory | None:
         calls = ModelCalls(self._log)
         found = [await calls.of_run(each.summary.run) for each in turn.runs]
         runs: list[list[dict[str, Any]]] = msgspec.json.decode(msgspec.json.encode(found))
-        return recorded_memory(call for each in runs for call in each)
+        return recorded_tools.recorded_memory(call for each in runs for call in each)
 
     async def _turn(self, run: records.RunId) -> Turn:
         """Return the message that a run belongs to, also one that was taken back."""

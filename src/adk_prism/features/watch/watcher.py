@@ -22,11 +22,7 @@ from adk_prism.adk.app_folder import Stamp
 from adk_prism.adk.apps import Apps
 from adk_prism.errors import AppFailed, NotFound, PrismError
 from adk_prism.features.rerun.recorded_requests import MOST_RULES, Rules
-from adk_prism.features.rerun.rehearsal import (
-    CheckedConversation,
-    check_conversation,
-    load_saved,
-)
+from adk_prism.features.rerun.rehearsal import CheckedConversation, check_conversation, load_saved
 from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import Origin
 from adk_prism.server.identity.caller import Guest, may_operate
