@@ -17,6 +17,7 @@ from tests.server.conftest import OF_ADK, talking
 
 from adk_prism.cli import main
 from adk_prism.features.evaluation.shrinking import Piece, Shrinker, minimise, sentences
+from adk_prism.log.from_url import open_log
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
 
@@ -119,8 +120,10 @@ async def test_what_is_needed_is_left(
     ]
     [written] = json.loads(cases.read_text())["eval_cases"]
     assert written["session_input"].get("state", {}) == {}
-    assert main(["runs", "--log", f"sqlite:///{out}/runs.db"]) == 0
-    assert found["run"] in capsys.readouterr().out
+    stored = open_log(f"sqlite:///{out}/runs.db")
+    await stored.open()
+    assert [each.run for each in await stored.list()][-1] == found["run"]
+    await stored.close()
 
 
 async def test_a_case_that_fails(kept: Kept, tmp_path: Path) -> None:

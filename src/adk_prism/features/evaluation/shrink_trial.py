@@ -33,7 +33,7 @@ from adk_prism.features.rerun.rehearsal import copy_run, memory_server
 from adk_prism.features.rerun.reruns import RecordedDecisions
 from adk_prism.log import entry as records
 from adk_prism.log.memory import MemoryLog
-from adk_prism.runs.chats import EVALUATION_SESSIONS, Chats, Turn
+from adk_prism.runs.chats import Chats, Turn
 from adk_prism.runs.conversations import Start
 from adk_prism.server.context import Context
 
@@ -251,7 +251,7 @@ class Conversation:
         return Variant(runner=runner, repeats=Repeats(run=self._run), tools=tools)
 
     async def _converse(self, context: Context, candidate: Candidate, variant: Variant) -> bool:
-        session = f"{EVALUATION_SESSIONS[0]}shrink"
+        session = "shrunk"
         origin = records.Origin(app=self._origin.app, user=self._origin.user, session=session)
         state = {k: v for k, v in self._state.items() if Piece("state", "", k) in candidate}
         await context.apps.sessions(origin.app).ensure(origin, state)
