@@ -227,7 +227,10 @@ async def test_a_host_program_tells_who_calls() -> None:
             for user in ("ann", "bob", "op")
         }
         assert seen == {"ann": 200, "bob": 404, "op": 200}
-        assert (await server.client.get(path)).status_code == 401
+        refused = await server.client.get(path, headers={"sec-fetch-mode": "navigate"})
+        # No token would help: neither the text nor the browser asks for one.
+        assert (refused.status_code, "You are not signed in" in refused.text) == (401, True)
+        assert not refused.headers["www-authenticate"].startswith("Basic")
 
 
 async def test_a_browser_that_opens_anything_but_the_page_asks_for_a_token(tmp_path: Path) -> None:

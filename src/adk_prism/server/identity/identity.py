@@ -169,6 +169,8 @@ class Identity:
         admins: Collection[str] = (),
     ) -> None:
         self._methods = methods
+        by_others = (authentication.Callback, authentication.ProxyHeader)
+        self._takes_tokens = not all(isinstance(each, by_others) for each in methods)
         self.tickets = tickets
         self.opened = callers.OpenConnections(report)
         self.links: GuestLinks | None = None
@@ -208,6 +210,8 @@ class Identity:
             return callers.Anyone(_address(scope))
         if "authorization" in connection.headers:
             await self._wrong.delay(_address(scope))
+        if not self._takes_tokens:
+            raise errors.Unauthorized("You are not signed in. Sign in, then try again.")
         raise errors.Unauthorized(
             "This server requires authentication: send Authorization: Bearer TOKEN.",
             BASIC if connection.headers.get("sec-fetch-mode") == "navigate" else "",
