@@ -210,12 +210,14 @@ class Identity:
             return callers.Anyone(_address(scope))
         if "authorization" in connection.headers:
             await self._wrong.delay(_address(scope))
+        raise self._unknown(connection)
+
+    def _unknown(self, connection: HTTPConnection) -> errors.Unauthorized:
         if not self._takes_tokens:
-            raise errors.Unauthorized("You are not signed in. Sign in, then try again.")
-        raise errors.Unauthorized(
-            "This server requires authentication: send Authorization: Bearer TOKEN.",
-            BASIC if connection.headers.get("sec-fetch-mode") == "navigate" else "",
-        )
+            return errors.Unauthorized("You are not signed in. Sign in, then try again.")
+        text = "This server requires authentication: send Authorization: Bearer TOKEN."
+        is_typed = connection.headers.get("sec-fetch-mode") == "navigate"
+        return errors.Unauthorized(text, BASIC if is_typed else "")
 
     # ------------------------------------------------------------------ checking again
 
