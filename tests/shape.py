@@ -30,12 +30,12 @@ SLACK = 0.02
 
 LIMITS: dict[str, float] = {
     "package: files": 353,
-    "package: lines of code": 65_900,
+    "package: lines of code": 65_920,
     "package: median lines of a file (at least)": 190,
     "package: share of import lines (%)": 8.0,
     "package: types for answers": 9,
     "kernel: files": 136,
-    "kernel: lines of code": 28_790,
+    "kernel: lines of code": 28_795,
     "kernel: imports of features": 0,
     "methods of RunLog": 12,
     "fields of RunStarted": 15,

@@ -160,7 +160,7 @@ class StrictRoute(APIRoute):
             # Read here, because FastAPI would turn the 413 of the limit into a 400.
             raw = await self.read(strict)
             if raw:
-                _check_type(strict)
+                check_json_type(strict)
                 strict.parsed = await call_sized(len(raw), parse_body, raw)
             return await inner(strict)
 
@@ -171,7 +171,8 @@ class StrictRoute(APIRoute):
         return await request.body()
 
 
-def _check_type(request: Request) -> None:
+def check_json_type(request: Request) -> None:
+    """Raise 415 for a body that does not say that it is JSON: a form of another page could send it."""
     content_type = request.headers.get("content-type", "")
     if _JSON_TYPE.fullmatch(content_type.strip()) is None:
         shown = ascii(content_type)[:60]

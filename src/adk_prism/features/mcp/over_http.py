@@ -25,6 +25,7 @@ from adk_prism.features.mcp.tools import RunTools
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Guest
 from adk_prism.server.identity.identity import CallerOf
+from adk_prism.server.request_bodies import check_json_type
 
 PATH = "/mcp"
 
@@ -135,8 +136,9 @@ def router(context: Context, *, allow_run: bool) -> APIRouter:
     context.lifecycle.hold(server.opened)
 
     @router.post(PATH, response_class=Response)
-    async def mcp(caller: CallerOf) -> Response:
+    async def mcp(request: Request, caller: CallerOf) -> Response:
         """Answer a message of MCP (streamable HTTP, without sessions)."""
+        check_json_type(request)
         if isinstance(caller, Guest):
             raise NotFound("A share link has no tools.")
         return _Forwarded(await server.app())
