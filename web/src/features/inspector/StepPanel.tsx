@@ -13,9 +13,9 @@ import { Icon } from '../../ui/Icon';
 import { JsonView } from '../../ui/Json';
 import { KindChip } from '../../ui/Kind';
 import { Traceback } from '../../ui/Traceback';
-import { callTokens, costWords, duration, readable, safeLink } from '../../ui/format';
+import { callTokens, costWords, readable, safeLink, tookWords } from '../../ui/format';
 import type { PanelProps } from '../feature';
-import type { Step } from '../tree/steps';
+import { timesOf, type Step } from '../tree/steps';
 import { hueOf, STATUS_WORDS, STEP_ICONS, STEP_WORDS } from '../tree/words';
 import { StepActions } from './StepActions';
 import { callsIn, inputOf, outputOf, sourcesIn } from './stepDetails';
@@ -111,9 +111,10 @@ export default function StepPanel(props: PanelProps) {
 }
 
 function Head(props: TabProps) {
-  const { step, seek } = props;
+  const { film, step, seek } = props;
+  const { worked, waited } = timesOf(film, step);
   const facts = [
-    step.end > step.start ? duration((step.end - step.start) / SECOND) : '',
+    step.end > step.start ? tookWords(worked / SECOND, waited / SECOND) : '',
     callTokens(step.tokens),
     costWords(step.cost),
   ].filter(Boolean);

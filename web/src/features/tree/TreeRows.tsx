@@ -5,10 +5,10 @@ import { once } from '../../film/film';
 import { pausesOf } from '../../film/joined';
 import { SECOND, timeAt } from '../../film/timeline';
 import { Icon } from '../../ui/Icon';
-import { costNumber, duration, number, plural, readable } from '../../ui/format';
+import { costNumber, duration, number, plural, readable, tookWords } from '../../ui/format';
 import { useSize } from '../../ui/hooks';
 import { axisOf, ticksOf, type Row, type Turn } from './rows';
-import { receiptOf, type Step } from './steps';
+import { receiptOf, timesOf, type Step } from './steps';
 import { hueOf, STATUS_WORDS, STEP_ICONS, STEP_WORDS } from './words';
 
 /** Height of a row in pixels, as in tree.css. */
@@ -267,7 +267,9 @@ function Figures({ row, at }: { row: Row; at: number | null }) {
               </span>
             ))}
         </span>
-        <span className="tree-number">{duration(axis.total / SECOND)}</span>
+        <span className="tree-number" title={tookWords(axis.total / SECOND, receipt.waited)}>
+          {duration(axis.total / SECOND)}
+        </span>
         <span className="tree-number tokens" title={plural(receipt.tokens, 'token')}>
           {receipt.tokens ? number(receipt.tokens) : ''}
         </span>
@@ -277,7 +279,8 @@ function Figures({ row, at }: { row: Row; at: number | null }) {
   }
   const steps = row.kind === 'fold' ? row.steps : [row.step];
   const tokens = steps.reduce((sum, step) => sum + (step.tokens.total ?? 0), 0);
-  const took = steps.reduce((sum, step) => sum + step.end - step.start, 0);
+  const times = steps.map((step) => timesOf(row.film, step));
+  const [worked, waited] = [sumOf(times.map((each) => each.worked)), sumOf(times.map((each) => each.waited))];
   const cost = row.kind === 'step' ? row.step.cost : undefined;
   return (
     <>
@@ -285,11 +288,17 @@ function Figures({ row, at }: { row: Row; at: number | null }) {
         <Bars film={row.film} steps={steps} />
         {at !== null && <span className="now" style={{ left: percent(axes(row.film).place(timeAt(row.film, at))) }} />}
       </span>
-      <span className="tree-number">{took > 0 ? duration(took / SECOND) : ''}</span>
+      <span className="tree-number" title={waited > 0 ? tookWords(worked / SECOND, waited / SECOND) : undefined}>
+        {worked > 0 ? duration(worked / SECOND) : ''}
+      </span>
       <span className="tree-number tokens">{tokens ? number(tokens) : ''}</span>
       <span className="tree-number cost">{cost ? costNumber(cost) : ''}</span>
     </>
   );
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, each) => sum + each, 0);
 }
 
 const MOST_BARS = 60; // Of a fold; what lies between two is not told apart.
