@@ -203,11 +203,13 @@ function Model(props: TabProps) {
   if (!calls.length)
     return <Empty title="No model call">{`${STEP_WORDS[step.kind]} ${step.name} called no model.`}</Empty>;
   const chosen = calls.find(({ id }) => id === options.call) ?? calls[0]!;
-  const pick = (cursor: number) => {
-    const next = calls.find(({ since }) => since === cursor);
-    if (next) move({ options: { ...options, call: next.id } }, 'replace');
-  };
-  return <ModelPanel {...props} at={chosen.since} seek={pick} />;
+  // A call outside of this step is a step of its own.
+  const choose = ({ id }: Step) =>
+    move(
+      { options: { ...options, ...(calls.some((call) => call.id === id) ? { call: id } : { step: id }) } },
+      'replace',
+    );
+  return <ModelPanel {...props} step={null} at={chosen.since} choose={choose} />;
 }
 
 function Raw(props: TabProps) {
