@@ -68,7 +68,7 @@ test('a run is run again with another instruction, and compared', async () => {
   await panel.getByText('Prompt changed').waitFor();
   assert.equal(await panel.getByText('Tools changed').count(), 0);
   await panel.getByText(/^Answer: same · Tools: same \(1\) · Instruction: changed/).waitFor();
-  await panel.getByRole('region', { name: 'Instruction', exact: true }).locator('mark', { hasText: 'Say it otherwise.' }).waitFor();
+  await panel.getByRole('region', { name: 'Instruction', exact: true }).locator('mark', { hasText: 'otherwise.' }).waitFor();
   assert.equal(await panel.getByRole('region', { name: 'Answer of B' }).count(), 0, 'equal answers are shown in full');
   await panel.getByRole('checkbox', { name: 'Only what differs' }).uncheck();
   await panel.getByRole('region', { name: 'Answer of B' }).waitFor();

@@ -8,7 +8,7 @@ import type { Film } from '../../film/film';
 import { difference, type KeyChange } from '../../film/state';
 import { SECOND } from '../../film/timeline';
 import { Copy } from '../../ui/Copy';
-import { Empty, EventLink } from '../../ui/elements';
+import { Breakable, Empty, EventLink } from '../../ui/elements';
 import { Icon } from '../../ui/Icon';
 import { JsonView } from '../../ui/Json';
 import { KindChip } from '../../ui/Kind';
@@ -232,7 +232,10 @@ function Changes({ film, step }: TabProps) {
   return changes.map(({ key, kind, before, after, writer }) => (
     <div className="section" key={key}>
       <h3>
-        <code>{key}</code> <span className="count">{`${kind} by ${writer}`}</span>
+        <code>
+          <Breakable name={key} />
+        </code>{' '}
+        <span className="count">{`${kind} by ${writer}`}</span>
       </h3>
       {kind !== 'added' && <Side change="removed" value={before} />}
       {kind !== 'removed' && <Side change="added" value={after} />}

@@ -9,7 +9,7 @@ import { costNumber, duration, number, plural, readable, tookWords } from '../..
 import { useSize } from '../../ui/hooks';
 import { axisOf, ticksOf, type Row, type Turn } from './rows';
 import { receiptOf, timesOf, type Step } from './steps';
-import { hueOf, STATUS_WORDS, STEP_ICONS, STEP_WORDS } from './words';
+import { callNumber, hueOf, STATUS_WORDS, STEP_ICONS, STEP_WORDS } from './words';
 
 /** Height of a row in pixels, as in tree.css. */
 const LAST_TICK = 0.6; // Of the axis: behind it there is no room for the words of a tick.
@@ -223,15 +223,18 @@ function Name({ row }: { row: Row }) {
       );
     case 'step': {
       const { step } = row;
+      const number = callNumber(step);
       return (
         <>
           <Icon name={step.status === 'failed' ? 'error' : STEP_ICONS[step.kind]} />
           <span className="tree-title">
-            <span className="visually-hidden">{`${STEP_WORDS[step.kind]} `}</span>
-            {step.kind === 'agent' ? readable(step.name) : step.name}
+            <span className={number === null ? 'visually-hidden' : undefined}>{`${STEP_WORDS[step.kind]} `}</span>
+            {number ?? (step.kind === 'agent' ? readable(step.name) : step.name)}
           </span>
           {step.status !== 'finished' && <span className="tree-status">{STATUS_WORDS[step.status]}</span>}
-          <span className="tree-detail">{step.error || step.detail}</span>
+          <span className="tree-detail">
+            {step.error || [number === null ? '' : step.name, step.detail].filter(Boolean).join(' · ')}
+          </span>
         </>
       );
     }
@@ -291,7 +294,9 @@ function Figures({ row, at }: { row: Row; at: number | null }) {
       <span className="tree-number" title={waited > 0 ? tookWords(worked / SECOND, waited / SECOND) : undefined}>
         {worked > 0 ? duration(worked / SECOND) : ''}
       </span>
-      <span className="tree-number tokens">{tokens ? number(tokens) : ''}</span>
+      <span className="tree-number tokens" title={tokens ? plural(tokens, 'token') : undefined}>
+        {tokens ? number(tokens) : ''}
+      </span>
       <span className="tree-number cost">{cost ? costNumber(cost) : ''}</span>
     </>
   );
