@@ -67,9 +67,18 @@ test('a run is run again with another instruction, and compared', async () => {
   await panel.getByRole('button', { name: 'Run again' }).click();
   await panel.getByText('Prompt changed').waitFor();
   assert.equal(await panel.getByText('Tools changed').count(), 0);
+  await panel.getByText(/^Answer: same · Tools: same \(1\) · Instruction: changed/).waitFor();
+  await panel.getByRole('region', { name: 'Instruction', exact: true }).locator('mark', { hasText: 'otherwise.' }).waitFor();
+  assert.equal(await panel.getByRole('region', { name: 'Answer of B' }).count(), 0, 'equal answers are shown in full');
+  await panel.getByRole('checkbox', { name: 'Only what differs' }).uncheck();
   await panel.getByRole('region', { name: 'Answer of B' }).waitFor();
   await checkAccess(page);
   assert.match(page.url(), /panel=rerun/, 'the conversation is left');
+  await panel.getByRole('link', { name: 'Compare on a page' }).click();
+  await page.getByRole('heading', { name: 'Compare', exact: true }).waitFor();
+  await page.goBack();
+  await panel.getByText('Prompt changed').waitFor();
+  assert.equal(await panel.getByRole('textbox', { name: 'Instruction of tour' }).inputValue(), 'Say it otherwise.', 'what was typed is lost');
   await panel.getByRole('textbox', { name: 'Message' }).fill('tool error');
   await panel.getByRole('button', { name: 'Run again' }).click();
   await panel.getByText('Tools changed').waitFor();

@@ -52,7 +52,7 @@ test('a run is added to an eval set, evaluated, and compared with what was expec
 
 test('what cannot be added or evaluated is said', async () => {
   const page = await open(browser, '#/evals/right?run=run-0', { allow: [/404/] });
-  await page.getByRole('combobox', { name: 'Eval set' }).fill('prices');
+  await page.getByRole('combobox', { name: 'Eval set' }).fill('my prices');
   await page.getByRole('button', { name: 'Add', exact: true }).click();
   await page.getByText("There is no run 'run-0'.").waitFor();
   await close(page);

@@ -40,8 +40,15 @@ test('instruction, messages, tools and response of each call, and what changed',
   await checkAccess(page);
   await panel.getByRole('button', { name: 'Previous model call' }).click();
   await panel.getByText(`call ${calls.length - 1} of ${calls.length}`).waitFor();
-  await until(async () => (await page.url()).includes(`at=${calls.at(-2).cursor}`), 'the playhead is at the call');
   await panel.getByText(/^Messages \(/).waitFor();
+  await page.waitForFunction(() => location.hash.includes('step=c'));
+  assert.ok(!page.url().includes('at='), 'choosing a call has travelled');
+  await panel.getByRole('combobox', { name: 'Model call of this answer' }).selectOption({ index: calls.length - 1 });
+  await panel.getByText(`call ${calls.length} of ${calls.length}`).waitFor();
+  await panel.getByRole('button', { name: 'Previous model call' }).click();
+  await panel.getByRole('button', { name: 'Travel here' }).click();
+  await until(async () => (await page.url()).includes(`at=${calls.at(-2).cursor}`), 'the playhead is at the call');
+  await panel.getByText(`call ${calls.length - 1} of ${calls.length}`).waitFor();
   await close(page);
 });
 
@@ -54,6 +61,34 @@ test('the first call of a run is compared with the last one of the run before', 
   await panel.getByText(`call 1 of ${calls.length}`).waitFor();
   await panel.getByText(/[1-9]\d* messages unchanged, [1-9]\d* added/).waitFor();
   await panel.getByRole('link', { name: 'an earlier run' }).waitFor();
+  await close(page);
+});
+
+test('at any width of the panel nothing lies past its edge', async () => {
+  const { run, calls } = await runTool();
+  const page = await open(browser, `#/run/${run}?panel=model`);
+  const panel = page.locator('section.panel[aria-label="Model"]');
+  await panel.getByText(`call ${calls.length} of ${calls.length}`).waitFor();
+  const beyond = (name) =>
+    page.evaluate((label) => {
+      const box = document.querySelector(`section.panel[aria-label="${label}"]`);
+      const edge = box.closest('.slot').getBoundingClientRect().right;
+      const close = box.closest('.slot').querySelector('.slot-close').getBoundingClientRect();
+      const isOver = (at) => at.right > close.left && at.left < close.right && at.top < close.bottom && at.bottom > close.top;
+      return [...box.querySelectorAll('.panel-header *, .step-head *, [role=tab]')]
+        .filter((each) => each.closest('.slot') && !each.closest('svg') && (each.getBoundingClientRect().right > edge || isOver(each.getBoundingClientRect())))
+        .map((each) => each.outerHTML.slice(0, 120));
+    }, name);
+  for (const name of ['Model', 'Step']) {
+    if (name === 'Step') {
+      await page.getByRole('tree', { name: 'Steps' }).getByRole('treeitem', { name: /Agent/ }).first().click();
+      await page.getByRole('tab', { name: 'Raw' }).waitFor();
+    }
+    for (const width of [280, 340, 420, 500]) {
+      await page.evaluate((to) => document.querySelector('.slot[data-place=side]').style.setProperty('--width', `${to}px`), width);
+      assert.deepEqual(await beyond(name), [], `${name} at ${width} px`);
+    }
+  }
   await close(page);
 });
 

@@ -46,9 +46,9 @@ test('the playhead moves by events, nodes, failures and peers, and says where it
   const page = await openRun('x_retried_node');
   const last = await cursor(page);
   await rest(page);
-  await page.keyboard.press('ArrowLeft');
+  await page.keyboard.press('Alt+ArrowLeft');
   await stands(page, last - 1);
-  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('Alt+ArrowRight');
   await stands(page, last);
   assert.match(await slider(page).getAttribute('aria-valuetext'), /^step (\d+) of \1, run \w+, \d/);
   await seek(page, 1);
@@ -343,7 +343,7 @@ test('event: the entry, its facts, and its frames in every protocol', async () =
   await event.getByRole('button', { name: /^AI SDK 7/ }).click();
   for (const name of ['ADK', 'AI SDK 6', 'AI SDK 7', 'Studio']) await event.getByRole('heading', { name: new RegExp(`^${name}`) }).waitFor();
   await rest(page);
-  await page.keyboard.press('ArrowLeft');
+  await page.keyboard.press('Alt+ArrowLeft');
   await event.getByText('NodeFinished').waitFor();
   await close(page);
 });

@@ -207,6 +207,7 @@ def test_a_grid_has_a_column_for_each_evaluation(server: Server, case: Json) -> 
     assert times == sorted(times, reverse=True)
     [row] = [each for each in grid["cases"] if each["id"] == case["run"]]
     assert (row["expectedRun"], row["missing"], grid["missing"]) == (case["run"], [], [])
+    assert grid["canEvaluate"] is True
     cell = row["cells"][grid["results"][0]["id"]]
     assert cell["verdict"] == "passed"
     assert "response_match_score" in {metric["name"] for metric in cell["metrics"]}

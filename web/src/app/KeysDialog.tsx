@@ -15,7 +15,7 @@ const KEY_MAP: readonly [keys: string, does: string][] = [
   ['d', 'show or hide thoughts and state changes'],
   ['e', 'back to now'],
   ['↑ ↓', 'in the trace: previous or next step'],
-  ['← →', 'previous or next step: a stretch of text is one'],
+  ['← →', 'previous or next step: a row of the trace'],
   ['Alt← Alt→', 'previous or next event'],
   ['⇧← ⇧→', 'previous or next node'],
   ['Space', 'play or pause; in voice chat: hold to talk'],

@@ -43,6 +43,8 @@ function useAutoScroll(count: number, isGrowing: boolean): Follow {
   const pin = useRef<Pin>('end');
   /** Where this scrolled to by itself. */
   const put = useRef(-1);
+  /** There was an end to follow, and it was in sight. */
+  const wasAtEnd = useRef(false);
   const growing = useRef(isGrowing);
   useLayoutEffect(() => void (growing.current = isGrowing), [isGrowing]);
   const [isFollowing, setFollowing] = useState(true);
@@ -54,7 +56,9 @@ function useAutoScroll(count: number, isGrowing: boolean): Follow {
     const answer = pin.current === 'answer' ? answerTop(element) : null;
     element.scrollTop = answer ?? element.scrollHeight;
     put.current = element.scrollTop;
-    setFollowing(element.scrollHeight - element.scrollTop - element.clientHeight < NEAR);
+    const isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;
+    wasAtEnd.current = isAtEnd && element.scrollHeight > element.clientHeight;
+    setFollowing(isAtEnd);
   }, []);
   const toEnd = useCallback(() => {
     pin.current = 'end';
@@ -77,6 +81,7 @@ function useAutoScroll(count: number, isGrowing: boolean): Follow {
     // follows a hand's move, or comes while the list rests or is complete.
     let changed = performance.now();
     let moved = -Infinity;
+    let width = element.clientWidth;
     const onHand = () => void (moved = performance.now());
     const onScroll = () => {
       const now = performance.now();
@@ -94,6 +99,9 @@ function useAutoScroll(count: number, isGrowing: boolean): Follow {
     };
     const grown = new ResizeObserver(() => {
       changed = performance.now();
+      // A panel that opens makes the chat narrow, and an answer that fitted too long: whoever saw its end still does.
+      if (element.clientWidth !== width && wasAtEnd.current && pin.current === 'answer') pin.current = 'end';
+      width = element.clientWidth;
       hold();
     });
     if (element.firstElementChild) grown.observe(element.firstElementChild);

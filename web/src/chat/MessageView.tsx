@@ -5,7 +5,7 @@ import { linkTo } from '../app/route';
 import { Copy } from '../ui/Copy';
 import { Icon } from '../ui/Icon';
 import { KindChip, type Kind } from '../ui/Kind';
-import { compact, duration, plural, share } from '../ui/format';
+import { compact, plural, share, tookWords } from '../ui/format';
 import { useActions, useRun } from './ChatContext';
 import { markdownOf } from './export';
 import {
@@ -243,7 +243,7 @@ export function receiptFacts(
   const tools = standing(message).filter(isTool).length;
   const proof = message.parts.findLast((part) => part.type === 'data-proof' && part.data.subject.kind === 'answer');
   return [
-    took === undefined ? '' : duration(took),
+    took === undefined ? '' : tookWords(took, whole?.waited ?? 0),
     calls ? plural(calls, 'model call') : '',
     tools ? plural(tools, 'tool') : '',
     tokens === undefined ? '' : `${compact(tokens)} tokens`,

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Said } from '../film/conversation';
-import { conversationAt } from '../film/conversation';
+import { chatAt, conversationAt } from '../film/conversation';
 import { golden } from '../film/testFilms';
+import { endOf } from '../film/timeline';
 import { messagesOf } from './filmMessages';
 
 const SAID: Said[] = [
@@ -153,4 +154,18 @@ test('a run that failed says so once', () => {
   });
   expect(messages[1]?.parts).toHaveLength(1);
   expect(messages[1]?.metadata?.failure).toBe('The run failed.');
+});
+
+test('in the past a tool is done from the moment it returned, also where ADK answers several calls at once', () => {
+  const film = golden('parallel_specialists');
+  const returned = film.items.nodes.flatMap((node) => {
+    const end = endOf(node);
+    return node.is.kind === 'tool' && end?.status === 'finished' ? [{ call: node.is.call, at: end.cursor }] : [];
+  });
+  expect(returned.length).toBeGreaterThan(0);
+  for (const { call, at } of returned) {
+    const statusAt = (moment: number) => chatAt(film, moment).find((said) => said.call === call)?.status;
+    expect([statusAt(at - 1), statusAt(at)], call).toEqual(['requested', 'answered']);
+  }
+  expect(chatAt(film, film.last)).toEqual(conversationAt(film, film.last));
 });

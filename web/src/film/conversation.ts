@@ -1,6 +1,7 @@
 /** What had been said at a cursor, as a person reads it. */
 import type { Item, Json, SaidAbout, SaidNews } from '@adk-prism/client/film';
 import { once, type Film, countUpTo, isReplaced, present, upTo } from './film';
+import { endOf } from './timeline';
 
 export type SaidItem = Item<SaidAbout, SaidNews>;
 export type Said = { kind: string; since: number; [more: string]: Json | undefined };
@@ -55,9 +56,39 @@ function read(item: SaidItem, at: number): Said {
   return stepsAt(item, at);
 }
 
+/** What a film or a part of one has said. */
+type Telling = { items: Pick<Film['items'], 'said'> };
+
+const standingAt = (film: Telling, at: number) =>
+  present(film.items.said, at).filter(({ marks }) => !isReplaced(marks));
+
 /** Return what had been said at a cursor, in a film or in a part of what it has. */
-export function conversationAt(film: { items: Pick<Film['items'], 'said'> }, at: number): Said[] {
-  return present(film.items.said, at)
-    .filter((item) => !isReplaced(item.marks))
-    .map((item) => saidAt(item, at));
+export function conversationAt(film: Telling, at: number): Said[] {
+  return standingAt(film, at).map((item) => saidAt(item, at));
+}
+
+const RETURNED: ReadonlySet<unknown> = new Set(['answered', 'failed']);
+
+/** The cursors at which tools returned, by their call. */
+const returns = once((film: Film): ReadonlyMap<string, number> => {
+  const tools = film.items.nodes.filter(({ is }) => is.kind === 'tool' && is.call);
+  return new Map(
+    tools.flatMap((node) => {
+      const end = endOf(node);
+      return end?.status === 'finished' || end?.status === 'failed' ? [[node.is.call, end.cursor] as const] : [];
+    }),
+  );
+});
+
+/**
+ * Return what a chat shows at a cursor. ADK answers calls that were made at once when the last of them is over: until
+ * then a tool that has returned would seem to run, beside a state that has its result.
+ */
+export function chatAt(film: Film, at: number): Said[] {
+  const readAt = (item: SaidItem) => {
+    if (item.is.kind !== 'call' || (returns(film).get(String(item.is.call)) ?? Infinity) > at) return at;
+    const result = item.marks.find(([, news]) => RETURNED.has((news as { [key: string]: Json }).status));
+    return Math.max(at, result?.[0] ?? at);
+  };
+  return standingAt(film, at).map((item) => saidAt(item, readAt(item)));
 }

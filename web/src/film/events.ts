@@ -23,7 +23,7 @@ const RANK: Record<Kind, number> = {
 const PLAIN: EventInfo = { kind: 'neutral', what: 'event', failed: false };
 
 /** What is said of the entry that began with the user's words. */
-export const USER_SPOKE = 'user message';
+const USER_SPOKE = 'user message';
 
 /**
  * Return the number by which a person knows an entry. A model call is an entry of the log, and none of the recording

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { conversationAt } from './conversation';
 import { graphAt } from './graph';
-import { cursorOf, joinedWith, joinFilms, partsOf, pausesOf, placeOf } from './joined';
+import { cursorOf, joinedWith, joinFilms, partsOf, pausesOf, placeOf, waitedBetween } from './joined';
 import { golden } from './testFilms';
 import { endOf } from './timeline';
 
@@ -23,6 +23,9 @@ test('cursors and times go on, and say where the server has an entry', () => {
   expect(cursorOf(joined, 'run-2', 3)).toBe(asked.last + 3);
   expect(cursorOf(joined, 'elsewhere', 3)).toBeNull();
   expect(pausesOf(joined)).toHaveLength(1);
+  const pause = pausesOf(joined)[0]!;
+  expect(waitedBetween(joined, 0, joined.times.at(-1)!)).toBe(pause.until - pause.from);
+  expect(waitedBetween(joined, 0, pause.from)).toBe(0);
 });
 
 test('what waited in the first run ends in the second: one call, one node, one wait', () => {

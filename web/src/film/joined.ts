@@ -272,3 +272,11 @@ export const pausesOf = once((film: Film): readonly { from: number; until: numbe
     .slice(1)
     .map(({ offset }) => ({ from: film.times[offset - 1] ?? 0, until: film.times[offset] ?? 0 })),
 );
+
+/** Return how long a person was waited for between two times, in microseconds. */
+export function waitedBetween(film: Film, from: number, until: number): number {
+  return pausesOf(film).reduce(
+    (sum, pause) => sum + Math.max(0, Math.min(until, pause.until) - Math.max(from, pause.from)),
+    0,
+  );
+}

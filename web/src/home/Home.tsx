@@ -95,6 +95,13 @@ function WorkingApp({ app, isFirst }: { app: UsableApp; isFirst: boolean }) {
     if (event.key === 'Enter' && !event.shiftKey && !event.nativeEvent.isComposing) submit(event);
   };
   const shown = isAll ? app.prompts : app.prompts.slice(0, PROMPTS_SHOWN);
+  const facts = [
+    app.agents && <span title={app.agents.join(', ')}>{agentWords(app.agents)}</span>,
+    app.changed && 'files changed, loads again when used next',
+    app.reloadError && 'the changed files cannot be loaded',
+    app.live && 'text and voice',
+    ...features.map(({ appLink }) => appLink && <a href={linkTo(appLink.place(app.name))}>{appLink.title}</a>),
+  ].filter(Boolean);
   return (
     <li className="card">
       <h3>
@@ -112,19 +119,12 @@ function WorkingApp({ app, isFirst }: { app: UsableApp; isFirst: boolean }) {
       </h3>
       <p>{app.description || 'ADK app'}</p>
       <p className="quiet">
-        {app.agents && <span title={app.agents.join(', ')}>{agentWords(app.agents)}</span>}
-        {app.changed && ` · files changed, loads again when used next`}
-        {app.reloadError && ` · the changed files cannot be loaded`}
-        {app.live && ` · text and voice`}
-        {features.map(
-          ({ appLink }) =>
-            appLink && (
-              <Fragment key={appLink.title}>
-                {' · '}
-                <a href={linkTo(appLink.place(app.name))}>{appLink.title}</a>
-              </Fragment>
-            ),
-        )}
+        {facts.map((fact, index) => (
+          <Fragment key={index}>
+            {index > 0 && ' · '}
+            {fact}
+          </Fragment>
+        ))}
       </p>
       <form className="card-form" onSubmit={submit}>
         <textarea

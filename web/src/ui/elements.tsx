@@ -2,7 +2,7 @@
 import { useRun } from '../chat/ChatContext';
 import { number } from './format';
 import { eventNumber } from '../film/events';
-import { type ReactNode, useState, type ComponentProps } from 'react';
+import { Fragment, type ReactNode, useState, type ComponentProps } from 'react';
 import { ago, duration } from './format';
 
 type Props = { title: string; count?: ReactNode; children?: ReactNode };
@@ -16,6 +16,16 @@ export function PanelHeader({ title, count, children }: Props) {
       {children !== undefined && <div className="actions">{children}</div>}
     </header>
   );
+}
+
+/** A name of code, which may go on in the next line behind a dot or an underscore, and not within a word. */
+export function Breakable({ name }: { name: string }) {
+  return name.split(/(?<=[._])(?=[^._])/).map((piece, index) => (
+    <Fragment key={index}>
+      {index > 0 && <wbr />}
+      {piece}
+    </Fragment>
+  ));
 }
 
 /** An empty panel says what will appear there, and how to get it. */

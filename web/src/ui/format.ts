@@ -40,6 +40,11 @@ export function duration(seconds: number): string {
   return `${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
 }
 
+/** Say how long something worked and how long a person was waited for: `555 ms + 20.1 s waiting`. */
+export function tookWords(worked: number, waited: number): string {
+  return waited > 0 ? `${duration(worked)} + ${duration(waited)} waiting` : duration(worked);
+}
+
 function two(value: number): string {
   return String(value).padStart(2, '0');
 }

@@ -54,3 +54,27 @@ export function changedWords(a: readonly string[], b: readonly string[]): { a: b
   }
   return changed;
 }
+
+type Marked = { text: string; isChanged: boolean };
+
+/** Return two texts in pieces: which of them the other text lacks. */
+export function markedPieces(a: string, b: string): { a: Marked[]; b: Marked[] } {
+  const [ours, theirs] = [wordsOf(a), wordsOf(b)];
+  const changed = changedWords(ours.map(bare), theirs.map(bare));
+  return { a: joinAlike(ours, changed.a), b: joinAlike(theirs, changed.b) };
+}
+
+/** Words, each with the space before it. */
+const wordsOf = (text: string): string[] => text.match(/\s*\S+|\s+$/g) ?? [];
+const bare = (word: string): string => word.trim();
+
+function joinAlike(words: readonly string[], changed: readonly boolean[]): Marked[] {
+  const pieces: Marked[] = [];
+  for (const [index, text] of words.entries()) {
+    const last = pieces.at(-1);
+    const isChanged = changed[index] === true;
+    if (last?.isChanged === isChanged) last.text += text;
+    else pieces.push({ text, isChanged });
+  }
+  return pieces;
+}

@@ -28,7 +28,7 @@ import { isEarlier } from '../chat/versions';
 import { useVersions, useLineage, useEndings, useTurns } from './sessionData';
 import { useFeatures } from '../features/registry';
 import type { Turn } from '../features/tree/rows';
-import { conversationAt } from '../film/conversation';
+import { chatAt } from '../film/conversation';
 import { forkAndOpen, whyNoFork } from '../film/fork';
 import { joinedWith, partsOf } from '../film/joined';
 import { useFilm, useFilms } from '../film/useFilm';
@@ -169,7 +169,7 @@ function OpenChat({ conversation, isMissing }: { conversation: Conversation; isM
     const tellings = [...(isWhole ? before : []), lastState.film].flatMap((part) => {
       const offset = partsOf(film).find((one) => one.run === part.run)?.offset ?? 0;
       const at = Math.min(part.last, saidAt - offset);
-      return at > 0 ? [{ run: part.run, said: conversationAt(part, at), film: part, at }] : [];
+      return at > 0 ? [{ run: part.run, said: chatAt(part, at), film: part, at }] : [];
     });
     return [...answered, ...messagesOf(...tellings)];
   }, [messages, turn, film, lastState.film, before, isWhole, playhead.isPast, saidAt]);

@@ -7,7 +7,7 @@ import { MessageList } from '../chat/MessageList';
 import { textOf } from '../chat/message';
 import { messagesOf } from '../chat/filmMessages';
 import type { Turn } from '../features/tree/rows';
-import { conversationAt } from '../film/conversation';
+import { chatAt } from '../film/conversation';
 import type { Film } from '../film/film';
 import { shared } from '../film/sharedFile';
 import { useFilm } from '../film/useFilm';
@@ -39,7 +39,7 @@ export default function RunPage({ run }: { run: string }) {
     run,
   );
   const own = useMemo(
-    () => (film ? messagesOf({ run: film.run, said: conversationAt(film, saidAt), film, at: saidAt }) : []),
+    () => (film ? messagesOf({ run: film.run, said: chatAt(film, saidAt), film, at: saidAt }) : []),
     [film, saidAt],
   );
   const messages = useMemo(() => [...before, ...own], [before, own]);

@@ -23,6 +23,7 @@ from adk_prism.features.evaluation import evaluation as evaluating
 from adk_prism.features.evaluation.eval_cases import EvalCases
 from adk_prism.features.evaluation.evaluations import Evaluator
 from adk_prism.features.evaluation.missing import (
+    Metrics,
     metrics_of,
     missing_of_case,
     missing_of_set,
@@ -176,7 +177,7 @@ class EvalRoutes:
         folder = self._evaluator.folder(app_name)
         path = folder / app_name / f"{set}{eval_sets.SUFFIX}"
 
-        def read() -> tuple[str, list[Json], list[str]]:
+        def read() -> tuple[str, list[Json], Metrics]:
             if not path.is_file():
                 raise NotFound(f"The app has no eval set {set[:60]!r}.")
             found, metrics = eval_sets.read_eval_set(path), metrics_of(path)
@@ -186,9 +187,9 @@ class EvalRoutes:
                     evaluating.cases_of(found)[:MOST_ROWS], found.eval_cases, strict=False
                 )
             ]
-            return found.eval_set_id, cases, missing_of_set(metrics)
+            return found.eval_set_id, cases, metrics
 
-        set_id, cases, missing = await asyncio.to_thread(read)
+        set_id, cases, metrics = await asyncio.to_thread(read)
         stored = await asyncio.to_thread(evaluating.stored_results, folder, app_name)
         results = [each for each in stored if each.eval_set_id == set_id][:MOST_COLUMNS]
         rows = {case["id"]: case | {"cells": {}} for case in cases}
@@ -200,7 +201,8 @@ class EvalRoutes:
         return {
             "results": [_summary(each) for each in results],
             "cases": list(rows.values()),
-            "missing": missing,
+            "missing": missing_of_set(metrics),
+            "canEvaluate": not metrics.problem,
         }
 
     async def _cell(self, app: str, score: evaluating.CaseScore) -> Json:

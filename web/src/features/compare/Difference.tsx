@@ -5,9 +5,19 @@ import { Details } from '../../ui/elements';
 import { duration, number } from '../../ui/format';
 import { JsonView } from '../../ui/Json';
 import { KindChip } from '../../ui/Kind';
-import { middle } from '../../ui/wordDiff';
+import { markedPieces, middle } from '../../ui/wordDiff';
 import { AnswerPair } from './AnswerPair';
-import { differing, type Change, type Comparison, type KeyRow, type Side, type Step } from './comparison';
+import {
+  changedInstructions,
+  differing,
+  summaryOf,
+  type Change,
+  type Comparison,
+  type Instructions,
+  type KeyRow,
+  type Side,
+  type Step,
+} from './comparison';
 import './compare.css';
 
 const ROWS_SHOWN = 300; // More at once makes the browser slow; the rest comes on demand.
@@ -54,15 +64,24 @@ export function Difference({ compared }: { compared: Comparison }) {
   const tools = useMemo(() => steps.filter(({ kind }) => kind === 'tool'), [steps]);
   const shownTools = isAll ? tools : tools.filter(({ change }) => change !== 'same');
   const shownSteps = useMemo(() => (isAll ? steps : differing(steps)), [isAll, steps]);
+  const instructions = useMemo(() => changedInstructions(compared), [compared]);
   return (
     <>
-      <Section title="Answer">
-        <AnswerPair a={answer.a} b={answer.b} />
-      </Section>
+      <p className="compare-summary">{summaryOf(compared).join(' · ')}</p>
       <label className="compare-all">
         <input type="checkbox" checked={!isAll} onChange={(event) => setAll(!event.currentTarget.checked)} />
         Only what differs
       </label>
+      <Section title="Answer">
+        {answer.same && !isAll ? <p className="quiet">The same in both.</p> : <AnswerPair a={answer.a} b={answer.b} />}
+      </Section>
+      {instructions.length > 0 && (
+        <Section title="Instruction">
+          {instructions.map((each, index) => (
+            <InstructionOf key={index} instruction={each} />
+          ))}
+        </Section>
+      )}
       <Section title="Tools">
         {tools.length === 0 && <p className="quiet">Neither run called a tool.</p>}
         {tools.length > 0 && shownTools.length === 0 && (
@@ -85,6 +104,36 @@ export function Difference({ compared }: { compared: Comparison }) {
         </Rows>
       </Section>
     </>
+  );
+}
+
+/** An instruction as each run had it, with the words marked that the other one lacks. */
+function InstructionOf({ instruction: { agent, a, b } }: { instruction: Instructions }) {
+  return (
+    <Details className="compare-step" open summary={<strong>{agent}</strong>}>
+      {() => <MarkedPair a={a} b={b} />}
+    </Details>
+  );
+}
+
+function MarkedPair({ a, b }: { a: string; b: string }) {
+  const pieces = useMemo(() => markedPieces(a, b), [a, b]);
+  const side = (name: 'a' | 'b') => (
+    <div>
+      <SideName>{name.toUpperCase()}</SideName>
+      <div className="compare-text">
+        {pieces[name].map(({ text, isChanged }, index) =>
+          isChanged ? <mark key={index}>{text}</mark> : <span key={index}>{text}</span>,
+        )}
+        {pieces[name].length === 0 && <span className="quiet">None</span>}
+      </div>
+    </div>
+  );
+  return (
+    <div className="compare-pair">
+      {side('a')}
+      {side('b')}
+    </div>
   );
 }
 

@@ -2,6 +2,7 @@
 import type { Outcome } from '@adk-prism/client/film';
 import { useServerData } from '../../app/query';
 import { getJson } from '../../app/server';
+import { plural } from '../../ui/format';
 
 export type Change = 'same' | 'changed' | 'moved' | 'added' | 'removed';
 
@@ -58,6 +59,50 @@ export type Comparison = {
   steps: Step[];
   state: KeyRow[];
 };
+
+/** The instruction of an agent, as each run gave it to its model. */
+export type Instructions = { agent: string; a: string; b: string };
+
+/** Return the instructions that differ, each once. */
+export function changedInstructions({ steps }: Comparison): Instructions[] {
+  const found = new Map<string, Instructions>();
+  for (const { name, request } of steps) {
+    if (!request || !('instruction' in request.a)) continue;
+    const one = { agent: name, a: written(request.a.instruction), b: written(request.b.instruction) };
+    found.set(JSON.stringify(one), one);
+  }
+  return [...found.values()];
+}
+
+function written(value: unknown): string {
+  return typeof value === 'string' ? value : value ? JSON.stringify(value, null, 2) : '';
+}
+
+/** Say what is the same and what differs, each part in a few words. */
+export function summaryOf(compared: Comparison): string[] {
+  const { answer, steps, state, differs } = compared;
+  const tools = steps.filter(({ kind }) => kind === 'tool');
+  const others = tools.filter(({ change }) => change !== 'same').length;
+  const asked = new Set(steps.flatMap(({ request }) => (request ? Object.keys(request.a) : [])));
+  const requests = REQUESTED.filter(([part]) => asked.has(part)).map(([, word]) => `${word}: changed`);
+  if (!requests.length && differs.includes('requests')) requests.push('Prompt: changed');
+  return [
+    `Answer: ${answer.same ? 'same' : 'changed'}`,
+    tools.length
+      ? `Tools: ${others ? `${others} of ${tools.length} differ` : `same (${tools.length})`}`
+      : 'Tools: none',
+    ...requests, // That none differs cannot be said: they need not be recorded.
+    `Final state: ${state.length ? `${plural(state.length, 'key')} changed` : 'same'}`,
+  ];
+}
+
+/** Parts of what a model is asked with, as the server names them. */
+const REQUESTED = [
+  ['model', 'Model'],
+  ['instruction', 'Instruction'],
+  ['tools', 'Declared tools'],
+  ['config', 'Parameters'],
+] as const;
 
 /** Load how two runs differ. */
 export function useComparison(a: string, b: string) {

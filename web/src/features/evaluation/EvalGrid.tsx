@@ -7,11 +7,14 @@ import { Icon } from '../../ui/Icon';
 import { VERDICTS, type Result } from './EvalsPage';
 import { cellBefore, changeOf, rounded, scoreOf, whyNot, type Cell, type Grid, type GridCase } from './grid';
 
-/** `changed` is the newest result: with each one the grid is loaded again. */
-export function EvalGrid({ app, set, changed }: { app: string; set: string; changed: string }) {
+/** Load the grid of a set. `changed` is the newest result: with each one it is loaded again. */
+export function useGrid(app: string, set: string, changed: string, enabled: boolean) {
   const load = (signal: AbortSignal) =>
     getJson<Grid>(`${path('api', 'evals', app, 'grid')}?${new URLSearchParams({ set })}`, signal);
-  const { data, error } = useServerData(['eval grid', app, set, changed], load, { keepPrevious: true });
+  return useServerData(['eval grid', app, set, changed], load, { keepPrevious: true, enabled });
+}
+
+export function EvalGrid({ set, loaded: { data, error } }: { set: string; loaded: ReturnType<typeof useGrid> }) {
   if (error) return <p role="alert">{explain(error)}</p>;
   if (!data) return <div className="skeleton" />;
   return (

@@ -10,7 +10,7 @@ import { KindChip, type Kind } from '../../ui/Kind';
 import { plural } from '../../ui/format';
 import '../../home/home.css';
 import { useTitle } from '../../ui/hooks';
-import { EvalGrid, Missing } from './EvalGrid';
+import { EvalGrid, Missing, useGrid } from './EvalGrid';
 import './evals.css';
 
 /** Eval sets, evaluations and results, as `GET /api/evals/{app}` tells them. */
@@ -51,8 +51,10 @@ export const VERDICTS: Record<Verdict, { kind: Kind; icon: IconName; word: strin
   informational: { kind: 'neutral', icon: 'neutral', word: '' },
 };
 
-/** Names that a new set may have, as ADK demands. */
-export const SET_NAME = '[A-Za-z0-9_]{1,100}';
+/** What may be typed as the name of a new set: as ADK demands, and spaces, for which `_` is written. */
+const SET_NAME = '[A-Za-z0-9_ ]{1,100}';
+
+const setNamed = (typed: string): string => typed.trim().replaceAll(/ +/g, '_');
 
 export function loadEvals(app: string, signal: AbortSignal): Promise<Evals> {
   return getJson(path('api', 'evals', app), signal);
@@ -159,7 +161,8 @@ function useEvals(app: string): { evals: Evals | null; problem: string; reload()
 }
 
 function AddRun({ app, run, sets, onAdded }: { app: string; run: string; sets: readonly EvalSet[]; onAdded(): void }) {
-  const [name, setName] = useState('');
+  const [typed, setTyped] = useState('');
+  const name = sets.some(({ id }) => id === typed) ? typed : setNamed(typed);
   const [problem, setProblem] = useState('');
   const query = new URLSearchParams({ run, set: sets.some(({ id }) => id === name) ? name : '' });
   const load = (signal: AbortSignal) => getJson<Check>(`${path('api', 'evals', app, 'check')}?${query}`, signal);
@@ -185,10 +188,10 @@ function AddRun({ app, run, sets, onAdded }: { app: string; run: string; sets: r
           list="eval-sets"
           required
           pattern={SET_NAME}
-          title="Letters, digits and _"
+          title="Letters, digits, _ and spaces"
           autoFocus
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
+          value={typed}
+          onChange={(event) => setTyped(event.currentTarget.value)}
         />
         <datalist id="eval-sets">
           {sets.map(({ id }) => (
@@ -211,6 +214,7 @@ function AddRun({ app, run, sets, onAdded }: { app: string; run: string; sets: r
 type SetProps = { app: string; set: EvalSet; newest: string; isStarting: boolean; onRun(): void };
 
 function SetSection({ app, set, newest, isStarting, onRun }: SetProps) {
+  const grid = useGrid(app, set.id, newest, !set.problem && set.cases.length > 0);
   return (
     <section aria-label={`Eval set ${set.id}`}>
       <header className="eval-head">
@@ -220,7 +224,7 @@ function SetSection({ app, set, newest, isStarting, onRun }: SetProps) {
           type="button"
           className="button"
           data-look="primary"
-          disabled={set.cases.length === 0 || isStarting}
+          disabled={set.cases.length === 0 || isStarting || grid.data?.canEvaluate === false}
           onClick={onRun}
         >
           <Icon name="play" /> {isStarting ? 'Starting…' : 'Evaluate'}
@@ -231,7 +235,7 @@ function SetSection({ app, set, newest, isStarting, onRun }: SetProps) {
           <Icon name="error" /> {set.problem}
         </div>
       ) : set.cases.length ? (
-        <EvalGrid app={app} set={set.id} changed={newest} />
+        <EvalGrid set={set.id} loaded={grid} />
       ) : (
         <p className="quiet">No cases yet. Open a good run, and choose Add to evaluation.</p>
       )}

@@ -15,7 +15,13 @@ export type GridCase = {
 };
 
 /** Results come newest first; `missing` says why metrics of the set cannot be computed. */
-export type Grid = { results: Result[]; cases: GridCase[]; missing: string[] };
+export type Grid = {
+  results: Result[];
+  cases: GridCase[];
+  missing: string[];
+  /** Not where packages are missing, or the criteria cannot be read: then none can be computed. */
+  canEvaluate: boolean;
+};
 
 /** Return the mean of what the metrics with a verdict say; null: none does. */
 export function scoreOf({ metrics }: Cell): number | null {

@@ -8,14 +8,14 @@ import type { Film } from '../../film/film';
 import { difference, type KeyChange } from '../../film/state';
 import { SECOND } from '../../film/timeline';
 import { Copy } from '../../ui/Copy';
-import { Empty, EventLink } from '../../ui/elements';
+import { Breakable, Empty, EventLink } from '../../ui/elements';
 import { Icon } from '../../ui/Icon';
 import { JsonView } from '../../ui/Json';
 import { KindChip } from '../../ui/Kind';
 import { Traceback } from '../../ui/Traceback';
-import { callTokens, costWords, duration, readable, safeLink } from '../../ui/format';
+import { callTokens, costWords, readable, safeLink, tookWords } from '../../ui/format';
 import type { PanelProps } from '../feature';
-import type { Step } from '../tree/steps';
+import { timesOf, type Step } from '../tree/steps';
 import { hueOf, STATUS_WORDS, STEP_ICONS, STEP_WORDS } from '../tree/words';
 import { StepActions } from './StepActions';
 import { callsIn, inputOf, outputOf, sourcesIn } from './stepDetails';
@@ -111,9 +111,10 @@ export default function StepPanel(props: PanelProps) {
 }
 
 function Head(props: TabProps) {
-  const { step, seek } = props;
+  const { film, step, seek } = props;
+  const { worked, waited } = timesOf(film, step);
   const facts = [
-    step.end > step.start ? duration((step.end - step.start) / SECOND) : '',
+    step.end > step.start ? tookWords(worked / SECOND, waited / SECOND) : '',
     callTokens(step.tokens),
     costWords(step.cost),
   ].filter(Boolean);
@@ -202,11 +203,13 @@ function Model(props: TabProps) {
   if (!calls.length)
     return <Empty title="No model call">{`${STEP_WORDS[step.kind]} ${step.name} called no model.`}</Empty>;
   const chosen = calls.find(({ id }) => id === options.call) ?? calls[0]!;
-  const pick = (cursor: number) => {
-    const next = calls.find(({ since }) => since === cursor);
-    if (next) move({ options: { ...options, call: next.id } }, 'replace');
-  };
-  return <ModelPanel {...props} at={chosen.since} seek={pick} />;
+  // A call outside of this step is a step of its own.
+  const choose = ({ id }: Step) =>
+    move(
+      { options: { ...options, ...(calls.some((call) => call.id === id) ? { call: id } : { step: id }) } },
+      'replace',
+    );
+  return <ModelPanel {...props} step={null} at={chosen.since} choose={choose} />;
 }
 
 function Raw(props: TabProps) {
@@ -229,7 +232,10 @@ function Changes({ film, step }: TabProps) {
   return changes.map(({ key, kind, before, after, writer }) => (
     <div className="section" key={key}>
       <h3>
-        <code>{key}</code> <span className="count">{`${kind} by ${writer}`}</span>
+        <code>
+          <Breakable name={key} />
+        </code>{' '}
+        <span className="count">{`${kind} by ${writer}`}</span>
       </h3>
       {kind !== 'added' && <Side change="removed" value={before} />}
       {kind !== 'removed' && <Side change="added" value={after} />}

@@ -1,5 +1,6 @@
-/** The model call at the playhead: what was sent, what came back, and what changed since the agent's last one. */
-import { linkTo } from '../../app/route';
+/** The model call that was chosen, or the one at the playhead: what was sent, what came back, and what changed since the agent's last one. */
+import { useState } from 'react';
+import { linkTo, useRoute } from '../../app/route';
 import type { Film } from '../../film/film';
 import { placeOf } from '../../film/joined';
 import { callsAt, type CallView } from '../../film/timeline';
@@ -14,17 +15,26 @@ import {
 } from './modelCalls';
 import { Copy } from '../../ui/Copy';
 import { Details, Empty, PanelHeader } from '../../ui/elements';
+import { Icon } from '../../ui/Icon';
 import { JsonView } from '../../ui/Json';
 import { KindChip } from '../../ui/Kind';
 import { compact, duration, plural, callTokens, costWords } from '../../ui/format';
 import { middle } from '../../ui/wordDiff';
 import type { PanelProps } from '../feature';
+import { allSteps, type Step } from '../tree/steps';
 import '../../style/panels.css';
 import './model.css';
 
-export default function ModelPanel({ film, at, seek }: PanelProps) {
+type Props = PanelProps & {
+  /** Show another call; without it, its step is selected. */
+  choose?(step: Step): void;
+};
+
+export default function ModelPanel({ film, at, step, seek, choose }: Props) {
+  const select = useSelect();
+  const moment = useMoment(film, at, step);
   const calls = callsAt(film, film.last);
-  const done = callsAt(film, at);
+  const done = callsAt(film, moment);
   const call = done.at(-1) ?? null;
   const before = call ? (done.slice(0, -1).findLast((each) => each.agent === call.agent) ?? null) : null;
   const state = useModelCall(...storedAt(film, call?.kept ? call : null));
@@ -35,11 +45,15 @@ export default function ModelPanel({ film, at, seek }: PanelProps) {
   return (
     <section className="panel model-panel" aria-label="Model">
       <PanelHeader title="Model" count={calls.length ? `call ${done.length} of ${calls.length}` : undefined}>
-        {calls.length > 0 && <Steps calls={calls} current={call} seek={seek} />}
+        {calls.length > 0 && <Steps film={film} calls={calls} current={call} choose={choose ?? select} />}
         {there && <Copy label="Copy as JSON" text={() => JSON.stringify(there, null, 2)} />}
       </PanelHeader>
       <div className="body" tabIndex={0} role="region" aria-label="Model call">
-        {call ? <Summary call={call} /> : <NoCall captured={film.captured || film.uploaded} later={calls.length > 0} />}
+        {call ? (
+          <Summary call={call} travel={moment === at ? null : seek} />
+        ) : (
+          <NoCall captured={film.captured || film.uploaded} later={calls.length > 0} />
+        )}
         {call && !call.kept && (
           <Empty title="Only a summary was recorded">
             Start the server with --model-calls full to record requests and responses. Those of live runs are not known.
@@ -51,6 +65,21 @@ export default function ModelPanel({ film, at, seek }: PanelProps) {
       </div>
     </section>
   );
+}
+
+/** Select the step of a call: it is looked at here, and the playhead stays where it is. */
+function useSelect(): (step: Step) => void {
+  const [{ options }, move] = useRoute();
+  return (step) => move({ options: { ...options, step: step.id } }, 'replace');
+}
+
+/** Return the moment whose call is shown: that of the selected call, until the playhead moves; then the playhead's. */
+function useMoment(film: Film, at: number, step: Step | null): number {
+  const id = step?.kind === 'model' ? step.id : null;
+  const place = at < film.last ? at : null; // At the end of a live run it moves by itself.
+  const [chosen, setChosen] = useState({ id, place });
+  if (chosen.id !== id) setChosen({ id, place });
+  return step && id !== null && chosen.place === place ? step.since : at;
 }
 
 /** Where the server has a call. */
@@ -71,7 +100,13 @@ function NoCall({ captured, later }: { captured: boolean; later: boolean }) {
   );
 }
 
-function Steps({ calls, current, seek }: { calls: CallView[]; current: CallView | null; seek(cursor: number): void }) {
+type StepsProps = { film: Film; calls: CallView[]; current: CallView | null; choose(step: Step): void };
+
+function Steps({ film, calls, current, choose }: StepsProps) {
+  const show = (cursor: number) => {
+    const step = allSteps(film).find(({ kind, since }) => kind === 'model' && since === cursor);
+    if (step) choose(step);
+  };
   const index = current ? calls.findIndex((each) => each.cursor === current.cursor) : -1;
   const step = (label: string, to: CallView | undefined, sign: string) => (
     <button
@@ -82,7 +117,7 @@ function Steps({ calls, current, seek }: { calls: CallView[]; current: CallView 
       aria-label={label}
       title={label}
       disabled={!to}
-      onClick={() => to && seek(to.cursor)}
+      onClick={() => to && show(to.cursor)}
     >
       {sign}
     </button>
@@ -93,7 +128,7 @@ function Steps({ calls, current, seek }: { calls: CallView[]; current: CallView 
         className="field"
         aria-label="Model call of this answer"
         value={current?.cursor ?? ''}
-        onChange={(event) => seek(Number(event.currentTarget.value))}
+        onChange={(event) => show(Number(event.currentTarget.value))}
       >
         {current === null && <option value="">none yet</option>}
         {calls.map(({ cursor, agent, durationMs, tokens }, number) => (
@@ -114,7 +149,7 @@ function Steps({ calls, current, seek }: { calls: CallView[]; current: CallView 
   );
 }
 
-function Summary({ call }: { call: CallView }) {
+function Summary({ call, travel }: { call: CallView; travel: ((cursor: number) => void) | null }) {
   const tokens = [callTokens(call.tokens), costWords(call.cost)].filter(Boolean).join(' · ');
   return (
     <div className="section summary">
@@ -131,6 +166,16 @@ function Summary({ call }: { call: CallView }) {
       </span>
       {tokens && <span className="muted">{tokens}</span>}
       {call.error && <span data-kind="error">{call.error}</span>}
+      {travel && (
+        <button
+          type="button"
+          className="button"
+          title="Show the conversation as it was at this call"
+          onClick={() => travel(call.cursor)}
+        >
+          <Icon name="clock" /> Travel here
+        </button>
+      )}
     </div>
   );
 }
@@ -149,14 +194,14 @@ function Whole({ call, request, before }: { call: ModelCall; request: ModelReque
           {() => <Text value={systemInstruction} />}
         </Part>
       )}
+      <Part title="Tools" count={tools.size}>
+        {() => [...tools].map(([name, declaration]) => <Declared key={name} name={name} declaration={declaration} />)}
+      </Part>
       <Part title="Messages" count={request.contents.length} open>
         {() => <Messages contents={request.contents} first={0} newFrom={difference?.same} />}
       </Part>
       <Part title="Response" open>
         {() => (answer ? <Messages contents={[answer]} first={0} /> : <JsonView value={call.response} open={4} />)}
-      </Part>
-      <Part title="Tools" count={tools.size}>
-        {() => [...tools].map(([name, declaration]) => <Declared key={name} name={name} declaration={declaration} />)}
       </Part>
       <Part title="Parameters" count={Object.keys(config).length}>
         {() => <JsonView value={config} open={2} />}

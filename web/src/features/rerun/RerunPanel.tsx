@@ -24,6 +24,7 @@ export default function RerunPanel({ film, step, turns, turn, live }: PanelProps
           <RunAgain
             key={`${run} ${step?.id ?? ''}`}
             run={run}
+            step={step?.id ?? ''}
             message={message}
             agent={step ? agentOf(film, step) : ''}
             call={step && callOf(film, step)}

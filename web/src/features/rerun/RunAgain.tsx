@@ -11,6 +11,7 @@ import { plural } from '../../ui/format';
 import { Icon } from '../../ui/Icon';
 import { useComparison } from '../compare/comparison';
 import { Difference, Differs } from '../compare/Difference';
+import { draftOf, keepDraft } from './drafts';
 import { begin, bodyOf, result, stop, type EditedCall, type Edits, type Rerun } from './rerun';
 import './rerun.css';
 
@@ -29,14 +30,19 @@ type Props = {
   agent?: string;
   /** The selected call of a tool. */
   call?: EditedCall | null;
+  /** The selected step: what is typed is kept for each. */
+  step?: string;
 };
 
-export function RunAgain({ run, message = '', agent = '', call = null }: Props) {
+export function RunAgain({ run, message = '', agent = '', call = null, step = '' }: Props) {
   const agents = useAgents(run);
-  const [chosen, setChosen] = useState(agent);
+  const key = `${run} ${step}`;
+  const [cleared, setCleared] = useState(0);
+  const { typed, agent: before } = draftOf(key);
+  const [chosen, setChosen] = useState(before || agent);
   const name = agents.has(chosen) ? chosen : ([...agents.keys()][0] ?? '');
   const known = agents.get(name);
-  const { state, start, cancel } = useRerun(run);
+  const { state, start, cancel } = useRerun(run, key);
   const instruction = known?.instruction ?? '';
 
   const submit = (event: FormEvent<HTMLFormElement>) => {
@@ -44,9 +50,21 @@ export function RunAgain({ run, message = '', agent = '', call = null }: Props) 
     const given = Object.fromEntries(new FormData(event.currentTarget)) as Partial<Edits>;
     start(() => bodyOf({ ...EMPTY, ...given, agent: name }, { instruction, message, call }));
   };
+  const type = ({ target }: FormEvent<HTMLFormElement>) => {
+    const { name: field, value, dataset } = target as HTMLInputElement;
+    if (field) keepDraft(key, { typed: { ...draftOf(key).typed, [dataset.draft ?? field]: value } });
+  };
+  const choose = (next: string) => {
+    keepDraft(key, { agent: next });
+    setChosen(next);
+  };
+  const reset = () => {
+    keepDraft(key, { typed: {} });
+    setCleared(cleared + 1);
+  };
   return (
     <div className="rerun">
-      <form onSubmit={submit} className="rerun-form">
+      <form key={cleared} onSubmit={submit} onInput={type} className="rerun-form">
         <h2>Edit and run again</h2>
         <p className="quiet">
           Runs the message again in a new session, with the app as it is now. Recorded answers of models and tools are
@@ -57,39 +75,55 @@ export function RunAgain({ run, message = '', agent = '', call = null }: Props) 
             name="call"
             title={`Arguments of ${call.tool}`}
             rows={6}
-            value={JSON.stringify(call.recorded, null, 2)}
+            value={typed.call ?? JSON.stringify(call.recorded, null, 2)}
           />
         )}
-        {message && <Area name="message" title="Message" rows={3} value={message} />}
+        {message && <Area name="message" title="Message" rows={3} value={typed.message ?? message} />}
         {agents.size > 1 && (
           <label>
             Agent
-            <select className="field" value={name} onChange={(event) => setChosen(event.currentTarget.value)}>
+            <select className="field" value={name} onChange={(event) => choose(event.currentTarget.value)}>
               {[...agents.keys()].map((each) => (
                 <option key={each}>{each}</option>
               ))}
             </select>
           </label>
         )}
-        {known && <Area key={name} name="instruction" title={`Instruction of ${name}`} rows={8} value={instruction} />}
+        {known && (
+          <Area
+            key={name}
+            name="instruction"
+            draft={`instruction ${name}`}
+            title={`Instruction of ${name}`}
+            rows={8}
+            value={typed[`instruction ${name}`] ?? instruction}
+          />
+        )}
         <div className="rerun-fields">
           <label>
             Model of all agents
-            <input className="field mono" name="model" placeholder={known?.model || "each agent's own"} />
+            <input
+              className="field mono"
+              name="model"
+              defaultValue={typed.model}
+              placeholder={known?.model || "each agent's own"}
+            />
           </label>
           {known && (
             <Area
+              key={name}
               name="parameters"
+              draft={`parameters ${name}`}
               title={`Parameters of ${name}`}
               rows={1}
-              value=""
+              value={typed[`parameters ${name}`] ?? ''}
               hint='{"temperature": 0.2, "maxOutputTokens": 500}'
             />
           )}
         </div>
         <div className="rerun-fields">
-          <Choice name="models" title="Models" choices={MODELS} />
-          <Choice name="tools" title="Tools" choices={TOOLS} />
+          <Choice name="models" title="Models" choices={MODELS} value={typed.models} />
+          <Choice name="tools" title="Tools" choices={TOOLS} value={typed.tools} />
         </div>
         <div className="actions">
           <button type="submit" className="button" data-look="primary" disabled={state.kind === 'running'}>
@@ -100,7 +134,7 @@ export function RunAgain({ run, message = '', agent = '', call = null }: Props) 
               Cancel
             </button>
           )}
-          <button type="reset" className="button" data-look="quiet">
+          <button type="button" className="button" data-look="quiet" onClick={reset}>
             Reset
           </button>
         </div>
@@ -138,13 +172,15 @@ const TOOLS: readonly (readonly [string, string])[] = [
   ['live', 'Re-run tools (side effects repeat)'],
 ];
 
-function Choice({ name, title, choices }: { name: string; title: string; choices: typeof MODELS }) {
+type ChoiceProps = { name: string; title: string; choices: typeof MODELS; value: string | undefined };
+
+function Choice({ name, title, choices, value }: ChoiceProps) {
   return (
     <label>
       {title}
-      <select className="field" name={name} defaultValue={choices[0]![0]}>
-        {choices.map(([value, words]) => (
-          <option key={value} value={value}>
+      <select className="field" name={name} defaultValue={value ?? choices[0]![0]}>
+        {choices.map(([each, words]) => (
+          <option key={each} value={each}>
             {words}
           </option>
         ))}
@@ -153,15 +189,23 @@ function Choice({ name, title, choices }: { name: string; title: string; choices
   );
 }
 
-type AreaProps = { name: string; title: string; rows: number; value: string; hint?: string };
+type AreaProps = {
+  name: string;
+  title: string;
+  rows: number;
+  value: string;
+  hint?: string /** Its name among the drafts, where that is another. */;
+  draft?: string;
+};
 
-function Area({ name, title, rows, value, hint }: AreaProps) {
+function Area({ name, title, rows, value, hint, draft }: AreaProps) {
   return (
     <label>
       {title}
       <textarea
         className="field mono"
         name={name}
+        data-draft={draft}
         aria-label={title}
         rows={rows}
         defaultValue={value}
@@ -236,24 +280,35 @@ function Result({ rerun, run }: { rerun: Rerun; run: string }) {
   );
 }
 
-/** Run a message again and wait for its end; whoever leaves lets it run. */
-function useRerun(run: string): { state: State; start(body: () => Record<string, unknown>): void; cancel(): void } {
-  const [state, setState] = useState<State>({ kind: 'ready' });
+type Rerunning = { state: State; start(body: () => Record<string, unknown>): void; cancel(): void };
+
+/** Run a message again and wait for its end; whoever leaves lets it run, and finds it again. */
+function useRerun(run: string, key: string): Rerunning {
+  const [state, setState] = useState<State>(() => {
+    const begun = draftOf(key).run;
+    return begun ? { kind: 'running', run: begun } : { kind: 'ready' };
+  });
   const leaving = useRef(new AbortController());
+  const fail = (error: unknown) => {
+    if (leaving.current.signal.aborted) return;
+    keepDraft(key, { run: '' });
+    setState({ kind: 'failed', reason: explain(error) });
+  };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whoever comes back finds the result, once
   useEffect(() => {
     const controller = new AbortController();
     leaving.current = controller;
+    const begun = draftOf(key).run;
+    if (begun) result(begun, controller.signal).then((rerun) => setState({ kind: 'done', rerun }), fail);
     return () => controller.abort();
-  }, []);
-  const fail = (error: unknown) => {
-    if (!leaving.current.signal.aborted) setState({ kind: 'failed', reason: explain(error) });
-  };
+  }, [key]);
   const start = async (body: () => Record<string, unknown>) => {
     const { signal } = leaving.current;
     try {
       const wanted = body();
       setState({ kind: 'running', run: '' });
       const begun = await begin(run, wanted, signal);
+      keepDraft(key, { run: begun.run });
       setState({ kind: 'running', run: begun.run });
       setState({ kind: 'done', rerun: await result(begun.run, signal) });
     } catch (error) {

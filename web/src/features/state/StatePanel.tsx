@@ -14,7 +14,7 @@ import {
   type Scope,
 } from '../../film/state';
 import { Copy } from '../../ui/Copy';
-import { Empty, PanelHeader, EventLink } from '../../ui/elements';
+import { Breakable, Empty, EventLink, PanelHeader } from '../../ui/elements';
 import { Icon } from '../../ui/Icon';
 import { JsonView } from '../../ui/Json';
 import { KindChip, type Kind } from '../../ui/Kind';
@@ -275,7 +275,7 @@ const KeyRow = memo(function KeyRow({ row, writes, select, setEditing, edited, e
           title="Show every write"
           onClick={() => select(open ? null : selectionOf(row.key))}
         >
-          {row.key}
+          <Breakable name={row.key} />
         </button>
         {change && (
           <span className="change">

@@ -5,11 +5,11 @@ import { once } from '../../film/film';
 import { pausesOf } from '../../film/joined';
 import { SECOND, timeAt } from '../../film/timeline';
 import { Icon } from '../../ui/Icon';
-import { costNumber, duration, number, plural, readable } from '../../ui/format';
+import { costNumber, duration, number, plural, readable, tookWords } from '../../ui/format';
 import { useSize } from '../../ui/hooks';
 import { axisOf, ticksOf, type Row, type Turn } from './rows';
-import { receiptOf, type Step } from './steps';
-import { hueOf, STATUS_WORDS, STEP_ICONS, STEP_WORDS } from './words';
+import { receiptOf, timesOf, type Step } from './steps';
+import { callNumber, hueOf, STATUS_WORDS, STEP_ICONS, STEP_WORDS } from './words';
 
 /** Height of a row in pixels, as in tree.css. */
 const LAST_TICK = 0.6; // Of the axis: behind it there is no room for the words of a tick.
@@ -223,15 +223,18 @@ function Name({ row }: { row: Row }) {
       );
     case 'step': {
       const { step } = row;
+      const number = callNumber(step);
       return (
         <>
           <Icon name={step.status === 'failed' ? 'error' : STEP_ICONS[step.kind]} />
           <span className="tree-title">
-            <span className="visually-hidden">{`${STEP_WORDS[step.kind]} `}</span>
-            {step.kind === 'agent' ? readable(step.name) : step.name}
+            <span className={number === null ? 'visually-hidden' : undefined}>{`${STEP_WORDS[step.kind]} `}</span>
+            {number ?? (step.kind === 'agent' ? readable(step.name) : step.name)}
           </span>
           {step.status !== 'finished' && <span className="tree-status">{STATUS_WORDS[step.status]}</span>}
-          <span className="tree-detail">{step.error || step.detail}</span>
+          <span className="tree-detail">
+            {step.error || [number === null ? '' : step.name, step.detail].filter(Boolean).join(' · ')}
+          </span>
         </>
       );
     }
@@ -267,7 +270,9 @@ function Figures({ row, at }: { row: Row; at: number | null }) {
               </span>
             ))}
         </span>
-        <span className="tree-number">{duration(axis.total / SECOND)}</span>
+        <span className="tree-number" title={tookWords(axis.total / SECOND, receipt.waited)}>
+          {duration(axis.total / SECOND)}
+        </span>
         <span className="tree-number tokens" title={plural(receipt.tokens, 'token')}>
           {receipt.tokens ? number(receipt.tokens) : ''}
         </span>
@@ -277,7 +282,8 @@ function Figures({ row, at }: { row: Row; at: number | null }) {
   }
   const steps = row.kind === 'fold' ? row.steps : [row.step];
   const tokens = steps.reduce((sum, step) => sum + (step.tokens.total ?? 0), 0);
-  const took = steps.reduce((sum, step) => sum + step.end - step.start, 0);
+  const times = steps.map((step) => timesOf(row.film, step));
+  const [worked, waited] = [sumOf(times.map((each) => each.worked)), sumOf(times.map((each) => each.waited))];
   const cost = row.kind === 'step' ? row.step.cost : undefined;
   return (
     <>
@@ -285,11 +291,19 @@ function Figures({ row, at }: { row: Row; at: number | null }) {
         <Bars film={row.film} steps={steps} />
         {at !== null && <span className="now" style={{ left: percent(axes(row.film).place(timeAt(row.film, at))) }} />}
       </span>
-      <span className="tree-number">{took > 0 ? duration(took / SECOND) : ''}</span>
-      <span className="tree-number tokens">{tokens ? number(tokens) : ''}</span>
+      <span className="tree-number" title={waited > 0 ? tookWords(worked / SECOND, waited / SECOND) : undefined}>
+        {worked > 0 ? duration(worked / SECOND) : ''}
+      </span>
+      <span className="tree-number tokens" title={tokens ? plural(tokens, 'token') : undefined}>
+        {tokens ? number(tokens) : ''}
+      </span>
       <span className="tree-number cost">{cost ? costNumber(cost) : ''}</span>
     </>
   );
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, each) => sum + each, 0);
 }
 
 const MOST_BARS = 60; // Of a fold; what lies between two is not told apart.

@@ -7,6 +7,7 @@ import { actionOf } from './keys';
 import { rangeSummary } from '../../film/failures';
 import { readRange } from './FindBar';
 import * as moves from './navigation';
+import { allSteps, stepNumber } from './steps';
 import { speak } from './TreePanel';
 
 describe('moves', () => {
@@ -18,17 +19,18 @@ describe('moves', () => {
     expect(moves.nextEvent(film, 1)).toBe(2);
   });
 
-  test('a stretch of text is one step, in both ways', () => {
+  test('steps are the rows of the trace, in both ways', () => {
     const text = golden('workflow');
     const there: number[] = [];
     for (let at: number | null = 1; at !== null; at = moves.nextStep(text, at)) there.push(at);
     const back: number[] = [];
     for (let at: number | null = text.last; at !== null; at = moves.previousStep(text, at)) back.push(at);
     expect(there).toEqual(back.reverse());
-    const infos = eventsOf(text);
-    expect(there.length).toBeLessThan(text.last);
-    const flows = (at: number) => infos[at]?.kind === 'text' && infos[at]?.what !== 'user message';
-    expect(there.filter((at) => at > 1 && flows(at) && flows(at + 1))).toEqual([]);
+    const starts = new Set(allSteps(text).map(({ since }) => since));
+    expect(new Set(there)).toEqual(new Set([1, ...starts, text.last]));
+    const numbers = there.map((at) => stepNumber(text, at).number);
+    expect([...numbers].sort((a, b) => a - b)).toEqual(numbers);
+    expect(numbers.at(-1)).toBe(allSteps(text).length);
     expect(moves.previousStep(text, 1)).toBeNull();
   });
 

@@ -1,9 +1,9 @@
 /** Where the playhead goes: pure functions of film and cursor. Null: there is nowhere to go. */
-import { eventsOf, USER_SPOKE } from '../../film/events';
 import { failuresOf } from '../../film/failures';
 import { once, type Film } from '../../film/film';
 import { endAt, endOf, nodesAt, SECOND, timeAt } from '../../film/timeline';
 import { useEffect, useRef } from 'react';
+import { stepStarts } from './steps';
 
 /** Plays the film: time goes by as it did, or faster, and long silences are shortened. */
 export const SPEEDS = [1, 4, 16] as const;
@@ -52,23 +52,13 @@ export type Move = (film: Film, at: number) => number | null;
 export const nextEvent: Move = (film, at) => (at < film.last ? at + 1 : null);
 export const previousEvent: Move = (_, at) => (at > 1 ? at - 1 : null);
 
-/** The cursors where a step ends: a stretch of text is one step, as long as nothing else comes between. */
-const steps = once((film: Film): number[] => {
-  const infos = eventsOf(film);
-  const flows = (cursor: number) => FLOWING.has(infos[cursor]?.kind ?? 'neutral') && infos[cursor]?.what !== USER_SPOKE;
-  const found: number[] = [];
-  for (let cursor = 1; cursor <= film.last; cursor++) if (!flows(cursor) || !flows(cursor + 1)) found.push(cursor);
-  return found;
-});
-
-const FLOWING: ReadonlySet<string> = new Set(['text', 'reasoning']);
-
+/** Steps are the rows of the trace, one after the other as they began; behind the last one is the end. */
 export const nextStep: Move = (film, at) => {
-  const all = steps(film);
-  return all[countUpTo(all, at)] ?? null;
+  const all = stepStarts(film);
+  return all[countUpTo(all, at)] ?? (at < film.last ? film.last : null);
 };
 export const previousStep: Move = (film, at) => {
-  const all = steps(film);
+  const all = stepStarts(film);
   return all[countUpTo(all, at - 1) - 1] ?? (at > 1 ? 1 : null);
 };
 

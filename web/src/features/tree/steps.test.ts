@@ -3,7 +3,7 @@ import type { Film } from '../../film/film';
 import { joinFilms } from '../../film/joined';
 import { golden, longFilm } from '../../film/testFilms';
 import { axisOf, rowsOf, ticksOf, type Row, type Turn } from './rows';
-import { allSteps, receiptOf, stepNamed, stepNumber, stepsOf, type Step } from './steps';
+import { allSteps, receiptOf, stepNamed, stepNumber, stepsOf, timesOf, type Step } from './steps';
 
 const outline = (steps: readonly Step[], depth = 0): string[] =>
   steps.flatMap((step) => [
@@ -152,6 +152,20 @@ test('what a person took to answer is cut short on the axis', () => {
   expect(ticksOf({ place: () => 0, total: 6_800_000 })).toEqual([2_000_000, 4_000_000, 6_000_000]);
 });
 
+test('what a person took to answer is no work of a step, of the steps around it, or of the answer', () => {
+  const first = golden('approval');
+  const film = joinFilms([first, { ...golden('approval.2'), run: 'run-2', start: first.start! + 3600 }]);
+  const receipt = receiptOf(film);
+  expect(receipt.seconds).toBeLessThan(1);
+  expect(receipt.waited).toBeGreaterThan(3598);
+  const waiting = allSteps(film).find(({ kind }) => kind === 'approval')!;
+  expect(timesOf(film, waiting).worked / 1e6).toBeGreaterThan(3598);
+  for (const step of allSteps(film)) {
+    if (step.kind !== 'approval') expect(timesOf(film, step).worked / 1e6, step.name).toBeLessThan(1);
+    for (const inner of step.children) expect(inner.end, inner.name).toBeLessThanOrEqual(step.end);
+  }
+});
+
 test('the receipt counts what an answer took', () => {
   expect(receiptOf(golden('made-model-calls'))).toMatchInlineSnapshot(`
     {
@@ -161,6 +175,7 @@ test('the receipt counts what an answer took', () => {
       "seconds": 4.5,
       "tokens": 0,
       "tools": 1,
+      "waited": 0,
     }
   `);
 });

@@ -6,6 +6,7 @@ import type { CallTokens, Json } from '@adk-prism/client/film';
 import { isText, saidAt, type SaidItem } from '../../film/conversation';
 import { callNode } from '../../chat/ChatContext';
 import { grouped, once, type Film } from '../../film/film';
+import { waitedBetween } from '../../film/joined';
 import { costAt, endOf, SECOND, timeAt, tokensAt, type NodeItem } from '../../film/timeline';
 import { preview } from './words';
 
@@ -80,13 +81,14 @@ const byId = once((film: Film) => new Map(allSteps(film).map((step) => [step.id,
 
 /** Return which step an entry is in, counted from 1, of how many. */
 export function stepNumber(film: Film, at: number): { number: number; of: number } {
-  const starts = startsOf(film);
+  const starts = stepStarts(film);
   let number = 0;
   while (number < starts.length && starts[number]! <= at) number++;
   return { number: Math.max(1, number), of: Math.max(1, starts.length) };
 }
 
-const startsOf = once((film: Film) =>
+/** The cursors at which steps began, in order. */
+export const stepStarts = once((film: Film) =>
   allSteps(film)
     .map(({ since }) => since)
     .sort((a, b) => a - b),
@@ -242,6 +244,7 @@ class Tree {
       for (const step of steps) {
         step.depth = depth;
         order(step.children, depth + 1);
+        step.end = Math.max(step.end, ...step.children.map(({ end }) => end));
       }
     };
     order(this.roots, 0);
@@ -274,9 +277,18 @@ function statusOf(status: string, film: Film): Step['status'] {
   return status === 'running' ? (film.ended ? 'stopped' : 'running') : status === 'cancelled' ? 'stopped' : 'finished';
 }
 
+/** Return how long a step worked, in microseconds, without what a person took to answer, and how long that was. */
+export function timesOf(film: Film, { kind, start, end }: Step): { worked: number; waited: number } {
+  if (kind === 'approval') return { worked: end - start, waited: 0 }; // Waiting is all that it does.
+  const waited = waitedBetween(film, start, end);
+  return { worked: end - start - waited, waited };
+}
+
 /** What an answer took, in one line below it. */
 export type Receipt = {
   seconds: number;
+  /** That a person took to answer, beside the seconds. */
+  waited: number;
   modelCalls: number;
   tools: number;
   tokens: number;
@@ -286,8 +298,11 @@ export type Receipt = {
 
 export const receiptOf = once((film: Film): Receipt => {
   const steps = allSteps(film);
+  const whole = timeAt(film, film.last);
+  const waited = waitedBetween(film, 0, whole);
   return {
-    seconds: timeAt(film, film.last) / SECOND,
+    seconds: (whole - waited) / SECOND,
+    waited: waited / SECOND,
     modelCalls: steps.filter(({ kind }) => kind === 'model').length,
     tools: steps.filter(({ kind }) => kind === 'tool').length,
     tokens: film.items.nodes.reduce((sum, node) => sum + (tokensAt(node, Infinity).total ?? 0), 0),

@@ -54,6 +54,11 @@ export const STEP_WORDS: Record<StepKind, string> = {
   error: 'Failure',
 };
 
+/** Return the number of a model call in its answer, as the Model panel counts them; null for other steps. */
+export function callNumber({ id, kind }: Pick<Step, 'id' | 'kind'>): number | null {
+  return kind === 'model' ? Number(id.slice(1)) + 1 : null; // Its id has its place among the calls.
+}
+
 const HUES: Partial<Record<StepKind, Kind>> = {
   agent: 'neutral',
   tool: 'tool',
