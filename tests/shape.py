@@ -35,7 +35,7 @@ LIMITS: dict[str, float] = {
     "package: share of import lines (%)": 8.0,
     "package: types for answers": 9,
     "kernel: files": 136,
-    "kernel: lines of code": 28_795,
+    "kernel: lines of code": 28_800,
     "kernel: imports of features": 0,
     "methods of RunLog": 12,
     "fields of RunStarted": 15,

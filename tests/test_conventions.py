@@ -22,6 +22,7 @@ TESTS = [str(path) for path in FILES if path.name.startswith("test_")]
 SLEEPS = {
     "chaos/test_workers.py": "a worker must outlive the seconds in which a death counts as a failed start",
     "cluster/test_processes.py": "a kill at a random moment; nothing may happen for one lease and a half",
+    "features/backup/test_backup.py": "a kill at a random moment",
     "features/redis/test_leases.py": "the loop is blocked for two leases",
     "server/limits/test_limits.py": "time alone must not end a run that somebody watches",
 }

@@ -115,7 +115,7 @@ def test_help_of_all_commands_is_grouped(capsys: pytest.CaptureFixture[str]) -> 
         line for line in out.splitlines() if line.endswith(":") and not line.startswith(" ")
     ]
     assert headings[0] == "Serve and chat:"
-    assert headings[-1] == "Options:"
+    assert headings[-1] == "options:"
     assert "More:" not in headings
     for name in (*KERNEL_COMMANDS, *installed().commands()):
         assert len(re.findall(rf"^  {name}( |$)", out, re.MULTILINE)) == 1, name

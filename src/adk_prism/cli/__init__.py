@@ -12,7 +12,9 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import shutil
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -75,26 +77,26 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}; see {self.prog} --help")
 
 
-class _Main(Parser):
-    """The parser of `adk-prism` itself, whose help lists the commands in groups."""
+class _GroupedHelp(HelpText, argparse.RawDescriptionHelpFormatter):
+    """Help that keeps the lines of the list of commands."""
 
-    def format_help(self) -> str:
-        """Return the help."""
-        formatter = self._get_formatter()
-        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
-        formatter.add_text(self.description)
-        verbs = next(a for a in self._actions if isinstance(a, argparse._SubParsersAction))
-        listed = {action.dest: action for action in verbs._get_subactions()}
-        grouped = {title: [n for n in names if n in listed] for title, names in _GROUPS.items()}
-        named = {name for names in grouped.values() for name in names}
-        for title, names in {**grouped, "More": [n for n in listed if n not in named]}.items():
-            formatter.start_section(title)
-            formatter.add_arguments([listed[name] for name in names])
-            formatter.end_section()
-        formatter.start_section("Options")
-        formatter.add_arguments([action for action in self._actions if action.option_strings])
-        formatter.end_section()
-        return formatter.format_help()
+
+def _listed(commands: Mapping[str, Command]) -> str:
+    """Return the commands in their groups, a summary beside each."""
+    named = {name for names in _GROUPS.values() for name in names}
+    groups = {**_GROUPS, "More": [name for name in commands if name not in named]}
+    indent, width = 2 + max(map(len, commands)) + 2, shutil.get_terminal_size().columns - 2
+    lines: list[str] = []
+    for title, names in groups.items():
+        found = [name for name in names if name in commands]
+        heading = terminal.painted(f"{title}:", "title", colour=terminal.has_colour(sys.stdout))
+        lines += ["", heading] if found else []
+        for name in found:
+            text, start = commands[name].summary, f"  {name}".ljust(indent)
+            lines += textwrap.wrap(
+                text, max(width, indent + 20), initial_indent=start, subsequent_indent=" " * indent
+            )
+    return "\n".join(lines)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -179,16 +181,20 @@ def _run(given: list[str]) -> int:
 def _parser(commands: Mapping[str, Command], name: str, verb: Verb | None) -> Parser:
     from adk_prism.version import VERSION
 
-    parser = _Main(
+    about = "Serve Google ADK agents to any front end: one recorded run, every protocol."
+    parser = Parser(
         prog="adk-prism",
-        formatter_class=HelpText,
-        description="Serve Google ADK agents to any front end: one recorded run, every protocol.",
+        usage="adk-prism [-h] [--version] COMMAND ...",
+        formatter_class=_GroupedHelp,
+        description=f"{about}\n{_listed(commands)}",
     )
     parser.add_argument("--version", action="version", version=f"adk-prism {VERSION}")
-    verbs = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
+    verbs = parser.add_subparsers(
+        prog="adk-prism", metavar="COMMAND", parser_class=Parser, help=argparse.SUPPRESS
+    )
     for each, command in commands.items():
         text = command.summary
-        sub = verbs.add_parser(each, help=text, description=text, formatter_class=HelpText)
+        sub = verbs.add_parser(each, description=text, formatter_class=HelpText)
         if verb is not None and each == name:
             verb.register(sub)
     return parser
