@@ -32,7 +32,7 @@ LIMITS: dict[str, float] = {
     "package: files": 353,
     "package: lines of code": 65_920,
     "package: median lines of a file (at least)": 190,
-    "package: share of import lines (%)": 8.0,
+    "package: share of import lines (%)": 8.1,
     "package: types for answers": 9,
     "kernel: files": 136,
     "kernel: lines of code": 28_800,
