@@ -30,7 +30,7 @@ SLACK = 0.02
 
 LIMITS: dict[str, float] = {
     "package: files": 353,
-    "package: lines of code": 65_920,
+    "package: lines of code": 65_940,
     "package: median lines of a file (at least)": 190,
     "package: share of import lines (%)": 8.1,
     "package: types for answers": 9,

@@ -112,6 +112,10 @@ class Watcher:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
+    def has_code(self, app: str) -> bool:
+        """Return whether the code of an app is on this server."""
+        return self._apps.keeps_sessions(app)
+
     async def next(self, origin: Origin, after: int, rules: tuple[str, ...]) -> Checked:
         """Return what is known of a conversation, as soon as its number is another than `after`.
 
@@ -223,6 +227,7 @@ _NOT_LOCAL = (
     " reloaded."
 )
 _NOT_YOURS = "To run conversations again is for administrators."
+_NOT_HERE = "The code of this app is on another server."
 
 
 def routes(watcher: Watcher | None, errors: ErrorTexts) -> APIRouter:
@@ -243,6 +248,8 @@ def routes(watcher: Watcher | None, errors: ErrorTexts) -> APIRouter:
         if isinstance(caller, Guest):
             raise NotFound("A share link does not run anything.")
         reason = _NOT_LOCAL if watcher is None else "" if may_operate(caller) else _NOT_YOURS
+        if watcher is not None and not watcher.has_code(chat.app):
+            reason = _NOT_HERE
         if watcher is None or reason:
             return {"number": 0, "state": "off", "detail": reason}
         Rules(ignore)  # refuses what cannot be used, before anything is watched
