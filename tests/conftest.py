@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.redis_server import RedisServer
@@ -67,6 +68,23 @@ def pytest_collection_finish() -> None:
     """
     gc.freeze()
     gc.enable()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_report_to_serializable() -> Iterator[Any]:
+    """Escape text that is no UTF-8: a lone surrogate that a hostile agent got into a log ended the worker."""
+    report = yield
+    return _utf8(report)
+
+
+def _utf8(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {key: _utf8(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_utf8(each) for each in value)
+    return value
 
 
 def _parameters(item: pytest.Item) -> dict[str, object]:
