@@ -57,6 +57,7 @@ SLOW_PATHS: dict[str, str] = {
     "tests/security/test_hostile_agents.py": "a server for each agent that misbehaves",
     "tests/security/test_schema.py": "Schemathesis over every route, with identity",
     "tests/security/test_untrusted_history.py": "forks at every cursor of every forgery",
+    "tests/server/test_odd_bodies.py": "ten thousand bodies in which one value is wrong",
     "tests/server/limits/test_ended_runs.py": "runs that end by a limit of time",
     "tests/server/limits/test_limits.py": "limits that are reached and run out",
     "tests/features/remote/test_bad_remotes.py": "remotes that misbehave, over TLS too",

@@ -151,7 +151,8 @@ def _refuse(body: Mapping[str, Any]) -> None:
     """Raise `UsageError` for what would give the client something other than it asked for."""
     if body.get("n") not in (None, 1):
         raise UsageError("`n` must be 1: a run gives one answer.")
-    if "audio" in (body.get("modalities") or ()):
+    modalities = body.get("modalities")
+    if isinstance(modalities, list) and "audio" in modalities:
         raise UsageError("Answers are text; for voice use WS /api/live/{app}.")
 
 
@@ -216,7 +217,9 @@ def _part(part: Json) -> Json | None:
             url = url.get("url") if isinstance(url, dict) else url
             return _file(url, "image/*", "")
         case "input_audio":
-            audio = part.get("input_audio") or {}
+            audio = part.get("input_audio")
+            if not isinstance(audio, dict):
+                raise UsageError("`input_audio` must be an object with `data` and `format`.")
             kind = _AUDIO.get(str(audio.get("format")), UNKNOWN_TYPE)
             return _file(f"data:{kind};base64,{audio.get('data') or ''}", kind, "")
         case "file" | "input_file":
