@@ -32,7 +32,7 @@ CLEAN_ENV := env $(addprefix -u ,$(HIDDEN))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help serve generated test test-all test-versions test-remotes test-examples test-matrix check format bench docs lock lock-examples dist wheels cluster clean
+.PHONY: help serve generated test test-all test-versions test-remotes test-examples test-matrix check format bench docs lock lock-examples dist wheels release cluster clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -101,6 +101,15 @@ wheels: $(VENV)/.installed $(PAGE)  ## build the sdists and wheels into dist/
 	rm -rf dist
 	ADK_PRISM_PAGE=prebuilt $(BIN)/python -m hatchling build
 	cd apps && $(CURDIR)/$(BIN)/python -m hatchling build --directory ../dist
+
+DRAFT ?=
+
+release: $(VENV)/.installed-test $(CLIENT)/node_modules/.installed  ## all that is published, in build/release, tried and verified; DRAFT=1 builds it also where the checkout may not be released
+	$(BIN)/python -m release check $(if $(DRAFT),--draft)
+	$(MAKE) dist
+	cd $(CLIENT) && $(NPM) run --silent build && $(NPM) pack --silent
+	$(BIN)/python -m release gather
+	$(VENV)/dist/bin/python -m release verify
 
 cluster: $(VENV)/.installed-test $(VENV)/redis-server/.installed $(VENV)/cluster/.installed  ## Redis, PostgreSQL and three replicas, from the wheel, until Ctrl-C
 	@exec $(BIN)/python -m tests.cluster.up $(VENV)/cluster/bin/adk-prism $(ARGS)

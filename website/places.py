@@ -15,6 +15,7 @@ ROOT = Path(__file__).parent.parent
 ELSEWHERE = {
     "ARCHITECTURE.md": "project/architecture.md",
     "CHANGELOG.md": "project/changelog.md",
+    "CODE_OF_CONDUCT.md": "project/conduct.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "README.md": "project/readme.md",
     "SECURITY.md": "security.md",

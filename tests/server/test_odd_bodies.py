@@ -290,7 +290,7 @@ JSON_TYPE = {"content-type": "application/json"}
 
 @pytest.mark.parametrize("route", BODIES)
 async def test_an_odd_value_is_no_error_of_the_server(route: str) -> None:
-    """Whatever stands where, the answer is below 500, and no exception is reported (a busy machine may be)."""
+    """Whatever stands where, the answer is below 500, and nothing is reported but a busy machine."""
     model = Scripted.saying(call("count", "c1"), "done")
     async with local_server(agent(model)) as server:
         run = await server.say("first")
