@@ -43,6 +43,11 @@ ACTIVITIES = {
         "A long-running tool has given its first result and is still at work; `output` is what it said "
         "since, as JSON.",
     ),
+    "adk.progress": NoticeKind(
+        "{ toolCallId: string; toolName: string; done?: number; total?: number; message?: string; "
+        "data?: JsonValue }",
+        "How far a tool is, in its own words; the next report replaces it.",
+    ),
     "adk.approval": NoticeKind(
         "{ state: 'requested'; interrupt: Interrupt } | "
         "{ state: 'approved' | 'denied'; toolCallId: string; reason?: string }",

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from adk_prism.adk.client_tools import client_state as client_state
     from adk_prism.adk.client_tools import client_tool as client_tool
     from adk_prism.adk.client_tools import client_tools as client_tools
+    from adk_prism.adk.progress import mcp_progress as mcp_progress
+    from adk_prism.adk.progress import report_progress as report_progress
     from adk_prism.adk.tools import idempotency_key as idempotency_key
     from adk_prism.adk.tools import idempotent as idempotent
     from adk_prism.adk.tools import in_doubt as in_doubt
@@ -61,7 +63,9 @@ _HOMES = {
     "idempotency_key": "adk_prism.adk.tools",
     "idempotent": "adk_prism.adk.tools",
     "in_doubt": "adk_prism.adk.tools",
+    "mcp_progress": "adk_prism.adk.progress",
     "model_from_environment": "adk_prism.models",
+    "report_progress": "adk_prism.adk.progress",
     "tool_threads": "adk_prism.adk.tools",
     "tool_timeout": "adk_prism.adk.tools",
 }
@@ -104,11 +108,13 @@ __all__ = [
     "idempotency_key",
     "idempotent",
     "in_doubt",
+    "mcp_progress",
     "model_from_environment",
     "models",
     "open_log",
     "project",
     "proof",
+    "report_progress",
     "testing",
     "tool_threads",
     "tool_timeout",

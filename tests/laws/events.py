@@ -59,6 +59,12 @@ def answer(name: str, call_id: str | None = "c1", response: Any = None, **more: 
     return {"functionResponse": {key: value for key, value in found.items() if value is not None}}
 
 
+def progress(call_id: str = "c1", **report: Any) -> Json:
+    """What a tool says of a call before it returns."""
+    said = {"call": call_id, **report}
+    return event(partial=True, customMetadata={"adk_prism_progress": said})
+
+
 def confirmation(gated: Json, approval: str = "a1", hint: str = "", payload: Any = None) -> Json:
     """The call by which ADK asks a person about another call."""
     asked: Json = {"hint": hint, "confirmed": False}

@@ -20,6 +20,7 @@ from tests.laws.events import (
     entries,
     event,
     placeholder,
+    progress,
     text,
     thought,
 )
@@ -240,6 +241,7 @@ def _answers(
     answered: list[Json] = []
     for made in draw(st.permutations(calls)):
         whole = made["functionCall"]
+        answered += draw(_reports(whole.get("id") or "nothing"))
         # A call without an id is answered in order: which one is meant, nobody could tell.
         fate = draw(st.sampled_from(["answered", "missing", "gated", "failed", "media"]))
         if fate == "gated" and whole.get("id") and whole["id"] not in long_running:
@@ -247,6 +249,7 @@ def _answers(
         elif fate == "missing":
             continue
         else:
+            answered += draw(_reports(whole.get("id") or "nothing"))
             response = {"error": "no"} if fate == "failed" else draw(objects)
             part = answer(whole["name"], whole.get("id"), response)
             if fate == "media":
@@ -254,6 +257,16 @@ def _answers(
                 part["functionResponse"]["parts"] = [{"inlineData": blob}]
             answered.append(event(part, **lane))
     return answered
+
+
+def _reports(call_id: str) -> st.SearchStrategy[list[Json]]:
+    """How far a tool is, in its own words."""
+    numbers = st.one_of(st.none(), st.integers(-1, 9), st.floats(0, 1))
+    report = st.fixed_dictionaries(
+        {"done": numbers, "total": numbers, "message": words, "data": objects}
+    )
+    told = report.map(lambda said: progress(call_id, **said))
+    return st.lists(told, max_size=2)
 
 
 @st.composite

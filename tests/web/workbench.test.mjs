@@ -45,6 +45,25 @@ test('in a parallel of sequences each agent speaks under its own name', async ()
   await close(page);
 });
 
+test('a tool that says how far it is has a bar, also after a reload', async () => {
+  const page = await open(browser, '', { url: ODD });
+  await ask(page, 'index', { app: 'crowd', wait: false });
+  const seen = async () => {
+    await log(page).getByText('Reading paper 4').waitFor();
+    await log(page).getByText('80%').waitFor();
+    assert.equal(await log(page).getByRole('progressbar').getAttribute('value'), '4');
+    await log(page).getByRole('group', { name: 'Tool index_papers: Running' }).waitFor();
+  };
+  await seen();
+  await checkAccess(page);
+  await page.reload();
+  await seen();
+  if (process.env.PRISM_PICTURES) await page.screenshot({ path: `${process.env.PRISM_PICTURES}/progress.png` });
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await until(async () => (await log(page).getByRole('progressbar').count()) === 0, 'a stopped tool still has a bar');
+  await close(page);
+});
+
 test('sub-agents that work and fold do not move the log under its reader', async () => {
   const page = await open(browser);
   await ask(page, 'Cedar Creek recovery briefing', { app: 'recovery', wait: false });

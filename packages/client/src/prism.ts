@@ -248,6 +248,8 @@ export type PrismDataParts = {
   'output': { author: string; path: string; output: JsonValue };
   /** This call's answer may come much later, or from the client. In the history, `status` marks a call that the client has answered. */
   'long-running': { toolCallId: string; toolName: string; status?: 'answered' };
+  /** How far a tool is whose call the client may answer, and in dialect 5 any tool; for the others it is a preliminary output. */
+  'progress': { toolCallId: string; toolName: string; done?: number; total?: number; message?: string; data?: JsonValue };
   /** What the tool shows before an approval, and asks for; beside `tool-approval-request`. `payload` is a sample of the answer, `schema` the JSON schema read from it. In the history, `status` marks a request without an answer. */
   'approval': { approvalId: string; toolCallId: string; hint?: string; payload?: JsonValue; schema?: JsonValue; status?: 'expired' };
   /** In dialect 5, and in a live run in dialect 6: a person is asked (`requested`), and has `approved` or `denied`. The other dialects use the AI SDK's own approval chunks. Answer with `data-approval-response`. */

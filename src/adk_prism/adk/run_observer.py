@@ -33,8 +33,10 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import msgspec
 from google.adk.events.event import Event
@@ -87,6 +89,13 @@ class Scope(NamedTuple):
 SCOPE: ContextVar[Scope | None] = ContextVar("adk_prism_scope", default=None)
 """Set while a run is driven. Tasks that ADK creates inherit it: so one plugin serves many runs, and a run
 inside a tool is assigned to that tool."""
+
+_OBSERVED: WeakValueDictionary[str, RunObserver] = WeakValueDictionary()
+
+
+def observer_of(invocation: str) -> RunObserver | None:
+    """Return the observer of an invocation that is running, from any thread."""
+    return _OBSERVED.get(invocation)
 
 
 class RunObserver:
@@ -170,6 +179,7 @@ class RunObserver:
     def enter(self, run: ObservedRun, invocation: str) -> None:
         """Register the run of a Runner."""
         self._runs[invocation] = run
+        _OBSERVED[invocation] = self
 
     def record_child(self, invocation: str, event: Event) -> None:
         """Record an event of a run inside a tool; those of the run itself are yielded."""
@@ -180,6 +190,29 @@ class RunObserver:
         data = Raw(self._serialiser.event(event))
         self._put(records.ChildEvent(call=run.owner.call, node=run.owner.id, event=data))
         self.settle(event)
+
+    def tell(self, event: Event) -> None:
+        """Record a partial event of a run, or of one inside a tool, that its Runner does not yield."""
+        run = self._runs.get(event.invocation_id)
+        if run is None or self.is_closed:
+            return
+        data = self._serialiser.event(event)
+        owner = run.owner
+        self._put(
+            records.AgentEvent(data)
+            if owner is None
+            else records.ChildEvent(call=owner.call, node=owner.id, event=Raw(data))
+        )
+        self.poke()
+
+    def call_in_loop(self, function: Callable[..., None], *arguments: object) -> None:
+        """Call a function in the event loop of the run, at once where this is it."""
+        with suppress(RuntimeError):  # this is a thread without a loop
+            if asyncio.get_running_loop() is self._loop:
+                function(*arguments)
+                return
+        with suppress(RuntimeError):  # the loop has ended, and the run with it
+            self._loop.call_soon_threadsafe(function, *arguments)
 
     def expect(self, event: Event) -> None:
         """Apply what a complete event says about nodes, before it is yielded."""

@@ -18,6 +18,8 @@ from adk_prism.log.entry import NOTHING
 
 APPENDED = "adk_prism_appended"
 """Custom metadata of an event that agent code stored in its session itself: the Runner never yielded it."""
+PROGRESS = "adk_prism_progress"
+"""Custom metadata of a partial event in which a tool says how far it is."""
 CONFIRMATION = "adk_request_confirmation"
 CREDENTIAL = "adk_request_credential"
 INPUT = "adk_request_input"
@@ -155,6 +157,18 @@ class Grounding(_Read):
     grounding_chunks: list[GroundingChunk] | None = None
 
 
+class Progress(_Read):
+    call: str = ""
+    done: float | None = None
+    total: float | None = None
+    message: str = ""
+    data: Raw = NOTHING
+
+
+class _Metadata(Struct):
+    progress: Progress | None = field(name=PROGRESS, default=None)
+
+
 class AdkEvent(_Read):
     id: str = ""
     author: str = ""
@@ -209,6 +223,7 @@ PART_FIELDS = _names(Part, "part")
 _read_strictly = msgspec.json.Decoder(AdkEvent).decode
 _read_leniently = msgspec.json.Decoder(AdkEvent, strict=False).decode
 _read_tree = msgspec.json.Decoder(dict[str, Any]).decode
+_read_metadata = msgspec.json.Decoder(_Metadata).decode
 _read_grounding = msgspec.json.Decoder(Grounding, strict=False).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -225,6 +240,16 @@ def read_event(event: bytes) -> AdkEvent:
             if isinstance(tree.get(inner), dict):
                 tree[inner] = _without_nulls(tree[inner])
         return _read_leniently(_encode(tree))
+
+
+def progress_of(event: AdkEvent) -> Progress | None:
+    """Return what a tool reports in an event, if it is such a report."""
+    if not event.partial or not is_given(event.custom_metadata):
+        return None
+    try:
+        return _read_metadata(event.custom_metadata).progress
+    except msgspec.MsgspecError:
+        return None
 
 
 def _without_nulls(tree: dict[str, Any]) -> dict[str, Any]:

@@ -129,6 +129,13 @@ class CallReader:
         if long_running:
             out.append(fact.CallPending(call.call, call.name))
 
+    def progress(self, report: adk_event.Progress, out: list[fact.Fact]) -> None:
+        """Read how far a tool is; nothing once its call is answered."""
+        call = self.calls.working(report.call)
+        if call is not None:
+            about = report.done, report.total, report.message, report.data
+            out.append(fact.CallProgressed(call.call, call.name, *about))
+
     def _ask_approval(
         self, part: FunctionCall, model: ModelCall, place: Place, out: list[fact.Fact]
     ) -> None:

@@ -79,6 +79,9 @@ class EventReader:
         if event.author == USER:
             self._read_user(cursor, event, out)
             return out
+        if (report := adk_event.progress_of(event)) is not None:
+            self.questions.progress(report, out)
+            return out
         speaker = self._speaker(event, out)
         if event.partial:
             self._read_partial(cursor, event, speaker, out)

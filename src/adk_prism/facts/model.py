@@ -187,6 +187,17 @@ class CallDelegated(Fact):
     call: str
 
 
+class CallProgressed(Fact):
+    """How far the tool of a call is, in its own words; the next report replaces it."""
+
+    call: str
+    name: str
+    done: float | None
+    total: float | None
+    message: str
+    data: Raw
+
+
 class CallAnswered(Fact):
     call: str
     name: str

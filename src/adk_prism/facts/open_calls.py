@@ -42,6 +42,8 @@ class OpenCall(Struct, eq=False):
     """A person's decision about it was passed on: only the run that took it may answer."""
     delegates: bool = False
     """It runs an agent whose output is in the stream."""
+    works: bool = False
+    """Its tool has said how far it is: no client is asked to run it."""
     in_doubt: bool = False
     """It is in doubt after a takeover: an answer may come, or not."""
 
@@ -54,7 +56,7 @@ class OpenCall(Struct, eq=False):
         if self.in_doubt or self.decided:
             return True
         if outcome == "finished":
-            return self.provider or not self.requested
+            return self.provider or not self.requested or (self.works and not self.awaits)
         return not self.awaits and not (self.delegates and outcome == "waiting")
 
 
@@ -192,6 +194,16 @@ class Calls:
     def by_adk_id(self, adk_id: str) -> OpenCall | None:
         """Find an open call by the id ADK knows."""
         return self._by_adk_id.oldest(adk_id)
+
+    def working(self, adk_id: str) -> OpenCall | None:
+        """Find the open call whose tool says how far it is; none while a person is asked about it."""
+        call = self.by_adk_id(adk_id)
+        if call is None or not call.requested:
+            return None
+        if call.awaits and call.call in self._gated.values():
+            return None
+        call.works = True
+        return call
 
     # -------------------------------------------------------------- answering
 

@@ -20,6 +20,7 @@ from adk_prism.commands import ClientRequest
 from adk_prism.errors import Unprocessable, UsageError
 from adk_prism.facts import model as fact
 from adk_prism.facts.run_reader import Annotator, MakeAnnotator
+from adk_prism.facts.state import is_given, sound
 from adk_prism.log.entry import Decision, Entry, Response, RunId, RunStarted, to_raw
 
 # ---------------------------------------------------------------------------
@@ -167,6 +168,20 @@ def takeover_json(item: fact.TakenOver) -> Json:
 def transfer_json(item: fact.AgentTransferred) -> Json:
     """Return what a client is sent of a transfer."""
     return {"to": item.to} | ({"reason": item.reason} if item.reason else {})
+
+
+def progress_json(item: fact.CallProgressed) -> Json:
+    """Return what a client is sent of how far a tool is."""
+    said: Json = {"done": item.done, "total": item.total, "message": item.message or None}
+    said = {key: value for key, value in said.items() if value is not None}
+    return said | ({"data": sound(item.data)} if is_given(item.data) else {})
+
+
+def progress_text(item: fact.CallProgressed) -> str:
+    """Return how far a tool is as a line of text."""
+    of = f" of {item.total:g}" if item.total is not None else ""
+    far = f"{item.done:g}{of}" if item.done is not None else ""
+    return ": ".join(filter(None, (f"{item.name} {far}".rstrip(), item.message)))
 
 
 def error_json(item: fact.ErrorRaised) -> Json:

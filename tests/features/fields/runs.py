@@ -69,6 +69,12 @@ def scenes() -> Iterator[Run]:
     yield Run(
         "failed in the middle of a call", [*half, RunEnded(outcome="failed", code="Overload")]
     )
+    call = types.Part(function_call=types.FunctionCall(id="call-a", name="look"))
+    report = {"adk_prism_progress": {"call": "call-a", "done": 1, "total": 2}}
+    far = Event(author="agent", partial=True, custom_metadata=report)
+    yield Run("a tool at work", records([said(call), far]))
+    mine = said(call, long_running_tool_ids={"call-a"})
+    yield Run("a client's tool at work", records([mine, far]))
     captured = relabelled(STARTED, DERIVED(True))
     yield Run("captured", [captured, *records([text("so")])[1:]])
     other = records([text("no", partial=True)])[1:]

@@ -95,6 +95,7 @@ function PartView(props: PartProps): ReactElement | null {
     case 'source-document':
     case 'data-approval': // on the call's card
     case 'data-long-running':
+    case 'data-progress':
     case 'data-pcm': // with the message's sound
     case 'data-usage': // shown below the message
     case 'data-prism-replaced': // the parts that it names are not there

@@ -261,7 +261,9 @@ function call(item: Said): Part {
     case 'awaiting approval':
       return { ...facts, state: 'approval-requested', approval: { id: text(item.approval) } };
     default:
-      return { ...facts, state: 'input-available' };
+      return item.progress
+        ? { ...facts, state: 'output-available', preliminary: true, output: item.progress }
+        : { ...facts, state: 'input-available' };
   }
 }
 

@@ -19,6 +19,9 @@ export function toolName(part: ToolPart): string {
 }
 
 /** What other parts of a message say about one call. */
+/** How far a tool is, in its own words. */
+export type Progress = { done?: number; total?: number; message?: string };
+
 export type CallNotes = {
   hint?: string;
   /** A sample of what the tool wants with its approval, and the schema read from it. */
@@ -30,6 +33,8 @@ export type CallNotes = {
   longRunning: boolean;
   /** A client has answered it. */
   answered?: boolean;
+  /** How far its tool is, where the call has no output that says it. */
+  progress?: Progress;
   /** What has to happen before the server can go on with the call, in words. */
   awaits?: string;
 };
@@ -47,6 +52,8 @@ export function notesOnCalls(message: Message): (call: string) => CallNotes {
       note(toolCallId, { hint, payload, schema: schema as Schema | undefined, expired: status === 'expired' });
     } else if (part.type === 'data-long-running') {
       note(part.data.toolCallId, { longRunning: true, answered: part.data.status === 'answered' });
+    } else if (part.type === 'data-progress') {
+      note(part.data.toolCallId, { progress: part.data });
     }
   }
   const notes = (call: string) => found.get(call) ?? NO_NOTES;
@@ -64,6 +71,7 @@ export function notesOnCalls(message: Message): (call: string) => CallNotes {
 export function notesKey(parts: readonly Part[]): string {
   const words = parts.flatMap((part) => {
     if (isTool(part)) return [part.state];
+    if (part.type === 'data-progress') return [part.data.done, part.data.message];
     if (!('data' in part) || !NOTED.has(part.type)) return [];
     return [part.type, (part.data as { status?: string }).status ?? ''];
   });

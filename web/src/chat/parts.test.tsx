@@ -27,6 +27,7 @@ const DATA: PrismDataParts = {
   transfer: { to: 'botanist' },
   output: { author: 'flow', path: 'flow/step', output: { a: 1 } },
   'long-running': { toolCallId: 'c1', toolName: 'order_print' },
+  progress: { toolCallId: 'c1', toolName: 'order_print', done: 1, total: 4 },
   approval: { approvalId: 'a1', toolCallId: 'c2', hint: 'think first' },
   'approval-request': { approvalId: 'a9', toolCallId: 'c9', state: 'denied', reason: 'not today' },
   usage: { messageId: 'm', usage: {} },
@@ -58,6 +59,7 @@ const SEEN: Record<keyof PrismDataParts, string> = {
   transfer: 'botanist',
   output: '<strong>Step</strong>',
   'long-running': 'Pending',
+  progress: '',
   approval: 'think first',
   'approval-request': 'not today',
   usage: '',
@@ -241,6 +243,21 @@ const CARDS: [string, Part[], string[], string[]][] = [
     ],
     ['Pending'],
     [],
+  ],
+  [
+    'a tool that said how far it was, when its run was over',
+    [
+      {
+        type: 'tool-order_print',
+        toolCallId: 'c',
+        state: 'output-available',
+        input: {},
+        output: { done: 1, total: 4, message: 'first page' },
+        preliminary: true,
+      },
+    ],
+    ['Waiting'],
+    ['Done', '<progress'],
   ],
   [
     'an answered client tool',

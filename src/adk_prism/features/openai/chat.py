@@ -345,7 +345,14 @@ def _sums(found: Iterable[Any]) -> dict[str, int]:
 _P = ChatProjection
 NOT_SHOWN = (
     *(fact.MessageBegan, fact.TakenOver, fact.InputTranscribed, fact.UserSpoke, fact.CallInputGrew),
-    *(fact.CallPending, fact.AudioHeard, fact.Interrupted, fact.SourcesLinked, fact.CitationsGiven),
+    *(
+        fact.CallPending,
+        fact.CallProgressed,
+        fact.AudioHeard,
+        fact.Interrupted,
+        fact.SourcesLinked,
+        fact.CitationsGiven,
+    ),
     *(fact.Annotated, fact.ModelCallEnded, fact.ModelCalled, fact.MetadataGiven, fact.StateChanged),
     *(fact.ArtifactSaved, fact.AgentTransferred, fact.NodeOutput, fact.NodeBegan),
     *(fact.NodeFinished, fact.Nested, fact.ErrorRaised, fact.Unrecognised),

@@ -20,6 +20,7 @@ from adk_prism.facts.state import read_object, read_value
 from adk_prism.features.page.state import Item, Mark, Note, written
 from adk_prism.features.page.timeline import TimelineFilm
 from adk_prism.log.entry import Entry, RunStarted
+from adk_prism.protocols.contract import progress_json
 
 _REPLACED: dict[str, Any] = {"replaced": True}
 
@@ -237,6 +238,8 @@ class ConversationFilm:
                 self._answer(cursor, item, status="denied", reason=item.reason)
             case fact.CallAbandoned():
                 self._step(cursor, item.call, status="abandoned")
+            case fact.CallProgressed():
+                self._step(cursor, item.call, progress=progress_json(item))
             case fact.ApprovalRequested():
                 self._step(cursor, item.call, status="awaiting approval", approval=item.approval)
             case _:

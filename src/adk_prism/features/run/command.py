@@ -42,7 +42,7 @@ from adk_prism.facts.usage import Prices, UsageSum, measured
 from adk_prism.features.run.questions import Question, Terminal, ask, questions
 from adk_prism.log.entry import Entry, Origin, RunEnded, RunId, RunStarted, to_raw
 from adk_prism.log.memory import MemoryLog
-from adk_prism.protocols.contract import Format
+from adk_prism.protocols.contract import Format, progress_text
 from adk_prism.protocols.registry import names, protocol
 from adk_prism.protocols.sse import encode
 from adk_prism.server.setting_groups import DATA_DIR
@@ -310,6 +310,8 @@ class Readable:
         With `prices`, the end says what it cost.
         """
         self._spent = UsageSum(prices) if prices else None
+        self._progress: dict[str, tuple[str, int]] = {}
+        """What was last shown of how far a call is."""
         self._colour = colour
         self._advice = advice
         self.pending = Pending()
@@ -415,6 +417,13 @@ class Readable:
         approval = self.pending.approvals[item.approval]
         return self._line(f"?? {approval.call.name} needs approval", _BOLD)
 
+    def _call_progressed(self, item: fact.CallProgressed) -> Iterator[str]:
+        """Yield a line where the message has changed, or a tenth of the work was done."""
+        tenth = int(10 * (item.done or 0) / item.total) if item.total else 0
+        if self._progress.get(item.call) != (item.message, tenth):
+            self._progress[item.call] = item.message, tenth
+            yield from self._line(f".. {progress_text(item)}", _DIM)
+
     def _annotated(self, item: fact.Annotated) -> Iterator[str]:
         return self._line(f"== {item.text}", _DIM) if item.shown else iter(())
 
@@ -471,6 +480,7 @@ _SHOW: dict[type[Any], Callable[[Any, Any], Iterator[str]]] = {
     fact.BlockEnded: _R._block_ended,
     fact.BlocksReplaced: _R._blocks_replaced,
     fact.ApprovalRequested: _R._approval_requested,
+    fact.CallProgressed: _R._call_progressed,
     fact.Annotated: _R._annotated,
     fact.RunOver: _R._run_over,
     fact.ModelCalled: _R._model_called,

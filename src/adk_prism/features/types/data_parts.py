@@ -42,6 +42,13 @@ SENT = {
         "This call's answer may come much later, or from the client. In the history, `status` marks a "
         "call that the client has answered.",
     ),
+    "progress": DataPart(
+        "{ toolCallId: string; toolName: string; done?: number; total?: number; message?: string; "
+        "data?: JsonValue }",
+        "How far a tool is whose call the client may answer, and in dialect 5 any tool; for the others "
+        "it is a preliminary output.",
+        keyed=True,
+    ),
     "approval": DataPart(
         "{ approvalId: string; toolCallId: string; hint?: string; payload?: JsonValue; "
         "schema?: JsonValue; status?: 'expired' }",

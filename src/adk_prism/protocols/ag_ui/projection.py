@@ -26,7 +26,13 @@ from adk_prism.protocols.ag_ui import frames, notices
 from adk_prism.protocols.ag_ui.calls import Calls, Status
 from adk_prism.protocols.ag_ui.notices import Tag, spoken_by
 from adk_prism.protocols.ag_ui.requests import parent_run, run_id, run_input
-from adk_prism.protocols.contract import Options, denial_text, fact_methods, milliseconds
+from adk_prism.protocols.contract import (
+    Options,
+    denial_text,
+    fact_methods,
+    milliseconds,
+    progress_json,
+)
 
 CODE = "code_execution"
 SOURCE = "google-adk"
@@ -344,6 +350,12 @@ class AgUiProjection:
             content = frames.safe(Raw(json.encode(item.value)))
             self._stream.activity(self._stream.id(item.id), f"adk.{item.name}", content)
 
+    def _call_progressed(self, item: fact.CallProgressed) -> None:
+        call = self._calls.get(item.call)
+        content = {"toolCallId": call.id, "toolName": item.name, **progress_json(item)}
+        shown = frames.safe(Raw(json.encode(content)))
+        self._stream.activity(self._stream.id("progress", item.call), "adk.progress", shown)
+
     def _audio_heard(self, item: fact.AudioHeard) -> None:
         if item.data:  # else the log did not keep it
             self._spoken_notice(item)
@@ -407,5 +419,6 @@ _OUTSIDE = (
     fact.Annotated,
     fact.CallDelegated,
     fact.CallPending,
+    fact.CallProgressed,
 )
 """What of an agent inside a tool stays inside it."""

@@ -122,6 +122,8 @@ class ToolOutputAvailable(TypedFrame, tag="tool-output-available"):
     tool_call_id: str
     output: Raw
     provider_executed: bool | UnsetType = UNSET
+    preliminary: bool | UnsetType = UNSET
+    """How far the tool is; its output follows."""
 
 
 class ToolOutputError(TypedFrame, tag="tool-output-error"):

@@ -157,6 +157,7 @@ class _Builder:
             part["approval"] |= {"requestReason": chunk["reason"]} if "reason" in chunk else {}
         elif kind == "tool-output-available":
             part.pop("errorText", None)
+            part.pop("preliminary", None)
         part |= {ours: chunk[theirs] for theirs, ours in taken.items() if theirs in chunk}
 
     def _new_tool(self, chunk: Json) -> Json:
@@ -177,7 +178,10 @@ _TOOL: dict[str, tuple[str, dict[str, str]]] = {
         },
     ),
     "tool-approval-request": ("approval-requested", {}),
-    "tool-output-available": ("output-available", {"output": "output"}),
+    "tool-output-available": (
+        "output-available",
+        {"output": "output", "preliminary": "preliminary"},
+    ),
     "tool-output-error": ("output-error", {"errorText": "errorText"}),
     "tool-output-denied": ("output-denied", {}),
 }

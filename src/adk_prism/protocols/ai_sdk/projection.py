@@ -57,6 +57,8 @@ class AiSdkProjection:
         self._made: set[str] = set()
         """Calls of this run."""
         self._delegated: dict[str, None] = {}
+        self._pending: set[str] = set()
+        """Calls that the client may be asked to answer."""
         """Calls that run an agent and have no answer yet, in order."""
         self._continued = False
         self._captured = False
@@ -225,6 +227,7 @@ class AiSdkProjection:
     def _settle(self, call: str) -> None:
         self._steps.call_settled(call)
         self._delegated.pop(call, None)
+        self._pending.discard(call)
         self._questions.pop(call, None)
 
     def _is_known(self, call: str) -> bool:
@@ -236,6 +239,16 @@ class AiSdkProjection:
         if self._scope.replayed:
             return call in self._scope.answered
         return self._cursor == 1
+
+    def _call_progressed(self, item: fact.CallProgressed, out: list[frames.Frame]) -> None:
+        data = contract.progress_json(item)
+        # A client would take it for the call's answer: one that may answer it, and one of v5.
+        if item.call in self._pending or not self._dialect.approvals:
+            named = {"toolCallId": item.call, "toolName": item.name}
+            out.append(data_part("progress", named | data, part=f"progress-{item.call}"))
+        else:
+            output = Raw(json.encode(data))
+            out.append(frames.ToolOutputAvailable(item.call, output, preliminary=True))
 
     def _call_answered(self, item: fact.CallAnswered, out: list[frames.Frame]) -> None:
         self._settle(item.call)
@@ -280,6 +293,7 @@ class AiSdkProjection:
         out.append(frames.ToolOutputError(item.call, why, True))
 
     def _call_pending(self, item: fact.CallPending, out: list[frames.Frame]) -> None:
+        self._pending.add(item.call)
         data = {"toolCallId": item.call, "toolName": item.name}
         if item.call in self._scope.answered:
             data["status"] = "answered"

@@ -264,7 +264,7 @@ def _answer(call: str, part: Json, beside: records.Decision | None) -> commands.
             return commands.ToolAnswer(call=call, input=given, name=name, decision=decision)
         case "input-available" if beside is not None:
             return commands.ToolAnswer(call=call, input=given, name=name, decision=beside)
-        case "output-available":
+        case "output-available" if not part.get("preliminary"):
             output = records.to_raw(part.get("output"))
             return commands.ToolAnswer(call=call, input=given, name=name, output=output)
         case "output-error":

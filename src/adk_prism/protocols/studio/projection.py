@@ -29,7 +29,7 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.outcome import BROKEN, UNANSWERED, ending_text
 from adk_prism.facts.run_reader import Reader
 from adk_prism.log.entry import NOTHING, Agent, Entry
-from adk_prism.protocols.contract import fact_methods
+from adk_prism.protocols.contract import fact_methods, progress_text
 from adk_prism.protocols.studio import frames, trace
 from adk_prism.protocols.studio.requests import Moment, ask_approval, ask_input, safe
 
@@ -300,6 +300,10 @@ class StudioProjection:
 
     def _call_pending(self, item: fact.CallPending, out: list[frames.Frame]) -> None:
         self._log(f"{item.name} may take long: its result comes when it is there.", None, out)
+
+    def _call_progressed(self, item: fact.CallProgressed, out: list[frames.Frame]) -> None:
+        call = self._calls.get(self._id(item.call))
+        self._log(progress_text(item), call.speaker if call is not None else None, out)
 
     def _approval_requested(self, item: fact.ApprovalRequested, out: list[frames.Frame]) -> None:
         call = self._calls.get(item.call)

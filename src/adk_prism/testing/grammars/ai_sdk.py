@@ -245,7 +245,8 @@ class _Message:
         call = chunk["toolCallId"]
         if call not in self._calls or call in self._streaming:
             return f"{call} was never made"
-        self._unanswered.pop(call, None)
+        if not chunk.get("preliminary"):
+            self._unanswered.pop(call, None)
         return ""
 
     def _ask(self, chunk: Chunk) -> str:

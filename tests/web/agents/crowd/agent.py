@@ -1,12 +1,15 @@
-"""An agent that does much: two hundred calls one after the other, and sub-agents four levels deep."""
+"""An agent that does much: two hundred calls one after the other, sub-agents four levels deep, slow tools."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from google.adk.agents import LlmAgent
 from google.adk.models.llm_request import LlmRequest
+from google.adk.tools import ToolContext
 
+from adk_prism import report_progress
 from adk_prism.models import Call, Script, ScriptedModel, Turn, read_conversation, say
 
 CALLS = 200
@@ -18,8 +21,19 @@ def look_up(number: int) -> dict[str, Any]:
     return {"number": number, "square": number * number}
 
 
+async def index_papers(tool_context: ToolContext) -> dict[str, Any]:
+    """Index papers, and say how far it is, until somebody stops it."""
+    for number in range(1, 5):
+        report_progress(tool_context, number, 5, f"Reading paper {number}")
+        await asyncio.sleep(0.3)
+    await asyncio.sleep(60)
+    return {"papers": 5}
+
+
 def _script(request: LlmRequest) -> Turn:
     conversation = read_conversation(request)
+    if "index" in conversation.prompt:
+        return Turn((Call("index_papers", {}),))
     if "deep" in conversation.prompt:
         found = conversation.answer("level_1")
         return Turn((Call("level_1", {"request": "go"}),)) if found is None else say("All the way.")
@@ -58,4 +72,6 @@ def _model(script: Script) -> ScriptedModel:
     return ScriptedModel(model="crowd-offline", script=script)
 
 
-root_agent = LlmAgent(name="crowd", model=_model(_script), tools=[look_up], sub_agents=[_level(1)])
+root_agent = LlmAgent(
+    name="crowd", model=_model(_script), tools=[look_up, index_papers], sub_agents=[_level(1)]
+)

@@ -6,8 +6,9 @@ import { Icon, type IconName } from '../../ui/Icon';
 import { JsonView } from '../../ui/Json';
 import type { Kind } from '../../ui/Kind';
 import { Traceback } from '../../ui/Traceback';
+import { number, share } from '../../ui/format';
 import { useActions, useRejectedAnswer, callNode, useRun } from '../ChatContext';
-import { toolName, type CallNotes, type ToolPart } from '../message';
+import { toolName, type CallNotes, type Progress, type ToolPart } from '../message';
 
 // Few calls are answered by hand, or need an approval.
 const LazyToolResultForm = lazyWithRetry(() => import('./ToolResultForm'));
@@ -49,6 +50,7 @@ export function Tool({ part, notes, live, last, reply = '' }: Props) {
   const isOpen =
     choice ?? (waits || asks || refusal !== null || part.state === 'output-error' || part.state === 'input-streaming');
   const name = toolName(part);
+  const far = live ? progressOf(part, notes) : null;
   return (
     <div
       className="tool"
@@ -62,6 +64,7 @@ export function Tool({ part, notes, live, last, reply = '' }: Props) {
         <Icon name={face.icon} />
         <strong>{part.title || name}</strong>
         <span className="summary">{summary(part)}</span>
+        {far && <ToolProgress {...far} />}
         <span className="tool-state" data-busy={face.busy && live ? '' : undefined}>
           {face.word}
         </span>
@@ -71,7 +74,7 @@ export function Tool({ part, notes, live, last, reply = '' }: Props) {
         <div className="tool-body">
           <Field name="Input" value={part.input ?? (part as { rawInput?: unknown }).rawInput} />
           {part.state === 'output-available' && (
-            <Field name={part.preliminary ? 'Result so far' : 'Result'} value={part.output} />
+            <Field name={part.preliminary ? 'So far' : 'Result'} value={part.output} />
           )}
           {part.state === 'output-error' && <p className="failure">{part.errorText}</p>}
           {part.state === 'output-error' && <Traceback text={part.errorText} />}
@@ -103,6 +106,23 @@ export function Tool({ part, notes, live, last, reply = '' }: Props) {
         </div>
       )}
     </div>
+  );
+}
+
+/** How far the tool of a call is, if it says so. */
+function progressOf(part: ToolPart, notes: CallNotes): Progress | null {
+  if (part.state === 'output-available') return part.preliminary ? (part.output as Progress) : null;
+  return part.state === 'input-available' ? (notes.progress ?? null) : null;
+}
+
+function ToolProgress({ done, total, message }: Progress) {
+  const known = total !== undefined && total > 0 && done !== undefined;
+  return (
+    <span className="tool-progress">
+      {message && <span>{message}</span>}
+      {known && <progress value={done} max={total} aria-label="Progress of the tool" />}
+      {done !== undefined && <span>{known ? share(done / total) : number(done)}</span>}
+    </span>
   );
 }
 
@@ -145,12 +165,13 @@ function faceOf(
   notes: CallNotes,
   { live, last, waits }: { live: boolean; last: boolean; waits: boolean },
 ): Face {
-  const face = FACES[part.state];
+  const isRunning = part.state === 'output-available' && part.preliminary;
+  const state = isRunning ? 'input-available' : part.state;
+  const face = FACES[state];
   if (waits) return { word: 'Waiting for you', kind: 'approval', icon: 'input' };
-  if (notes.longRunning && !notes.answered && part.state === 'output-available')
+  if (notes.longRunning && !notes.answered && state === 'output-available')
     return { word: 'Pending', kind: 'approval', icon: 'clock' };
-  if (part.state === 'input-available' && !live)
-    return { word: waitingWord(notes, last), kind: 'neutral', icon: 'clock' };
+  if (state === 'input-available' && !live) return { word: waitingWord(notes, last), kind: 'neutral', icon: 'clock' };
   if (part.state === 'input-streaming' && !live) return { word: 'Interrupted', kind: 'neutral', icon: 'cross' };
   if (part.state === 'approval-responded') {
     return {
