@@ -15,6 +15,7 @@ from adk_prism.features.conform.adk import Events
 from adk_prism.features.conform.ag_ui import EventSchema, Run
 from adk_prism.features.conform.ai_sdk import ChunkSchema, Message
 from adk_prism.features.conform.checks import MAX_EXCERPT, Sheet, checks_of, read_items
+from adk_prism.features.conform.openai import Completion
 from adk_prism.features.conform.studio import Stream
 from adk_prism.features.fields.report import accepted, read_ag_ui_releases, read_releases
 from adk_prism.protocols.sse import SseEvent
@@ -106,10 +107,54 @@ def judge_studio(sheet: Sheet, frames: tuple[SseEvent, ...]) -> None:
     stream.finish()
 
 
+COMPLETIONS = st.fixed_dictionaries(
+    {
+        "id": WORDS,
+        "object": st.just("chat.completion.chunk"),
+        "created": st.just(1),
+        "model": WORDS,
+        "choices": st.lists(
+            st.fixed_dictionaries(
+                {"index": st.integers(0, 1) | VALUES},
+                optional={
+                    "delta": st.fixed_dictionaries(
+                        {},
+                        optional={
+                            "content": VALUES,
+                            "role": VALUES,
+                            "tool_calls": st.lists(
+                                st.fixed_dictionaries(
+                                    {"index": VALUES, "function": VALUES}, optional={"id": VALUES}
+                                )
+                                | VALUES,
+                                max_size=2,
+                            ),
+                        },
+                    )
+                    | VALUES,
+                    "finish_reason": VALUES,
+                },
+            )
+            | VALUES,
+            max_size=2,
+        ),
+    },
+    optional={"usage": VALUES, "error": VALUES},
+)
+
+
+def judge_openai(sheet: Sheet, frames: tuple[SseEvent, ...]) -> None:
+    completion = Completion(sheet)
+    for item in read_items(sheet, frames, "[DONE]"):
+        completion.take(item)
+    completion.end(frames)
+
+
 CASES: dict[str, tuple[Any, Callable[..., None]]] = {
     "ai-sdk": (typed(CHUNKS), judge_ai_sdk),
     "ag-ui": (typed(EVENTS), judge_ag_ui),
     "adk": (ADK_EVENTS, judge_adk),
+    "openai": (COMPLETIONS | VALUES, judge_openai),
     "studio": (typed(TRACES) | VALUES, judge_studio),
 }
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.features.conform import adk_server, ag_ui_server, ai_sdk_server, studio_server
+from tests.features.conform import (
+    adk_server,
+    ag_ui_server,
+    ai_sdk_server,
+    openai_server,
+    studio_server,
+)
 from tests.features.conform.planted import ANY_STREAM, Planted, before, streams
 from tests.features.conform.stub_server import Asked, Handler, Reply, as_json, serving
 from tests.patience import PATIENCE
@@ -17,6 +23,7 @@ SERVERS = {
     "ai-sdk": (ai_sdk_server.good, ai_sdk_server.PLANTED),
     "ag-ui": (ag_ui_server.good, ag_ui_server.PLANTED),
     "adk": (adk_server.good, adk_server.PLANTED),
+    "openai": (openai_server.good, openai_server.PLANTED),
     "studio": (studio_server.good, studio_server.PLANTED),
 }
 """By protocol: a good server, and what can be wrong with it."""

@@ -26,7 +26,8 @@ from adk_prism.features.conform.checks import Options
 from adk_prism.features.conform.conformance import Report, judge
 
 PROMPTS = (
-    "tool", "reasoning", "exception", "approval", "mixed batch", "workflow", "input request", "state",
+    "tool", "reasoning", "exception", "approval", "client tool", "mixed batch", "workflow", "input request",
+    "state",
 )  # fmt: skip
 ROOT = Path(__file__).parents[3]
 NODE_MODULES = ROOT / "tests" / "node" / "node_modules"
@@ -49,7 +50,7 @@ async def judged(protocol: str, url: str, *prompts: str, approve: bool = False) 
     return await judge(protocol, options)
 
 
-@pytest.mark.parametrize("protocol", ["ai-sdk", "ag-ui", "adk", "studio"])
+@pytest.mark.parametrize("protocol", ["ai-sdk", "ag-ui", "adk", "studio", "openai"])
 async def test_our_server_conforms(ours: Server, protocol: str) -> None:
     """No fault and no advice; everything but the npm client is seen. Approvals are denied, or given."""
     report = await judged(protocol, ours.url, *PROMPTS)

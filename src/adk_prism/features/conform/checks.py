@@ -438,7 +438,7 @@ class Driver(Struct, frozen=True, kw_only=True):
     def endpoint(self, url: str, app: str) -> str:
         """Return the address that is tried, for an app of an adk-prism server or as it was given."""
         base, _, query = url.partition("?")
-        if not app or not self.own_path:
+        if not app or not self.own_path or base.endswith(self.own_path):
             return url if query else base.rstrip("/") if not self.own_path else base
         return base.rstrip("/") + self.own_path.format(app=quote(app, safe=""))
 

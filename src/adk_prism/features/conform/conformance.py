@@ -21,7 +21,7 @@ from adk_prism.cli import FAILURE, REQUEST_HEADER, USAGE, fail
 from adk_prism.cli.terminal import write_json, write_suite, write_text
 from adk_prism.errors import UsageError
 from adk_prism.features.captures.client import shown_url
-from adk_prism.features.conform import adk, ag_ui, ai_sdk, checks, studio
+from adk_prism.features.conform import adk, ag_ui, ai_sdk, checks, openai, studio
 from adk_prism.features.conform.checks import CannotTry, Options, checks_of
 
 # ---------------------------------------------------------------------- npm client
@@ -112,7 +112,8 @@ async def _run(client: NpmClient, script: dict[str, Any], seconds: float) -> lis
 
 
 DRIVERS: dict[str, checks.Driver] = {
-    each.name: each for each in (ai_sdk.DRIVER, ag_ui.DRIVER, adk.DRIVER, studio.DRIVER)
+    each.name: each
+    for each in (ai_sdk.DRIVER, ag_ui.DRIVER, adk.DRIVER, studio.DRIVER, openai.DRIVER)
 }
 
 
@@ -304,7 +305,10 @@ def register(parser: argparse.ArgumentParser) -> None:
         help="protocol that the server speaks",
     )
     parser.add_argument(
-        "--app", default="", metavar="APP", help="app of an ADK or adk-prism server"
+        "--app",
+        default="",
+        metavar="APP",
+        help="app of an ADK or adk-prism server; of an OpenAI server, the model",
     )
     parser.add_argument(
         "--prompt",
