@@ -24,7 +24,9 @@ from adk_prism.errors import UsageError
 if TYPE_CHECKING:
     from fastapi import APIRouter
 
+    from adk_prism.adk.apps import Apps
     from adk_prism.adk.request import CallRecorder, Detail
+    from adk_prism.adk.secrets import Secrets
     from adk_prism.adk.served_app import AppElsewhere
     from adk_prism.adk.session_store import SessionStore
     from adk_prism.errors import Report
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from adk_prism.log.coordination import Coordination
     from adk_prism.log.entry import Entry, RunId
     from adk_prism.options import FeatureSettings
+    from adk_prism.runs.session_log import ReadableLog
     from adk_prism.server.context import Context
     from adk_prism.server.identity.methods import Method
     from adk_prism.server.observability import Meter
@@ -146,6 +149,8 @@ class Extension:
     """Kinds of run logs, by the scheme of their URLs."""
     session_store: Callable[[SessionStore], SessionStore] | None = None
     """Returns what takes the place of the store of ADK's sessions. Called once for each session service."""
+    readable_log: Callable[[ReadableLog, Apps, Secrets, Report], ReadableLog] | None = None
+    """Returns what takes the place of the run log for its readers."""
 
 
 class Extensions(NamedTuple):
@@ -179,6 +184,15 @@ class Extensions(NamedTuple):
         for each in self.used.values():
             store = each.session_store(store) if each.session_store is not None else store
         return store
+
+    def readable_log(
+        self, log: ReadableLog, apps: Apps, secrets: Secrets, report: Report
+    ) -> ReadableLog:
+        """Return the run log as all of them change it for its readers."""
+        for each in self.used.values():
+            if each.readable_log is not None:
+                log = each.readable_log(log, apps, secrets, report)
+        return log
 
     def commands(self) -> dict[str, Command]:
         """Return the commands of all of them, by name."""

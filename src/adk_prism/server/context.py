@@ -31,7 +31,7 @@ from adk_prism.runs.chats import Chats
 from adk_prism.runs.conversations import Conversations
 from adk_prism.runs.runs import Runs
 from adk_prism.runs.session_locks import Quota, RunLimits, SessionLocks
-from adk_prism.runs.session_log import Deletions, SessionLog
+from adk_prism.runs.session_log import Deletions, ReadableLog
 from adk_prism.runs.takeover import Takeovers, can_resume
 from adk_prism.server import lifecycle as housekeeping
 from adk_prism.server.identity.identity import Identity, build_identity
@@ -52,7 +52,7 @@ class Recording:
     """What records and stores runs."""
 
     log: RunLog
-    """Without what ADK's sessions hold besides."""
+    """As it is stored."""
     coordination: Coordination
     """What the processes that share the log coordinate by."""
     leases: Leases
@@ -80,7 +80,7 @@ class Context:
     settings: Settings
     apps: Apps
     log: RunLog
-    """For readers: with what ADK's sessions hold besides."""
+    """For readers: without deleted conversations, and with what features add."""
     recording: Recording
     runs: Runs
     chats: Chats
@@ -144,7 +144,9 @@ def make_context(
     recording, runs = _recording(
         settings, apps, lifecycle, observability, log, coordination, quota, known=known
     )
-    readable = SessionLog(log, apps, observability.secrets.record, report, runs.deletions)
+    readable = chosen(settings.without).readable_log(
+        ReadableLog(log, runs.deletions), apps, observability.secrets, report
+    )
     leases = recording.leases
     chats, note = Chats(readable), observability.audit.note
     branches = SessionBranches(log, apps, chats, runs.locks)
