@@ -31,9 +31,9 @@ from adk_prism.features.captures.events import (
     is_plain,
     respell,
 )
+from adk_prism.features.captures.streams import SseDecoder
 from adk_prism.features.remote.connection import Connection
 from adk_prism.log.hooks import bound_json
-from adk_prism.protocols.sse import SseDecoder
 
 MILLISECONDS = 1e11
 """A time above this is in milliseconds: in seconds it would be three thousand years away."""
