@@ -164,9 +164,6 @@ class ModelSettings(kinds.SettingGroup):
         "what is recorded of model calls: nothing, times and tokens, or also requests and responses"
         " (default: full if the server is only used locally, else summary)"
     )
-    prices: str = kinds.FILE.option(
-        "JSON file with prices of models per million tokens (default: no cost is shown)"
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

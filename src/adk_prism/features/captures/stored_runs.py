@@ -14,13 +14,14 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
-from adk_prism.cli import ACCESS_TOKEN, PRICES_FILE
+from adk_prism.cli import ACCESS_TOKEN
 from adk_prism.errors import LogError, SourceError, UsageError
 from adk_prism.facts.run_reader import CaptureEnding
-from adk_prism.facts.usage import Prices
 from adk_prism.features.captures.client import Client, Unreachable, connect, find_token, shown_url
 from adk_prism.features.captures.recording_file import read_run
 from adk_prism.features.model_calls.calls import ModelCalls
+from adk_prism.features.usage import PRICES_FILE, UsageSettings
+from adk_prism.features.usage.usage import Prices
 from adk_prism.log.contract import LogReader, Owner, RunSummary, SideValue, unpack_text
 from adk_prism.log.entry import Entry, Origin, RunId
 from adk_prism.log.from_url import open_log
@@ -151,7 +152,7 @@ def given_prices(args: argparse.Namespace) -> Prices:
     """Return the prices of the file that is named, here or in the settings. Raise `UsageError`."""
     # `insecure` only silences the rule about the server's address.
     given = {"insecure": True} | ({"prices": args.prices} if args.prices else {})
-    return read_settings(given, os.environ, Path.cwd()).model_prices
+    return read_settings(given, os.environ, Path.cwd()).of(UsageSettings).read()
 
 
 def cost_text(cost: float | None) -> str:

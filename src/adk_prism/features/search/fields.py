@@ -18,10 +18,10 @@ from typing import Annotated, Any, get_args
 from fastapi import APIRouter, Query, Request, Response
 
 from adk_prism.errors import UsageError
-from adk_prism.facts.usage import KINDS, Prices, sum_of, total_cost
 from adk_prism.features.search import digest as digests
 from adk_prism.features.search.index import RunIndex, uses_of
 from adk_prism.features.search.trends import MOST_MEASURED, trends
+from adk_prism.features.usage.usage import KINDS, Prices, sum_of, total_cost
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.entry import Origin, Outcome, RunId
 from adk_prism.server.identity.caller import listed_user

@@ -23,7 +23,6 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.model import Fact
 from adk_prism.facts.run_reader import MakeAnnotator, Reader
 from adk_prism.facts.state import read_object
-from adk_prism.facts.usage import ModelUse, UseFold
 from adk_prism.features.captures.stored_runs import SqliteLogReader
 from adk_prism.features.search import digest as digests
 from adk_prism.features.search.stores import (
@@ -32,6 +31,7 @@ from adk_prism.features.search.stores import (
     SqliteSearch,
     SqliteSearchReader,
 )
+from adk_prism.features.usage.usage import ModelUse, UseFold
 from adk_prism.log.contract import LogReader, RunLog, SideValue
 from adk_prism.log.entry import Agent, AgentEvent, Entry, RunId
 from adk_prism.log.private_files import Notifier, cancel_task

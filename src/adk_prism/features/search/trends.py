@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from adk_prism.facts.usage import total_cost
 from adk_prism.features.search.digest import NAME_KINDS, FoundRun, Price
+from adk_prism.features.usage.usage import total_cost
 
 MOST_MEASURED = 2000
 """Runs that are counted, as many as Redis keeps for a search: a tenth to a fifth of a second from SQLite."""
