@@ -338,7 +338,6 @@ class LoggingSettings(kinds.SettingGroup):
         adk="--log_level",
     )
     log_format: LogFormat = kinds.choice(LogFormat).option("format of log lines on stderr", "text")
-    access_log: bool = kinds.FLAG.option("log every request to stderr")
     errors: Errors = kinds.choice(Errors).option(
         "what clients on this machine see of an exception: its text, or a reference to the server's log"
         " (default: full if the server is only used locally)"
