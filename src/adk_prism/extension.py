@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from adk_prism.adk.session_store import SessionStore
     from adk_prism.errors import Report
     from adk_prism.facts.run_reader import MakeAnnotator
-    from adk_prism.log.contract import RunLog, RunSummary
+    from adk_prism.log.contract import RunLog, RunSummary, TrimmedRun
     from adk_prism.log.coordination import Coordination
     from adk_prism.log.entry import Entry, RunId
     from adk_prism.options import FeatureSettings
@@ -91,6 +91,16 @@ class RunObserver(Protocol):
 class Observers(list[RunObserver]):
     """The observers of one server, as one."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.removals: list[Callable[[TrimmedRun], None]] = []
+        """Take runs that the log has removed by itself. Must not block or raise."""
+
+    def removed(self, run: TrimmedRun) -> None:
+        """Pass a run on that was removed."""
+        for take in self.removals:
+            take(run)
+
     def stored(self, run: RunId, entries: Sequence[Entry]) -> None:
         """Pass entries on that were committed."""
         for each in self:
@@ -115,6 +125,8 @@ class Served:
     observer: RunObserver | None = None
     describe_run: Callable[[RunSummary], Awaitable[Mapping[str, Any]]] | None = None
     """Returns what the feature adds to `GET /api/runs/{run}`."""
+    describe_log: Callable[[], Mapping[str, Any]] | None = None
+    """Returns what the feature adds to `log` in `GET /api/setup`."""
     upload_paths: Sequence[str] = ()
     """Paths whose request bodies may be as large as `--upload-limit`."""
 

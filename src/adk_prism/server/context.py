@@ -33,7 +33,6 @@ from adk_prism.runs.runs import Runs
 from adk_prism.runs.session_locks import Quota, RunLimits, SessionLocks
 from adk_prism.runs.session_log import Deletions, ReadableLog
 from adk_prism.runs.takeover import Takeovers, can_resume
-from adk_prism.server import lifecycle as housekeeping
 from adk_prism.server.identity.identity import Identity, build_identity
 from adk_prism.server.identity.methods import Authenticate, Tickets
 from adk_prism.server.lifecycle import Lifecycle, opened
@@ -213,9 +212,7 @@ def _recording(
         stored=observers.stored,
         stalled=partial(_tell_stalled, report),
         ended=observers.ended,
-        trimmed=housekeeping.RemovedRuns(
-            report, observability.audit.note, settings.retention_size
-        ).removed,
+        trimmed=observers.removed,
     )
     log.attach(
         redact=secrets.payload, streams=partial(redaction_of_a_run, secrets), observer=observer
@@ -278,10 +275,6 @@ def _quota(
 def _hold(context: Context) -> None:
     """Register what else is opened and closed, and what ends when the server goes down."""
     lifecycle, streams = context.lifecycle, context.streams
-    settings, report = context.settings, context.report
-    leases = context.recording.leases
-    retention = housekeeping.RunRetention(context.recording.log, settings.retention, report)
-    lifecycle.hold(lambda: housekeeping.housekeeping([retention], leases, report))
     lifecycle.on_cut(streams.broadcaster.leave_all)
     lifecycle.on_cut(streams.sockets.close_all)
     lifecycle.on_drain(partial(_drain, context))

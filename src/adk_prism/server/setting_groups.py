@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from adk_prism import options as kinds
-from adk_prism.log.contract import Retention
 from adk_prism.log.coordination import DEFAULT_TTL
 from adk_prism.server.limits import USUAL
 
@@ -108,7 +107,7 @@ class ServerSettings(kinds.SettingGroup):
 
 @dataclass(frozen=True, kw_only=True)
 class StorageSettings(kinds.SettingGroup):
-    """What is stored where, and for how long."""
+    """What is stored where."""
 
     title: ClassVar[str] = "Storage"
     data_dir: str = kinds.FOLDER.option(
@@ -135,13 +134,6 @@ class StorageSettings(kinds.SettingGroup):
     local_storage: bool = kinds.FLAG.option(
         "use the sessions and artifacts of `adk web`, in the `.adk` folder of each app",
         adk="--use_local_storage",
-    )
-    retention_age: float = kinds.SPAN.option(
-        "how long a run is kept after its end", Retention().max_age
-    )
-    retention_size: int = kinds.SIZE.option(
-        "largest size of the run log; above it the oldest ended runs of whoever has most are deleted",
-        Retention().max_bytes,
     )
     files_limit: int = kinds.SIZE.option(
         "largest file that is fetched from Cloud Storage", 64 * MIB

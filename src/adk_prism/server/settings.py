@@ -18,7 +18,6 @@ from typing import Any, ClassVar, Literal, TypeVar
 from adk_prism import options as kinds
 from adk_prism.errors import UsageError
 from adk_prism.extension import installed
-from adk_prism.log.contract import Retention
 from adk_prism.log.from_url import is_shared
 from adk_prism.options import FeatureSettings, Option
 from adk_prism.server import proxies
@@ -161,11 +160,6 @@ class Settings(
         given = [each.rpartition("=") for each in self.tool_timeout]
         found = {tool: float(kinds.SPAN.read(span)) for tool, _, span in given}
         return found.pop("", 0.0), found
-
-    @property
-    def retention(self) -> Retention:
-        """How long the log keeps ended runs."""
-        return Retention(max_age=self.retention_age, max_bytes=self.retention_size)
 
     def _network_faults(self) -> Iterator[str]:
         if not (self.is_loopback or self.has_identity or self.insecure):
