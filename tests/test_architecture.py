@@ -163,6 +163,7 @@ KNOWS_ADK = {
     "features/rerun": "runs ADK's agents again",
     "features/run_live": "ADK's own live requests",
     "features/session_retention": "removes ADK's sessions",
+    "features/session_runs": "reads ADK's sessions",
     "features/types/tool_schemas.py": "describes ADK's tools",
     "testing/recordings.py": "plays recordings in tests of ADK's agents",
 }

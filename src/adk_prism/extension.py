@@ -24,15 +24,18 @@ from adk_prism.errors import UsageError
 if TYPE_CHECKING:
     from fastapi import APIRouter
 
+    from adk_prism.adk.apps import Apps
     from adk_prism.adk.request import CallRecorder, Detail
+    from adk_prism.adk.secrets import Secrets
     from adk_prism.adk.served_app import AppElsewhere
     from adk_prism.adk.session_store import SessionStore
     from adk_prism.errors import Report
     from adk_prism.facts.run_reader import MakeAnnotator
-    from adk_prism.log.contract import RunLog, RunSummary
+    from adk_prism.log.contract import RunLog, RunSummary, TrimmedRun
     from adk_prism.log.coordination import Coordination
     from adk_prism.log.entry import Entry, RunId
     from adk_prism.options import FeatureSettings
+    from adk_prism.runs.session_log import ReadableLog
     from adk_prism.server.context import Context
     from adk_prism.server.identity.methods import Method
     from adk_prism.server.observability import Meter
@@ -88,6 +91,16 @@ class RunObserver(Protocol):
 class Observers(list[RunObserver]):
     """The observers of one server, as one."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.removals: list[Callable[[TrimmedRun], None]] = []
+        """Take runs that the log has removed by itself. Must not block or raise."""
+
+    def removed(self, run: TrimmedRun) -> None:
+        """Pass a run on that was removed."""
+        for take in self.removals:
+            take(run)
+
     def stored(self, run: RunId, entries: Sequence[Entry]) -> None:
         """Pass entries on that were committed."""
         for each in self:
@@ -112,6 +125,8 @@ class Served:
     observer: RunObserver | None = None
     describe_run: Callable[[RunSummary], Awaitable[Mapping[str, Any]]] | None = None
     """Returns what the feature adds to `GET /api/runs/{run}`."""
+    describe_log: Callable[[], Mapping[str, Any]] | None = None
+    """Returns what the feature adds to `log` in `GET /api/setup`."""
     upload_paths: Sequence[str] = ()
     """Paths whose request bodies may be as large as `--upload-limit`."""
 
@@ -146,6 +161,8 @@ class Extension:
     """Kinds of run logs, by the scheme of their URLs."""
     session_store: Callable[[SessionStore], SessionStore] | None = None
     """Returns what takes the place of the store of ADK's sessions. Called once for each session service."""
+    readable_log: Callable[[ReadableLog, Apps, Secrets, Report], ReadableLog] | None = None
+    """Returns what takes the place of the run log for its readers."""
 
 
 class Extensions(NamedTuple):
@@ -179,6 +196,15 @@ class Extensions(NamedTuple):
         for each in self.used.values():
             store = each.session_store(store) if each.session_store is not None else store
         return store
+
+    def readable_log(
+        self, log: ReadableLog, apps: Apps, secrets: Secrets, report: Report
+    ) -> ReadableLog:
+        """Return the run log as all of them change it for its readers."""
+        for each in self.used.values():
+            if each.readable_log is not None:
+                log = each.readable_log(log, apps, secrets, report)
+        return log
 
     def commands(self) -> dict[str, Command]:
         """Return the commands of all of them, by name."""

@@ -17,8 +17,9 @@ from tests.patience import PATIENCE
 from tests.protocols.studio.logs import begins, ended, ends, event, log, started
 from tests.protocols.studio.test_schema_example import RECORDS
 
+from adk_prism.features.captures.replay import replay
 from adk_prism.log.entry import Record
-from adk_prism.protocols.registry import protocol, replay
+from adk_prism.protocols.registry import protocol
 
 if TYPE_CHECKING:
     from tests.conftest import Node

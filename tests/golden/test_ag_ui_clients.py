@@ -12,13 +12,14 @@ from tests.recordings.library import CAPTURES, RECORDINGS, continues, ended, fir
 
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import StateFold, repair
+from adk_prism.features.captures.replay import replay
 from adk_prism.log.entry import Entry, RunStarted, parse_position
 from adk_prism.protocols.ag_ui import SPEC
 from adk_prism.protocols.ag_ui import frames as frames_of
 from adk_prism.protocols.ag_ui.frames import Frame
 from adk_prism.protocols.ag_ui.history import ThreadMessages, settled
 from adk_prism.protocols.contract import Scope
-from adk_prism.protocols.registry import protocol, replay
+from adk_prism.protocols.registry import protocol
 
 Json = dict[str, Any]
 

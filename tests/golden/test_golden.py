@@ -15,8 +15,8 @@ from tests.golden.streams import (
 )
 from tests.recordings.library import RECORDINGS, load
 
-from adk_prism.protocols.registry import replay
-from adk_prism.protocols.sse import SseDecoder
+from adk_prism.features.captures.replay import replay
+from adk_prism.features.captures.streams import SseDecoder
 
 
 @pytest.mark.parametrize(("folder", "name"), CASES, ids=lambda value: value)

@@ -13,9 +13,10 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.outcome import BROKEN
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import same_json
+from adk_prism.features.captures.replay import replay
 from adk_prism.log.entry import Entry, RunEnded, to_raw
 from adk_prism.protocols.ag_ui.history import settled
-from adk_prism.protocols.registry import protocol, replay
+from adk_prism.protocols.registry import protocol
 
 sampled = settings(
     max_examples=examples(80),

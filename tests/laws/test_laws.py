@@ -16,10 +16,11 @@ from tests.slow import examples
 
 from adk_prism.facts.pending import Pending
 from adk_prism.facts.run_reader import Reader
+from adk_prism.features.captures.replay import replay
 from adk_prism.features.run.command import Readable
 from adk_prism.log.entry import Entry
 from adk_prism.protocols.contract import Format
-from adk_prism.protocols.registry import formats, replay
+from adk_prism.protocols.registry import formats
 from adk_prism.testing.laws import check_laws
 
 # The same runs each time: a test that passes by luck proves nothing to the next who runs it.

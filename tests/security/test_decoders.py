@@ -18,10 +18,10 @@ from starlette.requests import HTTPConnection
 
 from adk_prism.adk.secrets import Secrets
 from adk_prism.errors import PrismError, Unauthorized, UsageError
+from adk_prism.features.captures.streams import SseDecoder
 from adk_prism.features.chat_socket import connection as chat_frames
 from adk_prism.log.entry import parse_position, run_of_position
 from adk_prism.protocols.ai_sdk.requests import read_request as read_chat
-from adk_prism.protocols.sse import SseDecoder
 from adk_prism.protocols.studio.requests import read_request as read_studio
 from adk_prism.server.identity.methods import bearer, place_of, place_of_url
 from adk_prism.server.proxies import origin_of_url, parse_authority, parse_network, parse_origin

@@ -10,7 +10,7 @@ import pytest
 
 from adk_prism.cli import main
 from adk_prism.errors import UsageError
-from adk_prism.log.contract import Retention
+from adk_prism.features.run_retention import RunRetentionSettings
 from adk_prism.options import flag_name, toml_name, variable_name
 from adk_prism.server.settings import Settings, feature_settings, options, read_settings
 
@@ -42,7 +42,8 @@ def test_defaults_hold_without_any_source(tmp_path: Path) -> None:
     assert (settings.host, settings.port) == ("127.0.0.1", 8000)
     assert settings.log == "sqlite:///.adk-prism/runs.db"
     assert (settings.chat_busy, settings.adk_busy) == ("interrupt", "refuse")
-    assert settings.retention == Retention()
+    kept = settings.of(RunRetentionSettings)
+    assert (kept.retention_age, kept.retention_size) == (30 * 86400.0, 2 * 1024**3)
     assert settings.body_limit == 8 * 1024 * 1024
 
 
@@ -84,7 +85,7 @@ READS = [
     Read("count", "port", "8080", "8080", 8080),
     Read("size", "body_limit", "2MiB", '"2 MiB"', 2 * 1024**2),
     Read("size in bytes", "body_limit", "100", "100", 100),
-    Read("time", "retention_age", "2d", '"2d"', 2 * 86400.0),
+    Read("time", "stalled", "2d", '"2d"', 2 * 86400.0),
     Read("time in seconds", "grace", "2.5", "2.5", 2.5),
     Read("flag", "insecure", "yes", "true", True),
     Read("choice", "chat_busy", "wait", '"wait"', "wait"),

@@ -28,6 +28,15 @@ async def test_versions_capabilities_and_storage(settings: Settings) -> None:
     assert (before["log"]["runs"], after["log"]["runs"]) == (0, 1)
     assert after["log"]["bytes"] > before["log"]["bytes"] == 0
     assert after["reloads"]
+    assert (after["log"]["maxAge"], after["log"]["maxBytes"]) == (30 * 24 * 3600, 2 * 1024**3)
+
+
+async def test_without_retention_no_limit_is_shown(settings: Settings) -> None:
+    """Nothing removes runs then."""
+    without = ("run_retention", "session_retention")
+    async with talking(create_app(None, replace(settings, without=without))) as client:
+        log = (await client.get("/api/setup")).json()["log"]
+    assert log.keys() == {"place", "runs", "bytes"}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from tests.server.conftest import OPEN, talking
 
 from adk_prism.errors import Diagnostic
-from adk_prism.protocols.sse import SseDecoder, SseEvent
+from adk_prism.features.captures.streams import SseDecoder, SseEvent
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
 

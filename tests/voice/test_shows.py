@@ -24,9 +24,10 @@ from tests.voice.served import Client, Served, served
 from tests.voice.turns import chunks, streams
 
 from adk_prism.features.captures.recording_file import read_run
+from adk_prism.features.captures.replay import replay
 from adk_prism.log.entry import Entry
 from adk_prism.models.scripted_live import tone
-from adk_prism.protocols.registry import protocol, replay
+from adk_prism.protocols.registry import protocol
 
 if TYPE_CHECKING:
     from tests.conftest import Node

@@ -46,9 +46,9 @@ from adk_prism.adk.request import (
     run_started,
 )
 from adk_prism.adk.run_observer import SCOPE, RunObserver, Scope
-from adk_prism.adk.session_runs import restored_invocations
 from adk_prism.adk.session_store import APPENDED, SessionStore, live_events
 from adk_prism.adk.sessions import load_session, new_state_event
+from adk_prism.adk.stored_events import restored_invocations
 from adk_prism.adk.tools import NO_TIMEOUTS, InDoubt, ToolTimeouts, thread_pool
 from adk_prism.errors import Conflict, FailedAsRecorded, Report, Unprocessable, ignore
 from adk_prism.log import entry as log_entry

@@ -32,9 +32,6 @@ RECORDING_FILE = "a recording or saved /run_sse output; - reads stdin"
 AGENTS_DIR = "folder of ADK apps (default: the example apps)"
 ACCESS_TOKEN = "your access token; prefer ADK_PRISM_TOKEN, which ps does not show"
 REQUEST_HEADER = "header for every request, e.g. authorization='Bearer …'; repeatable, never shown"
-PRICES_FILE = (
-    "JSON file with prices of models per million tokens; shows what runs cost [ADK_PRISM_PRICES]"
-)
 """Help texts of arguments that several commands have."""
 
 

@@ -34,6 +34,9 @@ RunId = NewType("RunId", str)
 Outcome = Literal["finished", "failed", "cancelled", "waiting", "incomplete"]
 """How a run ended. *Incomplete* is only read from a file that ends before the run did."""
 
+SESSION_RUN = "session-"
+"""How the ids of runs begin that only an ADK session has: the log has none of them."""
+
 NOTHING = Raw(b"")
 """An absent JSON value. (`Raw | None` does not decode, so absence is the empty Raw.)"""
 

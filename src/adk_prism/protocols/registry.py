@@ -7,18 +7,14 @@ load, or is not a whole spec, is left out and reported; everything else works.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
-from adk_prism.errors import BadPosition, UsageError
+from adk_prism.errors import UsageError
 from adk_prism.extension import installed
-from adk_prism.log.entry import BEGINNING, Entry, Position
 from adk_prism.protocols import adk, ag_ui, ai_sdk, studio
 from adk_prism.protocols.contract import Format, ProtocolSpec
-from adk_prism.protocols.sse import encode
-from adk_prism.runs.broadcast import seen_part
 
 # ---------------------------------------------------------------------------
 # The protocols that come with adk-prism. Others can be installed: `protocols.registry` knows them all.
@@ -96,30 +92,3 @@ def formats() -> list[Format]:
         for spec in protocols().specs.values()
         for dialect in spec.dialects or ("",)
     ]
-
-
-# ---------------------------------------------------------------------------
-# Entries as the bytes of a protocol: whole, or from a position on.
-#
-# What `broadcast` does with a log, for entries that are simply given. Holds one entry at a time, so a
-# run may be of any length.
-
-
-def replay(
-    entries: Iterable[Entry], format: Format, after: Position = BEGINNING
-) -> Iterator[bytes]:
-    """Yield the SSE frames after a position, one entry's at a time, never an empty piece.
-
-    Raise `BadPosition` where the stream has no such position: before anything is yielded.
-    """
-    reader, last = format.reader(), 0
-    for entry in entries:
-        payloads = reader.feed(entry)
-        last = entry.cursor
-        if last < after.cursor:
-            continue
-        seen = seen_part(len(payloads), after) if last == after.cursor else 0
-        if seen < len(payloads):
-            yield encode(reader.prefix, last, payloads[seen:], seen + 1)
-    if after.cursor > last:
-        raise BadPosition(f"Position {after} is past the end of the run, which has {last} entries.")

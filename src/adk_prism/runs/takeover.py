@@ -27,7 +27,7 @@ from adk_prism import errors
 from adk_prism.adk import request as adk_request
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.request import Emit, EventSource, RunRequest
-from adk_prism.adk.session_runs import Stored, stored_events, until_back
+from adk_prism.adk.stored_events import Stored, stored_events, until_back
 from adk_prism.adk.tools import InDoubt
 from adk_prism.facts.adk_event import read_event
 from adk_prism.facts.nodes import node_ends

@@ -247,7 +247,7 @@ def _routers(context: Context, features: dict[str, Served]) -> Iterator[APIRoute
     yield studio.StudioRoutes(context).router()
     yield ag_ui.AgUiRoutes(context).router()
     yield protocol_routes(context.starter, context.streams)
-    yield OperatingRoutes(context, [*features]).router()
+    yield OperatingRoutes(context, features).router()
 
 
 def _path_limits(settings: Settings, features: Mapping[str, Served]) -> list[PathLimit]:

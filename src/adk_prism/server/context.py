@@ -31,9 +31,8 @@ from adk_prism.runs.chats import Chats
 from adk_prism.runs.conversations import Conversations
 from adk_prism.runs.runs import Runs
 from adk_prism.runs.session_locks import Quota, RunLimits, SessionLocks
-from adk_prism.runs.session_log import Deletions, SessionLog
+from adk_prism.runs.session_log import Deletions, ReadableLog
 from adk_prism.runs.takeover import Takeovers, can_resume
-from adk_prism.server import lifecycle as housekeeping
 from adk_prism.server.identity.identity import Identity, build_identity
 from adk_prism.server.identity.methods import Authenticate, Tickets
 from adk_prism.server.lifecycle import Lifecycle, opened
@@ -52,7 +51,7 @@ class Recording:
     """What records and stores runs."""
 
     log: RunLog
-    """Without what ADK's sessions hold besides."""
+    """As it is stored."""
     coordination: Coordination
     """What the processes that share the log coordinate by."""
     leases: Leases
@@ -80,7 +79,7 @@ class Context:
     settings: Settings
     apps: Apps
     log: RunLog
-    """For readers: with what ADK's sessions hold besides."""
+    """For readers: without deleted conversations, and with what features add."""
     recording: Recording
     runs: Runs
     chats: Chats
@@ -144,7 +143,9 @@ def make_context(
     recording, runs = _recording(
         settings, apps, lifecycle, observability, log, coordination, quota, known=known
     )
-    readable = SessionLog(log, apps, observability.secrets.record, report, runs.deletions)
+    readable = chosen(settings.without).readable_log(
+        ReadableLog(log, runs.deletions), apps, observability.secrets, report
+    )
     leases = recording.leases
     chats, note = Chats(readable), observability.audit.note
     branches = SessionBranches(log, apps, chats, runs.locks)
@@ -211,9 +212,7 @@ def _recording(
         stored=observers.stored,
         stalled=partial(_tell_stalled, report),
         ended=observers.ended,
-        trimmed=housekeeping.RemovedRuns(
-            report, observability.audit.note, settings.retention_size
-        ).removed,
+        trimmed=observers.removed,
     )
     log.attach(
         redact=secrets.payload, streams=partial(redaction_of_a_run, secrets), observer=observer
@@ -276,10 +275,6 @@ def _quota(
 def _hold(context: Context) -> None:
     """Register what else is opened and closed, and what ends when the server goes down."""
     lifecycle, streams = context.lifecycle, context.streams
-    settings, report = context.settings, context.report
-    leases = context.recording.leases
-    retention = housekeeping.RunRetention(context.recording.log, settings.retention, report)
-    lifecycle.hold(lambda: housekeeping.housekeeping([retention], leases, report))
     lifecycle.on_cut(streams.broadcaster.leave_all)
     lifecycle.on_cut(streams.sockets.close_all)
     lifecycle.on_drain(partial(_drain, context))

@@ -11,23 +11,18 @@ Going down has two steps: *drain* (no new work; what runs may finish, within the
 from __future__ import annotations
 
 import asyncio
-import math
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Literal, Protocol
 
-from msgspec import structs
-
 from adk_prism import errors
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.internals.capabilities import switched_off
-from adk_prism.log import contract
+from adk_prism.log.contract import RunLog
 from adk_prism.log.coordination import Lease, Leases
 from adk_prism.log.entry import Origin
 from adk_prism.log.private_files import below, cancel_task, make_folder, tighten
-from adk_prism.runs.session_log import AuditedAction, WriteAudit
 from adk_prism.server.request_bodies import USER_SCOPE
 from adk_prism.server.request_tracking import CURRENT_REQUEST
 from adk_prism.server.setting_groups import DATA_DIR
@@ -158,15 +153,10 @@ async def opened(part: Openable) -> AsyncIterator[None]:
 
 
 # ---------------------------------------------------------------------------
-# What the server does unasked: it removes runs that are past their retention, and what features add.
-#
-# Runs are removed for their age, or because there are too many bytes. Removal for age needs two readings of
-# the clock, takes a small share an hour (`RetentionGuard`), and is reported to the operator before. One of
-# the processes that share a log does it.
-
+# What the server does unasked: jobs of features. One of the processes that share a log does them.
 
 INTERVAL = 600.0
-"""Seconds. Retention is in days, so ten minutes is soon; trimming an already trim log is cheap."""
+"""Seconds. Retention is in days, so ten minutes is soon."""
 
 Job = Callable[[], Awaitable[None]]
 
@@ -216,109 +206,13 @@ async def _attempt(job: Job, report: errors.Report) -> None:
         report(errors.Diagnostic(kind="housekeeping failed", cause=errors.cause_of(error)))
 
 
-class Announcer:
-    """Tells the operator what is going to be removed, and what was: once an hour at most."""
-
-    def __init__(self, what: str, share: float, report: errors.Report) -> None:
-        self._what = what
-        self._share = share
-        self._report = report
-        self._removed = 0
-        self._last = -math.inf
-
-    def removed(self, count: int) -> None:
-        """Note that some were removed."""
-        self._removed += count
-
-    def announce(self, old: int, kept: int) -> None:
-        """Report how many are too old, if there are any and it was not reported lately."""
-        now = time.monotonic()
-        if not (old or self._removed) or now - self._last < contract.HOUR:
-            return
-        self._last = now
-        detail = (
-            f"{old} of {kept} {self._what} are past their age; at most {self._share:.0%} go in an hour."
-            f" Removed since the last line: {self._removed}"
-        )
-        self._removed = 0
-        self._report(errors.Diagnostic(kind="retention", detail=detail))
-
-
-class RunRetention:
-    """Removes runs."""
-
-    def __init__(
-        self,
-        log: contract.RunLog,
-        retention: contract.Retention,
-        report: errors.Report,
-        guard: contract.RetentionGuard | None = None,
-    ) -> None:
-        self._log = log
-        self._retention = retention
-        self._guard = guard or contract.RetentionGuard(retention.max_age)
-        self._announcer = Announcer("runs", self._guard.share, report)
-
-    async def __call__(self) -> None:
-        """Look once. Raise `LogError`."""
-        limit = self._guard.look()
-        ended = [run.ended for run in await self._log.list() if run.ended is not None]
-        old = sum(each < self._guard.seems_old for each in ended)
-        self._announcer.announce(old, len(ended))
-        # Without a limit, by size alone: how many bytes there are does not depend on a clock.
-        now = -math.inf if limit is None else limit + self._retention.max_age
-        most = self._guard.allowance(len(ended))
-        gone = await self._log.trim(structs.replace(self._retention, most_aged=most), now)
-        self._guard.note(len(gone))
-        self._announcer.removed(len(gone))
-
-
-class RemovedRuns:
-    """Says what was removed for its size: a line for each user, and one of the audit log for each run.
-
-    What goes for its age was announced (`Announcer`). The log reports each run as it is removed, also those
-    that a log in memory removes by itself.
-    """
-
-    def __init__(self, report: errors.Report, audit: WriteAudit, size: int) -> None:
-        self._report = report
-        self._audit = audit
-        self._size = size
-        self._waiting: dict[str, list[contract.TrimmedRun]] = {}
-        self._task: asyncio.Task[None] | None = None
-
-    def removed(self, run: contract.TrimmedRun) -> None:
-        """Note a run that was removed."""
-        if run.cause == "size":
-            self._waiting.setdefault(run.origin.user, []).append(run)
-            if self._task is None:
-                self._task = asyncio.get_running_loop().create_task(self._tell_soon())
-
-    async def _tell_soon(self) -> None:
-        await asyncio.sleep(0)  # a look of the retention removes several
-        waiting, self._waiting, self._task = self._waiting, {}, None
-        for user, runs in waiting.items():
-            freed = sum(run.bytes for run in runs)
-            self._report(
-                errors.Diagnostic(
-                    kind="runs removed",
-                    detail=f"{len(runs)} runs of {user[:60]!r}, {freed} bytes: the run log is larger than"
-                    f" --retention-size ({self._size} bytes), and this user has most of it.",
-                )
-            )
-            for run in runs:
-                await self._audit(
-                    AuditedAction(action="run removed", origin=run.origin, run=run.run)
-                )
-
-
 # ---------------------------------------------------------------------------
 # Removes sessions completely: artifacts, ADK's session, runs. What belongs to the user stays.
 #
 # `user:` artifacts and state are the user's: other sessions have them too.
 
 
-async def remove_session(apps: Apps, log: contract.RunLog, origin: Origin) -> None:
+async def remove_session(apps: Apps, log: RunLog, origin: Origin) -> None:
     """Remove a session that the caller has locked. Of an app that is gone, only the log has something."""
     with suppress(errors.NotFound):
         await _remove_artifacts(apps, origin)

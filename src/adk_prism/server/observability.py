@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TextIO, TypeVar
+from typing import TextIO, TypeVar
 
 import msgspec
 
@@ -22,7 +22,7 @@ from adk_prism.extension import chosen
 from adk_prism.log.entry import Origin, RunEnded
 from adk_prism.runs.session_log import AuditedAction, WriteAudit
 from adk_prism.server.problems import ErrorRule, ErrorTexts
-from adk_prism.server.request_tracking import Ended, RequestTracker, TrackedRequest, in_call
+from adk_prism.server.request_tracking import RequestTracker, TrackedRequest, in_call
 from adk_prism.server.setting_groups import LogFormat, LogLevel
 from adk_prism.server.settings import Settings
 
@@ -31,7 +31,7 @@ from adk_prism.server.settings import Settings
 #
 # Decides how a diagnostic looks and which log records are worth a line. The apps' own loggers write
 # from `--log-level` up, as under `adk web`; libraries from warnings up, and with `debug` ADK from
-# there. The access log is ours (`--access-log`), so uvicorn's stays off. ADK's notes that a feature
+# there. The access log is a feature (`--access-log`), so uvicorn's stays off. ADK's notes that a feature
 # is experimental are left out, since they are about our code, not about the operator's. OpenTelemetry
 # is left as the host set it up.
 
@@ -135,59 +135,6 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-# ---------------------------------------------------------------------- access log
-#
-# One line for each request and socket, when it is over.
-#
-# It has no data that can contain a secret: the route's template instead of the path, no query, header or
-# body. So tickets, tokens and share links are never in it, and nothing from a caller can end a line or
-# control a terminal.
-
-ACCESS_KIND = "request"
-"""What the line is in JSON, beside the kinds of diagnostics."""
-
-
-def access_log(form: LogFormat, stream: TextIO | None = None) -> Ended:
-    """Return what writes the line of a call."""
-    return writing(_access_as_json if form == "json" else _access_as_text, stream)
-
-
-def _access_fields(call: TrackedRequest) -> dict[str, Any]:
-    fields = {
-        "request": call.id,
-        "method": call.method,
-        "route": call.route,
-        "status": call.status,
-        "seconds": round(call.seconds, 6),
-        "sent": call.sent,
-        "received": call.received,
-        "user": call.user,
-        "run": call.run,
-        "address": call.address,
-    }
-    given = {name: value for name, value in fields.items() if value != ""}
-    return given | {"cut": True} if call.is_cut else given
-
-
-def _access_as_json(call: TrackedRequest) -> str:
-    # ASCII: a user's name may hold what would command a terminal, or half a surrogate pair.
-    return json.dumps({"time": now().isoformat(), "kind": ACCESS_KIND, **_access_fields(call)})
-
-
-def _access_as_text(call: TrackedRequest) -> str:
-    fields = _access_fields(call)
-    words = [
-        f"{now():%H:%M:%S}",
-        fields.pop("method"),
-        fields.pop("route", "-"),
-        str(fields.pop("status", "-")),
-        f"{fields.pop('seconds'):.3f}s",
-        f"{fields.pop('sent')}B",
-        *(f"{name}={value}" for name, value in fields.items() if value),
-    ]
-    return one_line(" ".join(words))
-
-
 # ---------------------------------------------------------------------------
 
 
@@ -259,12 +206,8 @@ def open_observability(
         write(diagnostic)
 
     complete = in_call(secrets.redacting(write_and_keep))
-    ended: list[Ended] = [meter.call_ended]
-    if settings.access_log:
-        ended.append(access_log(settings.log_format))
-    return Observability(
-        complete, meter, AuditLog(), RequestTracker(ended), errors, secrets, listens
-    )
+    calls = RequestTracker([meter.call_ended])
+    return Observability(complete, meter, AuditLog(), calls, errors, secrets, listens)
 
 
 def error_rule(settings: Settings, *, listens: bool) -> ErrorRule:

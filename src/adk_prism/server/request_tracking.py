@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter
@@ -140,8 +140,9 @@ def in_call(report: Report) -> Report:
 class RequestTracker:
     """The open requests of one server, and the callbacks for those that are over."""
 
-    def __init__(self, ended: Sequence[Ended] = ()) -> None:
-        self._ended = ended
+    def __init__(self, ended: Iterable[Ended] = ()) -> None:
+        self.ended = [*ended]
+        """Features add theirs."""
         self.open: set[TrackedRequest] = set()
 
     @contextmanager
@@ -154,7 +155,7 @@ class RequestTracker:
         finally:
             self.open.discard(call)
             CURRENT_REQUEST.reset(token)
-            for notify in self._ended:
+            for notify in self.ended:
                 notify(call)
 
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.internals.capabilities import probe_all, switched_off
 from adk_prism.errors import BadPosition, LogError, PrismError, Unprocessable, UsageError
+from adk_prism.extension import Served
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.entry import BEGINNING, Position, RunId, parse_position
 from adk_prism.protocols.adk.sessions import Health, Readiness
@@ -144,10 +145,11 @@ class TicketRequest(BaseModel):
 class OperatingRoutes:
     """The routes of the server itself."""
 
-    def __init__(self, context: Context, features: Sequence[str]) -> None:
-        """`features`: the names of those that this server runs."""
+    def __init__(self, context: Context, features: Mapping[str, Served]) -> None:
+        """`features`: those that this server runs, by name."""
         self._context = context
         self._features = sorted(features)
+        self._describe = [each.describe_log for each in features.values() if each.describe_log]
         self._probe = _Probe(lambda: _ask(context.log, context.apps))
 
     def router(self) -> APIRouter:
@@ -219,8 +221,9 @@ class OperatingRoutes:
                 "place": shown_place(settings.log),
                 "runs": len(runs),
                 "bytes": sum(run.bytes for run in runs),
-                "maxAge": settings.retention_age,
-                "maxBytes": settings.retention_size,
+                **{
+                    name: value for describe in self._describe for name, value in describe().items()
+                },
             },
             "places": {
                 "sessions": shown_place(settings.sessions),

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from adk_prism import options as kinds
-from adk_prism.log.contract import Retention
 from adk_prism.log.coordination import DEFAULT_TTL
 from adk_prism.server.limits import USUAL
 
@@ -108,7 +107,7 @@ class ServerSettings(kinds.SettingGroup):
 
 @dataclass(frozen=True, kw_only=True)
 class StorageSettings(kinds.SettingGroup):
-    """What is stored where, and for how long."""
+    """What is stored where."""
 
     title: ClassVar[str] = "Storage"
     data_dir: str = kinds.FOLDER.option(
@@ -136,13 +135,6 @@ class StorageSettings(kinds.SettingGroup):
         "use the sessions and artifacts of `adk web`, in the `.adk` folder of each app",
         adk="--use_local_storage",
     )
-    retention_age: float = kinds.SPAN.option(
-        "how long a run is kept after its end", Retention().max_age
-    )
-    retention_size: int = kinds.SIZE.option(
-        "largest size of the run log; above it the oldest ended runs of whoever has most are deleted",
-        Retention().max_bytes,
-    )
     files_limit: int = kinds.SIZE.option(
         "largest file that is fetched from Cloud Storage", 64 * MIB
     )
@@ -163,9 +155,6 @@ class ModelSettings(kinds.SettingGroup):
     model_calls: ModelCallDetail = kinds.choice(ModelCallDetail).option(
         "what is recorded of model calls: nothing, times and tokens, or also requests and responses"
         " (default: full if the server is only used locally, else summary)"
-    )
-    prices: str = kinds.FILE.option(
-        "JSON file with prices of models per million tokens (default: no cost is shown)"
     )
 
 
@@ -341,7 +330,6 @@ class LoggingSettings(kinds.SettingGroup):
         adk="--log_level",
     )
     log_format: LogFormat = kinds.choice(LogFormat).option("format of log lines on stderr", "text")
-    access_log: bool = kinds.FLAG.option("log every request to stderr")
     errors: Errors = kinds.choice(Errors).option(
         "what clients on this machine see of an exception: its text, or a reference to the server's log"
         " (default: full if the server is only used locally)"

@@ -18,8 +18,6 @@ from typing import Any, ClassVar, Literal, TypeVar
 from adk_prism import options as kinds
 from adk_prism.errors import UsageError
 from adk_prism.extension import installed
-from adk_prism.facts.usage import Prices, read_prices
-from adk_prism.log.contract import Retention
 from adk_prism.log.from_url import is_shared
 from adk_prism.options import FeatureSettings, Option
 from adk_prism.server import proxies
@@ -162,25 +160,6 @@ class Settings(
         given = [each.rpartition("=") for each in self.tool_timeout]
         found = {tool: float(kinds.SPAN.read(span)) for tool, _, span in given}
         return found.pop("", 0.0), found
-
-    @property
-    def model_prices(self) -> Prices:
-        """The prices of models; none without a file. Raise `UsageError` for one that cannot be read."""
-        if not self.prices:
-            return Prices()
-        try:
-            text = Path(self.prices).read_bytes()
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise UsageError(
-                f"The price list {self.prices} cannot be read: {reason}. Name another file with --prices."
-            ) from None
-        return read_prices(text, self.prices)
-
-    @property
-    def retention(self) -> Retention:
-        """How long the log keeps ended runs."""
-        return Retention(max_age=self.retention_age, max_bytes=self.retention_size)
 
     def _network_faults(self) -> Iterator[str]:
         if not (self.is_loopback or self.has_identity or self.insecure):

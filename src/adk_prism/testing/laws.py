@@ -23,9 +23,10 @@ from typing import Literal, TypeVar
 
 from msgspec import Struct
 
+from adk_prism.features.captures.replay import replay
 from adk_prism.log.entry import Entry, Position
 from adk_prism.protocols.contract import Fault, Format, Grammar, Payload
-from adk_prism.protocols.registry import formats, replay
+from adk_prism.protocols.registry import formats
 from adk_prism.protocols.sse import encode
 from adk_prism.testing.grammars import adk, ag_ui, ai_sdk, studio
 

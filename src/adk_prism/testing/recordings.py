@@ -25,12 +25,7 @@ from adk_prism.errors import PrismError, UsageError
 from adk_prism.features.captures.recording_file import read_run
 from adk_prism.features.recorder.plugin import Recorder
 from adk_prism.features.recorder.sender import LAST
-from adk_prism.features.rerun.recorded_models import (
-    RecordedModelCall,
-    RecordedModels,
-    read_calls,
-    recorded_copy,
-)
+from adk_prism.features.rerun import recorded_models
 from adk_prism.features.rerun.recorded_requests import Rules
 from adk_prism.log.entry import Entry
 
@@ -54,11 +49,13 @@ def recorded_model(
     else:
         made = _model_named(model or next((_model_of(call) for call in calls), ""))
     # Agents that share the model may have had models of their own when they were recorded.
-    models = RecordedModels(calls, rules=Rules(ignore), is_test=True, takes_any_model=True)
-    return recorded_copy(made, "", models)
+    models = recorded_models.RecordedModels(
+        calls, rules=Rules(ignore), is_test=True, takes_any_model=True
+    )
+    return recorded_models.recorded_copy(made, "", models)
 
 
-def _model_of(call: RecordedModelCall) -> str:
+def _model_of(call: recorded_models.RecordedModelCall) -> str:
     return call.request.parts.get("model", "")
 
 
@@ -82,8 +79,8 @@ def _model_named(name: str) -> BaseLlm:
         return _NamedModel(model=name)
 
 
-def _calls_of(file: Path) -> list[RecordedModelCall]:
-    return read_calls(read_recordings(file))
+def _calls_of(file: Path) -> list[recorded_models.RecordedModelCall]:
+    return recorded_models.read_calls(read_recordings(file))
 
 
 def read_recordings(file: Path) -> list[list[Entry]]:
@@ -107,9 +104,9 @@ def read_recordings(file: Path) -> list[list[Entry]]:
 
 
 @contextmanager
-def playing(file: Path, ignore: Sequence[str] = ()) -> Iterator[RecordedModels]:
+def playing(file: Path, ignore: Sequence[str] = ()) -> Iterator[recorded_models.RecordedModels]:
     """Answer the models of all agents from a file. Raise `PrismError` for one that cannot be played."""
-    models = RecordedModels(_calls_of(file), rules=Rules(ignore), is_test=True)
+    models = recorded_models.RecordedModels(_calls_of(file), rules=Rules(ignore), is_test=True)
     usual = LlmAgent.canonical_model
     made: dict[int, tuple[LlmAgent, BaseLlm]] = {}
     """By the identity of the agent, which is kept so that no other gets the same."""
@@ -118,7 +115,7 @@ def playing(file: Path, ignore: Sequence[str] = ()) -> Iterator[RecordedModels]:
         known = made.get(id(agent))
         if known is None:
             own: BaseLlm = usual.__get__(agent)
-            known = made[id(agent)] = agent, recorded_copy(own, agent.name, models)
+            known = made[id(agent)] = agent, recorded_models.recorded_copy(own, agent.name, models)
         return known[1]
 
     setattr(LlmAgent, "canonical_model", property(canonical_model))  # noqa: B010 # mypy: a property

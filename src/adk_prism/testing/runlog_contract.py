@@ -20,27 +20,8 @@ from contextlib import aclosing
 from msgspec import Raw, structs
 
 from adk_prism import errors
+from adk_prism.log import entry as log_entry
 from adk_prism.log.contract import LogObserver, Retention, RunLog, TrimmedRun
-from adk_prism.log.entry import (
-    AgentEvent,
-    ApprovalAsked,
-    ApprovalGiven,
-    CallPieces,
-    ChildEvent,
-    Continues,
-    Entry,
-    ModelCalled,
-    NodeEnded,
-    NodeStarted,
-    Origin,
-    Record,
-    RunEnded,
-    RunId,
-    RunStarted,
-    RunTakenOver,
-    SpeakerInterrupted,
-    pack,
-)
 from adk_prism.testing import runlog_steps as steps
 
 Check = Callable[[steps.Store], Awaitable[None]]
@@ -66,25 +47,27 @@ async def cursors_are_dense_from_one(store: steps.Store) -> None:
 AWKWARD = 'é\u2028𝄞\u0000"\\'
 """Text that a store may damage."""
 
-RECORDS: Sequence[Record] = (
-    RunStarted(
+RECORDS: Sequence[log_entry.Record] = (
+    log_entry.RunStarted(
         run=steps.RUN,
-        origin=Origin(app=AWKWARD, user="'; DROP TABLE runs; --", session=AWKWARD),
+        origin=log_entry.Origin(app=AWKWARD, user="'; DROP TABLE runs; --", session=AWKWARD),
         message=Raw(b'{"parts":[]}'),
         state={AWKWARD: Raw(b"1")},
-        continues=Continues(message="m", open_calls={"c": "tool"}),
+        continues=log_entry.Continues(message="m", open_calls={"c": "tool"}),
     ),
-    AgentEvent(b'{"big":"' + b"x" * 100_000 + b'"}'),
-    AgentEvent(b""),
-    ChildEvent(call="c", event=Raw(b"{}")),
-    NodeStarted(node="n", name=AWKWARD, kind="agent"),
-    NodeEnded(node="n", status="finished"),
-    ApprovalAsked(approval="a", call="c", name="tool"),
-    SpeakerInterrupted(reason="user_abort"),
-    ApprovalGiven(approval="a", approved=True),
-    ModelCalled(agent=AWKWARD, model="m", first_token=1, pieces=CallPieces(contents=7)),
-    RunTakenOver(epoch=1, in_doubt=["c"]),
-    RunEnded(outcome="failed", code="X", correlation="c"),
+    log_entry.AgentEvent(b'{"big":"' + b"x" * 100_000 + b'"}'),
+    log_entry.AgentEvent(b""),
+    log_entry.ChildEvent(call="c", event=Raw(b"{}")),
+    log_entry.NodeStarted(node="n", name=AWKWARD, kind="agent"),
+    log_entry.NodeEnded(node="n", status="finished"),
+    log_entry.ApprovalAsked(approval="a", call="c", name="tool"),
+    log_entry.SpeakerInterrupted(reason="user_abort"),
+    log_entry.ApprovalGiven(approval="a", approved=True),
+    log_entry.ModelCalled(
+        agent=AWKWARD, model="m", first_token=1, pieces=log_entry.CallPieces(contents=7)
+    ),
+    log_entry.RunTakenOver(epoch=1, in_doubt=["c"]),
+    log_entry.RunEnded(outcome="failed", code="X", correlation="c"),
 )
 """One of each kind, and some that are easily stored wrong."""
 
@@ -96,7 +79,7 @@ async def every_record_comes_back_as_it_was(store: steps.Store) -> None:
             await log.append(steps.RUN, [record])
         await log.commit(steps.RUN)
         live = await steps.collect(log)
-        assert steps.packed(live) == [pack(record) for record in RECORDS]
+        assert steps.packed(live) == [log_entry.pack(record) for record in RECORDS]
         assert [entry.time for entry in live] == sorted(entry.time for entry in live)
         assert (await log.summary(steps.RUN)).bytes == sum(
             len(payload) for _, payload in steps.packed(live)
@@ -107,20 +90,22 @@ async def every_record_comes_back_as_it_was(store: steps.Store) -> None:
 async def nothing_is_stored_before_it_is_redacted(store: steps.Store) -> None:
     """The attached redaction is given every record, alone or among others, and its answer is what is kept."""
     secret, hidden = b"the-secret", b"[redacted]"
-    records: list[Record] = [
+    records: list[log_entry.Record] = [
         steps.start(),
-        AgentEvent(b'{"text":"the-secret"}'),
-        ChildEvent(call="c", event=Raw(b'{"text":"the-secret"}')),
-        NodeStarted(node="n", name="n", kind="tool", state={"key": Raw(b'"the-secret"')}),
-        NodeEnded(node="n", status="failed", error="the-secret"),
-        ApprovalAsked(approval="a", call="c", name="tool", hint="the-secret"),
-        ApprovalGiven(approval="a", approved=False, reason="the-secret"),
-        SpeakerInterrupted(reason="the-secret"),
-        ModelCalled(agent="a", error="the-secret"),
-        RunTakenOver(epoch=0, in_doubt=["the-secret"]),
-        RunEnded(outcome="failed", code="the-secret"),
+        log_entry.AgentEvent(b'{"text":"the-secret"}'),
+        log_entry.ChildEvent(call="c", event=Raw(b'{"text":"the-secret"}')),
+        log_entry.NodeStarted(node="n", name="n", kind="tool", state={"key": Raw(b'"the-secret"')}),
+        log_entry.NodeEnded(node="n", status="failed", error="the-secret"),
+        log_entry.ApprovalAsked(approval="a", call="c", name="tool", hint="the-secret"),
+        log_entry.ApprovalGiven(approval="a", approved=False, reason="the-secret"),
+        log_entry.SpeakerInterrupted(reason="the-secret"),
+        log_entry.ModelCalled(agent="a", error="the-secret"),
+        log_entry.RunTakenOver(epoch=0, in_doubt=["the-secret"]),
+        log_entry.RunEnded(outcome="failed", code="the-secret"),
     ]
-    expected = [(kind, payload.replace(secret, hidden)) for kind, payload in map(pack, records)]
+    expected = [
+        (kind, payload.replace(secret, hidden)) for kind, payload in map(log_entry.pack, records)
+    ]
     async with steps.opened(store) as log:
         log.attach(redact=lambda _, payload: payload.replace(secret, hidden))
         follower = asyncio.create_task(_after_start(log))
@@ -156,7 +141,7 @@ async def the_redaction_of_a_run_can_add_records(store: steps.Store) -> None:
     """Each run has one of its own, which takes the records in order; what it adds has cursors and times."""
     async with steps.opened(store) as log:
         log.attach(streams=_Holding)
-        held = AgentEvent(b'{"hold":1}')
+        held = log_entry.AgentEvent(b'{"hold":1}')
         await log.append(steps.RUN, [steps.start()], times=[1.0])
         await log.append(steps.RUN, [held, steps.event(1)], times=[2.0, 3.0])
         await log.append(steps.RUN, [held])
@@ -164,13 +149,13 @@ async def the_redaction_of_a_run_can_add_records(store: steps.Store) -> None:
         await log.commit(steps.RUN)
         entries = await steps.collect(log)
         assert receipt.cursor == len(entries) == 7
-        shown = [pack(entry.record)[1] for entry in entries[1:6]]
+        shown = [log_entry.pack(entry.record)[1] for entry in entries[1:6]]
         kept = b'{"held":1}'
         assert shown == [b'{"empty":true}', kept, steps.event(1).event, b'{"empty":true}', kept]
         assert [entry.time for entry in entries[:4]] == [1.0, 2.0, 3.0, 3.0]
 
 
-async def _after_start(log: RunLog) -> list[Entry]:
+async def _after_start(log: RunLog) -> list[log_entry.Entry]:
     """Follow a run as soon as it is there."""
     while True:
         try:
@@ -365,7 +350,9 @@ async def a_refused_append_leaves_nothing(store: steps.Store) -> None:
         await steps.refused(errors.NotFound, log.summary(steps.RUN))
         await steps.refused(
             errors.UsageError,
-            log.append(steps.RUN, [steps.start(), NodeEnded(node="\ud800", status="finished")]),
+            log.append(
+                steps.RUN, [steps.start(), log_entry.NodeEnded(node="\ud800", status="finished")]
+            ),
         )
         await steps.refused(errors.NotFound, log.summary(steps.RUN))
         assert (await log.append(steps.RUN, [steps.start(), steps.event(1), steps.END])).cursor == 3
@@ -393,7 +380,7 @@ async def an_old_owner_is_fenced(store: steps.Store) -> None:
     async with steps.opened(store) as log:
         await log.append(steps.RUN, [steps.start()], epoch=1)
         await steps.refused(errors.Fenced, log.append(steps.RUN, [steps.event(1)]))
-        await log.append(steps.RUN, [RunTakenOver(epoch=3)], epoch=3)
+        await log.append(steps.RUN, [log_entry.RunTakenOver(epoch=3)], epoch=3)
         await steps.refused(errors.Fenced, log.append(steps.RUN, [steps.event(2)], epoch=2))
         await steps.refused(errors.Fenced, log.append(steps.RUN, [steps.END], epoch=1))
         await log.append(steps.RUN, [steps.END], epoch=3)
@@ -419,7 +406,7 @@ async def a_commit_is_what_summaries_show(store: steps.Store) -> None:
         )
         assert (summary.cursor, summary.message) == (receipt.cursor, steps.RUN)
         assert (summary.ended, summary.outcome) == (None, None)
-        await log.append(steps.RUN, [RunEnded(outcome="waiting")])
+        await log.append(steps.RUN, [log_entry.RunEnded(outcome="waiting")])
         await log.commit(steps.RUN)
         summary = await log.summary(steps.RUN)
         last = (await steps.collect(log))[-1]
@@ -431,12 +418,12 @@ async def lists_are_in_order_of_start(store: steps.Store) -> None:
     """Runs are listed oldest first, by what is asked for, ended or not."""
     async with steps.opened(store) as log:
         for number in range(12):
-            run = RunId(f"run-{number}")
-            origin = Origin(app=f"a{number % 2}", user="u", session=f"s{number % 3}")
+            run = log_entry.RunId(f"run-{number}")
+            origin = log_entry.Origin(app=f"a{number % 2}", user="u", session=f"s{number % 3}")
             await log.append(run, [steps.start(run, origin)])
         for number in (7, 2):
-            await log.append(RunId(f"run-{number}"), [steps.END])
-            await log.commit(RunId(f"run-{number}"))
+            await log.append(log_entry.RunId(f"run-{number}"), [steps.END])
+            await log.commit(log_entry.RunId(f"run-{number}"))
 
         async def numbers(app: str = "", user: str = "", session: str = "") -> list[int]:
             found = await log.list(app=app, user=user, session=session)
@@ -456,9 +443,9 @@ async def lists_are_in_order_of_start(store: steps.Store) -> None:
 async def trimming_takes_whole_ended_runs(store: steps.Store) -> None:
     """Old runs go, then the longest ended until the rest fits; runs without an end stay."""
     async with steps.opened(store) as log:
-        runs = [RunId(f"run-{number}") for number in range(5)]
+        runs = [log_entry.RunId(f"run-{number}") for number in range(5)]
         for run in runs:
-            await log.append(run, [steps.start(run), AgentEvent(b"x" * 1000)])
+            await log.append(run, [steps.start(run), log_entry.AgentEvent(b"x" * 1000)])
         for run in (runs[3], runs[1], runs[2]):
             await log.append(run, [steps.END])
             await log.commit(run)
@@ -480,8 +467,15 @@ async def what_is_too_much_goes_from_who_has_most(store: steps.Store) -> None:
         log.attach(observer=LogObserver(trimmed=told.append))
         sizes = [("ann", 1000), ("bob", 3000), ("bob", 3000), ("cy", 500), ("bob", 3000)]
         for number, (user, size) in enumerate(sizes):
-            run, origin = RunId(f"run-{number}"), Origin(app="app", user=user, session="s")
-            records: list[Record] = [steps.start(run, origin), AgentEvent(b"x" * size), steps.END]
+            run, origin = (
+                log_entry.RunId(f"run-{number}"),
+                log_entry.Origin(app="app", user=user, session="s"),
+            )
+            records: list[log_entry.Record] = [
+                steps.start(run, origin),
+                log_entry.AgentEvent(b"x" * size),
+                steps.END,
+            ]
             # From elsewhere, with a date that has not come yet.
             await log.append(run, records, times=[4e9] * 3 if user == "bob" else None)
             await log.commit(run)
@@ -498,7 +492,7 @@ async def only_so_many_go_for_their_age(store: steps.Store) -> None:
     """A bound holds for what is old; what is too much goes all the same."""
     async with steps.opened(store) as log:
         for number in range(4):
-            run = RunId(f"{steps.RUN}-{number}")
+            run = log_entry.RunId(f"{steps.RUN}-{number}")
             await log.append(run, [steps.start(run), steps.event(1), steps.END])
             await log.commit(run)
         await log.append(steps.RUN, [steps.start()])
@@ -548,15 +542,15 @@ async def trimming_leaves_no_silent_gap(store: steps.Store) -> None:
 async def deleting_a_session_takes_all_its_runs(store: steps.Store) -> None:
     """Every run of the session is removed, also an active one; followers and writers get an error."""
     async with steps.opened(store) as log:
-        elsewhere = Origin(app="app", user="user", session="other")
-        ended = RunId("run-3")
+        elsewhere = log_entry.Origin(app="app", user="user", session="other")
+        ended = log_entry.RunId("run-3")
         await log.append(ended, [steps.start(ended), steps.END])
         await log.append(steps.RUN, [steps.start()])
         await log.append(steps.OTHER, [steps.start(steps.OTHER, elsewhere)])
         follower = await steps.begin(steps.collect(log, follow=True))
         await log.commit(steps.RUN)
         await log.append(steps.RUN, [steps.event(1)])
-        nobody = Origin(app="app", user="", session="")
+        nobody = log_entry.Origin(app="app", user="", session="")
         assert list(await log.delete(nobody)) == []
         assert list(await log.delete(steps.ORIGIN)) == [ended, steps.RUN]
         await steps.refused(errors.Gone, follower)
@@ -592,7 +586,7 @@ async def a_durable_log_goes_on_where_it_was(store: steps.Store) -> None:
     """Opened again, a durable log has every entry, owner, unended run and removed name."""
     if not store.durable:
         return
-    gone = RunId("run-3")
+    gone = log_entry.RunId("run-3")
     async with steps.opened(store) as log:
         await log.append(gone, [steps.start(gone), steps.END])
         await log.commit(gone)

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adk_prism.errors import LogError, UsageError
-from adk_prism.features.search.digest import (
-    DIGEST_VERSION,
-    NEWEST,
-    Bounds,
-    Order,
-    RunDigest,
-    RunQuery,
-    Used,
-)
+from adk_prism.features.search import digest as digests
 from adk_prism.features.search.index import SearchIndex, index_of
 from adk_prism.log.contract import LogObserver, RunLog
 from adk_prism.log.entry import Origin, RunEnded, RunId
@@ -21,8 +13,8 @@ from adk_prism.testing import runlog_steps as steps
 
 WEATHER, INVOICE, TOKYO = RunId("weather"), RunId("invoice"), RunId("tokyo")
 
-DIGESTS: dict[RunId, RunDigest] = {
-    WEATHER: RunDigest(
+DIGESTS: dict[RunId, digests.RunDigest] = {
+    WEATHER: digests.RunDigest(
         user="What is the weather in Zürich?",
         agent="It is 21 degrees.",
         names={
@@ -34,77 +26,77 @@ DIGESTS: dict[RunId, RunDigest] = {
         tokens=120,
         used={"m": {"input": 120}},
         duration=1.5,
-        version=DIGEST_VERSION,
+        version=digests.DIGEST_VERSION,
     ),
-    INVOICE: RunDigest(
+    INVOICE: digests.RunDigest(
         user="Send the invoice 4711",
         calls='send_invoice {"to":"a@b.example"} RESOURCE_EXHAUSTED: try later',
         names={"tool": ["send_invoice", "odd*[name]"], "error": ["ValueError"], "model": ["m-1"]},
         tokens=9000,
         used={"m": {"input": 9000}},
         duration=30.0,
-        version=DIGEST_VERSION,
+        version=digests.DIGEST_VERSION,
     ),
-    TOKYO: RunDigest(
-        user="東京の天気は", agent="ｶﾅ 晴れです。สวัสดีครับ", tokens=5, version=DIGEST_VERSION
+    TOKYO: digests.RunDigest(
+        user="東京の天気は", agent="ｶﾅ 晴れです。สวัสดีครับ", tokens=5, version=digests.DIGEST_VERSION
     ),
 }
 """Runs in the order of their start. The second one belongs to somebody else, and has failed."""
 
 
-def _price(used: Used) -> float | None:
+def _price(used: digests.Used) -> float | None:
     """Return what a run cost; of a run without a model nobody knows."""
     return used["m"]["input"] / 100 if "m" in used else None
 
 
 OTHERS = Origin(app="app", user="other", session="session")
 
-FINDS: Sequence[tuple[RunQuery, Sequence[RunId]]] = (
-    (RunQuery(), (TOKYO, INVOICE, WEATHER)),
-    (RunQuery(text="weather"), (WEATHER,)),
-    (RunQuery(names={"feedback": "down"}), (WEATHER,)),
-    (RunQuery(names={"feedback": "up"}), ()),
-    (RunQuery(names={"feedback": "*"}), (WEATHER,)),
-    (RunQuery(without="feedback"), (TOKYO, INVOICE)),
-    (RunQuery(cost=Bounds(1.0, 90.0), price=_price), (INVOICE, WEATHER)),
-    (RunQuery(cost=Bounds(None, 1.1), price=_price), ()),
-    (RunQuery(text="weather", cost=Bounds(1.3), price=_price), ()),
-    (RunQuery(text="WEATHER zurich"), (WEATHER,)),
-    (RunQuery(text="weat deg"), (WEATHER,)),
-    (RunQuery(text="eather"), ()),
-    (RunQuery(text='"weather in"'), (WEATHER,)),
-    (RunQuery(text='"in weather"'), ()),
-    (RunQuery(text="weather invoice"), ()),
-    (RunQuery(text="resource_exhausted"), (INVOICE,)),
-    (RunQuery(text="a@b.example"), (INVOICE,)),
-    (RunQuery(text="天気"), (TOKYO,)),
-    (RunQuery(text="京"), (TOKYO,)),
-    (RunQuery(text="気天"), ()),
-    (RunQuery(text="カナ"), (TOKYO,)),
-    (RunQuery(text="ครับ"), (TOKYO,)),
-    (RunQuery(names={"tool": "get_weather"}), (WEATHER,)),
-    (RunQuery(names={"tool": "GET_Weather"}), (WEATHER,)),
-    (RunQuery(names={"tool": "get"}), ()),
-    (RunQuery(names={"tool": "get*"}), (WEATHER,)),
-    (RunQuery(names={"tool": "*e*"}), (INVOICE, WEATHER)),
-    (RunQuery(names={"tool": "*invoice"}), (INVOICE,)),
-    (RunQuery(names={"tool": "odd*[name]"}), (INVOICE,)),
-    (RunQuery(names={"tool": "odd*[n*"}), (INVOICE,)),
-    (RunQuery(names={"tool": "odd?*"}), ()),
-    (RunQuery(names={"agent": "forecaster", "state": "user:city"}), (WEATHER,)),
-    (RunQuery(names={"agent": "get_weather"}), ()),
-    (RunQuery(names={"error": "*"}), (INVOICE,)),
-    (RunQuery(names={"model": "m-1"}), (INVOICE,)),
-    (RunQuery(outcome="failed"), (INVOICE,)),
-    (RunQuery(outcome="waiting"), ()),
-    (RunQuery(tokens=Bounds(120, 120)), (WEATHER,)),
-    (RunQuery(tokens=Bounds(most=119)), (TOKYO,)),
-    (RunQuery(duration=Bounds(1.4)), (INVOICE, WEATHER)),
-    (RunQuery(started=Bounds(steps.LATER)), ()),
-    (RunQuery(started=Bounds(most=steps.LATER)), (TOKYO, INVOICE, WEATHER)),
-    (RunQuery(user="user"), (TOKYO, WEATHER)),
-    (RunQuery(user="user", text="invoice"), ()),
-    (RunQuery(app="app", session="other"), ()),
+FINDS: Sequence[tuple[digests.RunQuery, Sequence[RunId]]] = (
+    (digests.RunQuery(), (TOKYO, INVOICE, WEATHER)),
+    (digests.RunQuery(text="weather"), (WEATHER,)),
+    (digests.RunQuery(names={"feedback": "down"}), (WEATHER,)),
+    (digests.RunQuery(names={"feedback": "up"}), ()),
+    (digests.RunQuery(names={"feedback": "*"}), (WEATHER,)),
+    (digests.RunQuery(without="feedback"), (TOKYO, INVOICE)),
+    (digests.RunQuery(cost=digests.Bounds(1.0, 90.0), price=_price), (INVOICE, WEATHER)),
+    (digests.RunQuery(cost=digests.Bounds(None, 1.1), price=_price), ()),
+    (digests.RunQuery(text="weather", cost=digests.Bounds(1.3), price=_price), ()),
+    (digests.RunQuery(text="WEATHER zurich"), (WEATHER,)),
+    (digests.RunQuery(text="weat deg"), (WEATHER,)),
+    (digests.RunQuery(text="eather"), ()),
+    (digests.RunQuery(text='"weather in"'), (WEATHER,)),
+    (digests.RunQuery(text='"in weather"'), ()),
+    (digests.RunQuery(text="weather invoice"), ()),
+    (digests.RunQuery(text="resource_exhausted"), (INVOICE,)),
+    (digests.RunQuery(text="a@b.example"), (INVOICE,)),
+    (digests.RunQuery(text="天気"), (TOKYO,)),
+    (digests.RunQuery(text="京"), (TOKYO,)),
+    (digests.RunQuery(text="気天"), ()),
+    (digests.RunQuery(text="カナ"), (TOKYO,)),
+    (digests.RunQuery(text="ครับ"), (TOKYO,)),
+    (digests.RunQuery(names={"tool": "get_weather"}), (WEATHER,)),
+    (digests.RunQuery(names={"tool": "GET_Weather"}), (WEATHER,)),
+    (digests.RunQuery(names={"tool": "get"}), ()),
+    (digests.RunQuery(names={"tool": "get*"}), (WEATHER,)),
+    (digests.RunQuery(names={"tool": "*e*"}), (INVOICE, WEATHER)),
+    (digests.RunQuery(names={"tool": "*invoice"}), (INVOICE,)),
+    (digests.RunQuery(names={"tool": "odd*[name]"}), (INVOICE,)),
+    (digests.RunQuery(names={"tool": "odd*[n*"}), (INVOICE,)),
+    (digests.RunQuery(names={"tool": "odd?*"}), ()),
+    (digests.RunQuery(names={"agent": "forecaster", "state": "user:city"}), (WEATHER,)),
+    (digests.RunQuery(names={"agent": "get_weather"}), ()),
+    (digests.RunQuery(names={"error": "*"}), (INVOICE,)),
+    (digests.RunQuery(names={"model": "m-1"}), (INVOICE,)),
+    (digests.RunQuery(outcome="failed"), (INVOICE,)),
+    (digests.RunQuery(outcome="waiting"), ()),
+    (digests.RunQuery(tokens=digests.Bounds(120, 120)), (WEATHER,)),
+    (digests.RunQuery(tokens=digests.Bounds(most=119)), (TOKYO,)),
+    (digests.RunQuery(duration=digests.Bounds(1.4)), (INVOICE, WEATHER)),
+    (digests.RunQuery(started=digests.Bounds(steps.LATER)), ()),
+    (digests.RunQuery(started=digests.Bounds(most=steps.LATER)), (TOKYO, INVOICE, WEATHER)),
+    (digests.RunQuery(user="user"), (TOKYO, WEATHER)),
+    (digests.RunQuery(user="user", text="invoice"), ()),
+    (digests.RunQuery(app="app", session="other"), ()),
 )
 """Queries, and what they find."""
 
@@ -128,17 +120,17 @@ async def no_text_breaks_a_search(store: steps.Store) -> None:
     async with steps.opened(store) as log:
         search = await fill(log)
         for text in AWKWARD[1:]:
-            assert (await search.search(RunQuery(text=text), limit=1)).found == []
-        await steps.refused(UsageError, search.search(RunQuery(text=AWKWARD[0]), limit=1))
-        assert len((await search.search(RunQuery(), limit=10)).found) == len(DIGESTS)
+            assert (await search.search(digests.RunQuery(text=text), limit=1)).found == []
+        await steps.refused(UsageError, search.search(digests.RunQuery(text=AWKWARD[0]), limit=1))
+        assert len((await search.search(digests.RunQuery(), limit=10)).found) == len(DIGESTS)
 
 
-ORDERS: Sequence[tuple[Order, Sequence[RunId]]] = (
-    (NEWEST, (TOKYO, INVOICE, WEATHER)),
-    (Order("started", is_ascending=True), (WEATHER, INVOICE, TOKYO)),
-    (Order("duration"), (INVOICE, WEATHER, TOKYO)),
-    (Order("tokens", is_ascending=True), (TOKYO, WEATHER, INVOICE)),
-    (Order("cost"), (INVOICE, WEATHER, TOKYO)),
+ORDERS: Sequence[tuple[digests.Order, Sequence[RunId]]] = (
+    (digests.NEWEST, (TOKYO, INVOICE, WEATHER)),
+    (digests.Order("started", is_ascending=True), (WEATHER, INVOICE, TOKYO)),
+    (digests.Order("duration"), (INVOICE, WEATHER, TOKYO)),
+    (digests.Order("tokens", is_ascending=True), (TOKYO, WEATHER, INVOICE)),
+    (digests.Order("cost"), (INVOICE, WEATHER, TOKYO)),
 )
 """Orders, and what comes first. Of the run without a model the cost is unknown."""
 
@@ -151,7 +143,7 @@ async def pages_of_a_search_follow_each_other(store: steps.Store) -> None:
             seen: list[RunId] = []
             before: int | None = None
             for _ in DIGESTS:
-                query = RunQuery(order=order, price=_price)
+                query = digests.RunQuery(order=order, price=_price)
                 page = await search.search(query, limit=1, before=before)
                 seen += [each.summary.run for each in page.found]
                 before = page.before
@@ -164,11 +156,11 @@ async def a_page_after_a_deleted_run_is_refused_where_it_cannot_be_found(
     """By a measure, the next page follows on a run that is still there; in the order of starts on any."""
     async with steps.opened(store) as log:
         search = await fill(log)
-        by_tokens = RunQuery(order=Order("tokens"))
+        by_tokens = digests.RunQuery(order=digests.Order("tokens"))
         page = await search.search(by_tokens, limit=1)
         await log.delete(OTHERS)
         await steps.refused(UsageError, search.search(by_tokens, limit=1, before=page.before))
-        found = (await search.search(RunQuery(), limit=1, before=page.before)).found
+        found = (await search.search(digests.RunQuery(), limit=1, before=page.before)).found
         assert [each.summary.run for each in found] == [WEATHER]
 
 
@@ -176,7 +168,7 @@ async def digests_are_read_by_their_runs(store: steps.Store) -> None:
     """Of runs that are not there nothing is returned."""
     async with steps.opened(store) as log:
         search = await fill(log)
-        await search.search(RunQuery(), limit=1)
+        await search.search(digests.RunQuery(), limit=1)
         found = await search.digests_of([TOKYO, RunId("nobody")])
         assert found == {TOKYO: DIGESTS[TOKYO]}
         assert await search.digests_of([]) == {}
@@ -190,19 +182,19 @@ async def only_ended_runs_have_digests(store: steps.Store) -> None:
         search = await fill(log)
         await log.append(steps.RUN, [steps.start()])
         await log.commit(steps.RUN)
-        await search.index(steps.RUN, RunDigest(version=DIGEST_VERSION))
-        await search.index(RunId("nobody"), RunDigest(version=DIGEST_VERSION))
-        assert len((await search.search(RunQuery(), limit=10)).found) == len(DIGESTS)
+        await search.index(steps.RUN, digests.RunDigest(version=digests.DIGEST_VERSION))
+        await search.index(RunId("nobody"), digests.RunDigest(version=digests.DIGEST_VERSION))
+        assert len((await search.search(digests.RunQuery(), limit=10)).found) == len(DIGESTS)
         assert list(await search.unindexed(5)) == []
         await log.append(steps.RUN, [steps.END])
         await log.commit(steps.RUN)
         assert list(await search.unindexed(5)) == [steps.RUN]
-        assert not (await search.search(RunQuery(), limit=10)).complete
+        assert not (await search.search(digests.RunQuery(), limit=10)).complete
         assert ended == [*DIGESTS, steps.RUN]
-        await search.index(steps.RUN, RunDigest(user="old", version=DIGEST_VERSION))
-        await search.index(steps.RUN, RunDigest(user="new", version=DIGEST_VERSION))
-        assert (await search.search(RunQuery(text="old"), limit=10)).found == []
-        assert len((await search.search(RunQuery(text="new"), limit=10)).found) == 1
+        await search.index(steps.RUN, digests.RunDigest(user="old", version=digests.DIGEST_VERSION))
+        await search.index(steps.RUN, digests.RunDigest(user="new", version=digests.DIGEST_VERSION))
+        assert (await search.search(digests.RunQuery(text="old"), limit=10)).found == []
+        assert len((await search.search(digests.RunQuery(text="new"), limit=10)).found) == 1
 
 
 async def digests_go_with_their_runs(store: steps.Store) -> None:
@@ -210,13 +202,13 @@ async def digests_go_with_their_runs(store: steps.Store) -> None:
     async with steps.opened(store) as log:
         search = await fill(log)
         await log.delete(OTHERS)
-        found = (await search.search(RunQuery(), limit=10)).found
+        found = (await search.search(digests.RunQuery(), limit=10)).found
         assert [each.summary.run for each in found] == [TOKYO, WEATHER]
         await log.trim(steps.EVERYTHING, steps.LATER)
-        assert (await search.search(RunQuery(), limit=10)).found == []
-        assert (await search.search(RunQuery(text="weather"), limit=10)).found == []
+        assert (await search.search(digests.RunQuery(), limit=10)).found == []
+        assert (await search.search(digests.RunQuery(text="weather"), limit=10)).found == []
         await log.close()
-        await steps.refused(LogError, search.search(RunQuery(), limit=1))
+        await steps.refused(LogError, search.search(digests.RunQuery(), limit=1))
         await steps.refused(LogError, search.unindexed(1))
 
 

@@ -17,8 +17,9 @@ from tests.recordings.library import HERE, load
 
 from adk_prism.cli import main
 from adk_prism.errors import BadPosition
+from adk_prism.features.captures.replay import replay
 from adk_prism.log.entry import Position
-from adk_prism.protocols.registry import protocol, replay
+from adk_prism.protocols.registry import protocol
 
 RECORDING = HERE / "tool.jsonl"
 CAPTURE = HERE / "raw" / "tool.jsonl"

@@ -16,6 +16,7 @@ from tests.server.local_server import SESSION, LocalServer, agent, local_server
 from adk_prism.errors import LogError
 from adk_prism.facts.run_reader import CaptureEnding
 from adk_prism.features.captures.recording_file import read_run, write_run
+from adk_prism.log.contract import Retention
 from adk_prism.log.entry import UPLOADED, Record, RunEnded, RunStarted, pack
 from adk_prism.log.memory import MemoryLog
 from adk_prism.log.sqlite.store import SqliteLog
@@ -158,7 +159,7 @@ async def test_an_old_recording_is_not_trimmed_at_once() -> None:
     async with stage_of() as server:
         found = await upload(server, as_lines(events_of("text")))
         assert found["started"] > 1_600_000_000
-        await server.context.log.trim(server.context.settings.retention, found["ended"] + 60)
+        await server.context.log.trim(Retention(), found["ended"] + 60)
         assert (await server.client.get(f"/api/runs/{found['run']}")).status_code == 200
 
 

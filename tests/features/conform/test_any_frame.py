@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.slow import examples
 
+from adk_prism.features.captures.streams import SseEvent
 from adk_prism.features.conform.adk import Events
 from adk_prism.features.conform.ag_ui import EventSchema, Run
 from adk_prism.features.conform.ai_sdk import ChunkSchema, Message
@@ -18,7 +19,6 @@ from adk_prism.features.conform.checks import MAX_EXCERPT, Sheet, checks_of, rea
 from adk_prism.features.conform.openai import Completion
 from adk_prism.features.conform.studio import Stream
 from adk_prism.features.fields.report import accepted, read_ag_ui_releases, read_releases
-from adk_prism.protocols.sse import SseEvent
 
 CHUNKS = {kind.replace("*", "x"): keys for kind, keys in accepted(read_releases()).items()}
 EVENTS = {kind: keys.names for kind, keys in read_ag_ui_releases()[-1].events.items()}

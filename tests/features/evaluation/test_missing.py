@@ -10,8 +10,8 @@ import pytest
 from google.adk.evaluation.eval_case import EvalCase
 
 from adk_prism.errors import Conflict
-from adk_prism.features.evaluation.criteria import FILE_NAME
-from adk_prism.features.evaluation.missing import (
+from adk_prism.features.evaluation.criteria import (
+    FILE_NAME,
     Metrics,
     metrics_of,
     missing_of_case,

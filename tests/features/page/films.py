@@ -14,8 +14,8 @@ from msgspec import Raw
 from tests.features.page.entries import Log
 from tests.recordings.library import load
 
-from adk_prism.facts.usage import Prices
 from adk_prism.features.page.film import encode, fold
+from adk_prism.features.usage.usage import Prices
 from adk_prism.log.entry import Entry
 
 FOLDER = Path(__file__).parent / "films"

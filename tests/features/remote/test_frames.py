@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from adk_prism.errors import SourceError
+from adk_prism.features.captures.streams import SseDecoder
 from adk_prism.features.remote.events import Frame, Frames
-from adk_prism.protocols.sse import SseDecoder
 
 STREAMS = {
     "plain": b'data: {"a":1}\n\ndata: {"b":2}\n\n',

@@ -19,6 +19,7 @@ from tests.recordings.library import RECORDINGS, load
 from tests.server.local_server import APP, LocalServer, agent, local_server
 
 from adk_prism.features.search.digest import FoundRun, RunDigest, RunQuery
+from adk_prism.features.search.fields import MOST_POINTS, trends
 from adk_prism.features.search.index import (
     MOST_AT_ONCE,
     DigestFold,
@@ -27,7 +28,6 @@ from adk_prism.features.search.index import (
     index_of,
 )
 from adk_prism.features.search.stores import SqliteSearch
-from adk_prism.features.search.trends import MOST_POINTS, trends
 from adk_prism.log.contract import LogObserver, RunSummary
 from adk_prism.log.entry import AgentEvent, Entry, Origin, RunEnded, RunId, RunStarted, to_raw
 from adk_prism.log.memory import MemoryLog

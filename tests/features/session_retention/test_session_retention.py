@@ -17,8 +17,8 @@ from tests.server.local_server import APP, SESSION, USER, LocalServer, agent, lo
 
 from adk_prism.adk.services import ServiceUris, check_services, close_services, open_services
 from adk_prism.adk.session_store import store_over
+from adk_prism.features.run_retention.runs import RetentionGuard
 from adk_prism.features.session_retention.sessions import SessionRetention
-from adk_prism.log.contract import RetentionGuard
 from adk_prism.log.entry import Origin
 from adk_prism.log.from_url import open_log
 

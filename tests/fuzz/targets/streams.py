@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.fuzz.target import Target, split
 
 from adk_prism.errors import SourceError
-from adk_prism.protocols.sse import SseDecoder
+from adk_prism.features.captures.streams import SseDecoder
 
 
 def _read_sse(data: bytes) -> None:

@@ -12,10 +12,11 @@ from tests.laws.events import Json, call, entries, event, text
 from tests.protocols.chunks import chunks, of_kind
 
 from adk_prism.facts.model import FACTS, BlockGrew
+from adk_prism.features.captures.replay import replay
+from adk_prism.features.captures.streams import SseDecoder
 from adk_prism.features.run import command as readable
 from adk_prism.protocols.ai_sdk.projection import AiSdkProjection, LiveAiSdkProjection
-from adk_prism.protocols.registry import protocol, replay
-from adk_prism.protocols.sse import SseDecoder
+from adk_prism.protocols.registry import protocol
 
 MADE = event(call("f", "c1"), partial=False)
 

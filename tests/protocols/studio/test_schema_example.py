@@ -6,10 +6,10 @@ import pytest
 from tests.protocols.studio.logs import begins, ended, ends, event, log, started, told
 
 from adk_prism.errors import BadPosition
-from adk_prism.features.captures.replay import project
+from adk_prism.features.captures.replay import project, replay
 from adk_prism.log.entry import Agent, run_of_position
 from adk_prism.protocols.contract import Payload
-from adk_prism.protocols.registry import protocol, replay
+from adk_prism.protocols.registry import protocol
 from adk_prism.server.run_streams import _unplaced
 
 RESEARCHER = Agent(name="researcher", model="gemini-2.5-flash", tools=2)

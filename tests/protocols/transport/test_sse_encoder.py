@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from adk_prism.errors import ProtocolError
 from adk_prism.features.a2a.server import JsonStreamEscaper
+from adk_prism.features.captures.streams import SseDecoder
 from adk_prism.protocols.contract import Payload
-from adk_prism.protocols.sse import KEEP_ALIVE, SseDecoder, encode
+from adk_prism.protocols.sse import KEEP_ALIVE, encode
 
 
 class Case(NamedTuple):

@@ -13,7 +13,7 @@ export type Capability = { name: string; summary: string; on: boolean; problem: 
 export type Setup = {
   packages: Package[];
   capabilities: Capability[];
-  log: { place: string; runs: number; bytes: number; maxAge: number; maxBytes: number };
+  log: { place: string; runs: number; bytes: number; maxAge?: number; maxBytes?: number };
   /** Where they are; empty: the default. */
   places: { sessions: string; artifacts: string; memory: string };
   dataDir: string;
@@ -63,6 +63,12 @@ export default function ServerInfo() {
   );
 }
 
+/** How long runs are kept: without limits, where the server runs without the feature that removes them. */
+function keptWords({ maxAge, maxBytes }: Setup['log']) {
+  if (maxAge === undefined || maxBytes === undefined) return 'Runs are kept until somebody deletes them.';
+  return `Runs are kept for ${ageWords(maxAge)}, up to ${size(maxBytes)}.`;
+}
+
 function Known({ setup }: { setup: Setup }) {
   const { log, places } = setup;
   return (
@@ -72,8 +78,7 @@ function Known({ setup }: { setup: Setup }) {
         <div>
           <dt>Run log</dt>
           <dd>
-            <code>{log.place}</code> ·{' '}
-            {`${plural(log.runs, 'run')}, ${size(log.bytes)}. Runs are kept for ${ageWords(log.maxAge)}, up to ${size(log.maxBytes)}.`}
+            <code>{log.place}</code> · {`${plural(log.runs, 'run')}, ${size(log.bytes)}. ${keptWords(log)}`}
           </dd>
         </div>
         {(['sessions', 'artifacts', 'memory'] as const).map((name) => (

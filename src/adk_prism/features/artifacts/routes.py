@@ -30,15 +30,9 @@ from adk_prism.errors import NotFound, UsageError
 from adk_prism.log.entry import Origin
 from adk_prism.protocols.adk.sessions import CamelModel, read_upstream
 from adk_prism.runs.session_log import AuditedAction
+from adk_prism.server import request_bodies as bodies
 from adk_prism.server.identity.identity import PathOrigin, PathUser
 from adk_prism.server.observability import AuditLog
-from adk_prism.server.request_bodies import (
-    USER_SCOPE,
-    AppName,
-    ArtifactName,
-    SessionId,
-    StrictRoute,
-)
 
 _ALL = "/apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts"
 _ONE = _ALL + "/{artifact_name:path}"
@@ -54,7 +48,7 @@ _HIGHEST_VERSION = 10**15
 class SaveArtifact(CamelModel):
     """A new version of an artifact."""
 
-    filename: ArtifactName
+    filename: bodies.ArtifactName
     artifact: Annotated[types.Part, WrapValidator(read_upstream)]
     custom_metadata: dict[str, Any] | None = None
 
@@ -62,7 +56,7 @@ class SaveArtifact(CamelModel):
 class UpdateMemory(CamelModel):
     """A session to remember."""
 
-    session_id: SessionId
+    session_id: bodies.SessionId
 
 
 class Place(Struct, frozen=True):
@@ -76,7 +70,7 @@ class Place(Struct, frozen=True):
         return {**_scope(self.origin), "filename": self.name}
 
 
-async def _place(origin: PathOrigin, artifact_name: ArtifactName) -> Place:
+async def _place(origin: PathOrigin, artifact_name: bodies.ArtifactName) -> Place:
     return Place(origin, artifact_name)
 
 
@@ -101,7 +95,7 @@ class ArtifactRoutes:
 
     def router(self) -> APIRouter:
         """Return the router of artifacts and memory."""
-        router = APIRouter(route_class=StrictRoute, tags=["ADK: artifacts and memory"])
+        router = APIRouter(route_class=bodies.StrictRoute, tags=["ADK: artifacts and memory"])
         no_nulls: dict[str, Any] = {"response_model_exclude_none": True}
         # A name may hold slashes, so the routes that would take anything come last.
         router.get(_ONE + "/versions/{version_id}/metadata", **no_nulls)(self.get_metadata)
@@ -175,7 +169,7 @@ class ArtifactRoutes:
         await self.audit.note(action)
 
     async def add_to_memory(
-        self, app_name: AppName, user_id: PathUser, request: UpdateMemory
+        self, app_name: bodies.AppName, user_id: PathUser, request: UpdateMemory
     ) -> None:
         """Let the memory service remember a session."""
         memory = self._memory(app_name)
@@ -184,7 +178,7 @@ class ArtifactRoutes:
 
     async def search_memory(
         self,
-        app_name: AppName,
+        app_name: bodies.AppName,
         user_id: PathUser,
         query: str = Query(min_length=1, max_length=1000),
     ) -> Response:
@@ -230,7 +224,7 @@ def _public(version: ArtifactVersion, place: Place) -> ArtifactVersion:
     """Return a version's metadata without the path of a file on this machine."""
     if not version.canonical_uri.startswith("file:"):
         return version
-    session = None if place.name.startswith(USER_SCOPE) else place.origin.session
+    session = None if place.name.startswith(bodies.USER_SCOPE) else place.origin.session
     uri = get_artifact_uri(
         app_name=place.origin.app,
         user_id=place.origin.user,

@@ -30,7 +30,7 @@ def _serve(context: Context) -> Served:
 EXTENSION = Extension(
     name="captures",
     summary="recordings and captures: replay, upload and download",
-    requires=("conversations", "model_calls"),
+    requires=("conversations", "model_calls", "usage"),
     commands=(
         Command(
             "replay",

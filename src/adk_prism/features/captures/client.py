@@ -25,8 +25,8 @@ from msgspec import Struct
 from adk_prism.cli import DiagnosticPrinter
 from adk_prism.errors import LogError, PrismError, SourceError, UsageError
 from adk_prism.features.captures.recording_file import read_run
+from adk_prism.features.captures.streams import SseDecoder, SseEvent
 from adk_prism.log.entry import Entry, Outcome
-from adk_prism.protocols.sse import SseDecoder, SseEvent
 from adk_prism.server.settings import Settings, read_settings
 
 # ---------------------------------------------------------------------- access token

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from adk_prism.errors import SourceError
-from adk_prism.protocols.sse import MAX_LINE_BYTES, LineSplitter, SseDecoder, SseEvent
+from adk_prism.features.captures.streams import MAX_LINE_BYTES, LineSplitter, SseDecoder, SseEvent
 
 BOM = b"\xef\xbb\xbf"
 

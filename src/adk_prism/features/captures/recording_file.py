@@ -24,15 +24,7 @@ from msgspec import Raw, Struct
 
 from adk_prism.errors import SourceError, UsageError
 from adk_prism.facts.adk_event import Content, read_event
-from adk_prism.features.captures.events import (
-    LATEST,
-    EventCapture,
-    check_text,
-    keys_of,
-    read_keys,
-    sound,
-    unreadable,
-)
+from adk_prism.features.captures import events
 from adk_prism.features.captures.file_forms import FileForm, Item, find_form
 from adk_prism.log import entry as records
 from adk_prism.version import VERSION
@@ -123,7 +115,7 @@ class RunReader:
         self._head = bytearray()
         """The beginning of the file, until its form is known."""
         self._form: FileForm | None = None
-        self._reader: _Recording | EventCapture | None = None
+        self._reader: _Recording | events.EventCapture | None = None
         self._last: records.Entry | None = None
         self._is_ours = False
         """It was recorded by us, and not read from a capture."""
@@ -180,8 +172,8 @@ class RunReader:
     def _read_item(self, item: Item) -> Iterator[records.Entry]:
         if self._reader is None:
             # The first value decides whether this is a recording or a capture.
-            is_ours = not item.is_error and keys_of(item).keys() >= _RECORDING_KEYS
-            self._reader = _Recording() if is_ours else EventCapture(self._origin)
+            is_ours = not item.is_error and events.keys_of(item).keys() >= _RECORDING_KEYS
+            self._reader = _Recording() if is_ours else events.EventCapture(self._origin)
         elif (
             self._end is not None and not isinstance(self._reader, _Recording) and _breaks_off(item)
         ):
@@ -231,7 +223,7 @@ def _first_cursor(item: Item) -> int:
     try:
         return _read_line(item.data).cursor
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise unreadable(item, error, "an entry of a recording") from None
+        raise events.unreadable(item, error, "an entry of a recording") from None
 
 
 def write_run(entries: Iterable[records.Entry]) -> Iterator[bytes]:
@@ -290,11 +282,11 @@ def _release(version: str) -> tuple[int, ...]:
 
 def _entry(item: Item, cursor: int) -> records.Entry:
     try:
-        check_text(item.data)
+        events.check_text(item.data)
         line = _read_line(item.data)
         record = _record(line, item.data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, SourceError) as error:
-        raise unreadable(item, error, "an entry of a recording") from None
+        raise events.unreadable(item, error, "an entry of a recording") from None
     if line.cursor != cursor:
         raise SourceError(
             f"The entry on {item.where} has cursor {line.cursor}; expected {cursor}. "
@@ -305,7 +297,7 @@ def _entry(item: Item, cursor: int) -> records.Entry:
             f"The entry on {item.where} is {line.type[:40]!r}; a recording starts with RunStarted, "
             "and has only one."
         )
-    if not 0 <= line.time <= LATEST:
+    if not 0 <= line.time <= events.LATEST:
         raise SourceError(f"The entry on {item.where} has an invalid time: {line.time:g}.")
     return records.Entry(cursor, line.time, record)
 
@@ -331,7 +323,7 @@ def _breaks_off(item: Item) -> bool:
     if not item.is_last_piece:
         return False
     try:
-        read_keys(sound(item.data))
+        events.read_keys(events.sound(item.data))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         return str(error).endswith(("truncated", "unexpected end of data"))
     return False

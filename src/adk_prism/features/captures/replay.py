@@ -14,10 +14,14 @@ from typing import Any, Protocol, overload
 import msgspec
 from msgspec import Struct
 
+from adk_prism.errors import BadPosition
 from adk_prism.facts.run_reader import CaptureEnding
 from adk_prism.features.captures.recording_file import RunReader, read_run
-from adk_prism.log.entry import BEGINNING, Entry, parse_position
-from adk_prism.protocols.registry import names, protocol, replay
+from adk_prism.log.entry import BEGINNING, Entry, Position, parse_position
+from adk_prism.protocols.contract import Format
+from adk_prism.protocols.registry import names, protocol
+from adk_prism.protocols.sse import encode
+from adk_prism.runs.broadcast import seen_part
 
 STDIN = "-"
 
@@ -161,3 +165,30 @@ def _line(event: EventLike) -> bytes:
     if isinstance(event, Mapping):
         return msgspec.json.encode(event) + b"\n"
     return event.model_dump_json(by_alias=True, exclude_none=True).encode() + b"\n"
+
+
+# ---------------------------------------------------------------------------
+# Entries as the bytes of a protocol: whole, or from a position on.
+#
+# What `broadcast` does with a log, for entries that are simply given. Holds one entry at a time, so a
+# run may be of any length.
+
+
+def replay(
+    entries: Iterable[Entry], format: Format, after: Position = BEGINNING
+) -> Iterator[bytes]:
+    """Yield the SSE frames after a position, one entry's at a time, never an empty piece.
+
+    Raise `BadPosition` where the stream has no such position: before anything is yielded.
+    """
+    reader, last = format.reader(), 0
+    for entry in entries:
+        payloads = reader.feed(entry)
+        last = entry.cursor
+        if last < after.cursor:
+            continue
+        seen = seen_part(len(payloads), after) if last == after.cursor else 0
+        if seen < len(payloads):
+            yield encode(reader.prefix, last, payloads[seen:], seen + 1)
+    if after.cursor > last:
+        raise BadPosition(f"Position {after} is past the end of the run, which has {last} entries.")

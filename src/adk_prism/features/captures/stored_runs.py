@@ -14,27 +14,20 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
-from adk_prism.cli import ACCESS_TOKEN, PRICES_FILE
+from adk_prism.cli import ACCESS_TOKEN
 from adk_prism.errors import LogError, SourceError, UsageError
 from adk_prism.facts.run_reader import CaptureEnding
-from adk_prism.facts.usage import Prices
 from adk_prism.features.captures.client import Client, Unreachable, connect, find_token, shown_url
 from adk_prism.features.captures.recording_file import read_run
 from adk_prism.features.model_calls.calls import ModelCalls
+from adk_prism.features.usage import PRICES_FILE, UsageSettings
+from adk_prism.features.usage.usage import Prices
 from adk_prism.log.contract import LogReader, Owner, RunSummary, SideValue, unpack_text
 from adk_prism.log.entry import Entry, Origin, RunId
 from adk_prism.log.from_url import open_log
 from adk_prism.log.memory import MemoryLog
 from adk_prism.log.run_state import not_open
-from adk_prism.log.sqlite import queries
-from adk_prism.log.sqlite.file import (
-    MIGRATIONS,
-    STORE_ERRORS,
-    Answer,
-    Query,
-    check_version,
-    reason_of,
-)
+from adk_prism.log.sqlite import file, queries
 from adk_prism.log.sqlite.store import SqliteLog
 from adk_prism.server.settings import read_settings
 
@@ -151,7 +144,7 @@ def given_prices(args: argparse.Namespace) -> Prices:
     """Return the prices of the file that is named, here or in the settings. Raise `UsageError`."""
     # `insecure` only silences the rule about the server's address.
     given = {"insecure": True} | ({"prices": args.prices} if args.prices else {})
-    return read_settings(given, os.environ, Path.cwd()).model_prices
+    return read_settings(given, os.environ, Path.cwd()).of(UsageSettings).read()
 
 
 def cost_text(cost: float | None) -> str:
@@ -179,13 +172,13 @@ class SqliteLogReader:
             raise LogError(f"There is no run log {self._path}; pass --log or --url.")
         with _readable():
             self._connection = self._connect()
-            version = check_version(self._connection, len(MIGRATIONS))
-        if version < len(MIGRATIONS):
+            version = file.check_version(self._connection, len(file.MIGRATIONS))
+        if version < len(file.MIGRATIONS):
             self._connection.close()
             raise LogError(
                 f"The run log {self._path} was written by an older adk-prism (schema {version}; this one"
-                f" reads {len(MIGRATIONS)}). Start adk-prism serve with it once, which migrates it, or look"
-                " at it with the adk-prism that wrote it."
+                f" reads {len(file.MIGRATIONS)}). Start adk-prism serve with it once, which migrates it,"
+                " or look at it with the adk-prism that wrote it."
             )
 
     def _connect(self) -> sqlite3.Connection:
@@ -222,7 +215,7 @@ class SqliteLogReader:
         wanted = Origin(app=app, user=user, session=session)
         return [each.summary for each in await self.ask(lambda it: queries.runs_of(it, wanted))]
 
-    async def ask(self, question: Query[Answer]) -> Answer:
+    async def ask(self, question: file.Query[file.Answer]) -> file.Answer:
         """Return the answer of a function on the connection. Raise `LogError`."""
         if self._connection is None:
             raise not_open()
@@ -249,5 +242,5 @@ class _SideReader:
 def _readable() -> Iterator[None]:
     try:
         yield
-    except STORE_ERRORS as error:
-        raise LogError(f"The run log cannot be read: {reason_of(error)}.") from error
+    except file.STORE_ERRORS as error:
+        raise LogError(f"The run log cannot be read: {file.reason_of(error)}.") from error

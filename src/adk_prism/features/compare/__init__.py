@@ -21,7 +21,7 @@ def _serve(context: Context) -> Served:
 EXTENSION = Extension(
     name="compare",
     summary="compare two runs",
-    requires=("captures", "model_calls", "page"),
+    requires=("captures", "model_calls", "page", "usage"),
     commands=(
         Command(
             "compare",

@@ -21,9 +21,9 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from adk_prism.facts.state import read_value
-from adk_prism.facts.usage import total_cost
 from adk_prism.features.model_calls.calls import ModelRequest
 from adk_prism.features.page.outline import Outline, Step
+from adk_prism.features.usage.usage import total_cost
 
 Change = Literal["same", "changed", "moved", "added", "removed"]
 """Of a step from run `a` to run `b`. Moved: the same, at another place in the order."""

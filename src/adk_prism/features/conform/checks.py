@@ -29,7 +29,7 @@ from msgspec import Struct
 
 from adk_prism.errors import SourceError, UsageError
 from adk_prism.features.captures.client import shown_url
-from adk_prism.protocols.sse import SseDecoder, SseEvent
+from adk_prism.features.captures.streams import SseDecoder, SseEvent
 
 # ---------------------------------------------------------------------- check
 #

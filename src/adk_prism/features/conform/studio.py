@@ -6,8 +6,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from adk_prism.facts.state import DEPTH
+from adk_prism.features.captures.streams import SseEvent
 from adk_prism.features.conform import checks
-from adk_prism.protocols.sse import SseEvent
 
 # ---------------------------------------------------------------------- studio events
 #

@@ -20,11 +20,11 @@ from msgspec import Struct
 from adk_prism.errors import NotFound, SourceError
 from adk_prism.facts.adk_event import read_event
 from adk_prism.features.captures import client as clients
+from adk_prism.features.captures.streams import SseEvent
 from adk_prism.features.console.history import SessionHistory
 from adk_prism.features.console.intents import IntentReader
 from adk_prism.features.page.film import fold
 from adk_prism.log.entry import AgentEvent, Entry, Origin, RunEnded, parse_position
-from adk_prism.protocols.sse import SseEvent
 
 # ---------------------------------------------------------------------- run follower
 #

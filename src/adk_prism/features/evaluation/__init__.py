@@ -24,7 +24,7 @@ def _serve(context: Context) -> Served:
 EXTENSION = Extension(
     name="evaluation",
     summary="make eval sets from runs, and run them",
-    requires=("captures", "compare", "model_calls", "page", "rerun"),
+    requires=("captures", "compare", "model_calls", "page", "rerun", "usage"),
     commands=(
         Command(
             "eval-set",

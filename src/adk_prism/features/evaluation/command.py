@@ -16,11 +16,11 @@ import msgspec
 from adk_prism.cli import FAILURE, USAGE, DiagnosticPrinter, fail
 from adk_prism.cli.terminal import Row, printable, progress, write_json, write_rows, write_suite
 from adk_prism.errors import PrismError, SourceError, UsageError
-from adk_prism.facts.usage import Prices
 from adk_prism.features.captures import stored_runs
 from adk_prism.features.captures.client import Client, connect
 from adk_prism.features.rerun import trials
 from adk_prism.features.rerun.command import instructions_of, other_code
+from adk_prism.features.usage.usage import Prices
 from adk_prism.log.entry import Entry, RunId
 from adk_prism.server.settings import read_settings
 

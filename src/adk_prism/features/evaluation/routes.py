@@ -22,13 +22,6 @@ from adk_prism.features.evaluation import criteria as eval_sets
 from adk_prism.features.evaluation import evaluation as evaluating
 from adk_prism.features.evaluation.eval_cases import EvalCases
 from adk_prism.features.evaluation.evaluations import Evaluator
-from adk_prism.features.evaluation.missing import (
-    Metrics,
-    metrics_of,
-    missing_of_case,
-    missing_of_set,
-    parse_case,
-)
 from adk_prism.log.entry import RunId
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Guest
@@ -156,13 +149,13 @@ class EvalRoutes:
         if (await self._context.log.summary(RunId(run))).origin.app != app_name:
             raise Conflict("The run is of another app.")
         try:
-            case = parse_case(await self._cases.of(RunId(run)))
+            case = eval_sets.parse_case(await self._cases.of(RunId(run)))
         except Conflict as error:
             return {"messages": 0, "problem": error.detail, "missing": []}
 
         def missing() -> list[str]:
-            metrics = metrics_of(path)
-            return [*missing_of_case(case, metrics), *missing_of_set(metrics)]
+            metrics = eval_sets.metrics_of(path)
+            return [*eval_sets.missing_of_case(case, metrics), *eval_sets.missing_of_set(metrics)]
 
         said = [_said(each.user_content) for each in case.conversation or []]
         return {"messages": len(said), "text": said[0] if said else ""} | {
@@ -177,12 +170,12 @@ class EvalRoutes:
         folder = self._evaluator.folder(app_name)
         path = folder / app_name / f"{set}{eval_sets.SUFFIX}"
 
-        def read() -> tuple[str, list[Json], Metrics]:
+        def read() -> tuple[str, list[Json], eval_sets.Metrics]:
             if not path.is_file():
                 raise NotFound(f"The app has no eval set {set[:60]!r}.")
-            found, metrics = eval_sets.read_eval_set(path), metrics_of(path)
+            found, metrics = eval_sets.read_eval_set(path), eval_sets.metrics_of(path)
             cases = [
-                _shown_case(case) | {"missing": missing_of_case(whole, metrics)}
+                _shown_case(case) | {"missing": eval_sets.missing_of_case(whole, metrics)}
                 for case, whole in zip(
                     evaluating.cases_of(found)[:MOST_ROWS], found.eval_cases, strict=False
                 )
@@ -201,7 +194,7 @@ class EvalRoutes:
         return {
             "results": [_summary(each) for each in results],
             "cases": list(rows.values()),
-            "missing": missing_of_set(metrics),
+            "missing": eval_sets.missing_of_set(metrics),
             "canEvaluate": not metrics.problem,
         }
 

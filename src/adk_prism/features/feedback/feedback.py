@@ -21,11 +21,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from adk_prism.adk.apps import Apps
-from adk_prism.adk.session_runs import SessionRunId
 from adk_prism.errors import Conflict, Gone, NotFound, TooLarge, UsageError
 from adk_prism.features.search.index import FEEDBACK
 from adk_prism.log.contract import RunLog, RunSummary, SideValue
-from adk_prism.log.entry import Origin, RunId
+from adk_prism.log.entry import SESSION_RUN, Origin, RunId
 from adk_prism.protocols.ag_ui.history import ThreadMessages
 from adk_prism.protocols.contract import WHOLE, Options
 from adk_prism.runs.chats import Chats, spoken_messages
@@ -124,7 +123,7 @@ class Feedbacks:
         return await self._of([run.run for run in runs])
 
     async def _of(self, runs: Iterable[RunId]) -> list[Feedback]:
-        known = [run for run in runs if SessionRunId.decode(run) is None]
+        known = [run for run in runs if not run.startswith(SESSION_RUN)]
         found = await self._log.side.list(known)
         return [
             _read(run, note)
@@ -136,11 +135,11 @@ class Feedbacks:
     async def _owner(self, summary: RunSummary) -> RunId:
         """Return the first run of a message, if the log still has it."""
         first = RunId(summary.message)
-        if SessionRunId.decode(summary.run) is not None:
+        if summary.run.startswith(SESSION_RUN):
             raise Conflict(
                 "Only ADK's session has this run; feedback needs a run that was recorded."
             )
-        if first == summary.run or SessionRunId.decode(first) is not None:
+        if first == summary.run or first.startswith(SESSION_RUN):
             return summary.run
         try:
             found = await self._log.summary(first)

@@ -14,14 +14,8 @@ from msgspec import Raw, Struct, structs
 from adk_prism.adk.sessions import SHARED
 from adk_prism.errors import UsageError
 from adk_prism.facts.adk_event import read_event
+from adk_prism.features.forks import truncated_run
 from adk_prism.features.forks.past import Chapter, Past
-from adk_prism.features.forks.truncated_run import (
-    RefusedKeys,
-    TruncatedRun,
-    clean_head,
-    close_truncated,
-    truncate_run,
-)
 from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.runs.chats import ChatRun, Chats, fold_turns
@@ -41,7 +35,7 @@ class ForkHistory(Struct, frozen=True):
     origin: records.Origin
     before: Sequence[ChatRun]
     """The live runs before the one that is cut, oldest first."""
-    cut: TruncatedRun
+    cut: truncated_run.TruncatedRun
     next: float
     """When the run after it began; infinity if there is none."""
     continued: frozenset[str] = frozenset()
@@ -95,7 +89,7 @@ class ForkHistories:
         entries = [entry async for entry in self._chats.entries(run)]
         first = entries[0].record
         if isinstance(first, records.RunStarted) and records.UPLOADED.read(first):
-            cut = truncate_run(entries, at)
+            cut = truncated_run.truncate_run(entries, at)
             origin = structs.replace(origin, app=app or origin.app)
             return self._distrusted(ForkHistory(origin, [], cut, float("inf")))
         if app not in ("", origin.app):
@@ -108,7 +102,7 @@ class ForkHistories:
         history = ForkHistory(
             origin,
             [each for turn in turns for each in turn.runs if each.summary.run != run],
-            truncate_run(entries, at, new_turn=new_turn or untrusted),
+            truncated_run.truncate_run(entries, at, new_turn=new_turn or untrusted),
             await self._started(runs[index + 1 :]),
             frozenset(each.summary.run for turn in turns for each in turn.runs[:-1]),
         )
@@ -120,13 +114,13 @@ class ForkHistories:
         withheld = [k for k in self._rule(history)(recorded) if not k.startswith(SHARED)]
         return structs.replace(
             history,
-            cut=close_truncated(history.cut, self._rule(history)),
+            cut=truncated_run.close_truncated(history.cut, self._rule(history)),
             untrusted=True,
             withheld=sorted(withheld),
             recorded=recorded,
         )
 
-    def _rule(self, history: ForkHistory) -> RefusedKeys:
+    def _rule(self, history: ForkHistory) -> truncated_run.RefusedKeys:
         return partial(self._refused, history.origin.app)
 
     async def _started(self, later: Sequence[RunSummary]) -> float:
@@ -168,9 +162,9 @@ class ForkHistories:
         chapters = []
         for run in history.before:
             entries = [entry async for entry in self._chats.entries(run.summary.run)]
-            whole = truncate_run(entries, len(entries))
+            whole = truncated_run.truncate_run(entries, len(entries))
             if history.untrusted:
-                whole = close_truncated(whole, self._rule(history))
+                whole = truncated_run.close_truncated(whole, self._rule(history))
             chapters.append(Chapter(whole.head, entries[0].time, whole.whole))
         cut = history.cut
         return [*chapters, Chapter(cut.head, cut.entries[0].time, cut.whole, said)]
@@ -190,7 +184,9 @@ class ForkHistories:
         self, history: ForkHistory, run: records.RunId, target: ForkTarget
     ) -> None:
         entries = [entry async for entry in self._chats.entries(run)]
-        cut = close_truncated(truncate_run(entries, len(entries)), self._rule(history))
+        cut = truncated_run.close_truncated(
+            truncated_run.truncate_run(entries, len(entries)), self._rule(history)
+        )
         await self._copy_cut(cut, target)
 
     async def _copy_run(self, history: ForkHistory, run: records.RunId, target: ForkTarget) -> None:
@@ -200,7 +196,7 @@ class ForkHistories:
             head = entry.record
             if isinstance(head, records.RunStarted):
                 if history.untrusted:
-                    head = clean_head(head, self._rule(history))
+                    head = truncated_run.clean_head(head, self._rule(history))
                 entry = records.Entry(1, entry.time, as_copy(head, target))
             batch.append(entry)
             if len(batch) == BATCH:
@@ -209,7 +205,7 @@ class ForkHistories:
         await self._append(copy, batch)
         await self._log.commit(copy)
 
-    async def _copy_cut(self, cut: TruncatedRun, target: ForkTarget) -> None:
+    async def _copy_cut(self, cut: truncated_run.TruncatedRun, target: ForkTarget) -> None:
         copy = records.RunId(target.ids[cut.head.run])
         first, *rest = cut.entries
         ends = [records.Entry(0, cut.until, record) for record in cut.closed()]

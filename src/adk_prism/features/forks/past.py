@@ -26,15 +26,8 @@ from google.adk.sessions.session import Session
 from google.genai import types
 from msgspec import Raw, Struct
 
+from adk_prism.adk import request
 from adk_prism.adk.internals.log_lines import mark_restored
-from adk_prism.adk.request import (
-    CallAnswer,
-    answer_events,
-    answers_of,
-    decision_response,
-    read_content,
-    responses_of,
-)
 from adk_prism.adk.session_store import apply_rewinds, find_call, is_copy
 from adk_prism.adk.sessions import SHARED, copied, recorded_state, state_events
 from adk_prism.errors import Unprocessable
@@ -270,25 +263,27 @@ def _said(chapter: Chapter, before: Sequence[Event]) -> list[Event]:
     head = chapter.head
     if head.continues is not None:
         held = head.continues.held
-        said = [] if held else _answering_events(answers_of(head.continues), before)
+        said = [] if held else _answering_events(request.answers_of(head.continues), before)
     elif RESPONSES.read(head):
-        said = _answering_events(responses_of(RESPONSES.read(head)), before)
+        said = _answering_events(request.responses_of(RESPONSES.read(head)), before)
     elif not bytes(head.message):
         return []
     elif (question := _open_question(before, head.invocation)) is not None:
-        said = answer_events(before, [_typed(question, read_content(head.message))])
+        said = request.answer_events(before, [_typed(question, request.read_content(head.message))])
     else:
-        content = read_content(head.message)
+        content = request.read_content(head.message)
         said = [Event(author="user", invocation_id=head.invocation, content=content)]
     return [event.model_copy(update={"timestamp": chapter.started}) for event in said]
 
 
 def _answering_events(
-    answers: tuple[list[CallAnswer], list[Decision]], before: Sequence[Event]
+    answers: tuple[list[request.CallAnswer], list[Decision]], before: Sequence[Event]
 ) -> list[Event]:
     results, decisions = answers
-    given = [each.function_response() for each in results] + [*map(decision_response, decisions)]
-    return answer_events(before, [r for r in given if _is_known(r, before)])
+    given = [each.function_response() for each in results] + [
+        *map(request.decision_response, decisions)
+    ]
+    return request.answer_events(before, [r for r in given if _is_known(r, before)])
 
 
 def _is_known(response: types.FunctionResponse, before: Sequence[Event]) -> bool:

@@ -82,7 +82,7 @@ class TruncatedRun(Struct, frozen=True):
 def close_truncated(cut: TruncatedRun, refused: RefusedKeys) -> TruncatedRun:
     """Return a cut in which nothing is pending, and which continues with a new message only.
 
-    For a run that this server did not see happen, or whose history has one: `adk/session_runs.py` says
+    For a run that this server did not see happen, or whose history has one: `features/session_runs` says
     what of it counts. A call without a response was never answered.
     """
     cleaned = [(entry, clean_record(entry.record, refused)) for entry in cut.entries]

@@ -34,15 +34,7 @@ from google.genai import types
 
 from adk_prism.adk.client_tools import with_interim_results
 from adk_prism.adk.internals.runner import swap_class
-from adk_prism.features.long_sessions.prefix import (
-    AfterPrefix,
-    Prefix,
-    PrefixContents,
-    find_mark,
-    prefix_of,
-    put_back,
-    restore,
-)
+from adk_prism.features.long_sessions import prefix as prefixes
 
 _NAME = "adk_prism_put_back"
 _CHAT = (None, "chat")
@@ -65,7 +57,7 @@ def cached_prefix() -> BasePlugin:
     return CachedPrefix()
 
 
-def after_prefix(runner: Runner) -> AfterPrefix | None:
+def after_prefix(runner: Runner) -> prefixes.AfterPrefix | None:
     """Return how to load the session of a run that begins with a message; None for all of it.
 
     The Runner of an app that asked for it gets a plugin, before all others.
@@ -78,7 +70,7 @@ def after_prefix(runner: Runner) -> AfterPrefix | None:
     if manager.get_plugin(_NAME) is None:
         # A new list: active runs iterate over the old one.
         manager.plugins = [_PutBack(), *manager.plugins]
-    return AfterPrefix(speakers=frozenset(_speakers(root)))
+    return prefixes.AfterPrefix(speakers=frozenset(_speakers(root)))
 
 
 def _is_conversation(runner: Runner, root: LlmAgent) -> bool:
@@ -118,15 +110,15 @@ class _PutBack(BasePlugin):
     ) -> None:
         """Give an agent all events, if it needs them."""
         context = callback_context.get_invocation_context()
-        prefix = prefix_of(context.session)
+        prefix = prefixes.prefix_of(context.session)
         if prefix is not None and not await _fits(agent, context, prefix):
-            restore(context.session)
+            prefixes.restore(context.session)
 
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> None:
         """Put the prefix back, or let the model do it, so that nothing else processes it."""
-        mark = find_mark(llm_request.contents)
+        mark = prefixes.find_mark(llm_request.contents)
         if mark is None:
             return
         context = callback_context.get_invocation_context()
@@ -144,14 +136,14 @@ class _PutBack(BasePlugin):
     ) -> None:
         """Give all events to callbacks that come after an agent: they may read the history."""
         if agent.canonical_after_agent_callbacks:
-            restore(callback_context.get_invocation_context().session)
+            prefixes.restore(callback_context.get_invocation_context().session)
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Give all events to plugins that come after the run."""
-        restore(invocation_context.session)
+        prefixes.restore(invocation_context.session)
 
 
-async def _fits(agent: BaseAgent, context: InvocationContext, prefix: Prefix) -> bool:
+async def _fits(agent: BaseAgent, context: InvocationContext, prefix: prefixes.Prefix) -> bool:
     """Return whether an agent's requests can be built from the events after a prefix.
 
     Not those of an agent of another class, which may read the session as it likes, nor where ADK goes
@@ -176,7 +168,7 @@ def _is_users(content: types.Content) -> bool:
     )
 
 
-async def _view(context: InvocationContext, prefix: Prefix) -> PrefixContents:
+async def _view(context: InvocationContext, prefix: prefixes.Prefix) -> prefixes.PrefixContents:
     """Return what the agent of a context sees of a prefix, and cache it."""
     agent = context.agent
     assert isinstance(agent, LlmAgent), "a mark is in the requests of agents that were found to fit"
@@ -216,12 +208,12 @@ def _is_observed(context: InvocationContext, agent: LlmAgent) -> bool:
 
 def _put_back(request: LlmRequest) -> list[types.Content]:
     """Return a request's contents with those of its prefix, as our other plugin leaves them without one."""
-    return with_interim_results(put_back(request.contents), request.tools_dict)
+    return with_interim_results(prefixes.put_back(request.contents), request.tools_dict)
 
 
 def _whole(request: LlmRequest) -> LlmRequest:
     """Return a request with the contents of its prefix, if it has a placeholder for one."""
-    mark = find_mark(request.contents)
+    mark = prefixes.find_mark(request.contents)
     if mark is None:
         return request
     # A copy: ADK's spans read the request once more when the model has answered.

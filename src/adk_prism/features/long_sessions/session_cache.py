@@ -30,15 +30,8 @@ from google.genai import types
 
 from adk_prism.adk.internals.log_lines import Revision, session_revision, sqlite_connection
 from adk_prism.adk.session_store import SessionKey, SessionStore, apply_rewinds, storage_of
+from adk_prism.features.long_sessions import prefix as prefixes
 from adk_prism.features.long_sessions.cached_prefix import after_prefix
-from adk_prism.features.long_sessions.prefix import (
-    AfterPrefix,
-    Prefix,
-    cut_off,
-    prefix_of,
-    restore,
-    shorten,
-)
 
 SHORTEST = 50
 """Events below which a session is not cached: a query for new events would cost as much."""
@@ -61,7 +54,7 @@ class _CachedSession:
     events: list[Event]
     revision: Revision
     weight: int
-    prefix: Prefix | None = None
+    prefix: prefixes.Prefix | None = None
     appended: tuple[str, ...] = ()
     """Ids of events that this process has appended since they were read."""
 
@@ -91,10 +84,10 @@ class SessionCache(SessionStore):
         config: GetSessionConfig | None = None,
     ) -> Session | None:
         key = (app_name, user_id, session_id)
-        if config is not None and not isinstance(config, AfterPrefix):
+        if config is not None and not isinstance(config, prefixes.AfterPrefix):
             return await self._read(key, config)
         session = await self._whole(key)
-        if session is not None and isinstance(config, AfterPrefix):
+        if session is not None and isinstance(config, prefixes.AfterPrefix):
             self._shorten(key, session, config.speakers)
         return session
 
@@ -151,11 +144,11 @@ class SessionCache(SessionStore):
         hot = self._cached.get(key)
         if hot is None:
             return
-        hot.prefix = cut_off(hot.events, hot.prefix)
+        hot.prefix = prefixes.cut_off(hot.events, hot.prefix)
         if hot.prefix is not None and _shows_speaker(
             hot.events[len(hot.prefix.events) :], speakers
         ):
-            shorten(session, hot.prefix)
+            prefixes.shorten(session, hot.prefix)
 
     async def append_event(self, session: Session, event: Event) -> Event:
         if event.partial:
@@ -169,9 +162,9 @@ class SessionCache(SessionStore):
             hot.appended = (*hot.appended, stored.id)
             hot.revision = session_revision(session)
             self._cached[key] = hot
-        prefix = prefix_of(session)
+        prefix = prefixes.prefix_of(session)
         if prefix is not None and prefix.tied(stored):
-            restore(session)
+            prefixes.restore(session)
         return stored
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:

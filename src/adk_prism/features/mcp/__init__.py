@@ -29,10 +29,10 @@ class McpSettings(FeatureSettings):
 
 def _serve(context: Context) -> Served:
     from adk_prism.features.mcp import over_http
-    from adk_prism.features.mcp.routes import router
 
     allow_run = context.settings.of(McpSettings).mcp_allow_run
-    return Served(routers=[router(context), over_http.router(context, allow_run=allow_run)])
+    routers = [over_http.transcripts(context), over_http.router(context, allow_run=allow_run)]
+    return Served(routers=routers)
 
 
 EXTENSION = Extension(

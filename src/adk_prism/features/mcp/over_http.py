@@ -12,20 +12,23 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import httpx
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adk_prism.errors import NotFound, NotSupported, UsageError
 from adk_prism.features.mcp.command import make_server
 from adk_prism.features.mcp.tools import RunTools
+from adk_prism.features.mcp.transcript import CHARACTERS, Steps, transcript
+from adk_prism.runs.off_loop import feed_run
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Guest
-from adk_prism.server.identity.identity import CallerOf
+from adk_prism.server.identity.identity import LARGEST_NUMBER, CallerOf, Run
 from adk_prism.server.request_bodies import check_json_type
+from adk_prism.server.routes import shown_run
 
 PATH = "/mcp"
 
@@ -142,5 +145,32 @@ def router(context: Context, *, allow_run: bool) -> APIRouter:
         if isinstance(caller, Guest):
             raise NotFound("A share link has no tools.")
         return _Forwarded(await server.app())
+
+    return router
+
+
+# ---------------------------------------------------------------------------
+# `GET /api/runs/{run}/transcript`: a run as a short text, with the cursor of each step.
+
+MOST_CHARACTERS = 200_000
+
+
+def transcripts(context: Context) -> APIRouter:
+    """Return the router of transcripts."""
+    router = APIRouter(prefix="/api/runs", tags=["runs"])
+
+    @router.get("/{run}/transcript")
+    async def read(
+        run: Run,
+        after: Annotated[int, Query(ge=0, le=LARGEST_NUMBER)] = 0,
+        characters: Annotated[int, Query(ge=500, le=MOST_CHARACTERS)] = CHARACTERS,
+    ) -> dict[str, Any]:
+        """Return a run as text: a row for each step after a cursor, in at most so many characters."""
+        summary = await context.log.summary(run)
+        steps = Steps()
+        await feed_run(context.log, run, steps.feed)
+        found = transcript(steps.rows, after, characters)
+        about = {"rows": found.rows, "leftOut": found.left_out, "text": found.text}
+        return {**shown_run(summary), **about}
 
     return router

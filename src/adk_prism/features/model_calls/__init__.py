@@ -24,8 +24,9 @@ def _serve(context: Context) -> Served:
 def model_calls(context: Context) -> ModelCalls:
     """Return what reads the model calls of a server's runs, with the prices of its settings."""
     from adk_prism.features.model_calls.calls import ModelCalls
+    from adk_prism.features.usage import UsageSettings
 
-    return ModelCalls(context.log, context.settings.model_prices)
+    return ModelCalls(context.log, context.settings.of(UsageSettings).read())
 
 
 def _record(log: RunLog, detail: Detail, report: Report) -> CallRecorder:
@@ -37,6 +38,7 @@ def _record(log: RunLog, detail: Detail, report: Report) -> CallRecorder:
 EXTENSION = Extension(
     name="model_calls",
     summary="requests, responses, tokens and cost of model calls",
+    requires=("usage",),
     serve=_serve,
     call_recorder=_record,
 )

@@ -9,7 +9,14 @@ from typing import Any
 from msgspec import Raw, Struct, json, structs
 
 from adk_prism.facts.run_reader import Reader
-from adk_prism.facts.usage import ModelUse, Prices, UseFold, measured, run_usage, token_usage
+from adk_prism.features.usage.usage import (
+    ModelUse,
+    Prices,
+    UseFold,
+    measured,
+    run_usage,
+    token_usage,
+)
 from adk_prism.log.contract import LogReader, RunSummary
 from adk_prism.log.entry import CallPieces, Entry, ModelCalled, RunId, is_absent
 from adk_prism.runs.off_loop import feed_run, read_in_turns

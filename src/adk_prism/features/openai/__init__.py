@@ -38,6 +38,7 @@ def _serve(context: Context) -> Served:
 EXTENSION = Extension(
     name="openai",
     summary="OpenAI's API: /v1/models, /v1/chat/completions, /v1/responses",
+    requires=("usage",),
     serve=_serve,
     settings=lambda: OpenAiSettings,
 )

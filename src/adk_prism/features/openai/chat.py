@@ -26,8 +26,8 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.outcome import BROKEN, with_reference
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import is_given, read_object, repair
-from adk_prism.facts.usage import UseFold
 from adk_prism.features.openai.grammar import ChatGrammar
+from adk_prism.features.usage.usage import UseFold
 from adk_prism.log.entry import Entry, RunStarted
 from adk_prism.protocols import contract
 from adk_prism.protocols.ai_sdk.frames import finish_reason

@@ -25,10 +25,10 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.outcome import BROKEN, UNANSWERED, with_reference
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_object
-from adk_prism.facts.usage import UseFold
 from adk_prism.features.openai import chat
 from adk_prism.features.openai.chat import arguments_of, result_of
 from adk_prism.features.openai.grammar import ResponsesGrammar
+from adk_prism.features.usage.usage import UseFold
 from adk_prism.log.entry import Entry, Position, RunStarted
 from adk_prism.protocols import contract
 from adk_prism.protocols.ai_sdk.frames import finish_reason

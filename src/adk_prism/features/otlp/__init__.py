@@ -38,7 +38,7 @@ def _serve(context: Context) -> Served:
 EXTENSION = Extension(
     name="otlp",
     summary="export runs as OpenTelemetry traces",
-    requires=("captures", "model_calls", "search"),
+    requires=("captures", "model_calls", "search", "usage"),
     commands=(
         Command(
             "export",

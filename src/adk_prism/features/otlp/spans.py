@@ -36,9 +36,9 @@ from adk_prism.facts.model import (
 )
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_object, read_value
-from adk_prism.facts.usage import token_usage
 from adk_prism.features.model_calls import model_calls
 from adk_prism.features.model_calls.calls import ANSWER_BYTES
+from adk_prism.features.usage.usage import token_usage
 from adk_prism.log import entry as records
 from adk_prism.log.contract import RunSummary
 from adk_prism.log.entry import Entry, ModelCalled

@@ -26,7 +26,7 @@ def _serve(context: Context) -> Served:
 EXTENSION = Extension(
     name="page",
     summary="the web page, films and panels of runs",
-    requires=("captures", "grounding", "model_calls", "proof"),
+    requires=("captures", "grounding", "model_calls", "proof", "usage"),
     commands=(
         Command(
             "view",

@@ -15,7 +15,6 @@ from msgspec import Struct
 from adk_prism.errors import BadPosition, UsageError
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_value
-from adk_prism.facts.usage import Prices
 from adk_prism.features.grounding.shapes import PREFIX, key, read
 from adk_prism.features.page import state as state_panel
 from adk_prism.features.page.conversation import ConversationFilm
@@ -23,6 +22,7 @@ from adk_prism.features.page.graph import FailureFilm, graph_at, node_runs_at
 from adk_prism.features.page.panels import GroundingFilm, ProofFilm
 from adk_prism.features.page.timeline import TimelineFilm
 from adk_prism.features.proof.annotator import ProofAnnotator
+from adk_prism.features.usage.usage import Prices
 from adk_prism.log.entry import DERIVED, UPLOADED, Agent, Entry, RunEnded, RunStarted
 
 

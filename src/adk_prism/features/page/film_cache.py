@@ -20,9 +20,10 @@ from adk_prism.errors import BadPosition
 from adk_prism.extension import installed
 from adk_prism.facts.model import Fact, Nested
 from adk_prism.facts.run_reader import Reader
-from adk_prism.facts.usage import Prices
 from adk_prism.features.captures.routes import compressed
 from adk_prism.features.page.film import VERSION, Film, encode
+from adk_prism.features.usage import UsageSettings
+from adk_prism.features.usage.usage import Prices
 from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import Entry, RunId, pack, parse_position
 from adk_prism.protocols.contract import Payload
@@ -355,7 +356,7 @@ class FilmRoutes:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._films = Films(context.log, prices=context.settings.model_prices)
+        self._films = Films(context.log, prices=context.settings.of(UsageSettings).read())
         self._details = EntryDetails(context.log)
         context.lifecycle.on_cut(self._films.leave_all)
 

@@ -15,11 +15,11 @@ from msgspec import Raw, Struct
 from adk_prism.facts import model as fact
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_object, read_value
-from adk_prism.facts.usage import Prices
 from adk_prism.features.model_calls.calls import ModelRequest
 from adk_prism.features.page.graph import FailureFilm, places
 from adk_prism.features.page.state import StateFilm
 from adk_prism.features.page.timeline import NodeSpan, TimelineFilm, sum_counts
+from adk_prism.features.usage.usage import Prices
 from adk_prism.log.entry import Entry, ModelCalled, NodeKind, RunEnded, RunStarted, is_absent
 
 _SECOND = 1_000_000

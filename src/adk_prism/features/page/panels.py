@@ -21,20 +21,13 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.adk_event import AdkEvent, read_event
 from adk_prism.facts.model import Fact
 from adk_prism.facts.state import read_value, repair
-from adk_prism.features.grounding.shapes import (
-    PREFIX,
-    STAGES,
-    Unreadable,
-    key,
-    read,
-    why_not_receipt,
-)
+from adk_prism.features.grounding import shapes
 from adk_prism.features.page.state import History, Item, Mark, Note, StateFilm, Tracked, written
 from adk_prism.features.proof.model import Proof
 from adk_prism.features.proof.subject_proof import NONE_STATED
 from adk_prism.log.entry import DERIVED, AgentEvent, Entry, RunEnded, RunStarted
 
-_HISTORY = key("search_history")
+_HISTORY = shapes.key("search_history")
 _CLOCK = re.compile(r"(?:^|T| )(\d\d:\d\d)")
 _read_list = msgspec.json.Decoder(list[Raw]).decode
 
@@ -54,7 +47,7 @@ class _Receipt(Struct, kw_only=True):
 
     def about(self) -> dict[str, Any]:
         about = {"number": self.number, "receipt": self.raw}
-        why = why_not_receipt(read_value(self.raw))
+        why = shapes.why_not_receipt(read_value(self.raw))
         return about | {"why": why} if why else about
 
     def marks(self) -> list[Mark]:
@@ -105,7 +98,7 @@ class GroundingFilm:
     def at(self, cursor: int) -> dict[str, Any]:
         """Return the box at a cursor, and what is different from how the run began."""
         state = self._state.some_at(cursor, _is_box_value)
-        found = read(state)
+        found = shapes.read(state)
         receipts, unreadable = self._shown(cursor)
         failure = found.values.get("last_search_failure")
         return {
@@ -118,15 +111,17 @@ class GroundingFilm:
             "unreadable": [*found.unreadable, *unreadable],
         }
 
-    def _shown(self, cursor: int) -> tuple[list[dict[str, Any]], list[Unreadable]]:
+    def _shown(self, cursor: int) -> tuple[list[dict[str, Any]], list[shapes.Unreadable]]:
         shown: list[dict[str, Any]] = []
-        unreadable: list[Unreadable] = []
+        unreadable: list[shapes.Unreadable] = []
         for receipt in self._receipts:
             if not receipt.holds(cursor):
                 continue
             value = read_value(receipt.raw)
-            if why := why_not_receipt(value):
-                unreadable.append(Unreadable(f"{_HISTORY}[{receipt.number - 1}]", value, why))
+            if why := shapes.why_not_receipt(value):
+                unreadable.append(
+                    shapes.Unreadable(f"{_HISTORY}[{receipt.number - 1}]", value, why)
+                )
                 continue
             about = {"number": receipt.number, "since": receipt.since, "new": receipt.since > 1}
             shown.append(value | about | {"time": _clock(value["timestamp"])})
@@ -141,7 +136,7 @@ def _equal(one: Raw, other: Raw) -> bool:
 
 
 def _is_box_value(name: str) -> bool:
-    return name.startswith(PREFIX) and name != _HISTORY
+    return name.startswith(shapes.PREFIX) and name != _HISTORY
 
 
 def _items(history: Raw | None) -> list[Raw]:
@@ -155,7 +150,11 @@ def _items(history: Raw | None) -> list[Raw]:
 
 
 def _step(stage: Any) -> dict[str, int] | None:
-    return {"number": STAGES.index(stage) + 1, "of": len(STAGES)} if stage in STAGES else None
+    return (
+        {"number": shapes.STAGES.index(stage) + 1, "of": len(shapes.STAGES)}
+        if stage in shapes.STAGES
+        else None
+    )
 
 
 def _clock(timestamp: str) -> str:

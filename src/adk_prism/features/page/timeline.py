@@ -14,8 +14,8 @@ from typing import Any
 from msgspec import Raw, Struct
 
 from adk_prism.facts import model as facts
-from adk_prism.facts.usage import DeclaredModels, Prices, measured, token_usage, total_cost
 from adk_prism.features.page.state import Item, Mark, Note, written
+from adk_prism.features.usage.usage import DeclaredModels, Prices, measured, token_usage, total_cost
 from adk_prism.log.entry import DERIVED, Entry, NodeKind, RunStarted
 
 _SECOND = 1_000_000

@@ -24,16 +24,10 @@ from adk_prism.adk.secret_forms import REDACTED
 from adk_prism.errors import SourceError, Unprocessable
 from adk_prism.facts.adk_event import CONFIRMATION, CREDENTIAL, AdkEvent, read_event
 from adk_prism.facts.state import repair
-from adk_prism.features.captures.events import (
-    error_event,
-    is_bare_error,
-    is_event,
-    is_plain,
-    respell,
-)
+from adk_prism.features.captures import events as captured
+from adk_prism.features.captures.streams import SseDecoder
 from adk_prism.features.remote.connection import Connection
 from adk_prism.log.hooks import bound_json
-from adk_prism.protocols.sse import SseDecoder
 
 MILLISECONDS = 1e11
 """A time above this is in milliseconds: in seconds it would be three thousand years away."""
@@ -144,8 +138,8 @@ def _frame(line: bytes) -> list[Frame]:
         return []
     data = line.removeprefix(_FIELD).strip()
     try:
-        if is_bare_error(_read_fields(data)):
-            return [Frame(error_event(data), "error")]
+        if captured.is_bare_error(_read_fields(data)):
+            return [Frame(captured.error_event(data), "error")]
     except (msgspec.MsgspecError, RecursionError):
         pass  # Not an event either, which whoever reads it says.
     return [Frame(data)]
@@ -167,7 +161,7 @@ def read_frame(frame: Frame) -> Received:
     try:
         event = read_event(data)
         is_failure = not event.author and (frame.name == "error" or bool(event.error_code))
-        if not event.author and not is_failure and not is_event(_read_fields(data)):
+        if not event.author and not is_failure and not captured.is_event(_read_fields(data)):
             raise SourceError("The remote sent something that is not an ADK event.")
     except (msgspec.MsgspecError, RecursionError):
         raise SourceError("The remote sent something that is not an ADK event.") from None
@@ -195,8 +189,8 @@ def spelled(data: bytes) -> bytes:
     try:
         if any(found(data) for found in _UNSOUND):
             data = repair(data)
-        if not is_plain(data):
-            data = respell(data)
+        if not captured.is_plain(data):
+            data = captured.respell(data)
         return _in_seconds(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise SourceError("The remote sent something that is not JSON of an ADK event.") from None

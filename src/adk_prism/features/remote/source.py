@@ -23,7 +23,7 @@ from google.genai import types
 
 from adk_prism.adk.redaction import Serialiser, safe_code
 from adk_prism.adk.request import Emit, RunRequest, run_started
-from adk_prism.adk.session_runs import until_back
+from adk_prism.adk.stored_events import until_back
 from adk_prism.errors import RemoteFailed, Report, SourceError
 from adk_prism.facts.adk_event import CREDENTIAL
 from adk_prism.facts.run_reader import CaptureEnding

@@ -33,7 +33,7 @@ def _serve(context: Context) -> Served:
 EXTENSION = Extension(
     name="rerun",
     summary="run messages again with changes",
-    requires=("captures", "compare", "forks", "model_calls", "page"),
+    requires=("captures", "compare", "forks", "model_calls", "page", "usage"),
     commands=(
         Command(
             "rerun",

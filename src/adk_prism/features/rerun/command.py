@@ -24,7 +24,6 @@ from msgspec import Struct, convert
 from adk_prism.cli import AGENTS_DIR, FAILURE, RUN_OR_FILE, USAGE, fail, note
 from adk_prism.cli.terminal import printable, progress, write_json, write_text
 from adk_prism.errors import LogError, NotFound, PrismError, UsageError, ignore
-from adk_prism.facts.usage import Prices
 from adk_prism.features.captures import stored_runs
 from adk_prism.features.captures.client import Client, Token, connect, find_token
 from adk_prism.features.compare.comparison import ASPECTS, Comparison, compare
@@ -34,6 +33,7 @@ from adk_prism.features.page.outline import outline
 from adk_prism.features.rerun import trials
 from adk_prism.features.rerun.recorded_requests import NAMED_RULES
 from adk_prism.features.rerun.reruns import ModelReport
+from adk_prism.features.usage.usage import Prices
 from adk_prism.log import entry as log_entry
 from adk_prism.log.contract import LogReader
 from adk_prism.log.from_url import open_log

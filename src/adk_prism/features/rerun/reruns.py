@@ -28,16 +28,8 @@ from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_value
 from adk_prism.features.forks.forks import ForkRequest, Forks
 from adk_prism.features.model_calls.calls import ModelCalls
-from adk_prism.features.rerun import recorded_tools
+from adk_prism.features.rerun import recorded_models, recorded_tools
 from adk_prism.features.rerun.changed_app import Changes, Tools, changed_runner
-from adk_prism.features.rerun.recorded_models import (
-    ChangedCall,
-    Difference,
-    Models,
-    RecordedModels,
-    change_call,
-    read_calls,
-)
 from adk_prism.features.rerun.recorded_requests import LONGEST_RULE, MOST_RULES, Rules
 from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog
@@ -188,7 +180,7 @@ class ModelReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Calls for which the live model was asked."""
     left: int
     """Recorded calls that were not made."""
-    difference: Difference | None = None
+    difference: recorded_models.Difference | None = None
     """The first request that the recording does not answer."""
 
 
@@ -198,7 +190,7 @@ class _Plan(Struct, frozen=True):
     turn: Turn
     variant: Variant
     answers: RecordedDecisions
-    models: RecordedModels | None
+    models: recorded_models.RecordedModels | None
 
 
 class Reruns:
@@ -224,7 +216,7 @@ class Reruns:
         self._driving: dict[records.RunId, asyncio.Task[None]] = {}
         """By the first new run, while its message is not over."""
         self._warnings: dict[records.RunId, list[str]] = {}
-        self._models: dict[records.RunId, RecordedModels] = {}
+        self._models: dict[records.RunId, recorded_models.RecordedModels] = {}
         """Of the last messages, by their first new run."""
 
     async def start(
@@ -326,7 +318,7 @@ class Reruns:
 
     async def _recorded_models(
         self, turn: Turn, runs: Sequence[Sequence[records.Entry]], changes: Changes
-    ) -> RecordedModels | None:
+    ) -> recorded_models.RecordedModels | None:
         """Return what answers the models of a message; None: they are asked. Raise `Unprocessable`."""
         _check_models(changes)
         if changes.models == "live":
@@ -337,10 +329,12 @@ class Reruns:
             for each, entries in zip(turn.runs, runs, strict=True)
         ]
         rules = Rules(changes.ignore)
-        found = read_calls(filled, with_pieces=changes.is_streamed)
+        found = recorded_models.read_calls(filled, with_pieces=changes.is_streamed)
         for each in changes.calls:
-            change_call(found, each)
-        return RecordedModels(found, mode=changes.models, until=changes.until, rules=rules)
+            recorded_models.change_call(found, each)
+        return recorded_models.RecordedModels(
+            found, mode=changes.models, until=changes.until, rules=rules
+        )
 
     async def _memory(self, turn: Turn) -> recorded_tools.RecordedMemory | None:
         calls = ModelCalls(self._log)
@@ -420,7 +414,7 @@ class Reruns:
         return await self._conversations.perform(start, answers)
 
 
-def _report_of(models: RecordedModels | None) -> ModelReport | None:
+def _report_of(models: recorded_models.RecordedModels | None) -> ModelReport | None:
     if models is None:
         return None
     return ModelReport(
@@ -507,7 +501,7 @@ class RerunRun(BaseModel):
     model: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
     instructions: Annotated[dict[str, str], Field(max_length=MOST_INSTRUCTIONS)] = {}
     tools: Tools = "recorded"
-    models: Models = "live"
+    models: recorded_models.Models = "live"
     until: Annotated[int, Field(ge=0, strict=True)] = 0
     ignore: Annotated[
         list[Annotated[str, Field(max_length=LONGEST_RULE)]], Field(max_length=MOST_RULES)
@@ -545,7 +539,7 @@ def routes(
             ignore=asked.ignore,
             parameters=asked.parameters,
             message=asked.message.strip(),
-            calls=[ChangedCall(**each.model_dump()) for each in asked.calls],
+            calls=[recorded_models.ChangedCall(**each.model_dump()) for each in asked.calls],
         )
         begun: list[records.RunId] = []
 

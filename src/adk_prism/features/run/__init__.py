@@ -7,6 +7,7 @@ from adk_prism.extension import Command, Extension
 EXTENSION = Extension(
     name="run",
     summary="run an app once on the command line",
+    requires=("usage",),
     commands=(
         Command("run", "run an app once and print the result", "adk_prism.features.run.command"),
     ),

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Raw
 
-from adk_prism.cli import AGENTS_DIR, FAILURE, PRICES_FILE, DiagnosticPrinter, fail, note
+from adk_prism.cli import AGENTS_DIR, FAILURE, DiagnosticPrinter, fail, note
 from adk_prism.cli.terminal import Style, has_colour, one_line, painted, progress, short_json
 from adk_prism.commands import RunAgent
 from adk_prism.errors import PrismError, UsageError
@@ -38,8 +38,9 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.outcome import BROKEN, takeover_text, with_reference
 from adk_prism.facts.pending import Pending
 from adk_prism.facts.run_reader import Reader, StoredFacts
-from adk_prism.facts.usage import Prices, UsageSum, measured
 from adk_prism.features.run.questions import Question, Terminal, ask, questions
+from adk_prism.features.usage import PRICES_FILE, UsageSettings
+from adk_prism.features.usage.usage import Prices, UsageSum, measured
 from adk_prism.log.entry import Entry, Origin, RunEnded, RunId, RunStarted, to_raw
 from adk_prism.log.memory import MemoryLog
 from adk_prism.protocols.contract import Format, progress_text
@@ -90,7 +91,7 @@ def execute(args: argparse.Namespace) -> int:
     # The server's settings also apply here; `insecure` only silences the rule about its address.
     given = {"insecure": True} | ({"prices": args.prices} if args.prices else {})
     settings = read_settings(given, os.environ, Path.cwd())
-    prices = Prices() if format else settings.model_prices
+    prices = Prices() if format else settings.of(UsageSettings).read()
     return asyncio.run(_run(args, settings, state, _Output(format, prices)))
 
 
@@ -235,7 +236,9 @@ async def _conversations(
         locks = SessionLocks()
         # Only what is shown is recorded: the positions of protocols stay what they are.
         calls = installed().call_recorder(
-            log, "summary" if settings.prices and not args.protocol else "off", report
+            log,
+            "summary" if settings.of(UsageSettings).prices and not args.protocol else "off",
+            report,
         )
         runs = Runs(log, locks, report, calls=calls)
         chats = Chats(log)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 def _serve(context: Context) -> Served:
     from adk_prism.features.search.fields import SearchRoutes
     from adk_prism.features.search.index import RunIndex, index_of
+    from adk_prism.features.usage import UsageSettings
 
     log = context.recording.log
     index = RunIndex(
@@ -23,14 +24,14 @@ def _serve(context: Context) -> Served:
         context.streams.annotators,
     )
     context.lifecycle.hold(index.indexing)
-    routes = SearchRoutes(context.log, index, context.settings.model_prices)
+    routes = SearchRoutes(context.log, index, context.settings.of(UsageSettings).read())
     return Served(routers=[routes.router()], observer=index)
 
 
 EXTENSION = Extension(
     name="search",
     summary="find runs by text, tools, agents, outcome and more",
-    requires=("captures",),
+    requires=("captures", "usage"),
     commands=(Command("runs", "find recorded runs", "adk_prism.features.search.command"),),
     serve=_serve,
 )

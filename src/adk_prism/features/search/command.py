@@ -12,12 +12,12 @@ from typing import Any
 from adk_prism.cli import note, terminal
 from adk_prism.cli.terminal import Row, Style, printable, progress, write_json, write_rows
 from adk_prism.errors import UsageError
-from adk_prism.facts.usage import Prices, total_cost
 from adk_prism.features.captures import stored_runs
 from adk_prism.features.captures.client import Client
 from adk_prism.features.search.digest import RunQuery
 from adk_prism.features.search.fields import SEARCH_FIELDS, read_query, shown_found
 from adk_prism.features.search.index import search_of
+from adk_prism.features.usage.usage import Prices, total_cost
 from adk_prism.log.contract import LogReader
 
 DEFAULT_LIMIT, MOST = 20, 200

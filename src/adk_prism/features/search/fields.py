@@ -10,7 +10,8 @@ import asyncio
 import math
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, get_args
@@ -18,10 +19,9 @@ from typing import Annotated, Any, get_args
 from fastapi import APIRouter, Query, Request, Response
 
 from adk_prism.errors import UsageError
-from adk_prism.facts.usage import KINDS, Prices, sum_of, total_cost
 from adk_prism.features.search import digest as digests
 from adk_prism.features.search.index import RunIndex, uses_of
-from adk_prism.features.search.trends import MOST_MEASURED, trends
+from adk_prism.features.usage.usage import KINDS, Prices, sum_of, total_cost
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.entry import Origin, Outcome, RunId
 from adk_prism.server.identity.caller import listed_user
@@ -375,3 +375,83 @@ class SearchRoutes:
             runs = await self.log.list(app=origin.app, user=origin.user, session=origin.session)
             latest[origin] = max((run.started for run in runs), default=0.0)
         return {summary.run for summary in waiting if summary.started < latest[summary.origin]}
+
+
+# ---------------------------------------------------------------------------
+# What runs took over time: their number, failures, durations, tokens and costs in equal spans of time.
+#
+# Pure: counted from digests that a search found, so that it is the same on every log.
+
+MOST_MEASURED = 2000
+"""Runs that are counted, as many as Redis keeps for a search: a tenth to a fifth of a second from SQLite."""
+
+MOST_POINTS = 48
+"""Spans of time: what a chart on a phone has room for."""
+
+MOST_NAMES = 50
+"""Of each kind, the most frequent ones first."""
+
+_STEPS = (60, 300, 900, 3600, 10_800, 21_600, 86_400, 604_800)
+"""Seconds that a span of time may have: from a minute to a week, then whole weeks."""
+
+_FAILED = ("failed", "incomplete")
+
+
+def trends(
+    found: Sequence[digests.FoundRun], price: digests.Price, has_prices: bool
+) -> dict[str, Any]:
+    """Return the spans of time from the first run to the last one, the sum of all, and the names of all."""
+    starts = [each.summary.started for each in found]
+    step = _step(max(starts) - min(starts)) if starts else 0
+    spans: dict[int, list[digests.FoundRun]] = {}
+    for each in found:
+        spans.setdefault(int(each.summary.started // step), []).append(each)
+    numbers = range(min(spans), max(spans) + 1) if spans else range(0)
+    costs = price if has_prices else None
+    return {
+        "step": step,
+        "points": [
+            {"at": number * step} | _measured(spans.get(number, ()), costs) for number in numbers
+        ],
+        "total": _measured(found, costs),
+        "names": _names(found),
+    }
+
+
+def _step(seconds: float) -> int:
+    """Return the shortest step with which a span of time has at most `MOST_POINTS` points."""
+    least = seconds / (MOST_POINTS - 1)
+    weeks = math.ceil(least / _STEPS[-1]) * _STEPS[-1]
+    return next((step for step in _STEPS if step >= least), weeks)
+
+
+def _measured(runs: Sequence[digests.FoundRun], price: digests.Price | None) -> dict[str, Any]:
+    durations = sorted(each.digest.duration for each in runs)
+    shown: dict[str, Any] = {
+        "runs": len(runs),
+        "failed": sum(each.summary.outcome in _FAILED for each in runs),
+        "tokens": sum(each.digest.tokens for each in runs),
+        "median": _percentile(durations, 0.5),
+        "p95": _percentile(durations, 0.95),
+    }
+    if price is not None:
+        costs = [price(each.digest.used) for each in runs]
+        known = [cost for cost in costs if cost is not None]
+        shown["cost"] = total_cost(known) if known or not runs else None
+        shown["unpriced"] = len(costs) - len(known)
+    return shown
+
+
+def _percentile(ordered: Sequence[float], share: float) -> float | None:
+    """Return the least value that so large a share of all does not exceed; None of none."""
+    return ordered[math.ceil(share * len(ordered)) - 1] if ordered else None
+
+
+def _names(found: Iterable[digests.FoundRun]) -> Mapping[str, list[tuple[str, int]]]:
+    """Return the names by which runs can be found, with how many have each."""
+    counts: dict[str, Counter[str]] = {kind: Counter() for kind in ("app", *digests.NAME_KINDS)}
+    for each in found:
+        counts["app"][each.summary.origin.app] += 1
+        for kind, names in each.digest.names.items():
+            counts[kind].update(names)
+    return {kind: count.most_common(MOST_NAMES) for kind, count in counts.items()}

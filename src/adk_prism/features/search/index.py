@@ -23,15 +23,10 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.model import Fact
 from adk_prism.facts.run_reader import MakeAnnotator, Reader
 from adk_prism.facts.state import read_object
-from adk_prism.facts.usage import ModelUse, UseFold
 from adk_prism.features.captures.stored_runs import SqliteLogReader
 from adk_prism.features.search import digest as digests
-from adk_prism.features.search.stores import (
-    DigestStore,
-    SharedSearch,
-    SqliteSearch,
-    SqliteSearchReader,
-)
+from adk_prism.features.search import stores
+from adk_prism.features.usage.usage import ModelUse, UseFold
 from adk_prism.log.contract import LogReader, RunLog, SideValue
 from adk_prism.log.entry import Agent, AgentEvent, Entry, RunId
 from adk_prism.log.private_files import Notifier, cancel_task
@@ -237,7 +232,7 @@ def _total(usage: Raw) -> int:
 # those that the log keeps (`DigestStore`), or those that this process keeps in memory.
 
 
-SearchIndex: TypeAlias = digests.MemorySearch | SharedSearch | SqliteSearch
+SearchIndex: TypeAlias = digests.MemorySearch | stores.SharedSearch | stores.SqliteSearch
 
 
 def index_of(log: RunLog) -> SearchIndex:
@@ -249,15 +244,19 @@ def index_of(log: RunLog) -> SearchIndex:
     `UsageError`, `LogError`. `digests_of` returns those of some runs, which may be missing.
     """
     if isinstance(log, SqliteLog):
-        return SqliteSearch(log.store)
+        return stores.SqliteSearch(log.store)
     store = getattr(log, "digests", None)
-    return SharedSearch(store) if isinstance(store, DigestStore) else digests.MemorySearch(log)
+    return (
+        stores.SharedSearch(store)
+        if isinstance(store, stores.DigestStore)
+        else digests.MemorySearch(log)
+    )
 
 
-def search_of(log: LogReader) -> SearchIndex | SqliteSearchReader:
+def search_of(log: LogReader) -> SearchIndex | stores.SqliteSearchReader:
     """Return what searches a log that another process may be writing."""
     if isinstance(log, SqliteLogReader):
-        return SqliteSearchReader(log)
+        return stores.SqliteSearchReader(log)
     return index_of(log)  # type: ignore[arg-type] # every other reader is a log
 
 

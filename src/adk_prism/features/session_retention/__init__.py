@@ -38,6 +38,7 @@ def _serve(context: Context) -> Served:
 EXTENSION = Extension(
     name="session_retention",
     summary="remove sessions that nobody uses (--retention-sessions)",
+    requires=("run_retention",),
     serve=_serve,
     settings=lambda: SessionRetentionSettings,
 )

@@ -20,10 +20,11 @@ from adk_prism.adk.apps import Apps
 from adk_prism.adk.internals.log_lines import sqlite_file
 from adk_prism.adk.session_store import storage_of
 from adk_prism.errors import Report
-from adk_prism.log.contract import RetentionGuard, RunLog
+from adk_prism.features.run_retention.runs import Announcer, RetentionGuard
+from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import Origin
 from adk_prism.runs.session_locks import SessionLocks
-from adk_prism.server.lifecycle import Announcer, remove_session
+from adk_prism.server.lifecycle import remove_session
 
 VACUUM_PAGES = 4096
 """Pages that are freed at a time, 16 MiB: it blocks other writers for some tenths of a second."""

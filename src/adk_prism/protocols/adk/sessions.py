@@ -25,8 +25,8 @@ from google.adk.utils.agent_info import AgentInfo
 from pydantic.alias_generators import to_camel
 
 from adk_prism.adk.redaction import session_json
-from adk_prism.adk.session_runs import as_client_event
 from adk_prism.adk.sessions import without_seed
+from adk_prism.adk.stored_events import as_client_event
 from adk_prism.errors import UsageError
 from adk_prism.facts.adk_event import REQUESTS
 from adk_prism.log.entry import Origin

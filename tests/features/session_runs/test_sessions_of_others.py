@@ -28,7 +28,7 @@ from tests.server.local_server import (
     texts,
 )
 
-from adk_prism.adk.session_runs import SessionRunId
+from adk_prism.features.session_runs.session_log import SessionRunId
 from adk_prism.log.contract import Retention
 
 Service = Callable[[Any], BaseSessionService]
@@ -94,6 +94,20 @@ async def test_a_session_of_another_server_is_shown(service: BaseSessionService)
         for path in ("", "/film", "/view", "/recording", "/stream?as=ai-sdk", "/stream?as=studio"):
             answer = await server.client.get(f"/api/runs/{run}{path}")
             assert answer.status_code == 200, (path, answer.text)
+
+
+async def test_without_the_feature_the_log_alone_is_shown(service: BaseSessionService) -> None:
+    """The other server's turns are left out; the model still has them."""
+    await elsewhere(service, agent(Scripted.saying("A.")), "a")
+    served = agent(Scripted.saying("B."))
+    async with local_server(served, service=service, without=("session_runs",)) as server:
+        assert (await post(server, user("b"))).status_code == 200
+        assert said(await server.messages()) == [("user", "b"), ("assistant", "B.")]
+        run = SessionRunId(APP, USER, SESSION, "i1", 1).encode()
+        assert (await server.client.get(f"/api/runs/{run}")).status_code == 404
+    session = await service.get_session(app_name=APP, user_id=USER, session_id=SESSION)
+    assert session is not None
+    assert len(session.events) == 4
 
 
 async def test_both_parts_of_a_mixed_conversation_are_in_order(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adk_prism.errors import SourceError
-from adk_prism.protocols.sse import LineSplitter
+from adk_prism.features.captures.streams import LineSplitter
 
 
 class Case(NamedTuple):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from adk_prism.log.contract import HOUR, RetentionGuard
+from adk_prism.features.run_retention.runs import HOUR, RetentionGuard
 
 DAY = 24 * HOUR
 YEAR = 365 * DAY

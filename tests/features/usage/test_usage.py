@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adk_prism.errors import UsageError
-from adk_prism.facts.usage import ModelUse, Prices, measured, read_prices, run_usage
+from adk_prism.features.usage.usage import ModelUse, Prices, measured, read_prices, run_usage
 from adk_prism.log.entry import ModelCalled, to_raw
 
 PRICES = Prices({"m": {"input": 1, "output": 10, "cached": 0.25}, "inputs": {"input": 1}})

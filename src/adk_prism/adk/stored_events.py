@@ -1,131 +1,26 @@
-"""Runs read from an ADK session: what the session stored, as the records that a run log would hold.
+"""Events that an ADK session has and the log does not, and events that come from elsewhere.
 
-For sessions that another server wrote (`adk api_server`, a script) and for runs that retention removed
-from the log. One invocation is one run. ADK stores whole events only: streamed fragments, the moments at
-which nodes began and ended, and the children of an `AgentTool` are not known, so the run is marked
-`derived`, as one that is read from a capture.
-
-The id of such a run names its session, its invocation and how many of its events it holds. It can be
-read again from the id alone, in any process, and a run that has grown since is another run.
+To take over the run of a dead process: ADK stores an event before the log has it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import binascii
 import time
-from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-import msgspec
 from google.adk.events.event import Event
 from google.adk.sessions.session import Session
-from msgspec import Raw, Struct
 
 from adk_prism.adk import session_store
 from adk_prism.adk.internals.log_lines import is_restored, mark_restored
 from adk_prism.adk.redaction import Serialiser
 from adk_prism.adk.sessions import Sessions
 from adk_prism.errors import RemoteFailed, Report
-from adk_prism.facts.run_reader import CaptureEnding
 from adk_prism.log import entry as records
 
 T = TypeVar("T")
-
-PREFIX = "session-"
-
-_read_fields = msgspec.json.Decoder(dict[str, Raw]).decode
-
-StoredEvents = Sequence[Event]
-"""The events of one invocation, in the order in which they are stored."""
-
-
-class SessionRunId(Struct, frozen=True, array_like=True):
-    """The contents of such a run's id."""
-
-    app: str
-    user: str
-    session: str
-    invocation: str
-    events: int
-
-    @property
-    def origin(self) -> records.Origin:
-        """Where the run belongs."""
-        return records.Origin(app=self.app, user=self.user, session=self.session)
-
-    def encode(self) -> records.RunId:
-        """Return the id."""
-        packed = urlsafe_b64encode(msgspec.json.encode(self)).decode().rstrip("=")
-        return records.RunId(PREFIX + packed)
-
-    @classmethod
-    def decode(cls, run: str) -> SessionRunId | None:
-        """Read an id; None if it is another run's."""
-        if not run.startswith(PREFIX):
-            return None
-        packed = run.removeprefix(PREFIX)
-        try:
-            data = urlsafe_b64decode(packed + "=" * (-len(packed) % 4))
-            return msgspec.json.decode(data, type=cls)
-        except (binascii.Error, msgspec.MsgspecError, UnicodeDecodeError, ValueError):
-            return None
-
-
-def stored_invocations(session: Session) -> dict[str, StoredEvents]:
-    """Return the session's events by invocation, oldest first, without what a rewind took back.
-
-    Only invocations with content, output or an error: a change of state is not a run. An event without an
-    invocation, as ADK stores those of agents that do not name it, belongs to the one before it.
-    """
-    found: dict[str, list[Event]] = {}
-    last = ""
-    for event in session_store.live_events(session):
-        if event.actions.compaction is None:
-            last = event.invocation_id or last
-            found.setdefault(last, []).append(event)
-    return {
-        name: events for name, events in found.items() if any(map(session_store.is_said, events))
-    }
-
-
-def session_run(run: SessionRunId, events: Sequence[Event], report: Report) -> list[records.Entry]:
-    """Return the entries of an invocation's first `run.events` events, its end included."""
-    return list(_with_end(_entries(run, events[: run.events], report)))
-
-
-def _entries(run: SessionRunId, events: Sequence[Event], report: Report) -> Iterator[records.Entry]:
-    name = run.encode()
-    serialiser = Serialiser(report, run=name, app=run.app)
-    begins = session_store.is_message(events[0])
-    first = _read_fields(serialiser.event(events[0])) if begins else {}
-    head = records.RunStarted(
-        run=name,
-        origin=run.origin,
-        invocation=run.invocation,
-        message=first.get("content", records.NOTHING),
-        message_id=events[0].id if begins else "",
-        labels=records.labels(
-            records.DERIVED(True), records.FOREIGN(any(map(is_restored, events)))
-        ),
-    )
-    yield records.Entry(1, events[0].timestamp, head)
-    for cursor, event in enumerate(events[1 if begins else 0 :], 2):
-        yield records.Entry(cursor, event.timestamp, records.AgentEvent(serialiser.event(event)))
-
-
-def _with_end(entries: Iterator[records.Entry]) -> Iterator[records.Entry]:
-    ending = CaptureEnding()
-    last = None
-    for last in entries:
-        ending.feed(last)
-        yield last
-    assert last is not None, "an invocation has events"
-    yield records.Entry(last.cursor + 1, last.time, ending.ended())
-
-
-# ---------------------------------------------------------------------- events that the log does not have
 
 
 class Stored(NamedTuple):

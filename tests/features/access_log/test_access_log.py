@@ -18,9 +18,9 @@ from tests.voice.live_run import runner_of, scripted_agent
 from tests.voice.served import served
 from websockets.asyncio.client import connect
 
+from adk_prism.features.access_log.access_log import access_log
 from adk_prism.models import say
 from adk_prism.server.identity.caller import SCOPE_KEY, Principal
-from adk_prism.server.observability import access_log
 from adk_prism.server.request_tracking import (
     RequestTracker,
     TrackedRequest,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adk_prism.errors import SourceError
-from adk_prism.protocols.sse import SseDecoder, SseEvent
+from adk_prism.features.captures.streams import SseDecoder, SseEvent
 
 
 def event(data: str, id: str = "", event: str = "message", retry: int | None = None) -> SseEvent:

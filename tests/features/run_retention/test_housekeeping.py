@@ -13,16 +13,17 @@ from tests.patience import PATIENCE
 from tests.server.test_process import asked, make_sessions, serving
 
 from adk_prism.errors import Diagnostic, LogError
-from adk_prism.log.contract import HOUR, LogObserver, Retention, RetentionGuard
+from adk_prism.features.run_retention.runs import HOUR, RemovedRuns, RetentionGuard, RunRetention
+from adk_prism.log.contract import LogObserver, Retention
 from adk_prism.log.coordination import LocalLeases
 from adk_prism.log.entry import AgentEvent, Origin, RunId
 from adk_prism.log.memory import MemoryLog
 from adk_prism.runs.session_log import AuditedAction
-from adk_prism.server.lifecycle import RemovedRuns, RunRetention, housekeeping
+from adk_prism.server.lifecycle import housekeeping
 from adk_prism.testing.runlog_steps import END, start
 
 YEAR = 365 * 24 * HOUR
-CLOCK = Path(__file__).parent.parent / "chaos" / "clock"
+CLOCK = Path(__file__).parents[2] / "chaos" / "clock"
 
 
 @dataclass
