@@ -164,8 +164,13 @@ def assemble(context: Context) -> FastAPI:
     )
     app.add_middleware(IdentifyMiddleware, identity=context.identity, limits=limits.counting)
     app.add_middleware(ProblemEdge, report=context.report, texts=context.errors)
-    listens = context.observability.listens
-    app.add_middleware(Guard, settings=settings, report=context.report, listens=listens)
+    app.add_middleware(
+        Guard,
+        settings=settings,
+        report=context.report,
+        listens=context.observability.listens,
+        known=context.identity.required,
+    )
     app.add_middleware(TrackRequests, calls=context.observability.calls)
     return app
 
