@@ -24,7 +24,7 @@ SLEEPS = {
     "cluster/test_processes.py": "a kill at a random moment; nothing may happen for one lease and a half",
     "features/backup/test_backup.py": "a kill at a random moment",
     "features/redis/test_leases.py": "the loop is blocked for two leases",
-    "server/limits/test_limits.py": "time alone must not end a run that somebody watches",
+    "features/limits/test_limits.py": "time alone must not end a run that somebody watches",
 }
 """Tests that wait for a fixed time because time is what they test."""
 
