@@ -131,12 +131,14 @@ class Limiter:
         yield receive, send
 
     @asynccontextmanager
-    async def entering(self, origin: Origin, *, must: bool = False) -> AsyncIterator[None]:
+    async def entering(
+        self, origin: Origin, *, must: bool = False, runs_agent: bool = True
+    ) -> AsyncIterator[None]:
         """Note that a session is about to have a run; forget it if the block fails.
 
         Raise `TooMany` for a run that is one too many, unless it `must` be taken: another process began it.
         """
-        del origin, must
+        del origin, must, runs_agent
         yield
 
     async def leave(self, origin: Origin) -> None:
@@ -171,11 +173,14 @@ class Limiters(list[Limiter], Limiter):
             yield receive, send
 
     @asynccontextmanager
-    async def entering(self, origin: Origin, *, must: bool = False) -> AsyncIterator[None]:
+    async def entering(
+        self, origin: Origin, *, must: bool = False, runs_agent: bool = True
+    ) -> AsyncIterator[None]:
         """Let a run in if all of them do."""
         async with AsyncExitStack() as entered:
             for each in self:
-                await entered.enter_async_context(each.entering(origin, must=must))
+                entry = each.entering(origin, must=must, runs_agent=runs_agent)
+                await entered.enter_async_context(entry)
             yield
 
     async def leave(self, origin: Origin) -> None:

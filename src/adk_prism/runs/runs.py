@@ -123,19 +123,25 @@ class Runs:
         self.canceller = Canceller(log, self, report)
 
     async def start(
-        self, origin: Origin, policy: Policy, make: MakeSource, run: RunId | None = None
+        self,
+        origin: Origin,
+        policy: Policy,
+        make: MakeSource,
+        run: RunId | None = None,
+        *,
+        runs_agent: bool = True,
     ) -> RunId:
-        """Start a run and return once it is in the log.
+        """Start a run, which `runs_agent` or only records something, and return once it is in the log.
 
-        Raise `Gone` for a deleted session, `Conflict` where it is busy and policy refuses, `TooMany` for
-        more runs than a user may have, `Draining` while going down, and whatever kept the source from
+        Raise `Gone` for a deleted session, `Conflict` where it is busy and policy refuses, `TooMany` beyond
+        a limit, `Draining` while going down, and whatever kept the source from
         beginning; then there is no run.
         """
         if self._draining:
             raise Draining("The server is shutting down; try again in a moment.")
         run = run or new_run()
         active = _Active(origin, self._recorder(run, make(run)))
-        async with self._limiter.entering(origin):
+        async with self._limiter.entering(origin, runs_agent=runs_agent):
             await self.locks.acquire(origin, policy, active.stop)
             try:
                 await self.deletions.check(origin)

@@ -58,12 +58,15 @@ class RunLimiter(Limiter):
     # ------------------------------------------------------------------ how many
 
     @asynccontextmanager
-    async def entering(self, origin: Origin, *, must: bool = False) -> AsyncIterator[None]:
+    async def entering(
+        self, origin: Origin, *, must: bool = False, runs_agent: bool = True
+    ) -> AsyncIterator[None]:
         """Note that a session is about to have a run; forget it if the block fails.
 
         A session has one run at a time, so sessions are counted. Raise `TooMany` for one too many, unless
         it `must` be taken.
         """
+        del runs_agent  # whatever it does, its session is busy
         sessions = self._users.setdefault(origin.user, Counter())
         most = self._limits.runs
         if most and not must and origin not in sessions and len(sessions) >= most:
