@@ -24,8 +24,8 @@ SLEEPS = {
     "cluster/test_processes.py": "a kill at a random moment; nothing may happen for one lease and a half",
     "features/backup/test_backup.py": "a kill at a random moment",
     "features/redis/test_leases.py": "the loop is blocked for two leases",
+    "features/limits/test_limits.py": "time alone must not end a run that somebody watches",
     "runs/test_tool_progress.py": "a tool's reports have to be apart in time",
-    "server/limits/test_limits.py": "time alone must not end a run that somebody watches",
 }
 """Tests that wait for a fixed time because time is what they test."""
 

@@ -11,8 +11,17 @@ taken is left out with one line that says why. The rest works.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -23,6 +32,7 @@ from adk_prism.errors import UsageError
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
+    from starlette.types import Receive, Scope, Send
 
     from adk_prism.adk.apps import Apps
     from adk_prism.adk.request import CallRecorder, Detail
@@ -33,12 +43,13 @@ if TYPE_CHECKING:
     from adk_prism.facts.run_reader import MakeAnnotator
     from adk_prism.log.contract import RunLog, RunSummary, TrimmedRun
     from adk_prism.log.coordination import Coordination
-    from adk_prism.log.entry import Entry, RunId
+    from adk_prism.log.entry import Entry, Origin, RunId
     from adk_prism.options import FeatureSettings
     from adk_prism.runs.session_log import ReadableLog
     from adk_prism.server.context import Context
     from adk_prism.server.identity.methods import Method
-    from adk_prism.server.observability import Meter
+    from adk_prism.server.lifecycle import Lifecycle
+    from adk_prism.server.observability import Meter, Observability
     from adk_prism.server.settings import Settings
 
 GROUP = "adk_prism.extensions"
@@ -117,6 +128,112 @@ class Observers(list[RunObserver]):
             each.changed(run)
 
 
+Stop = Callable[[str], None]
+"""Stops a run; takes the code with which it fails."""
+
+
+class Limiter:
+    """Limits nothing: base of what limits callers and their runs."""
+
+    @asynccontextmanager
+    async def counting(
+        self, scope: Scope, receive: Receive, send: Send
+    ) -> AsyncIterator[tuple[Receive, Send]]:
+        """Count a request or socket while the block serves it. Raise `TooMany`."""
+        del scope
+        yield receive, send
+
+    @asynccontextmanager
+    async def entering(
+        self, origin: Origin, *, must: bool = False, runs_agent: bool = True
+    ) -> AsyncIterator[None]:
+        """Note that a session is about to have a run; forget it if the block fails.
+
+        Raise `TooMany` for a run that is one too many, unless it `must` be taken: another process began it.
+        """
+        del origin, must, runs_agent
+        yield
+
+    async def leave(self, origin: Origin) -> None:
+        """Note that a run of a session is over here."""
+
+    def begin(self, run: RunId, stop: Stop) -> None:
+        """Start a run's clocks; `stop` stops the run."""
+
+    def end(self, run: RunId) -> None:
+        """Forget a run's clocks."""
+
+    def following(self, run: RunId) -> None:
+        """Count a client that follows a run."""
+
+    def left(self, run: RunId) -> None:
+        """Count one less."""
+
+
+class Limiters(list[Limiter], Limiter):
+    """The limiters of one server, as one."""
+
+    @asynccontextmanager
+    async def counting(
+        self, scope: Scope, receive: Receive, send: Send
+    ) -> AsyncIterator[tuple[Receive, Send]]:
+        """Count a request or socket by all of them."""
+        async with AsyncExitStack() as counted:
+            for each in self:
+                receive, send = await counted.enter_async_context(
+                    each.counting(scope, receive, send)
+                )
+            yield receive, send
+
+    @asynccontextmanager
+    async def entering(
+        self, origin: Origin, *, must: bool = False, runs_agent: bool = True
+    ) -> AsyncIterator[None]:
+        """Let a run in if all of them do."""
+        async with AsyncExitStack() as entered:
+            for each in self:
+                entry = each.entering(origin, must=must, runs_agent=runs_agent)
+                await entered.enter_async_context(entry)
+            yield
+
+    async def leave(self, origin: Origin) -> None:
+        """Tell all of them that a run of a session is over here."""
+        for each in self:
+            await each.leave(origin)
+
+    def begin(self, run: RunId, stop: Stop) -> None:
+        """Start a run's clocks."""
+        for each in self:
+            each.begin(run, stop)
+
+    def end(self, run: RunId) -> None:
+        """Forget a run's clocks."""
+        for each in self:
+            each.end(run)
+
+    def following(self, run: RunId) -> None:
+        """Tell all of them that a client follows a run."""
+        for each in self:
+            each.following(run)
+
+    def left(self, run: RunId) -> None:
+        """Tell all of them that one follows it no more."""
+        for each in self:
+            each.left(run)
+
+
+class LimiterParts(NamedTuple):
+    """What a limiter is made of: parts of a server that has no `Context` yet."""
+
+    settings: Settings
+    known: bool
+    """Whether callers have to authenticate."""
+    log: RunLog
+    coordination: Coordination
+    lifecycle: Lifecycle
+    observability: Observability
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Served:
     """What a feature adds to one server."""
@@ -157,6 +274,8 @@ class Extension:
     """Returns what counts what happens in a server. Called once for each server, before `serve`."""
     authentication: Callable[[Settings], Method | None] | None = None
     """Returns a further method of authentication; None if its settings ask for none."""
+    limiter: Callable[[LimiterParts], Limiter | None] | None = None
+    """Returns what limits callers and their runs; None if its settings ask for nothing."""
     logs: Mapping[str, LogKind] = field(default_factory=dict)
     """Kinds of run logs, by the scheme of their URLs."""
     session_store: Callable[[SessionStore], SessionStore] | None = None
@@ -186,6 +305,11 @@ class Extensions(NamedTuple):
     def meter(self) -> Meter | None:
         """Return what counts what happens in a server; None if nothing does."""
         return next((each.meter() for each in self.used.values() if each.meter is not None), None)
+
+    def limiters(self, parts: LimiterParts) -> list[Limiter]:
+        """Return what limits callers and their runs."""
+        found = (each.limiter(parts) for each in self.used.values() if each.limiter is not None)
+        return [limiter for limiter in found if limiter is not None]
 
     def logs(self) -> dict[str, LogKind]:
         """Return the kinds of run logs that all of them bring, by the scheme of their URLs."""

@@ -12,9 +12,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from adk_prism.errors import UsageError
+
+if TYPE_CHECKING:
+    from adk_prism.server.settings import Settings
 
 ENVIRONMENT_PREFIX = "ADK_PRISM_"
 
@@ -93,6 +96,11 @@ class FeatureSettings(SettingGroup):
 
     def broken_rule(self) -> str:
         """Return what is wrong with the combination; empty if nothing is."""
+        return ""
+
+    def clash(self, settings: Settings) -> str:
+        """Return what is wrong with the combination with other settings; empty if nothing is."""
+        del settings
         return ""
 
 

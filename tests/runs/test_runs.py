@@ -12,14 +12,15 @@ from tests.runs.shared_leases import SharedLeases, Table
 from tests.runs.sources import HERE, NeverBegins, Script, event
 
 from adk_prism.adk.request import Emit
-from adk_prism.errors import Conflict, Diagnostic, Draining, NotFound, TooMany, UsageError
+from adk_prism.errors import Conflict, Diagnostic, Draining, NotFound, UsageError
+from adk_prism.extension import Limiter
 from adk_prism.facts.run_reader import Reader
 from adk_prism.log.coordination import Lease
 from adk_prism.log.entry import Entry, Origin, Record, RunEnded, RunId, RunStarted, RunTakenOver
 from adk_prism.log.memory import MemoryLog
 from adk_prism.runs.recorder import STOPPED, Past
 from adk_prism.runs.runs import Runs
-from adk_prism.runs.session_locks import Policy, Quota, RunLimits, SessionLocks
+from adk_prism.runs.session_locks import Policy, SessionLocks
 
 ELSEWHERE = Origin(app="other", user="user", session="another")
 
@@ -42,8 +43,8 @@ class Kept:
         self.kinds.append(diagnostic.kind)
 
 
-def runs_on(log: MemoryLog, limits: RunLimits | None = None) -> Runs:
-    return Runs(log, SessionLocks(), Kept(), quota=Quota(limits or RunLimits()))
+def runs_on(log: MemoryLog, limiter: Limiter | None = None) -> Runs:
+    return Runs(log, SessionLocks(), Kept(), limiter=limiter)
 
 
 async def begin(
@@ -174,27 +175,6 @@ async def test_a_second_run_comes_after_the_first(
     assert (await end_of(runs, log, first)).outcome == outcome
     following.end()
     assert (await end_of(runs, log, second)).outcome == "finished"
-
-
-async def test_a_user_has_so_many_runs_at_a_time(log: MemoryLog) -> None:
-    """One more is refused; one that has ended does not count."""
-    runs = runs_on(log, RunLimits(runs=1))
-    run, script = await begin(runs)
-    with pytest.raises(TooMany):
-        await begin(runs, origin=ELSEWHERE)
-    script.end()
-    await end_of(runs, log, run)
-    again, other = await begin(runs, origin=ELSEWHERE)
-    other.end()
-    await end_of(runs, log, again)
-
-
-async def test_a_run_that_takes_too_long_fails_with_the_limit(log: MemoryLog) -> None:
-    """Its code is the name of the limit."""
-    runs = runs_on(log, RunLimits(run_time=0.01))
-    run, _ = await begin(runs)
-    end = await end_of(runs, log, run)
-    assert (end.outcome, end.code) == ("failed", "run_time_limit")
 
 
 # ------------------------------------------------------------------ stopping

@@ -128,6 +128,7 @@ ROUTES: dict[str, Row] = {
     "GET /api/copilotkit/info": Common("/api/copilotkit/info"),
     "GET /api/ag-ui/{app_name}/capabilities": Common(f"/api/ag-ui/{APP}/capabilities"),
     "GET /api/me": Common("/api/me"),
+    "GET /api/budgets": Common("/api/budgets"),
     "GET /api/connection-check": Common("/api/connection-check?events=1"),
     "POST /api/tickets": Common("/api/tickets", {"url": "/api/runs/run-1/stream"}),
     "GET /api/errors/{reference}": Common("/api/errors/0123456789ab", status=204),

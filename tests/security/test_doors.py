@@ -9,11 +9,14 @@ from pathlib import Path
 
 import httpx
 import pytest
+from google.adk.runners import InMemoryRunner
+from starlette.requests import HTTPConnection
 from starlette.types import Receive, Scope, Send
 from tests.adk.scripted import Scripted
 from tests.security.people import ANN, headers, token_file
 from tests.server.local_server import agent, local_server
 
+from adk_prism import Principal, Prism
 from adk_prism.cli import main
 from adk_prism.errors import TooMany, UsageError
 from adk_prism.log.entry import AgentEvent, Origin, RunEnded, RunId, RunStarted
@@ -68,6 +71,34 @@ async def test_a_server_that_is_open_to_all_answers_to_no_rebound_name(host: str
     """A page can be rebound only to a name that its author owns: no address, no private name."""
     assert await _status(OPEN, host) == HOSTS[host]
     assert await _status(OPEN, next(iter(_own_names()))) == 200
+
+
+async def test_an_embedded_server_answers_to_no_rebound_name(tmp_path: Path) -> None:
+    """It does not know where its host program listens; a function that authenticates is one all the same."""
+
+    async def who(connection: HTTPConnection) -> Principal | None:
+        return Principal("ann") if "x-user" in connection.headers else None
+
+    for authenticate, status in ((None, 403), (who, 200)):
+        settings = Settings(log="memory:", data_dir=str(tmp_path))
+        runner = InMemoryRunner(agent(Scripted()), app_name="shop")
+        prism = Prism({"shop": runner}, settings, authenticate=authenticate)
+
+        async def at_public_address(
+            scope: Scope, receive: Receive, send: Send, prism: Prism = prism
+        ) -> None:
+            await prism.asgi()({**scope, "server": ("192.0.2.7", 8000)}, receive, send)
+
+        transport = httpx.ASGITransport(at_public_address)
+        async with (
+            prism.lifespan(None),
+            httpx.AsyncClient(transport=transport, base_url="http://192.0.2.7:8000") as client,
+        ):
+            known = {"x-user": "ann"}
+            assert (await client.get("/list-apps", headers=known)).status_code == 200
+            rebound = await client.get("/list-apps", headers={**known, "host": "evil.example"})
+            assert rebound.status_code == status
+            assert "Settings(allow_host=" in rebound.text or status == 200
 
 
 async def test_other_names_are_for_the_operator_to_allow() -> None:

@@ -104,9 +104,9 @@ def test_a_mounted_prism_knows_its_prefix(settings: Settings, unbuilt: None) -> 
     """Its page, its OpenAPI and its problems are right below a prefix, too."""
     host = FastAPI()
     host.mount("/agents", Prism({"support": runner()}, settings).asgi())
-    client = TestClient(host, base_url="http://host.example")
+    client = TestClient(host, base_url="http://host.internal")
     page = client.get("/agents/")
-    assert "http://host.example/agents/api/chat/support" in page.text
+    assert "http://host.internal/agents/api/chat/support" in page.text
     document = client.get("/agents/openapi.json").json()
     assert document["servers"] == [{"url": "/agents"}]
     assert client.get("/agents/nothing").headers["content-type"] == "application/problem+json"

@@ -32,6 +32,8 @@ class Call:
 
 DEV = {"dev": True}
 PUBLIC = "https://agents.example"
+LISTED: dict[str, Any] = {"allow_host": ("agents.example",)}
+KNOWN: dict[str, Any] = {"proxy_user_header": "x-user"}
 FORWARDED = {"x-forwarded-host": "agents.example", "x-forwarded-proto": "https"}
 
 CALLS = [
@@ -52,14 +54,20 @@ CALLS = [
         host="agents.example",
         settings={"public_url": "https://agents.example/x"},
     ),
-    Call("not over loopback: any host", True, host="agents.example", server=LAN),
-    Call(
-        "not over loopback, hosts listed",
-        False,
-        host="other.example",
-        server=LAN,
-        settings={"allow_host": ("agents.example",)},
-    ),
+    Call("not over loopback: a name", False, host="agents.example", server=LAN),
+    Call("not over loopback: a rebound name and port", False, host="evil.example:8000", server=LAN),
+    Call("not over loopback: an address", True, host="192.168.1.7:8000", server=LAN),
+    Call("not over loopback: an IPv6 address", True, host="[fd00::7]:8000", server=LAN),
+    Call("not over loopback: IPv6 without brackets", False, host="fd00::7", server=LAN),
+    Call("not over loopback: an address and more", False, host="10.0.0.7.nip.io", server=LAN),
+    Call("not over loopback: a private name", True, host="prism:8000", server=LAN),
+    Call("not over loopback, callers known", True, host="x.example", server=LAN, settings=KNOWN),
+    Call("not over loopback, listed", True, host="agents.example:80", server=LAN, settings=LISTED),
+    Call("not over loopback, not listed", False, host="other.example", server=LAN, settings=LISTED),
+    Call("listed, and a private name", False, host="prism:8000", server=LAN, settings=LISTED),
+    Call("listed, callers known", False, host="x.example", server=LAN, settings=LISTED | KNOWN),
+    Call("a probe of the pod's address", True, host="10.4.0.9:8000", server=LAN, settings=LISTED),
+    Call("over loopback: an address elsewhere", False, host="10.4.0.9:8000", settings=LISTED),
     Call("unix socket: any host", True, host="agents.example", server=None),
     Call("same origin", True, origin="http://127.0.0.1:8000"),
     Call("same origin, default port", True, host="127.0.0.1", origin="http://127.0.0.1:80"),

@@ -19,9 +19,9 @@ from tests.server.local_server import LocalServer, agent, local_server
 
 from adk_prism.errors import Busy, TooMany
 from adk_prism.log.entry import RunId
-from adk_prism.server import limits
+from adk_prism.server import throttling
 from adk_prism.server.identity.caller import Anyone, Guest
-from adk_prism.server.limits import HEAVY, WAITING_OF_CALLER, HeavyWork
+from adk_prism.server.throttling import HEAVY, WAITING_OF_CALLER, HeavyWork
 
 JSONL = {"content-type": "application/jsonl"}
 READERS = (
@@ -107,7 +107,7 @@ async def test_other_requests_are_served_meanwhile() -> None:
 
 async def test_one_caller_has_one_large_run_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few of its requests wait, more are refused with a time to come back; others are served."""
-    monkeypatch.setattr(limits, "HEAVY", 1000)
+    monkeypatch.setattr(throttling, "HEAVY", 1000)
     async with stage_with(40) as (stage, run, _):
         paths = [f"/api/runs/{run}/{reader}" for reader in ("view", "film", "share")] * 5
         answers = await asyncio.gather(*map(stage.client.get, paths))
@@ -132,13 +132,13 @@ async def test_callers_share_the_process() -> None:
             running -= 1
 
     await asyncio.gather(*(one(f"address-{n}") for n in range(20)))
-    assert most == limits.AT_A_TIME
+    assert most == throttling.AT_A_TIME
     async with work.slot(Guest(RunId("r"), "link", 0.0), HEAVY), work.slot(Anyone("a"), HEAVY):
         waiting = [asyncio.create_task(one("a")) for _ in range(WAITING_OF_CALLER)]
         await asyncio.sleep(0)
         with pytest.raises(TooMany):
             await one("a")
-        others = [asyncio.create_task(one(f"b-{n}")) for n in range(limits.WAITING)]
+        others = [asyncio.create_task(one(f"b-{n}")) for n in range(throttling.WAITING)]
         await asyncio.sleep(0)
         with pytest.raises(Busy):
             await one("c")

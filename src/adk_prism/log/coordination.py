@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
@@ -265,6 +265,50 @@ class UsageCounters(Protocol):
         seconds each should wait."""
 
 
+# --------------------------------------------------------------------------- sums of a day
+
+Sums = Mapping[str, int]
+"""By name."""
+
+
+class Charge(Struct, frozen=True):
+    """What to add to the sums of an account."""
+
+    account: str
+    amounts: Sums
+    most: Sums = {}
+    """Sums that must be less than this before."""
+
+
+class OverSum(NamedTuple):
+    """A sum that has reached its most."""
+
+    account: str
+    name: str
+
+
+class DaySums(Protocol):
+    """Sums by account and day, which are kept for a day at least.
+
+    Every method but `open` and `close` raises `LogError` if their store is not reachable.
+    """
+
+    async def open(self) -> None:
+        """Get ready."""
+
+    async def close(self) -> None:
+        """Disconnect."""
+
+    async def charge(self, day: str, charges: Sequence[Charge], once: str = "") -> OverSum | None:
+        """Add all amounts and return None; or none of them, and return a sum that has reached its most.
+
+        A charge with the same `once` is made only once a day, where processes share the sums.
+        """
+
+    async def read(self, day: str, accounts: Sequence[str]) -> Sequence[Sums]:
+        """Return the sums of accounts."""
+
+
 # ---------------------------------------------------------------------------
 # Values that expire, by name.
 
@@ -341,6 +385,9 @@ class Coordination(Protocol):
     def counters(self) -> UsageCounters | None:
         """Return what counts for all processes; None where this process counts alone."""
 
+    def sums(self) -> DaySums | None:
+        """Return the sums of all processes; None where this process has its log alone."""
+
 
 class LocalCoordination:
     """Of a log that one process uses alone."""
@@ -355,4 +402,7 @@ class LocalCoordination:
         return LocalValues()
 
     def counters(self) -> UsageCounters | None:
+        return None
+
+    def sums(self) -> DaySums | None:
         return None

@@ -252,7 +252,7 @@ class SessionBranches:
                 report=report,
             )
 
-        run = await runs.start(origin, "wait", make)
+        run = await runs.start(origin, "wait", make, runs_agent=False)
         await runs.wait(run)
         return run
 

@@ -178,7 +178,7 @@ class Conversations:
                 report=self.report,
             )
 
-        run = await self.runs.start(start.origin, "wait", make)
+        run = await self.runs.start(start.origin, "wait", make, runs_agent=False)
         await self.runs.wait(run)
 
     async def _send(
@@ -429,7 +429,7 @@ class Conversations:
             source = self.apps.app(start.origin.app).state_update(request, self.report)
             return _prepared(start, source, partial(self.branches.settle_locked, start.origin))
 
-        return await self.runs.start(start.origin, "wait", make, start.run)
+        return await self.runs.start(start.origin, "wait", make, start.run, runs_agent=False)
 
     # -------------------------------------------------------------- sources
 
@@ -485,7 +485,7 @@ class Conversations:
             )
             return _prepared(start, RecordsSource(head, *more))
 
-        return await self.runs.start(start.origin, "wait", make, start.run)
+        return await self.runs.start(start.origin, "wait", make, start.run, runs_agent=False)
 
 
 def _prepared(

@@ -17,12 +17,13 @@ from typing import Any, NamedTuple, Protocol
 from adk_prism.adk.request import CallRecorder, EventSource
 from adk_prism.adk.tools import WORK, Work, Works
 from adk_prism.errors import Conflict, Diagnostic, Draining, Fenced, LogError, Report, cause_of
+from adk_prism.extension import Limiter
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.coordination import Lease, Leases, LocalLeases
 from adk_prism.log.entry import Origin, RunEnded, RunId, RunStarted, is_recorded
 from adk_prism.log.private_files import cancel_task
 from adk_prism.runs.recorder import STOPPED, Past, RunRecorder, run_span
-from adk_prism.runs.session_locks import LOOK, Policy, Quota, RunLimits, SessionLocks
+from adk_prism.runs.session_locks import LOOK, Policy, SessionLocks
 from adk_prism.runs.session_log import Deletions
 
 CANCEL_GRACE = 5.0
@@ -99,7 +100,7 @@ class Runs:
         locks: SessionLocks,
         report: Report,
         leases: Leases | None = None,
-        quota: Quota | None = None,
+        limiter: Limiter | None = None,
         watch: Watch | None = None,
         can_resume: Callable[[RunStarted], bool] = lambda _: False,
         calls: CallRecorder | None = None,
@@ -110,7 +111,7 @@ class Runs:
         self.locks = locks
         self._report = report
         self._leases: Leases = leases or LocalLeases()
-        self._quota = quota or Quota(RunLimits())
+        self._limiter = limiter or Limiter()
         self._watch = watch
         self._leases.listen("cancel", self._hear_cancel)
         self._active: dict[RunId, _Active] = {}
@@ -122,19 +123,25 @@ class Runs:
         self.canceller = Canceller(log, self, report)
 
     async def start(
-        self, origin: Origin, policy: Policy, make: MakeSource, run: RunId | None = None
+        self,
+        origin: Origin,
+        policy: Policy,
+        make: MakeSource,
+        run: RunId | None = None,
+        *,
+        runs_agent: bool = True,
     ) -> RunId:
-        """Start a run and return once it is in the log.
+        """Start a run, which `runs_agent` or only records something, and return once it is in the log.
 
-        Raise `Gone` for a deleted session, `Conflict` where it is busy and policy refuses, `TooMany` for
-        more runs than a user may have, `Draining` while going down, and whatever kept the source from
+        Raise `Gone` for a deleted session, `Conflict` where it is busy and policy refuses, `TooMany` beyond
+        a limit, `Draining` while going down, and whatever kept the source from
         beginning; then there is no run.
         """
         if self._draining:
             raise Draining("The server is shutting down; try again in a moment.")
         run = run or new_run()
         active = _Active(origin, self._recorder(run, make(run)))
-        async with self._quota.entering(origin):
+        async with self._limiter.entering(origin, runs_agent=runs_agent):
             await self.locks.acquire(origin, policy, active.stop)
             try:
                 await self.deletions.check(origin)
@@ -181,7 +188,7 @@ class Runs:
             return False
         if is_stopped:
             active.stop()
-        async with self._quota.entering(origin, must=True):
+        async with self._limiter.entering(origin, must=True):
             self._keep(run, active, lease, taken_over=True)
         return True
 
@@ -190,7 +197,7 @@ class Runs:
         lease.on_lost = active.lose
         recording = self._record(run, active, lease, taken_over)
         active.task = asyncio.create_task(recording, name=f"record {run}")
-        self._quota.begin(run, active.stop)
+        self._limiter.begin(run, active.stop)
 
     async def _record(self, run: RunId, active: _Active, lease: Lease, taken_over: bool) -> None:
         origin, recorder = active.origin, active.recorder
@@ -204,8 +211,8 @@ class Runs:
         finally:
             self._keep_abandoned(recorder)
             self._active.pop(run, None)
-            self._quota.end(run)
-            await self._quota.leave(origin)
+            self._limiter.end(run)
+            await self._limiter.leave(origin)
             await self._log.leave(run)
             try:
                 await self._leases.release(lease)

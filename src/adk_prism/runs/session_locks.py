@@ -8,18 +8,17 @@ asyncio lock within this process, and with a lease among all processes that shar
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
-from adk_prism.errors import Conflict, TooMany
+from adk_prism.errors import Conflict
 from adk_prism.log.coordination import Lease, Leases, LocalLeases
-from adk_prism.log.entry import Origin, RunId
+from adk_prism.log.entry import Origin
 
 Policy = Literal["interrupt", "refuse", "wait"]
 """A second message while a run is active: stops that run, is refused, or waits for its end."""
@@ -198,162 +197,3 @@ class SessionLocks:
         slot.interest -= 1
         if not slot.interest:
             del self._slots[name]
-
-
-# ---------------------------------------------------------------------------
-# Limits on runs: how many a user may have at a time, and how long one may take, watched or not.
-#
-# A run belongs to the server and continues without its client, so something has to stop those that
-# nobody wants any more. A client that follows a run's log watches it: the log calls `following` and
-# `left`. A run that nobody has watched for too long, or that takes too long, is stopped. It fails
-# with the limit's name as its code, which its clients and the operator can read.
-
-AGAIN = 5.0
-"""Seconds for `Retry-After`: it is not known when a run ends."""
-
-RUN_TIME, UNWATCHED = "run_time_limit", "unwatched_limit"
-"""Codes of runs that a limit has ended."""
-
-Stop = Callable[[str], None]
-"""Stops a run; takes the code with which it fails."""
-Refused = Callable[[str], None]
-"""Is called with the limit that was exceeded."""
-
-
-def _nobody(limit: str) -> None:
-    del limit
-
-
-class RunLimits(Struct, frozen=True, kw_only=True):
-    """The most of each; 0 is no limit."""
-
-    runs: int = 0
-    """Of one user, at a time."""
-    run_time: float = 0.0
-    unwatched: float = 0.0
-    """Seconds without a client that follows the run."""
-
-
-class SharedRuns(Protocol):
-    """Counts the runs of a user in all processes."""
-
-    async def enter(self, origin: Origin, *, must: bool = False) -> None:
-        """Count a run that is about to start. Raise `TooMany` for one too many, unless it `must`."""
-
-    async def leave(self, origin: Origin) -> None:
-        """Count a run that is over no more. Never raises."""
-
-
-class _Timed(Struct, eq=False):
-    """A run's timers."""
-
-    stop: Stop
-    age: asyncio.TimerHandle | None = None
-    unwatched: asyncio.TimerHandle | None = None
-
-    def cancel(self) -> None:
-        for timer in (self.age, self.unwatched):
-            if timer is not None:
-                timer.cancel()
-
-
-class Quota:
-    """The runs of one process, and who has them."""
-
-    def __init__(
-        self, limits: RunLimits, refused: Refused = _nobody, shared: SharedRuns | None = None
-    ) -> None:
-        """`shared` counts what other processes have."""
-        self._limits = limits
-        self._shared = shared
-        self._refused = refused
-        self._users: dict[str, Counter[Origin]] = {}
-        self._timed: dict[RunId, _Timed] = {}
-        self._watchers: Counter[RunId] = Counter()
-
-    # ------------------------------------------------------------------ how many
-
-    @asynccontextmanager
-    async def entering(self, origin: Origin, *, must: bool = False) -> AsyncIterator[None]:
-        """Note that a session is about to have a run; forget it if the block fails.
-
-        A session has one run at a time, so sessions are counted. Raise `TooMany` for one too many, unless
-        it `must` be taken.
-        """
-        sessions = self._users.setdefault(origin.user, Counter())
-        most = self._limits.runs
-        if most and not must and origin not in sessions and len(sessions) >= most:
-            self._refused("runs")
-            raise TooMany(
-                f"You already have {most} active runs, the limit; wait for one, or stop it.",
-                AGAIN,
-            )
-        sessions[origin] += 1
-        if self._shared is not None:
-            try:
-                await self._shared.enter(origin, must=must)
-            except BaseException:
-                self._forget(origin)
-                raise
-        try:
-            yield
-        except BaseException:
-            await self.leave(origin)
-            raise
-
-    async def leave(self, origin: Origin) -> None:
-        """Note that a run of a session is over."""
-        self._forget(origin)
-        if self._shared is not None:
-            await self._shared.leave(origin)
-
-    def _forget(self, origin: Origin) -> None:
-        sessions = self._users[origin.user]
-        sessions[origin] -= 1
-        if not sessions[origin]:
-            del sessions[origin]
-        if not sessions:
-            del self._users[origin.user]
-
-    # ------------------------------------------------------------------ how long
-
-    def begin(self, run: RunId, stop: Stop) -> None:
-        """Start a run's clocks; `stop` stops the run."""
-        timed = self._timed[run] = _Timed(stop)
-        if self._limits.run_time:
-            timed.age = self._later(self._limits.run_time, run, RUN_TIME)
-        if not self._watchers[run]:
-            self._nobody_watches(run)
-
-    def end(self, run: RunId) -> None:
-        """Forget a run's clocks."""
-        timed = self._timed.pop(run, None)
-        if timed is not None:
-            timed.cancel()
-
-    def following(self, run: RunId) -> None:
-        """Count a client that follows a run."""
-        self._watchers[run] += 1
-        timed = self._timed.get(run)
-        if timed is not None and timed.unwatched is not None:
-            timed.unwatched.cancel()
-
-    def left(self, run: RunId) -> None:
-        """Count one less."""
-        self._watchers[run] -= 1
-        if not self._watchers[run]:
-            del self._watchers[run]
-            self._nobody_watches(run)
-
-    def _nobody_watches(self, run: RunId) -> None:
-        timed = self._timed.get(run)
-        if timed is not None and self._limits.unwatched:
-            timed.unwatched = self._later(self._limits.unwatched, run, UNWATCHED)
-
-    def _later(self, seconds: float, run: RunId, code: str) -> asyncio.TimerHandle:
-        def end() -> None:
-            timed = self._timed.get(run)
-            if timed is not None:
-                timed.stop(code)
-
-        return asyncio.get_running_loop().call_later(seconds, end)

@@ -38,7 +38,6 @@ from adk_prism.server.host_and_origin import Guard
 from adk_prism.server.identity.identity import IdentifyMiddleware
 from adk_prism.server.identity.methods import Authenticate
 from adk_prism.server.lifecycle import Lifecycle, close_data_folder, open_data_folder
-from adk_prism.server.limits import LimitEnforcer
 from adk_prism.server.observability import Observability, open_observability, secrets_of
 from adk_prism.server.problems import RESPONSES, ProblemEdge, add_problems
 from adk_prism.server.request_bodies import AGENT_PATH, CHAT_PATH, BodyLimit, PathLimit
@@ -159,13 +158,16 @@ def assemble(context: Context) -> FastAPI:
     start = context.lifecycle.start_for_request
     paths = _path_limits(settings, features)
     app.add_middleware(BodyLimit, limit=settings.body_limit, other=paths, start=start)
-    limits = LimitEnforcer(
-        context.limits.callers, context.observability.meter.refused, shared=context.limits.shared
-    )
-    app.add_middleware(IdentifyMiddleware, identity=context.identity, limits=limits.counting)
+    counting = context.limits.limiters.counting
+    app.add_middleware(IdentifyMiddleware, identity=context.identity, limits=counting)
     app.add_middleware(ProblemEdge, report=context.report, texts=context.errors)
-    listens = context.observability.listens
-    app.add_middleware(Guard, settings=settings, report=context.report, listens=listens)
+    app.add_middleware(
+        Guard,
+        settings=settings,
+        report=context.report,
+        listens=context.observability.listens,
+        known=context.identity.required,
+    )
     app.add_middleware(TrackRequests, calls=context.observability.calls)
     return app
 

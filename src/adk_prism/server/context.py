@@ -21,7 +21,7 @@ from adk_prism.adk.apps import Apps
 from adk_prism.adk.request import CallRecorder
 from adk_prism.adk.tools import InDoubt
 from adk_prism.errors import Diagnostic, LogError, Report, cause_of
-from adk_prism.extension import Observers, chosen
+from adk_prism.extension import LimiterParts, Limiters, Observers, chosen
 from adk_prism.log.contract import LogObserver, RunLog
 from adk_prism.log.coordination import Coordination, Leases
 from adk_prism.log.from_url import open_coordination, open_log
@@ -30,19 +30,19 @@ from adk_prism.runs.broadcast import Broadcaster
 from adk_prism.runs.chats import Chats
 from adk_prism.runs.conversations import Conversations
 from adk_prism.runs.runs import Runs
-from adk_prism.runs.session_locks import Quota, RunLimits, SessionLocks
+from adk_prism.runs.session_locks import SessionLocks
 from adk_prism.runs.session_log import Deletions, ReadableLog
 from adk_prism.runs.takeover import Takeovers, can_resume
 from adk_prism.server.identity.identity import Identity, build_identity
 from adk_prism.server.identity.methods import Authenticate, Tickets
 from adk_prism.server.lifecycle import Lifecycle, opened
-from adk_prism.server.limits import CallerLimits, HeavyWork, SharedLimits, SharedRunCount
 from adk_prism.server.observability import AuditLog, Observability, redaction_of_a_run
 from adk_prism.server.problems import ErrorTexts
 from adk_prism.server.run_files import ResentFiles, RunFiles
 from adk_prism.server.run_starter import ClientState, Idempotency, RunStarter
 from adk_prism.server.run_streams import RunStreams
 from adk_prism.server.settings import Settings
+from adk_prism.server.throttling import HeavyWork
 from adk_prism.voice.source import LiveRuns
 
 
@@ -66,9 +66,8 @@ class Recording:
 class Limits:
     """How much callers may use."""
 
-    callers: CallerLimits
-    shared: SharedLimits | None
-    """Counts them for all replicas."""
+    limiters: Limiters
+    """Those that features bring."""
     heavy: HeavyWork
 
 
@@ -138,12 +137,11 @@ def make_context(
     values = coordination.values()
     lifecycle.hold(lambda: opened(values))
     identity = build_identity(settings, Tickets(values), authenticate, report)
-    known = identity.required
-    quota, shared = _quota(settings, lifecycle, observability, coordination, known=known)
-    recording, runs = _recording(
-        settings, apps, lifecycle, observability, log, coordination, quota, known=known
-    )
-    readable = chosen(settings.without).readable_log(
+    extensions = chosen(settings.without)
+    parts = LimiterParts(settings, identity.required, log, coordination, lifecycle, observability)
+    limiters = Limiters(extensions.limiters(parts))
+    recording, runs = _recording(parts, apps, limiters)
+    readable = extensions.readable_log(
         ReadableLog(log, runs.deletions), apps, observability.secrets, report
     )
     leases = recording.leases
@@ -178,7 +176,7 @@ def make_context(
             settings,
         ),
         files=files,
-        limits=Limits(callers=settings.limits(known=known), shared=shared, heavy=HeavyWork()),
+        limits=Limits(limiters=limiters, heavy=HeavyWork()),
         observability=observability,
         lifecycle=lifecycle,
         identity=identity,
@@ -187,18 +185,9 @@ def make_context(
     return context
 
 
-def _recording(
-    settings: Settings,
-    apps: Apps,
-    lifecycle: Lifecycle,
-    observability: Observability,
-    log: RunLog,
-    coordination: Coordination,
-    quota: Quota,
-    *,
-    known: bool,
-) -> tuple[Recording, Runs]:
-    """Return what records and stores runs; `known` says whether callers are known."""
+def _recording(parts: LimiterParts, apps: Apps, limiters: Limiters) -> tuple[Recording, Runs]:
+    """Return what records and stores runs."""
+    settings, known, log, coordination, lifecycle, observability = parts
     report, meter = observability.report, observability.meter
     leases = coordination.leases(settings.lease)
     locks = SessionLocks(leases, settle=lambda origin, claim: takeovers.settle(origin, claim))
@@ -207,8 +196,8 @@ def _recording(
     observer = LogObserver(
         written=meter.appended,
         committed=meter.committed,
-        following=quota.following,
-        left=quota.left,
+        following=limiters.following,
+        left=limiters.left,
         stored=observers.stored,
         stalled=partial(_tell_stalled, report),
         ended=observers.ended,
@@ -220,7 +209,7 @@ def _recording(
     detail = settings.detail_of_model_calls(known=known, listens=observability.listens)
     calls = chosen(settings.without).call_recorder(log, detail, report)
     resumable = partial(can_resume, apps)
-    runs = Runs(log, locks, report, leases, quota, meter, resumable, calls, Deletions(log))
+    runs = Runs(log, locks, report, leases, limiters, meter, resumable, calls, Deletions(log))
     doubt = InDoubt(settings.in_doubt, settings.in_doubt_tools)
     takeovers = Takeovers(log, apps, runs, leases, report, doubt)
     lifecycle.hold(lambda: _opened_log(log, report))
@@ -248,28 +237,6 @@ def _tell_stalled(report: Report, is_stalled: bool) -> None:
             detail="It cannot be written; runs fail until it can." if is_stalled else "",
         )
     )
-
-
-def _quota(
-    settings: Settings,
-    lifecycle: Lifecycle,
-    observability: Observability,
-    coordination: Coordination,
-    *,
-    known: bool,
-) -> tuple[Quota, SharedLimits | None]:
-    """Return the limits on runs, and what counts the limits of callers for all replicas.
-
-    The latter is None without a shared log or a limit.
-    """
-    limits, refused = settings.limits(known=known), observability.meter.refused
-    counts = coordination.counters() if any(limits) else None
-    shared = SharedLimits(counts, observability.report) if counts is not None else None
-    if shared is not None:
-        lifecycle.hold(shared.counting)
-    counted = SharedRunCount(shared, limits.runs, refused) if shared is not None else None
-    of_runs = RunLimits(runs=limits.runs, run_time=limits.run_time, unwatched=limits.unwatched)
-    return Quota(of_runs, refused, counted), shared
 
 
 def _hold(context: Context) -> None:

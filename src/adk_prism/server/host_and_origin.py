@@ -1,11 +1,19 @@
 """Checks Host and Origin of every request, and answers CORS for allowed origins.
 
 `identity` authenticates callers later. Before that, and without authentication, the danger is a malicious
-web page in a user's browser. DNS rebinding is prevented by the Host: a request over loopback must name this
-machine or a configured host, on every method; to a server that is open to all (`--insecure`) it must name an
-address, a configured host, or a name that nobody can register. Cross-origin requests are refused by their
-Origin, on HTTP and on WebSocket handshakes, before anything is read. Callers that send no Origin are not
-scripts in a browser, and pass; a route that starts something for a GET asks for more (`FROM_PAGE_KEY`).
+web page in a user's browser. DNS rebinding is prevented by the Host, on every method:
+
+- a request over loopback must name this machine or a configured host (`--allow-host`, `--public-url`);
+- one at any other address must name an address, or a configured host. If no host is listed it may also have a
+  name that nobody can register;
+- it may have any name if callers authenticate and no host is listed, since a rebound page has no credential;
+- and over a Unix socket without `--insecure`, where only a proxy can connect.
+
+Health checks name the address that they call, so they pass in all of these cases.
+
+Cross-origin requests are refused by their Origin, on HTTP and on WebSocket handshakes, before anything is
+read. Callers that send no Origin are not scripts in a browser, and pass; a route that starts something for a
+GET asks for more (`FROM_PAGE_KEY`).
 
 Cross-origin callers that are listed get CORS headers for themselves, never `*`. With `--dev` pages of this
 machine are listed, whatever their port, for requests that come in over loopback.
@@ -129,9 +137,18 @@ class Guard:
     """Refuses requests by Host and Origin; adds CORS headers for the origins that are allowed."""
 
     def __init__(
-        self, app: ASGIApp, settings: Settings, report: Report = ignore, *, listens: bool = True
+        self,
+        app: ASGIApp,
+        settings: Settings,
+        report: Report = ignore,
+        *,
+        listens: bool = True,
+        known: bool = False,
     ) -> None:
-        """`listens`: the server was started with command-line options, not from a program."""
+        """`listens`: the server was started with command-line options, not from a program.
+
+        `known`: callers authenticate in a way that is not in the settings.
+        """
         self._app = app
         self._dev = settings.dev
         self._proxies = proxies.TrustedProxies(settings.trusted_proxy)
@@ -144,7 +161,8 @@ class Guard:
         hosts = [proxies.parse_authority(text) for text in settings.allow_host]
         self._hosts = frozenset(host.host for host in (*hosts, public) if host)
         self._hosts_listed = bool(settings.allow_host)
-        self._is_open = settings.insecure and not settings.has_identity
+        self._insecure = settings.insecure
+        self._is_open = not (known or settings.has_identity)
         """Everybody who reaches the server may call it: so must no page whose name was rebound to it."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -165,14 +183,18 @@ class Guard:
             await self._app(scope, receive, _with_cors(origin, send))
 
     def _check_host(self, scope: Scope) -> PrismError | None:
-        is_strict = self._hosts_listed or _over_loopback(scope)
-        if not (is_strict or self._is_open):
+        is_loopback = _over_loopback(scope)
+        is_strict = self._hosts_listed or is_loopback
+        can_be_rebound = self._insecure or scope.get("server") is not None
+        if not (is_strict or (self._is_open and can_be_rebound)):
             return None
         values = _values(scope["headers"], b"host")
         if not values:
             return None  # HTTP/1.0: no browser.
         authority = proxies.parse_authority(values[0]) if len(values) == 1 else None
         if authority and (proxies.is_loopback(authority.host) or authority.host in self._hosts):
+            return None
+        if authority and not is_loopback and proxies.is_address(authority.host):
             return None
         if authority and not is_strict and proxies.is_private_name(authority.host):
             return None

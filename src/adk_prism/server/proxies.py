@@ -126,12 +126,15 @@ _PRIVATE_ENDINGS = (".local", ".internal", ".localhost", ".home.arpa", ".lan")
 
 
 def is_private_name(host: str) -> bool:
-    """Return whether a host is an address, this machine's name, or a name that nobody can register.
+    """Return whether a host is this machine's name, or a name that nobody can register.
 
     A page can only be rebound to a server under a name that its author owns.
     """
-    if "." not in host or host.endswith(_PRIVATE_ENDINGS) or host in _own_names():
-        return True
+    return "." not in host or host.endswith(_PRIVATE_ENDINGS) or host in _own_names()
+
+
+def is_address(host: str) -> bool:
+    """Return whether a host is an IP address, which no page can be rebound to."""
     try:
         ipaddress.ip_address(host)
     except ValueError:

@@ -23,10 +23,10 @@ from adk_prism.log.entry import BEGINNING, Position, RunId
 from adk_prism.log.private_files import Notifier
 from adk_prism.protocols.contract import FileLinks, Format, Payload, ProtocolSpec
 from adk_prism.runs.broadcast import Broadcaster
-from adk_prism.server.limits import TokenBucket
 from adk_prism.server.problems import ErrorTexts
 from adk_prism.server.proxies import TrustedProxies, page_scheme, written
 from adk_prism.server.settings import Settings
+from adk_prism.server.throttling import TokenBucket
 
 # ---------------------------------------------------------------------------
 # A view as an HTTP response: server-sent events that end well, break off visibly, or are cut.

@@ -15,7 +15,6 @@ from typing import ClassVar, Literal
 
 from adk_prism import options as kinds
 from adk_prism.log.coordination import DEFAULT_TTL
-from adk_prism.server.limits import USUAL
 
 MIB = 1024**2
 
@@ -38,8 +37,6 @@ Errors = Literal["", "full", "reference"]
 
 _TOOL = re.compile(r"[^\s=]{1,200}")
 _TOOL_POLICY = re.compile(r"[^\s=]{1,200}=(retry|fail|ask)")
-_MOST = kinds.count(1, 1_000_000)
-_AUTOMATIC = "(default: {} with authentication, else no limit)"
 
 
 def read_tool_policy(value: object) -> str:
@@ -285,7 +282,7 @@ class SecuritySettings(kinds.SettingGroup):
 
 @dataclass(frozen=True, kw_only=True)
 class LimitSettings(kinds.SettingGroup):
-    """How much callers may send, have and use."""
+    """How much callers may send."""
 
     title: ClassVar[str] = "Limits"
     body_limit: int = kinds.SIZE.option("largest request body that is accepted", 8 * MIB)
@@ -293,29 +290,6 @@ class LimitSettings(kinds.SettingGroup):
         "largest body of a chat request, including the history that clients send", 64 * MIB
     )
     upload_limit: int = kinds.SIZE.option("largest recording that can be uploaded", 64 * MIB)
-    limit_runs: int = _MOST.option(
-        f"runs that one user may have at the same time {_AUTOMATIC.format(USUAL.runs)}"
-    )
-    limit_requests: int = _MOST.option(
-        "requests, streams included, that one caller may have at the same time"
-        f" {_AUTOMATIC.format(USUAL.requests)}"
-    )
-    limit_sockets: int = _MOST.option(
-        f"WebSockets that one caller may have at the same time {_AUTOMATIC.format(USUAL.sockets)}"
-    )
-    limit_rate: int = _MOST.option(
-        f"requests that one caller may send per second {_AUTOMATIC.format(USUAL.rate)}"
-    )
-    limit_bytes: int = kinds.SIZE.option(
-        f"bytes per second to and from one caller {_AUTOMATIC.format(kinds.SIZE.show(USUAL.bytes))}"
-    )
-    limit_run_time: float = kinds.SPAN.option(
-        f"longest time that a run may take {_AUTOMATIC.format(kinds.SPAN.show(USUAL.run_time))}"
-    )
-    limit_unwatched: float = kinds.SPAN.option(
-        "how long a run may continue when no client watches it"
-        f" {_AUTOMATIC.format(kinds.SPAN.show(USUAL.unwatched))}"
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

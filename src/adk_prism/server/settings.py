@@ -22,7 +22,6 @@ from adk_prism.log.from_url import is_shared
 from adk_prism.options import FeatureSettings, Option
 from adk_prism.server import proxies
 from adk_prism.server import setting_groups as groups
-from adk_prism.server.limits import NONE, USUAL, CallerLimits
 from adk_prism.server.setting_groups import InDoubt
 
 SHORTEST_LEASE, LONGEST_LEASE = 1.0, 300.0
@@ -63,6 +62,7 @@ class Settings(
             self._proxy_faults,
             self._process_faults,
             self._value_faults,
+            self._feature_faults,
         )
         for rule in rules:
             for fault in rule():
@@ -117,14 +117,6 @@ class Settings(
     def is_loopback(self) -> bool:
         """Whether `host` is this machine's own."""
         return proxies.is_loopback(self.host.strip("[]").lower())
-
-    def limits(self, *, known: bool) -> CallerLimits:
-        """Return what one caller may have: as set, else as is usual where callers have to be `known`."""
-        usual = USUAL if known else NONE
-        if self.has_shared_log:
-            usual = usual._replace(unwatched=0.0)  # who watches elsewhere is not known here
-        given = {name: getattr(self, f"limit_{name}") for name in usual._fields}
-        return usual._replace(**{name: value for name, value in given.items() if value})
 
     def reloads(self, *, listens: bool) -> bool:
         """Return whether apps are imported again when they change; `listens`: our own server serves them."""
@@ -223,15 +215,13 @@ class Settings(
             yield f"--root-path must start with / and not end with /, got {self.root_path!r}."
         if self.public_url and proxies.origin_of_url(self.public_url) is None:
             yield f"--public-url must be an http or https URL, got {self.public_url!r}."
-        if self.limit_unwatched and self.has_shared_log:
-            yield (
-                "--limit-unwatched cannot be used with a shared run log: clients may be connected to"
-                " another process."
-            )
         if self.keep_alive > groups.LONGEST_KEEP_ALIVE:
             yield (
                 f"--keep-alive must be at most {groups.LONGEST_KEEP_ALIVE:g}s, got {self.keep_alive:g}s."
             )
+
+    def _feature_faults(self) -> Iterator[str]:
+        return filter(None, (group.clash(self) for group in self._of_features.values()))
 
 
 def _take_options_of_features(init: Callable[..., None]) -> Callable[..., None]:

@@ -17,7 +17,7 @@ from adk_prism.log.entry import Entry, RunId
 from adk_prism.runs.chats import Chats
 from adk_prism.server.identity.caller import Caller, may_operate
 from adk_prism.server.identity.identity import CallerOf, TwoRuns
-from adk_prism.server.limits import HeavyWork
+from adk_prism.server.throttling import HeavyWork
 
 LARGEST_RUN = 64 * 1024**2
 """Bytes of a run that is compared here: as many as can be uploaded."""

@@ -34,7 +34,6 @@ from adk_prism.runs.runs import CancelResult
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Caller, caller_of, listed_user
 from adk_prism.server.identity.identity import CallerOf
-from adk_prism.server.limits import HeavyWork
 from adk_prism.server.problems import COPILOTKIT_PATH, TEXT_RESPONSES
 from adk_prism.server.request_bodies import (
     AgentRoute,
@@ -44,6 +43,7 @@ from adk_prism.server.request_bodies import (
     check_session,
 )
 from adk_prism.server.run_streams import json_list
+from adk_prism.server.throttling import HeavyWork
 from adk_prism.version import VERSION
 
 # ---------------------------------------------------------------------------

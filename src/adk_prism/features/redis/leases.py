@@ -10,6 +10,7 @@ looks by itself, and one that asks for something asks again.
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import threading
 import time
@@ -491,6 +492,56 @@ async def _asked(question: Awaitable[_Answer]) -> _Answer:
         return await question
 
 
+# --------------------------------------------------------------------------- sums of a day
+
+CHARGE = connection.read_script("charge")
+
+_SUMS = "sums"
+"""All accounts of a server are in one slot, so that one script can charge several."""
+_SUMS_KEPT = 2 * 24 * 3600
+"""Seconds: clocks of processes differ."""
+
+
+class RedisSums:
+    """Sums by account and day that processes share."""
+
+    def __init__(self, url: str, *, prefix: str = connection.DEFAULT_PREFIX) -> None:
+        self._redis = connection.asking(url)
+        self._keys = connection.Keys(prefix)
+        self._charge = connection.Script(CHARGE)
+
+    def _key(self, day: str, account: str = "") -> str:
+        return self._keys.count(_SUMS, f"{day}:{account}")
+
+    async def open(self) -> None:
+        """Do nothing: the first operation connects."""
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self._redis.aclose()
+
+    async def charge(
+        self, day: str, charges: Sequence[coordination.Charge], once: str = ""
+    ) -> coordination.OverSum | None:
+        """Add all amounts, or return a sum that has reached its most."""
+        keys = (self._key(day), *(self._key(day, each.account) for each in charges))
+        changes = [json.dumps([dict(each.amounts), dict(each.most)]) for each in charges]
+        with log_errors("Budgets cannot be counted"):
+            arguments = [once, _SUMS_KEPT, *changes]
+            answer: Any = await self._charge.call(self._redis, keys, arguments)
+        if not answer:
+            return None
+        return coordination.OverSum(charges[int(answer[0])].account, answer[1].decode())
+
+    async def read(self, day: str, accounts: Sequence[str]) -> Sequence[coordination.Sums]:
+        """Return the sums of accounts."""
+        with log_errors("Budgets cannot be read"):
+            found: list[Any] = [
+                await cast("Any", self._redis.hgetall(self._key(day, each))) for each in accounts
+            ]
+        return [{name.decode(): int(sum) for name, sum in each.items()} for each in found]
+
+
 # --------------------------------------------------------------------------- all of it
 
 
@@ -514,3 +565,7 @@ class RedisCoordination:
     def counters(self) -> RedisUsageCounters:
         """Return what counts for all processes."""
         return RedisUsageCounters(self._url, prefix=self._prefix)
+
+    def sums(self) -> RedisSums:
+        """Return the sums of all processes."""
+        return RedisSums(self._url, prefix=self._prefix)

@@ -26,11 +26,11 @@ from adk_prism.runs.chats import Chats
 from adk_prism.runs.session_log import Action, AuditedAction
 from adk_prism.server.identity.caller import Guest, Principal, caller_of
 from adk_prism.server.identity.identity import Run
-from adk_prism.server.limits import HeavyWork
 from adk_prism.server.observability import AuditLog
 from adk_prism.server.request_bodies import StrictRoute
 from adk_prism.server.run_streams import base_url
 from adk_prism.server.settings import Settings
+from adk_prism.server.throttling import HeavyWork
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,9 @@ from tests.voice.served import Served, served
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
+from adk_prism.extension import Limiter, Limiters
+from adk_prism.features.limits.callers import BURST
 from adk_prism.log.entry import RunId
-from adk_prism.server.limits import BURST, NONE, LimitEnforcer
 
 JSON = {"accept": "application/json"}
 
@@ -225,6 +226,5 @@ async def test_without_limits_nothing_stands_in_the_way() -> None:
     async def send(message: Message) -> None:
         raise AssertionError("nothing is sent")
 
-    limits = LimitEnforcer(NONE, lambda *_: None)
-    async with limits.counting({"type": "http"}, receive, send) as passed:
+    async with Limiters([Limiter()]).counting({"type": "http"}, receive, send) as passed:
         assert passed == (receive, send)

@@ -17,10 +17,10 @@ from tests.redis_server import RedisServer
 from tests.server.local_server import APP, LocalServer, agent
 
 from adk_prism.errors import LogError
+from adk_prism.features.limits.shared import ALONE, BOUND
 from adk_prism.features.redis.leases import RedisUsageCounters
 from adk_prism.log import coordination
 from adk_prism.log.coordination import LimitCheck, Member, UsageLimits
-from adk_prism.server.limits import ALONE, BOUND
 
 
 @pytest.fixture(params=["alone", "cluster"])

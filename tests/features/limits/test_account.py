@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from adk_prism.errors import TooMany
-from adk_prism.server.limits import BURST, NONE, USUAL, CallerLimits, TokenBucket, UsageByCaller
+from adk_prism.features.limits import NONE, USUAL, CallerLimits, limits_of
+from adk_prism.features.limits.callers import BURST, UsageByCaller
 from adk_prism.server.settings import Settings
+from adk_prism.server.throttling import TokenBucket
 
 
 class Clock:
@@ -94,8 +96,8 @@ def test_accounts_that_use_nothing_are_forgotten() -> None:
 
 def test_a_developer_has_no_limits() -> None:
     """Where nobody has to be known nothing is limited, unless it is set."""
-    assert Settings().limits(known=False) == NONE
-    assert Settings(limit_runs=3).limits(known=False) == NONE._replace(runs=3)
-    assert Settings().limits(known=True) == USUAL
-    assert Settings(limit_rate=7).limits(known=True) == USUAL._replace(rate=7)
-    assert Settings(log="redis://host").limits(known=True) == USUAL._replace(unwatched=0)
+    assert limits_of(Settings(), known=False) == NONE
+    assert limits_of(Settings(limit_runs=3), known=False) == NONE._replace(runs=3)
+    assert limits_of(Settings(), known=True) == USUAL
+    assert limits_of(Settings(limit_rate=7), known=True) == USUAL._replace(rate=7)
+    assert limits_of(Settings(log="redis://host"), known=True) == USUAL._replace(unwatched=0)
