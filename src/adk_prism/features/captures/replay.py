@@ -18,6 +18,7 @@ from adk_prism.facts.run_reader import CaptureEnding
 from adk_prism.features.captures.recording_file import RunReader, read_run
 from adk_prism.log.entry import BEGINNING, Entry, parse_position
 from adk_prism.protocols.registry import names, protocol, replay
+from adk_prism.version import OLD_ARGUMENTS, warn_of_old
 
 STDIN = "-"
 
@@ -90,31 +91,35 @@ class ProjectedFrame(Struct, frozen=True):
 
 @overload
 def project(
-    events: Iterable[EventLike], as_: str = "ai-sdk", *, dialect: str = ""
+    events: Iterable[EventLike], protocol: str = "ai-sdk", *, dialect: str = "", as_: str = ""
 ) -> Iterator[ProjectedFrame]: ...
 
 
 @overload
 def project(
-    events: AsyncIterable[EventLike], as_: str = "ai-sdk", *, dialect: str = ""
+    events: AsyncIterable[EventLike], protocol: str = "ai-sdk", *, dialect: str = "", as_: str = ""
 ) -> AsyncGenerator[ProjectedFrame, None]: ...
 
 
 def project(
     events: Iterable[EventLike] | AsyncIterable[EventLike],
-    as_: str = "ai-sdk",
+    protocol: str = "ai-sdk",
     *,
     dialect: str = "",
+    as_: str = "",
 ) -> Iterator[ProjectedFrame] | AsyncGenerator[ProjectedFrame, None]:
     """Yield the frames of a run's events: objects, dicts or JSON, in either spelling.
 
     Events that come asynchronously, as from `Runner.run_async`, give frames asynchronously, each as soon as
     it is known; the end of the events is the end of the run. Raise `UsageError` for an unknown protocol or
-    dialect, `SourceError` for anything that is not an event.
+    dialect, `SourceError` for anything that is not an event. `as_` is the earlier name of `protocol`.
     """
+    if as_:
+        warn_of_old("project(as_=…)", f"project({OLD_ARGUMENTS['as_']}=…)", level=2)
+        protocol = as_
     if isinstance(events, AsyncIterable):
-        return _follow(events, _Frames(as_, dialect))
-    return _read(events, _Frames(as_, dialect))
+        return _follow(events, _Frames(protocol, dialect))
+    return _read(events, _Frames(protocol, dialect))
 
 
 def _read(events: Iterable[EventLike], frames: _Frames) -> Iterator[ProjectedFrame]:
@@ -140,9 +145,9 @@ async def _follow(
 class _Frames:
     """The frames of one run."""
 
-    def __init__(self, as_: str, dialect: str) -> None:
+    def __init__(self, name: str, dialect: str) -> None:
         self.reader = RunReader(end=CaptureEnding())
-        self._frames = protocol(as_).format(dialect).reader()
+        self._frames = protocol(name).format(dialect).reader()
 
     def of(self, entries: Iterable[Entry]) -> Iterator[ProjectedFrame]:
         """Yield the frames that entries cause."""
