@@ -26,7 +26,7 @@ DOCUMENTS = [
     ROOT / "apps" / "README.md",
     *(page for page in (ROOT / "docs").rglob("*.md") if page.parent != CONTRIBUTE),
 ]
-MODULES = {"extend", "grounding", "models", "proof", "testing"}
+MODULES = {"errors", "extend", "grounding", "models", "proof", "run_logs", "testing"}
 
 IMPORT = re.compile(r"^\s*(?:from|import) (adk_prism[\w.]*)(?: import (.+))?$", re.MULTILINE)
 

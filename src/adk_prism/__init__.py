@@ -13,10 +13,12 @@ from adk_prism.version import OLD_NAMES, check_adk, warn_of_old
 from adk_prism.version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from adk_prism import errors as errors
     from adk_prism import extend as extend
     from adk_prism import grounding as grounding
     from adk_prism import models as models
     from adk_prism import proof as proof
+    from adk_prism import run_logs as run_logs
     from adk_prism import testing as testing
     from adk_prism.adk.client_tools import accept_client_state as accept_client_state
     from adk_prism.adk.client_tools import accept_client_tools as accept_client_tools
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from adk_prism.errors import Diagnostic as Diagnostic
     from adk_prism.errors import PrismError as PrismError
     from adk_prism.errors import Report as Report
-    from adk_prism.features.captures.replay import ProjectedFrame as ProjectedFrame
     from adk_prism.features.captures.replay import project as project
     from adk_prism.features.long_sessions.cached_prefix import cache_prefix as cache_prefix
     from adk_prism.features.recorder.plugin import Recorder as Recorder
@@ -38,7 +39,10 @@ if TYPE_CHECKING:
     from adk_prism.models import ScriptedModel as ScriptedModel
     from adk_prism.models import WritingModel as WritingModel
     from adk_prism.models import model_from_environment as model_from_environment
-    from adk_prism.server.app import Prism as Prism
+    from adk_prism.prism import Prism as Prism
+    from adk_prism.prism import Question as Question
+    from adk_prism.prism import Run as Run
+    from adk_prism.protocols.contract import ProjectedFrame as ProjectedFrame
     from adk_prism.server.app import create_app as create_app
     from adk_prism.server.identity.caller import Principal as Principal
     from adk_prism.server.identity.methods import Authenticate as Authenticate
@@ -48,9 +52,11 @@ if TYPE_CHECKING:
 _HOMES = {
     "Authenticate": "adk_prism.server.identity.methods",
     "Principal": "adk_prism.server.identity.caller",
-    "Prism": "adk_prism.server.app",
+    "Prism": "adk_prism.prism",
+    "Question": "adk_prism.prism",
     "Recorder": "adk_prism.features.recorder.plugin",
     "ScriptedModel": "adk_prism.models",
+    "Run": "adk_prism.prism",
     "Settings": "adk_prism.server.settings",
     "WritingModel": "adk_prism.models",
     "accept_client_state": "adk_prism.adk.client_tools",
@@ -70,7 +76,7 @@ _HOMES = {
 _WITHOUT_ADK = {
     "Diagnostic": "adk_prism.errors",
     "PrismError": "adk_prism.errors",
-    "ProjectedFrame": "adk_prism.features.captures.replay",
+    "ProjectedFrame": "adk_prism.protocols.contract",
     "Report": "adk_prism.errors",
     "RunLog": "adk_prism.log.contract",
     "open_log": "adk_prism.log.from_url",
@@ -78,7 +84,7 @@ _WITHOUT_ADK = {
 }
 """Where each other name is."""
 
-_MODULES = ("extend", "grounding", "models", "proof", "testing")
+_MODULES = ("errors", "extend", "grounding", "models", "proof", "run_logs", "testing")
 
 __all__ = [
     "Authenticate",
@@ -87,8 +93,10 @@ __all__ = [
     "Prism",
     "PrismError",
     "ProjectedFrame",
+    "Question",
     "Recorder",
     "Report",
+    "Run",
     "RunLog",
     "ScriptedModel",
     "Settings",
@@ -99,6 +107,7 @@ __all__ = [
     "cache_prefix",
     "client_tool",
     "create_app",
+    "errors",
     "extend",
     "grounding",
     "idempotency_key",
@@ -110,6 +119,7 @@ __all__ = [
     "open_log",
     "project",
     "proof",
+    "run_logs",
     "testing",
     "tool_timeout",
 ]

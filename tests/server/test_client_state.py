@@ -16,7 +16,7 @@ from tests.adk.scripted import Scripted
 from tests.server.local_server import SETTINGS
 
 from adk_prism import accept_client_state
-from adk_prism.server.app import Prism
+from adk_prism.prism import Prism
 
 WORDS = {"role": "user", "parts": [{"text": "Hi"}]}
 CHAT = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "Hi"}]}

@@ -27,7 +27,7 @@ from adk_prism import accept_client_tools
 from adk_prism.adk.client_tools import LARGEST_ALL, LARGEST_TOOL, MOST_TOOLS, read_tools
 from adk_prism.errors import Unprocessable
 from adk_prism.log.entry import RunStarted
-from adk_prism.server.app import Prism
+from adk_prism.prism import Prism
 
 Json = dict[str, Any]
 SCHEMA: Json = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

@@ -12,11 +12,11 @@ from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, M
 from typing import Any, Protocol, overload
 
 import msgspec
-from msgspec import Struct
 
 from adk_prism.facts.run_reader import CaptureEnding
 from adk_prism.features.captures.recording_file import RunReader, read_run
 from adk_prism.log.entry import BEGINNING, Entry, parse_position
+from adk_prism.protocols.contract import ProjectedFrame
 from adk_prism.protocols.registry import names, protocol, replay
 from adk_prism.version import OLD_ARGUMENTS, warn_of_old
 
@@ -76,17 +76,6 @@ class AdkEventObject(Protocol):
 
 
 EventLike = AdkEventObject | Mapping[str, Any] | str | bytes
-
-
-class ProjectedFrame(Struct, frozen=True):
-    """One frame of a protocol."""
-
-    position: str
-    """Its place, as sent in the SSE `id:`."""
-    data: str
-    """Its payload: JSON, or a terminator such as `[DONE]`."""
-    event: str = ""
-    """The SSE event name, for protocols that have them."""
 
 
 @overload
