@@ -22,8 +22,8 @@ from typing import NamedTuple, TypeGuard
 
 PACKAGE = Path(__file__).parent.parent / "src" / "adk_prism"
 BESIDE = ("apps", "models", "testing")
-PUBLIC = ("__init__.py", "grounding.py", "proof.py")
-"""Only name what users import, also of features."""
+PUBLIC = ("__init__.py", "grounding.py", "prism.py", "proof.py", "run_logs.py")
+"""What programs import: names, also of features, and `Prism`, which nothing of the kernel uses."""
 
 SLACK = 0.02
 """How far below its limit a count of lines or files may be before the limit has to follow."""
@@ -32,7 +32,7 @@ LIMITS: dict[str, float] = {
     "package: files": 362,
     "package: lines of code": 66_900,
     "package: median lines of a file (at least)": 190,
-    "package: share of import lines (%)": 8.1,
+    "package: share of import lines (%)": 8.2,
     "package: types for answers": 9,
     "kernel: files": 136,
     "kernel: lines of code": 28_700,

@@ -26,6 +26,7 @@ SLOW_PATHS: dict[str, str] = {
     "tests/features/console/test_screen.py": "a screen that is drawn after every key",
     "tests/features/rerun/test_pytest_plugin.py": "pytest in a process of its own for each test",
     "tests/features/watch/test_command.py": "a process for each table",
+    "tests/documentation/test_python_types.py": "mypy and pyright, with google-adk",
     "tests/documentation/test_script_blocks.py": "the TypeScript compiler",
     "tests/documentation/test_shell_blocks.py": "a server, and every command of the pages",
     "tests/documentation/test_site.py": "the documentation site, with what only `make test-all` installs",

@@ -15,6 +15,7 @@ from google.adk.runners import InMemoryRunner
 from google.genai import types
 
 import adk_prism
+from adk_prism.version import OLD_NAMES
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "api.md"
@@ -25,7 +26,7 @@ DOCUMENTS = [
     ROOT / "apps" / "README.md",
     *(page for page in (ROOT / "docs").rglob("*.md") if page.parent != CONTRIBUTE),
 ]
-MODULES = {"extend", "grounding", "models", "proof", "testing"}
+MODULES = {"errors", "extend", "grounding", "models", "proof", "run_logs", "testing"}
 
 IMPORT = re.compile(r"^\s*(?:from|import) (adk_prism[\w.]*)(?: import (.+))?$", re.MULTILINE)
 
@@ -46,6 +47,26 @@ def test_the_page_lists_every_public_name() -> None:
 def test_every_public_name_can_be_imported(name: str) -> None:
     """The lazy table knows where each of them is."""
     assert getattr(adk_prism, name) is not None
+
+
+@pytest.mark.parametrize("old", OLD_NAMES)
+def test_an_earlier_name_works_and_warns(old: str) -> None:
+    """For one release; it is the thing of the new name, and no page has it."""
+    with pytest.warns(
+        DeprecationWarning, match=f"adk_prism.{old} is now called adk_prism."
+    ) as told:
+        assert getattr(adk_prism, old) is getattr(adk_prism, OLD_NAMES[old])
+    assert told[0].filename == __file__
+    assert old not in adk_prism.__all__
+
+
+def test_an_earlier_argument_works_and_warns() -> None:
+    """`project(as_=…)`."""
+    events = ['{"author": "a", "content": {"parts": [{"text": "hello"}]}}']
+    with pytest.warns(DeprecationWarning, match="as_") as told:
+        frames = list(adk_prism.project(events, as_="studio"))
+    assert frames == list(adk_prism.project(events, protocol="studio"))
+    assert told[0].filename == __file__
 
 
 def test_the_documents_import_public_names_only() -> None:

@@ -36,7 +36,7 @@ sessions = DatabaseSessionService("sqlite+aiosqlite:///shop.db")
 prism = Prism({"shop": Runner(app=shop_agent, session_service=sessions)}, authenticate=user_of)
 
 app = FastAPI(title="Shop", lifespan=prism.lifespan)
-app.mount("/agents", prism.asgi())
+app.mount("/agents", prism)
 
 
 @app.get("/orders")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import platform
 import re
+import warnings
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import NamedTuple
 
@@ -19,6 +20,29 @@ NEXT_ADK = 3
 NEWEST_TESTED_ADK = (2, 13)
 """Major and minor. Newer ones of the range are expected to work, and `make test-versions` tells."""
 ADK_RANGE = ">={}.{},<{}".format(*OLDEST_ADK, NEXT_ADK)
+
+
+# ---------------------------------------------------------------------------
+# What had another name in the version before: old names work for one release, and warn.
+
+OLD_NAMES = {
+    "cached_prefix": "cache_prefix",
+    "client_state": "accept_client_state",
+    "client_tools": "accept_client_tools",
+    "in_doubt": "on_crash",
+    "tool_threads": "limit_tool_threads",
+}
+"""Of `adk_prism`."""
+OLD_SETTINGS = {"in_doubt": "on_crash", "in_doubt_tool": "on_crash_tool"}
+"""Of `Settings`, and so options of `serve`, variables and keys of pyproject.toml."""
+OLD_ARGUMENTS = {"as_": "protocol"}
+"""Of `adk_prism.project`."""
+
+
+def warn_of_old(old: str, new: str, level: int = 3) -> None:
+    """Warn that a name is an old one; `level` frames up is who uses it."""
+    text = f"{old} is now called {new}; the old name will not work in the next release."
+    warnings.warn(text, DeprecationWarning, stacklevel=level + 1)
 
 
 def _installed_adk() -> tuple[str, tuple[int, int]] | None:

@@ -21,7 +21,7 @@ from tests.adk.scripted import Scripted, call
 from tests.patience import PATIENCE
 from tests.server.local_server import local_server
 
-from adk_prism import tool_threads
+from adk_prism import limit_tool_threads
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.internals.runner import adk_pool
 from adk_prism.adk.services import ServiceUris, open_services
@@ -78,7 +78,9 @@ async def test_where_tools_and_callbacks_run(threads: int) -> None:
 @pytest.mark.parametrize(("declared", "expected"), [((), 32), ((0,), 0), ((4,), 4)])
 def test_an_app_declares_its_threads(declared: tuple[int, ...], expected: int) -> None:
     root = LlmAgent(name="agent", model=Scripted())
-    app = App(name="app", root_agent=root, plugins=[tool_threads(count) for count in declared])
+    app = App(
+        name="app", root_agent=root, plugins=[limit_tool_threads(count) for count in declared]
+    )
     runner = Runner(
         app=app,
         session_service=InMemorySessionService(),
@@ -91,7 +93,7 @@ def test_an_app_declares_its_threads(declared: tuple[int, ...], expected: int) -
 @pytest.mark.parametrize("count", [-1, 1025])
 def test_a_number_that_cannot_be(count: int) -> None:
     with pytest.raises(ValueError, match="0 to 1024"):
-        tool_threads(count)
+        limit_tool_threads(count)
 
 
 @pytest.mark.usefixtures("_restored")

@@ -24,7 +24,7 @@ from adk_prism.adk.tools import DenialReasonPlugin
 from adk_prism.errors import Diagnostic
 from adk_prism.features.redis.leases import RedisLeases
 from adk_prism.log.entry import Origin, RunEnded, RunId, RunTakenOver, to_raw
-from adk_prism.server.app import Prism
+from adk_prism.prism import Prism
 from adk_prism.server.settings import Settings
 
 LEASE = 30.0
@@ -55,7 +55,7 @@ async def replica(
         artifact_service=InMemoryArtifactService(),
     )
     reports: list[Diagnostic] = []
-    chosen = Settings(log=redis.url, keep_alive=1, lease=LEASE, **settings)
+    chosen = Settings(log=redis.url, keep_alive=1, lease=LEASE, grace=0.1, **settings)
     prism = Prism({APP: runner}, chosen, report=reports.append)
     transport = httpx.ASGITransport(prism.asgi())
     async with (

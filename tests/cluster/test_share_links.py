@@ -21,7 +21,7 @@ from adk_prism.errors import NotFound, TooMany
 from adk_prism.features.share.links import MOST_NOTES_OF_A_RUN, SharedLinks, ShareLinks
 from adk_prism.log.entry import Origin, RunId, RunStarted
 from adk_prism.log.from_url import open_log
-from adk_prism.server.app import Prism
+from adk_prism.prism import Prism
 from adk_prism.server.settings import Settings
 from adk_prism.testing.runlog_steps import END
 

@@ -102,8 +102,8 @@ async def test_a_call_in_doubt(
     cut, whole = counter.tools(marked=marked)
     dying, surviving = Scripted.saying(call("work", "c1")), Scripted.saying("Done.")
     async with (
-        replica(agent(dying, tools=[cut]), redis, tmp_path, in_doubt=policy) as one,
-        replica(agent(surviving, tools=[whole]), redis, tmp_path, in_doubt=policy) as two,
+        replica(agent(dying, tools=[cut]), redis, tmp_path, on_crash=policy) as one,
+        replica(agent(surviving, tools=[whole]), redis, tmp_path, on_crash=policy) as two,
     ):
         run = await begin(one)
         await counter.reached.wait()

@@ -17,7 +17,10 @@ BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 
-ELSEWHERE = {"docs/write-a-projection.md": "tests/extend/test_write_a_projection.py"}
+ELSEWHERE = {
+    "docs/write-a-projection.md": "tests/extend/test_write_a_projection.py",
+    "docs/write-a-run-log.md": "tests/extend/test_write_a_run_log.py",
+}
 """Pages whose code is one program, which a test of its own installs and runs."""
 
 

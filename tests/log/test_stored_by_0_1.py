@@ -22,8 +22,8 @@ from adk_prism.apps.tour.agent import tour_app
 from adk_prism.features.share.links import SharedLinks
 from adk_prism.log.entry import RunId
 from adk_prism.log.from_url import open_log
+from adk_prism.prism import Prism
 from adk_prism.runs.session_log import Deletions
-from adk_prism.server.app import Prism
 from adk_prism.server.settings import Settings
 
 EXPECTED = json.loads(gzip.decompress((HERE / "expected.json.gz").read_bytes()))

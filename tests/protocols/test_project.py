@@ -37,8 +37,8 @@ FORMS: dict[str, Callable[[], Iterable[Any]]] = {
 @pytest.mark.parametrize("protocol", ["ai-sdk", "adk"])
 def test_every_form_gives_the_same_frames(form: str, protocol: str) -> None:
     """Objects, dicts or JSON, in either spelling."""
-    frames = list(project(FORMS[form](), as_=protocol))
-    expected = list(project(LINES, as_=protocol))
+    frames = list(project(FORMS[form](), protocol=protocol))
+    expected = list(project(LINES, protocol=protocol))
     if protocol == "adk":
         # An event's own nulls, defaults and order of keys are its writer's.
         assert len(frames) == len(expected)
@@ -80,10 +80,10 @@ def test_no_events_are_no_run() -> None:
 @pytest.mark.parametrize(
     ("how", "error", "says"),
     [
-        ({"as_": "nonsense"}, UsageError, "Unknown protocol 'nonsense'"),
-        ({"as_": "ag-ui", "dialect": "2"}, UsageError, "Unknown dialect '2'"),
+        ({"protocol": "nonsense"}, UsageError, "Unknown protocol 'nonsense'"),
+        ({"protocol": "ag-ui", "dialect": "2"}, UsageError, "Unknown dialect '2'"),
         ({"dialect": "4"}, UsageError, "Unknown dialect '4'"),
-        ({"as_": "adk", "dialect": "6"}, UsageError, "no dialects"),
+        ({"protocol": "adk", "dialect": "6"}, UsageError, "no dialects"),
     ],
 )
 def test_a_wrong_wish_is_the_callers(
@@ -119,8 +119,8 @@ async def test_asynchronous_events_give_the_same_frames(as_: str) -> None:
             taken += 1
             yield event
 
-    seen = [(frame, taken) async for frame in project(coming(), as_=as_)]
-    assert [frame for frame, _ in seen] == list(project(events, as_=as_))
+    seen = [(frame, taken) async for frame in project(coming(), protocol=as_)]
+    assert [frame for frame, _ in seen] == list(project(events, protocol=as_))
     assert seen[0][1] == 1
 
 
@@ -156,7 +156,7 @@ async def test_what_is_no_event_is_refused_asynchronously() -> None:
     with pytest.raises(SourceError):
         [frame async for frame in project(coming())]
     with pytest.raises(UsageError):
-        project(coming(), as_="smoke")
+        project(coming(), protocol="smoke")
 
 
 def _said(text: str, *, partial: bool = False) -> Event:

@@ -18,7 +18,7 @@ from tests.cluster.replica import begin, ended
 from tests.patience import PATIENCE
 from tests.server.local_server import LocalServer, agent, local_server
 
-from adk_prism import idempotency_key, idempotent, in_doubt
+from adk_prism import idempotency_key, idempotent, on_crash
 from adk_prism.adk.tools import InDoubt, Policy
 from adk_prism.errors import UsageError
 from adk_prism.log.entry import RunId
@@ -37,7 +37,7 @@ class Case:
 
 CASES = [
     Case("the operator, of all", "fail", None, (), "fail"),
-    Case("the tool before that", "retry", in_doubt("ask"), (), "ask"),
+    Case("the tool before that", "retry", on_crash("ask"), (), "ask"),
     Case("a tool that can be repeated", "fail", idempotent, (), "retry"),
     Case("the operator, of the tool", "retry", idempotent, ("work=fail",), "fail"),
     Case("of another tool", "retry", None, ("other=fail",), "retry"),
@@ -53,17 +53,17 @@ def test_who_decides(case: Case, form: str) -> None:
     def work() -> None:
         """Work."""
 
-    settings = Settings(in_doubt=case.policy, in_doubt_tool=case.named)
+    settings = Settings(on_crash=case.policy, on_crash_tool=case.named)
     tool = FunctionTool(work)
     if case.mark is not None:
         case.mark(work if form == "function" else tool)
-    assert InDoubt(settings.in_doubt, settings.in_doubt_tools).of(tool) == case.expected
+    assert InDoubt(settings.on_crash, settings.on_crash_tools).of(tool) == case.expected
 
 
 def test_a_policy_that_is_none_is_refused() -> None:
     """When the tool is made, not when the process has died."""
     with pytest.raises(UsageError, match="retry, fail or ask"):
-        in_doubt("maybe")  # type: ignore[arg-type] # what a typing mistake gives
+        on_crash("maybe")  # type: ignore[arg-type] # what a typing mistake gives
 
 
 def on_files(
@@ -100,7 +100,7 @@ async def test_one_process_on_sqlite_after_a_crash(policy: Policy, tmp_path: Pat
         goes_on.set()
         assert await ended(server, run) == "finished"
     named = (f"work={policy}",)
-    async with on_files(after, Scripted.saying("Done."), work, in_doubt_tool=named) as server:
+    async with on_files(after, Scripted.saying("Done."), work, on_crash_tool=named) as server:
         assert await ended(server, run) == "finished"
     assert len(keys) == (2 if policy == "retry" else 1)
     assert len(set(keys)) == 1

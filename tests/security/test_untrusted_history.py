@@ -24,7 +24,7 @@ from tests.voice.agent import script
 from tests.voice.live_run import runner_of, scripted_agent
 from tests.voice.served import served
 
-from adk_prism import client_state
+from adk_prism import accept_client_state
 from adk_prism.adk.sessions import Sessions
 from adk_prism.log.contract import Retention
 from adk_prism.log.entry import (
@@ -254,7 +254,7 @@ class Bank:
 async def banking(kind: str = "agent") -> AsyncIterator[tuple[LocalServer, Bank]]:
     """Serve the bank, resumable; its clients may write one key of the state."""
     bank = Bank()
-    allowed = [client_state("mood")]
+    allowed = [accept_client_state("mood")]
     async with local_server(bank.root(kind), resumable=True, plugins=allowed) as stage:
         yield stage, bank
         assert bank.ran == []

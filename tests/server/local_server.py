@@ -28,13 +28,13 @@ from adk_prism.adk.tools import DenialReasonPlugin
 from adk_prism.errors import Diagnostic
 from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import AgentEvent, Entry, Origin, RunId
-from adk_prism.server.app import Prism
+from adk_prism.prism import Prism
 from adk_prism.server.context import Context
 from adk_prism.server.identity.methods import Authenticate
 from adk_prism.server.settings import Settings
 
 APP, USER, SESSION = "app", "user", "chat"
-SETTINGS = Settings(log="memory:", keep_alive=1)
+SETTINGS = Settings(log="memory:", keep_alive=1, grace=0.1)
 Json = dict[str, Any]
 
 

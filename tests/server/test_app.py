@@ -20,7 +20,8 @@ import adk_prism
 from adk_prism.errors import Diagnostic, Draining, LogError, UsageError, ignore
 from adk_prism.log.entry import RunId
 from adk_prism.log.memory import MemoryLog
-from adk_prism.server.app import Prism, create_app
+from adk_prism.prism import Prism
+from adk_prism.server.app import create_app
 from adk_prism.server.context import Context
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.settings import Settings

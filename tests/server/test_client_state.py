@@ -15,8 +15,8 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from tests.adk.scripted import Scripted
 from tests.server.local_server import SETTINGS
 
-from adk_prism import client_state
-from adk_prism.server.app import Prism
+from adk_prism import accept_client_state
+from adk_prism.prism import Prism
 
 WORDS = {"role": "user", "parts": [{"text": "Hi"}]}
 CHAT = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "Hi"}]}
@@ -28,7 +28,7 @@ SESSION = "/apps/app/users/user/sessions/chat"
 async def serving(*keys: str) -> AsyncIterator[httpx.AsyncClient]:
     """Serve an app that lets clients write some keys, with a session that has had a run."""
     root = LlmAgent(name="agent", model=Scripted.saying("Hello.", "Hello.", "Hello."))
-    app = App(name="app", root_agent=root, plugins=[client_state(*keys)])
+    app = App(name="app", root_agent=root, plugins=[accept_client_state(*keys)])
     runner = Runner(app=app, session_service=InMemorySessionService())
     prism = Prism({"app": runner}, SETTINGS)
     transport = httpx.ASGITransport(prism.asgi())

@@ -23,11 +23,11 @@ from google.adk.tools.function_tool import FunctionTool
 from tests.adk.scripted import Scripted, call
 from tests.server.local_server import APP, SESSION, SETTINGS, LocalServer, agent, count, texts
 
-from adk_prism import client_tools
+from adk_prism import accept_client_tools
 from adk_prism.adk.client_tools import LARGEST_ALL, LARGEST_TOOL, MOST_TOOLS, read_tools
 from adk_prism.errors import Unprocessable
 from adk_prism.log.entry import RunStarted
-from adk_prism.server.app import Prism
+from adk_prism.prism import Prism
 
 Json = dict[str, Any]
 SCHEMA: Json = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -51,7 +51,9 @@ DECLARED: list[Json] = []
 @asynccontextmanager
 async def serving(root: LlmAgent, *, allowed: bool = True) -> AsyncIterator[LocalServer]:
     DECLARED.clear()
-    app = App(name=APP, root_agent=root, plugins=[client_tools("request")] if allowed else [])
+    app = App(
+        name=APP, root_agent=root, plugins=[accept_client_tools("request")] if allowed else []
+    )
     runner = Runner(
         app=app,
         session_service=InMemorySessionService(),
@@ -230,7 +232,7 @@ def test_what_is_taken() -> None:
     with pytest.raises(Unprocessable):
         read_tools(runner, {count.__name__: {}})
     with pytest.raises(ValueError, match="request"):
-        client_tools("code")  # type: ignore[arg-type]
+        accept_client_tools("code")  # type: ignore[arg-type]
 
 
 # ------------------------------------------------------------------ what else comes along

@@ -23,7 +23,7 @@ from websockets.asyncio.client import connect
 
 from adk_prism.errors import Diagnostic, LogError
 from adk_prism.models import say
-from adk_prism.server.app import Prism
+from adk_prism.prism import Prism
 from adk_prism.server.observability import sink
 from adk_prism.server.settings import Settings
 

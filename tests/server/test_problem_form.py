@@ -14,7 +14,7 @@ from tests.voice.live_run import runner_of, scripted_agent
 
 from adk_prism.errors import LogError
 from adk_prism.models import say
-from adk_prism.server.app import Prism
+from adk_prism.prism import Prism
 from adk_prism.server.problems import wants_text
 from adk_prism.server.settings import Settings
 

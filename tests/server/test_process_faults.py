@@ -101,7 +101,7 @@ def test_a_tool_that_cancels_everything_ends_the_process_in_order(how: str, fold
     said = "".join(server.lines)
     assert "Agent code cancelled the tasks of the server" in said
     # The tool would do it again.
-    with serving(folder, "--in-doubt-tool", "work=fail", agents=AGENTS) as again:
+    with serving(folder, "--on-crash-tool", "work=fail", agents=AGENTS) as again:
         for chat, count in (("a", 2), ("b", 1)):
             answer = again.http.get(f"/api/chat/hostile/{chat}/messages")
             assert answer.status_code == 200, (answer.text, again.lines)

@@ -22,7 +22,7 @@ from tests.server.ag_ui.test_runs import SHOW
 from tests.server.ag_ui.thread import Thread, result, text_of, user
 from tests.server.local_server import agent, local_server
 
-from adk_prism import client_tools
+from adk_prism import accept_client_tools
 from adk_prism.log.buffered_log import BufferedSide
 from adk_prism.log.contract import Receipt, SideValue
 from adk_prism.log.entry import Record, RunEnded, RunId, RunStarted
@@ -81,7 +81,7 @@ class _DeadlyService(SqliteSessionService):
 async def _die(folder: str, step: str) -> None:
     service, log = _DeadlyService(f"{folder}/sessions.db"), _Deadly(f"{folder}/runs.db")
     model = Scripted.saying(call("show_weather", CALL, city="Rome"), "Never said.")
-    plugins = [client_tools("request")]
+    plugins = [accept_client_tools("request")]
     async with local_server(agent(model), service=service, log=log, plugins=plugins) as server:
         thread = Thread(server)
         await thread.run(user("weather"), tools=[SHOW])
@@ -104,7 +104,7 @@ async def test_results_are_stored_once(
         SqliteSessionService(str(tmp_path / "sessions.db")),
         SqliteLog(tmp_path / "runs.db"),
     )
-    plugins = [client_tools("request")]
+    plugins = [accept_client_tools("request")]
     async with local_server(
         agent(model), service=service, log=log, plugins=plugins, resumable=resumable
     ) as server:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +199,93 @@ def test_a_section_that_is_no_table_is_refused(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool]\nadk-prism = 1\n")
     with pytest.raises(UsageError, match="must be a table"):
         read_settings({}, {}, tmp_path)
+
+
+@pytest.mark.parametrize("case", READS, ids=lambda case: case.id)
+def test_a_program_may_write_values_as_text(case: Read) -> None:
+    """The constructor reads like the command line; a value that was read is taken as it is."""
+    assert getattr(Settings(**{case.name: case.text}), case.name) == case.value
+    assert getattr(Settings(**{case.name: case.value}), case.name) == case.value
+
+
+@pytest.mark.parametrize("case", WRONG, ids=lambda case: case.id)
+def test_a_wrong_value_of_a_program_is_one_line(case: Wrong) -> None:
+    """The same texts as from the environment, when the settings are made."""
+    with pytest.raises(UsageError) as caught:
+        Settings(**{case.name: case.text})
+    assert case.says in caught.value.detail
+    assert "\n" not in caught.value.detail
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        (
+            "retention_age",
+            "soon",
+            "retention_age must be a time such as 15s, 10m or 30d, above 0, got",
+        ),
+        ("retention_age", -1.0, "retention_age must be a time"),
+        ("retention_age", True, "retention_age must be a time"),
+        ("allow_host", 7, "allow_host must be host names"),
+        ("limit_runs", 0.5, "limit_runs must be a whole number from 1 to 1000000, got 0.5"),
+        ("a2a", "maybe", "a2a must be true or false, got 'maybe'"),
+        ("retention", "30d", "There is no setting 'retention'. Did you mean 'retention_age'?"),
+        ("x" * 200, "1", "There is no setting 'xxx"),
+        ("on_crash_tool", "work", "on_crash_tool must be tools such as send_letter=ask"),
+    ],
+)
+def test_what_a_program_gives_is_checked_by_name(name: str, value: Any, says: str) -> None:
+    """The line begins with the field; options of features are read in the same way."""
+    with pytest.raises(UsageError) as caught:
+        Settings(**{name: value})
+    assert caught.value.detail.startswith(says)
+    assert len(caught.value.detail) < 250
+
+
+def test_a_path_and_what_is_no_text_are_taken(tmp_path: Path) -> None:
+    """A folder may be a `Path`; the default of a limit means none, though no text says so."""
+    settings = Settings(data_dir=tmp_path, limit_runs=0, max_llm_calls=None, reload=None)
+    assert settings.data_dir == str(tmp_path)
+    assert replace(settings, port=1) == Settings(data_dir=tmp_path, port=1)
+    assert replace(Settings(a2a="yes"), port=1) == Settings(a2a=True, port="1")
+
+
+def test_a_program_decides_over_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`from_environment` reads what `serve` reads; what is given comes first, and is checked."""
+    monkeypatch.chdir(project(tmp_path, 'grace = "10s"\nport = 1'))
+    monkeypatch.setenv("ADK_PRISM_PORT", "2")
+    monkeypatch.setenv("ADK_PRISM_LOG", "memory:")
+    settings = Settings.from_environment(port="3", retention_age="30d")
+    assert (settings.port, settings.grace, settings.log) == (3, 10.0, "memory:")
+    assert settings.retention_age == 30 * 86400
+    with pytest.raises(UsageError, match=r"^port must be"):
+        Settings.from_environment(port="x")
+
+
+def test_an_earlier_name_of_a_setting_works_and_warns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From each source, for one release; both names at once: the new one decides."""
+    with pytest.warns(DeprecationWarning, match="^in_doubt is now called on_crash"):
+        assert Settings(in_doubt="ask").on_crash == "ask"
+    with pytest.warns(DeprecationWarning, match="ADK_PRISM_IN_DOUBT is now called"):
+        found = read_settings({}, {"ADK_PRISM_IN_DOUBT": "fail"}, tmp_path)
+    assert found.on_crash == "fail"
+    both = {"ADK_PRISM_ON_CRASH": "ask", "ADK_PRISM_IN_DOUBT": "fail"}
+    with pytest.warns(DeprecationWarning, match="ADK_PRISM_IN_DOUBT is now called"):
+        assert read_settings({}, both, tmp_path).on_crash == "ask"
+    project(tmp_path, 'in-doubt-tool = ["work=ask"]')
+    with pytest.warns(DeprecationWarning, match="in-doubt-tool is now called on-crash-tool"):
+        assert read_settings({}, {}, tmp_path).on_crash_tools == {"work": "ask"}
+    (tmp_path / "pyproject.toml").unlink()
+    monkeypatch.chdir(tmp_path)
+    assert main(["serve", "--in-doubt", "maybe"]) == 2
+    said = capsys.readouterr().err
+    assert "--in-doubt is now called --on-crash." in said
+    assert "--on-crash must be one of retry, fail, ask, got 'maybe'." in said
 
 
 def test_a_removed_setting_is_refused_in_one_line(

@@ -18,7 +18,7 @@ from websockets.exceptions import ConnectionClosed
 
 from adk_prism.errors import Diagnostic
 from adk_prism.log.memory import MemoryLog
-from adk_prism.server.app import Prism
+from adk_prism.prism import Prism
 from adk_prism.server.context import Context
 from adk_prism.server.identity.methods import Authenticate
 from adk_prism.server.settings import Settings

@@ -16,7 +16,7 @@ from datetime import datetime
 from google.adk.agents import LlmAgent
 from google.adk.apps import App, ResumabilityConfig
 
-from adk_prism import client_state
+from adk_prism import accept_client_state
 from adk_prism.grounding import PANEL_KEYS
 from adk_prism.models import WritingModel, model_from_environment, offline_delay
 
@@ -67,7 +67,7 @@ def research_app(
     return App(
         name="research",
         root_agent=root,
-        plugins=[client_state(*PANEL_KEYS)],
+        plugins=[accept_client_state(*PANEL_KEYS)],
         # So that a run whose process died can go on.
         resumability_config=ResumabilityConfig(is_resumable=True),
     )

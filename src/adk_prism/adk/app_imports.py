@@ -42,7 +42,7 @@ from google.adk.runners import Runner
 from adk_prism.adk.app_environment import AppEnvironment, Environments, ExtraPlugins
 from adk_prism.adk.app_folder import AppFolder, Found, Stamp, code_of, stamp_of_import
 from adk_prism.adk.client_tools import module_declaration
-from adk_prism.adk.services import Services
+from adk_prism.adk.services import Services, make_runner
 from adk_prism.adk.tools import threads_of_module
 from adk_prism.errors import AppFailed, AppLoading
 
@@ -340,14 +340,7 @@ class ServedFolders:
             AppEnvironment(name, self._environments),
         ]
         # On a copy of the app, so that the app's own object stays as it was.
-        return Runner(
-            app=app.model_copy(update={"plugins": plugins}),
-            app_name=name,
-            artifact_service=self.services.artifacts,
-            session_service=self.services.sessions,
-            memory_service=self.services.memory,
-            credential_service=self.services.credentials,
-        )
+        return make_runner(name, app.model_copy(update={"plugins": plugins}), self.services)
 
     def forget(self, name: str) -> Modules:
         """Forget the modules of an app that is imported again; return them."""

@@ -1,8 +1,8 @@
 """Tools that a client brings with its request: the front end declares them, and runs them.
 
-    from adk_prism import client_tools
+    from adk_prism import accept_client_tools
 
-    app = App(name="support", root_agent=agent, plugins=[client_tools("request")])
+    app = App(name="support", root_agent=agent, plugins=[accept_client_tools("request")])
 
 A folder's app that is a bare `root_agent` says it in a variable of its module: `client_tools = "request"`.
 
@@ -105,9 +105,9 @@ class _ClientTool(BaseTool):
 # ---------------------------------------------------------------------------
 # Which state keys an app lets clients write: declared by a plugin of the app.
 #
-#     from adk_prism import client_state
+#     from adk_prism import accept_client_state
 #
-#     app = App(name="research", root_agent=agent, plugins=[client_state("grounding:user_approval")])
+#     app = App(name="research", root_agent=agent, plugins=[accept_client_state("grounding:user_approval")])
 #
 # A plugin, because an ADK App passes its plugins to every Runner; it has no hook, so with any other
 # server the app behaves as without it. Without a declaration, a client may write its session's own
@@ -122,7 +122,7 @@ class ClientState(BasePlugin):
         self.keys = keys
 
 
-def client_state(*keys: str) -> BasePlugin:
+def accept_client_state(*keys: str) -> BasePlugin:
     """Return the plugin that lets clients write these keys of the state, and no others."""
     return ClientState(frozenset(keys))
 
@@ -259,10 +259,10 @@ class ClientTools(BasePlugin):
         llm_request.contents = with_interim_results(llm_request.contents, llm_request.tools_dict)
 
 
-def client_tools(source: Literal["request"]) -> BasePlugin:
+def accept_client_tools(source: Literal["request"] = "request") -> BasePlugin:
     """Return the plugin that lets clients bring tools of their own with a request."""
     if source != "request":
-        raise ValueError(f'client_tools must be "request", got {source!r}.')
+        raise ValueError(f'accept_client_tools takes "request", got {source!r}.')
     return ClientTools()
 
 

@@ -186,7 +186,9 @@ class LocalApp:
         if not supports_live(self.root):
             missing["live"] = "The app's model has no live mode."
         if declared_tools(self._runner) is None:
-            missing["client tools"] = 'The app does not have the plugin client_tools("request").'
+            missing["client tools"] = (
+                'The app does not have the plugin accept_client_tools("request").'
+            )
         if not self.is_resumable:
             missing["resume"] = "The app has no ResumabilityConfig."
         return missing

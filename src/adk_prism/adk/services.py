@@ -20,6 +20,8 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.apps.app import App
 from google.adk.artifacts import BaseArtifactService, FileArtifactService
 from google.adk.auth.credential_service.base_credential_service import BaseCredentialService
 from google.adk.auth.credential_service.in_memory_credential_service import (
@@ -96,6 +98,22 @@ def services_of(runner: Runner) -> Services:
         artifacts=runner.artifact_service,
         memory=runner.memory_service,
         credentials=runner.credential_service,
+    )
+
+
+def make_runner(name: str, app: App | BaseAgent, services: Services) -> Runner:
+    """Return a Runner of an app, or of an agent that becomes one. Raise `UsageError` for anything else."""
+    if not isinstance(app, App | BaseAgent):
+        raise UsageError(
+            f"{name!r} is of type {type(app).__name__}; expected an ADK Runner, App or agent."
+        )
+    return Runner(
+        app=app if isinstance(app, App) else App(name=name, root_agent=app),
+        app_name=name,
+        artifact_service=services.artifacts,
+        session_service=services.sessions,
+        memory_service=services.memory,
+        credential_service=services.credentials,
     )
 
 

@@ -2,9 +2,9 @@
 
 Synchronous tools have threads, so that a blocking tool does not stop all other streams:
 
-    from adk_prism import tool_threads
+    from adk_prism import limit_tool_threads
 
-    app = App(name="support", root_agent=agent, plugins=[tool_threads(0)])
+    app = App(name="support", root_agent=agent, plugins=[limit_tool_threads(0)])
 
 google-adk calls a `def` tool, and a `def` function of a workflow, on the event loop unless its RunConfig
 has a `tool_thread_pool_config`. With one, only these functions run in threads; callbacks and `async def`
@@ -211,13 +211,13 @@ class ToolThreads(BasePlugin):
         self.count = count
 
 
-def tool_threads(count: int) -> BasePlugin:
+def limit_tool_threads(count: int) -> BasePlugin:
     """Return the plugin that gives an app's synchronous tools so many threads; 0: the event loop.
 
     Raise `ValueError` for a number out of range.
     """
     if not 0 <= count <= MOST:
-        raise ValueError(f"`tool_threads` must be a number from 0 to {MOST}, got {count!r}.")
+        raise ValueError(f"`limit_tool_threads` takes a number from 0 to {MOST}, got {count!r}.")
     return ToolThreads(count)
 
 
@@ -230,7 +230,7 @@ def declared_threads(runner: Runner) -> int | None:
 def threads_of_module(app: str) -> list[BasePlugin]:
     """Return the plugin for an app of a folder whose module has `tool_threads = N`."""
     counts = module_values(app, "tool_threads")
-    return [tool_threads(count) for count in counts if type(count) is int][:1]
+    return [limit_tool_threads(count) for count in counts if type(count) is int][:1]
 
 
 def module_values(app: str, name: str) -> list[Any]:
@@ -278,7 +278,7 @@ class ToolThreadPool(NotingExecutor):
 #
 # An `async def` tool is cancelled. A thread cannot be stopped: the function of a `def` tool
 # continues, its result counts for nothing, and the operator is told. A `def` tool that runs on the
-# event loop (`tool_threads(0)`) blocks the clock too: it is not limited. Nor are tools of voice
+# event loop (`limit_tool_threads(0)`) blocks the clock too: it is not limited. Nor are tools of voice
 # conversations.
 #
 # The plugin is the last of a Runner's: whoever answers for a tool, or for its error, comes before it.
@@ -441,7 +441,7 @@ class DenialReasonPlugin(BasePlugin):
 # once. What is right depends on the tool, so a tool can declare a policy, or that it can be repeated
 # safely:
 #
-#     @in_doubt("ask")
+#     @on_crash("ask")
 #     def send_letter(text: str) -> dict: ...
 #
 #     @idempotent
@@ -449,8 +449,8 @@ class DenialReasonPlugin(BasePlugin):
 #         return bank.transfer(amount, key=idempotency_key(tool_context))
 #
 # The key is the same each time the call runs, and no other call has it. The operator's policy for a
-# tool by name (`--in-doubt-tool`) comes first, then the tool's own, then the operator's for all
-# (`--in-doubt`).
+# tool by name (`--on-crash-tool`) comes first, then the tool's own, then the operator's for all
+# (`--on-crash`).
 
 Policy = Literal["retry", "fail", "ask"]
 """Run the call again, answer it with an error, or ask a person first."""
@@ -484,7 +484,7 @@ class InDoubt(Struct, frozen=True):
         return self.tools.get(tool.name) or _mark_of(tool, _DOUBT_MARK) or self.policy
 
 
-def in_doubt(policy: Policy) -> Callable[[Tool], Tool]:
+def on_crash(policy: Policy) -> Callable[[Tool], Tool]:
     """Declare what to do about a call of this tool that was running when its process died.
 
     `retry` runs it again, `fail` answers it with an error, `ask` asks a person first. Raise `UsageError`
@@ -499,7 +499,7 @@ def in_doubt(policy: Policy) -> Callable[[Tool], Tool]:
 
 def idempotent(tool: Tool) -> Tool:
     """Mark a tool as one that may be repeated: it gives `idempotency_key` to whatever it changes."""
-    return in_doubt("retry")(tool)
+    return on_crash("retry")(tool)
 
 
 def idempotency_key(tool_context: ToolContext) -> str:

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from adk_prism.cli import fail
+from adk_prism.cli import fail, note
 from adk_prism.cli.terminal import keep_printing, progress
 from adk_prism.errors import Diagnostic, PrismError, Report, ServerCancelled, UsageError, cause_of
 from adk_prism.log.private_files import close_port_in_children
@@ -38,7 +38,7 @@ from adk_prism.server.settings import (
     read_settings,
     removed_setting,
 )
-from adk_prism.version import adk_notice
+from adk_prism.version import OLD_SETTINGS, adk_notice
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -268,6 +268,9 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     for name in REMOVED:
         # Without a value, too: the answer is the same.
         parser.add_argument(flag_name(name), nargs="?", const="", help=argparse.SUPPRESS)
+    for name, new in OLD_SETTINGS.items():
+        action = "append" if options()[new].kind.many else "store"
+        parser.add_argument(flag_name(name), action=action, help=argparse.SUPPRESS)
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
@@ -283,6 +286,10 @@ def settings_of(args: argparse.Namespace) -> Settings:
             raise UsageError(f"{flag} of `adk web` is not supported; {advice}.")
     typed = {name: getattr(args, name, None) for name in options()}
     given = {name: value for name, value in typed.items() if value is not None}
+    for old, new in OLD_SETTINGS.items():
+        if getattr(args, old, None) is not None:
+            note(f"{flag_name(old)} is now called {flag_name(new)}.")
+            given.setdefault(new, getattr(args, old))
     if getattr(args, "verbose", False):
         given.setdefault("log_level", "debug")
     return read_settings(given, os.environ, Path.cwd())

@@ -267,6 +267,17 @@ class Payload(Struct, frozen=True, gc=False):
     event: str = ""
 
 
+class ProjectedFrame(Struct, frozen=True):
+    """One frame of a protocol."""
+
+    position: str
+    """Its place, as sent in the SSE `id:`."""
+    data: str
+    """Its payload: JSON, or a terminator such as `[DONE]`."""
+    event: str = ""
+    """The SSE event name, for protocols that have them."""
+
+
 class Projection(Protocol[Frame_co]):
     """Entries in, frames out; one instance per reading of one run."""
 

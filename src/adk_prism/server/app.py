@@ -10,7 +10,6 @@ BodyLimit           how large a body may be
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -18,7 +17,6 @@ from pathlib import Path
 
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute, APIWebSocketRoute
-from google.adk.runners import Runner
 
 from adk_prism.adk import services as adk_services
 from adk_prism.adk.app_environment import load_plugins, set_default_model, set_features
@@ -37,13 +35,13 @@ from adk_prism.server.context import Context, make_context
 from adk_prism.server.host_and_origin import Guard
 from adk_prism.server.identity.identity import IdentifyMiddleware
 from adk_prism.server.identity.methods import Authenticate
-from adk_prism.server.lifecycle import Lifecycle, close_data_folder, open_data_folder
+from adk_prism.server.lifecycle import Lifecycle, open_data_folder
 from adk_prism.server.observability import Observability, open_observability, secrets_of
 from adk_prism.server.problems import RESPONSES, ProblemEdge, add_problems
 from adk_prism.server.request_bodies import AGENT_PATH, CHAT_PATH, BodyLimit, PathLimit
 from adk_prism.server.request_tracking import TrackRequests
 from adk_prism.server.routes import OperatingRoutes, RunsRoutes, protocol_routes
-from adk_prism.server.settings import Settings, read_settings
+from adk_prism.server.settings import Settings
 from adk_prism.version import VERSION
 from adk_prism.voice import socket as live
 
@@ -61,7 +59,7 @@ def create_app(
     is opened until the application starts. `authenticate` says who calls; then everybody has to be
     known. Raise `UsageError` for a folder, file or URI that cannot be.
     """
-    settings = settings or read_settings({}, os.environ, Path.cwd())
+    settings = settings or Settings.from_environment()
     observability = open_observability(settings, secrets_of(settings), report)
     return build_app(agents_dir, settings, observability, authenticate)
 
@@ -73,22 +71,21 @@ def build_app(
     authenticate: Authenticate | None = None,
 ) -> FastAPI:
     """Return an application as `create_app` does, with an operator's side of its own."""
+    return assemble(folder_context(agents_dir, settings, observability, authenticate))
+
+
+def folder_context(
+    agents_dir: str | Path | None,
+    settings: Settings,
+    observability: Observability,
+    authenticate: Authenticate | None = None,
+    log: RunLog | None = None,
+) -> Context:
+    """Return the parts of a server of a folder's apps."""
     named = agents_dir or settings.agents_dir
     # Agent code may change the working directory.
     folder = Path(named).absolute() if named else None
-    uris = adk_services.ServiceUris(
-        sessions=settings.sessions, artifacts=settings.artifacts, memory=settings.memory
-    )
-    data = open_data_folder(settings, observability.report)
-    set_default_model(settings.default_llm_model)
-    set_features(enabled=settings.enable_features, disabled=settings.disable_features)
-    services = adk_services.open_services(
-        uris,
-        data_dir=data,
-        agents_dir=folder,
-        is_local=settings.local_storage,
-        change_store=chosen(settings.without).change_store,
-    )
+    services = make_services(settings, observability, folder)
     apps = _apps(folder, services, settings, observability)
     lifecycle = Lifecycle(observability.report)
 
@@ -103,8 +100,25 @@ def build_app(
             await adk_services.close_services(services)
 
     lifecycle.hold(served_apps)
-    return assemble(
-        make_context(settings, apps, lifecycle, observability, authenticate=authenticate)
+    return make_context(settings, apps, lifecycle, observability, log, authenticate=authenticate)
+
+
+def make_services(
+    settings: Settings, observability: Observability, folder: Path | None
+) -> adk_services.Services:
+    """Return the services that the settings name, and make what else ADK is told for all apps."""
+    uris = adk_services.ServiceUris(
+        sessions=settings.sessions, artifacts=settings.artifacts, memory=settings.memory
+    )
+    data = open_data_folder(settings, observability.report)
+    set_default_model(settings.default_llm_model)
+    set_features(enabled=settings.enable_features, disabled=settings.disable_features)
+    return adk_services.open_services(
+        uris,
+        data_dir=data,
+        agents_dir=folder,
+        is_local=settings.local_storage,
+        change_store=chosen(settings.without).change_store,
     )
 
 
@@ -274,58 +288,3 @@ def lifespan_of(lifecycle: Lifecycle) -> Callable[[object], AbstractAsyncContext
             await lifecycle.stop()
 
     return lifespan
-
-
-# ---------------------------------------------------------------------------
-# adk-prism beside your own routes: the Runners of a host program, served under a prefix.
-#
-#     prism = Prism(runners={"support": runner})
-#     app = FastAPI(lifespan=prism.lifespan)
-#     app.mount("/agents", prism.asgi())
-#
-# Starlette does not run the lifespan of a mounted application. With `prism.lifespan` the host starts
-# and stops it; without, the first request starts it and the end of the process stops it.
-
-
-class Prism:
-    """A server for Runners that were built elsewhere; their services stay the host's to close."""
-
-    def __init__(
-        self,
-        runners: Mapping[str, Runner],
-        settings: Settings | None = None,
-        *,
-        log: RunLog | None = None,
-        report: Report | None = None,
-        authenticate: Authenticate | None = None,
-    ) -> None:
-        """Without `settings` the environment and pyproject.toml decide; `log` overrides theirs.
-
-        `authenticate` says who calls, e.g. from the host's own cookie; then everybody has to be known.
-        """
-        settings = settings or read_settings({}, os.environ, Path.cwd())
-        observability = open_observability(settings, secrets_of(settings), report)
-        if log is None:
-            close_data_folder(Path(settings.data_dir), observability.report)
-        lifecycle = Lifecycle(observability.report)
-        apps = Apps.of_runners(
-            runners,
-            report=observability.report,
-            tool_threads=settings.tool_threads,
-            tool_timeouts=ToolTimeouts(*settings.tool_timeouts),
-            max_llm_calls=settings.max_llm_calls,
-            change_store=chosen(settings.without).change_store,
-        )
-        self.context = make_context(
-            settings, apps, lifecycle, observability, log, authenticate=authenticate
-        )
-        self._app = assemble(self.context)
-        self._lifespan = lifespan_of(lifecycle)
-
-    def asgi(self) -> FastAPI:
-        """Return the application, to mount or to serve by itself."""
-        return self._app
-
-    def lifespan(self, app: object) -> AbstractAsyncContextManager[None]:
-        """Run the server while the host's application runs."""
-        return self._lifespan(app)

@@ -210,7 +210,7 @@ def _recording(parts: LimiterParts, apps: Apps, limiters: Limiters) -> tuple[Rec
     calls = chosen(settings.without).call_recorder(log, detail, report)
     resumable = partial(can_resume, apps)
     runs = Runs(log, locks, report, leases, limiters, meter, resumable, calls, Deletions(log))
-    doubt = InDoubt(settings.in_doubt, settings.in_doubt_tools)
+    doubt = InDoubt(settings.on_crash, settings.on_crash_tools)
     takeovers = Takeovers(log, apps, runs, leases, report, doubt)
     lifecycle.hold(lambda: _opened_log(log, report))
     lifecycle.hold(lambda: opened(leases))

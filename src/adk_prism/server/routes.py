@@ -20,6 +20,7 @@ from adk_prism.log.entry import BEGINNING, Position, RunId, parse_position
 from adk_prism.protocols.adk.sessions import Health, Readiness
 from adk_prism.protocols.contract import ProtocolSpec
 from adk_prism.protocols.registry import protocol, protocols
+from adk_prism.runs.runs import CancelResult
 from adk_prism.runs.session_log import AuditedAction
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Principal, caller_of
@@ -84,10 +85,7 @@ class RunsRoutes:
         The answer does not wait for tools that ignore it: `toolRunning` tells whether one is still at work
         (null: not known here), `runningTools` which; `outcome` is null while the run is not over.
         """
-        summary, stopped = await self.context.runs.canceller.cancel(run)
-        if stopped.found:
-            action = AuditedAction(action="run cancelled", origin=summary.origin, run=run)
-            await self.context.audit.note(action)
+        summary, stopped = await cancel_run(self.context, run)
         return {**shown_run(summary), **stopped.shown()}
 
     async def file(
@@ -99,6 +97,15 @@ class RunsRoutes:
     ) -> Response:
         """Return a file that an event of the run holds or refers to."""
         return await self.context.files.answer(run, cursor, part, range_)
+
+
+async def cancel_run(context: Context, run: RunId) -> tuple[RunSummary, CancelResult]:
+    """Stop a run for a person; return it, and what became of that."""
+    summary, stopped = await context.runs.canceller.cancel(run)
+    if stopped.found:
+        action = AuditedAction(action="run cancelled", origin=summary.origin, run=run)
+        await context.audit.note(action)
+    return summary, stopped
 
 
 def shown_run(summary: RunSummary) -> dict[str, Any]:

@@ -112,7 +112,7 @@ message is treated as the setting says."""
 # ---------------------------------------------------------------------------
 # Which state a client may write: what its app declares, else its session's own keys.
 #
-# An app that declares keys (`adk_prism.client_state`) lets clients write these and no others. For any
+# An app that declares keys (`adk_prism.accept_client_state`) lets clients write these and no others. For any
 # other app the scopes decide: ADK shares `app:` keys among all users and `user:` keys among a user's
 # sessions, so a client that writes them reaches into conversations that are not its own; `temp:` keys live
 # inside a run, `_adk` ones are ADK's own. The setting `client_state` exempts prefixes from both.
@@ -217,6 +217,8 @@ class Sent(Struct, frozen=True, kw_only=True):
     """Of the body, where only a part of it was kept."""
     base: str = ""
     """The address of the server that the client sees."""
+    trusted: bool = False
+    """By the program itself, which may write any state."""
 
 
 async def read_sent(request: Request, key: str, base: str = "") -> Sent:
@@ -264,7 +266,8 @@ class RunStarter:
         self, spec: ProtocolSpec[Any], app: str, asked: commands.ClientRequest, sent: Sent
     ) -> RunId:
         origin = self._origin(spec, app, asked, sent.caller)
-        await self.client_state.check(app, asked.state_delta)
+        if not sent.trusted:
+            await self.client_state.check(app, asked.state_delta)
         if _is_adk(asked):
             await self._find_session(origin)
         tools, warnings = _tools_of_request(self.apps, app, asked)
@@ -343,7 +346,7 @@ def _tools_of_request(
 ) -> tuple[list[BroughtTool], list[Warned]]:
     """Return the tools that a request brings, and warnings about what of it is ignored.
 
-    An app lets clients bring tools with `client_tools("request")` (`adk.client_tools`). What the agent is
+    An app lets clients bring tools with `accept_client_tools()` (`adk.client_tools`). What the agent is
     instructed to do is up to the app: system messages and `system` of a body never reach the model. Raise
     `Unprocessable` for tools that cannot be used.
     """
@@ -366,7 +369,7 @@ def _tools_ignored(tools: Any) -> Warned:
     return Warned(
         code="tools-ignored",
         text=f"The request's tools were ignored ({shown or 'not an object'}): this app takes none from "
-        'clients. It does with the plugin client_tools("request").',
+        'clients. It does with the plugin accept_client_tools("request").',
     )
 
 

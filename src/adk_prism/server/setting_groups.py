@@ -179,10 +179,10 @@ class RunSettings(kinds.SettingGroup):
         "how long a tool call may take before it fails; with TOOL=, of one tool, instead of the tool's"
         " own limit; repeatable. Default: no limit"
     )
-    in_doubt: InDoubt = kinds.choice(InDoubt).option(
+    on_crash: InDoubt = kinds.choice(InDoubt).option(
         "what to do with a tool call that was running when its process died", "retry"
     )
-    in_doubt_tool: tuple[str, ...] = kinds.several(
+    on_crash_tool: tuple[str, ...] = kinds.several(
         "TOOL=POLICY", "tools such as send_letter=ask", read_tool_policy
     ).option("the same for one tool, instead of the tool's own policy; repeatable")
     lease: float = kinds.SPAN.option(

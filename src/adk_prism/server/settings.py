@@ -9,9 +9,11 @@ Of the places where a setting can have a value the first decides: the command li
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -23,6 +25,7 @@ from adk_prism.options import FeatureSettings, Option
 from adk_prism.server import proxies
 from adk_prism.server import setting_groups as groups
 from adk_prism.server.setting_groups import InDoubt
+from adk_prism.version import OLD_SETTINGS, warn_of_old
 
 SHORTEST_LEASE, LONGEST_LEASE = 1.0, 300.0
 """Seconds. Renewals come three times in a lease: a busy process may be late by a second. With a long one,
@@ -33,7 +36,7 @@ Group = TypeVar("Group", bound=FeatureSettings)
 
 
 # A dataclass has the fields of its last base first.
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False)
 class Settings(
     groups.LoggingSettings,
     groups.LimitSettings,
@@ -44,19 +47,28 @@ class Settings(
     groups.StorageSettings,
     groups.ServerSettings,
 ):
-    """Everything that can be set. Raise `UsageError` for a combination that cannot be.
-
-    Options of features are taken as well; `of` returns them.
-    """
+    """Everything that can be set; options of features are taken as well, and `of` returns them."""
 
     features: Mapping[str, Any] = field(default_factory=dict)
     """Values of options of features, by name."""
     _of_features: ClassVar[Mapping[type[FeatureSettings], FeatureSettings]] = {}
 
-    def __post_init__(self) -> None:
+    def __init__(self, **given: Any) -> None:
+        """Take values by name, also as text, as on the command line: `retention_age="30d"`.
+
+        What is left out has its default. Raise `UsageError` with one line for a name that is no setting, a
+        value that is not of its kind, or a combination that cannot be.
+        """
+        given = {current_name(name): value for name, value in given.items()}
+        own = {each.name: each for each in fields(Settings) if each.metadata}
+        features = {**given.pop("features", {})}
+        features |= {name: given.pop(name) for name in [*given] if name not in own}
+        for name, each in own.items():
+            value = _given(each, given[name]) if name in given else each.default
+            object.__setattr__(self, name, value)
         if not self.log:
             object.__setattr__(self, "log", self._own_log)
-        self._read_features()
+        object.__setattr__(self, "features", self._read_features(features))
         rules = (
             self._network_faults,
             self._proxy_faults,
@@ -68,12 +80,20 @@ class Settings(
             for fault in rule():
                 raise UsageError(fault)
 
-    def _read_features(self) -> None:
-        """Make the settings of features from the values that are not the kernel's."""
-        left, found = dict(self.features), {}
+    @classmethod
+    def from_environment(cls, **given: Any) -> Settings:
+        """Return what is given, and for the rest what the environment and pyproject.toml say."""
+        return read_settings({}, os.environ, Path.cwd(), given)
+
+    def _read_features(self, left: dict[str, Any]) -> Mapping[str, Any]:
+        """Make the settings of features from the values that are not the kernel's; return the values."""
+        found: dict[type[FeatureSettings], FeatureSettings] = {}
+        values: dict[str, Any] = {}
         for feature, kind in feature_settings().items():
-            names = {each.name for each in fields(kind)}
-            group = kind(**{name: left.pop(name) for name in names & left.keys()})
+            own = {each.name: each for each in fields(kind) if each.name in left}
+            read = {name: _given(each, left.pop(name)) for name, each in own.items()}
+            values |= read
+            group = kind(**read)
             if broken := group.broken_rule():
                 raise UsageError(broken)
             if feature in self.without and group != kind():
@@ -83,8 +103,9 @@ class Settings(
                 )
             found[kind] = group
         if left:
-            raise TypeError(f"Settings got an unexpected keyword argument {min(left)!r}")
+            raise _unknown(min(left))
         object.__setattr__(self, "_of_features", found)
+        return values
 
     def of(self, kind: type[Group]) -> Group:
         """Return the settings of a feature."""
@@ -140,10 +161,10 @@ class Settings(
         return is_shared(self.log, self.without)
 
     @property
-    def in_doubt_tools(self) -> dict[str, InDoubt]:
+    def on_crash_tools(self) -> dict[str, InDoubt]:
         """What becomes of calls in doubt, by the tool's name; the last word on a tool counts."""
         policies: dict[str, InDoubt] = {"retry": "retry", "fail": "fail", "ask": "ask"}
-        given = (each.rpartition("=") for each in self.in_doubt_tool)
+        given = (each.rpartition("=") for each in self.on_crash_tool)
         return {tool: policies[policy] for tool, _, policy in given}
 
     @property
@@ -224,18 +245,20 @@ class Settings(
         return filter(None, (group.clash(self) for group in self._of_features.values()))
 
 
-def _take_options_of_features(init: Callable[..., None]) -> Callable[..., None]:
-    """Let a constructor take the options of features beside those of the kernel."""
-    own = {each.name for each in fields(Settings)}
-
-    def taking(self: Settings, **given: Any) -> None:
-        more = {name: given.pop(name) for name in [*given] if name not in own}
-        init(self, **given | {"features": {**given.pop("features", {}), **more}})
-
-    return taking
+def _given(setting: Field[Any], value: Any) -> Any:
+    """Return the value of a setting that a program gives: read as from the command line, or its default."""
+    if value == setting.default:  # may be what no text stands for, such as no limit
+        return setting.default
+    value = os.fspath(value) if isinstance(value, os.PathLike) else value
+    return kinds.read_option(setting.metadata["option"], value, setting.name)
 
 
-Settings.__init__ = _take_options_of_features(Settings.__init__)  # type: ignore[method-assign]
+def _unknown(name: str) -> UsageError:
+    near = get_close_matches(name, options(), 1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return UsageError(
+        f"There is no setting {name[:60]!r}.{hint} docs/reference/settings.md has all."
+    )
 
 
 def feature_settings() -> dict[str, type[FeatureSettings]]:
@@ -256,13 +279,25 @@ REMOVED = {"live_shortcut": "was removed: audio always goes through ADK's flow; 
 """Settings of earlier versions, and what to do. Refused, so that none is ignored in silence."""
 
 
+def current_name(name: str, spelled: Callable[[str], str] = str) -> str:
+    """Return what a setting is called now; warn of an earlier name, as it is `spelled` where it stands."""
+    current = OLD_SETTINGS.get(name, name)
+    if current != name:
+        warn_of_old(spelled(name), spelled(current))
+    return current
+
+
 def read_settings(
-    command_line: Mapping[str, object], environ: Mapping[str, str], start: Path
+    command_line: Mapping[str, object],
+    environ: Mapping[str, str],
+    start: Path,
+    given: Mapping[str, Any] = {},
 ) -> Settings:
     """Return the settings of a process started in folder `start`.
 
-    `command_line` holds only what was typed, by setting name. Raise `UsageError` with one line for
-    a value that is not of its kind, a removed setting, an unknown key in `[tool.adk-prism]` or a broken rule.
+    `command_line` holds only what was typed, by setting name; `given` decides over all. Raise `UsageError`
+    with one line for a value that is not of its kind, a removed setting, an unknown key in `[tool.adk-prism]`
+    or a broken rule.
     """
     table = options()
     values: dict[str, Any] = {}
@@ -274,7 +309,7 @@ def read_settings(
     for name, value in command_line.items():
         typed = name.upper() if table[name].positional else kinds.flag_name(name)
         values[name] = kinds.read_option(table[name], value, typed)
-    return Settings(**values)
+    return Settings(**values | {current_name(name): value for name, value in given.items()})
 
 
 def removed_setting(name: str, given_as: str) -> UsageError:
@@ -283,13 +318,14 @@ def removed_setting(name: str, given_as: str) -> UsageError:
 
 
 def _from_environment(table: Mapping[str, Option], environ: Mapping[str, str]) -> dict[str, Any]:
-    variables = {name: kinds.variable_name(name) for name in table}
-    return {
-        name: kinds.read_option(table[name], environ[variable], variable)
-        for name, variable in variables.items()
+    values = {}
+    for name in (*OLD_SETTINGS, *table):
+        variable = kinds.variable_name(name)
         # An empty variable is how shells and compose files say "not set".
-        if environ.get(variable)
-    }
+        if environ.get(variable):
+            current = current_name(name, kinds.variable_name)
+            values[current] = kinds.read_option(table[current], environ[variable], variable)
+    return values
 
 
 def _from_pyproject(table: Mapping[str, Option], start: Path) -> dict[str, Any]:
@@ -298,17 +334,17 @@ def _from_pyproject(table: Mapping[str, Option], start: Path) -> dict[str, Any]:
     if file is None:
         return {}
     section = _read_section(file)
-    names = {kinds.toml_name(name): name for name in table}
+    names = {kinds.toml_name(name): name for name in (*OLD_SETTINGS, *table)}
     for name in REMOVED:
         if kinds.toml_name(name) in section:
             raise removed_setting(name, f"[tool.adk-prism] {kinds.toml_name(name)}")
     if unknown := [key for key in section if key not in names]:
-        known = ", ".join(sorted(names))
+        known = ", ".join(sorted(map(kinds.toml_name, table)))
         raise UsageError(f"Unknown key {unknown[0]!r} in [tool.adk-prism]; known keys: {known}.")
-    values = {
-        names[key]: kinds.read_option(table[names[key]], value, f"[tool.adk-prism] {key}")
-        for key, value in section.items()
-    }
+    values = {}
+    for key, value in section.items():
+        name = current_name(names[key], kinds.toml_name)
+        values[name] = kinds.read_option(table[name], value, f"[tool.adk-prism] {key}")
     for name in values.keys() & {"agents_dir", "data_dir", "tokens", "audit"}:
         # A path in a file is relative to that file, not to the working folder.
         values[name] = str(file.parent / values[name])

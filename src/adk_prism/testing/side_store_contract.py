@@ -10,6 +10,7 @@ from msgspec import structs
 from adk_prism.errors import Conflict, Gone, NotFound, TooLarge, UsageError
 from adk_prism.log.contract import OWNER_VALUES, VALUE_BYTES, Owner
 from adk_prism.log.entry import RunId
+from adk_prism.testing import runlog_contract
 from adk_prism.testing import runlog_steps as steps
 from adk_prism.testing.runlog_contract import AWKWARD
 
@@ -158,3 +159,6 @@ CHECKS = (
     values_go_with_their_owners,
 )
 """Every check."""
+
+LOG_CHECKS = (*runlog_contract.CHECKS, *CHECKS)
+"""What a run log keeps, with its side store."""

@@ -29,7 +29,7 @@ from tests.adk.scripted import Scripted, Turn, call
 from tests.gemini_replies import ANSWER, THOUGHT_AND_TOOL
 from tests.loopback_gemini import Json, serve_gemini
 
-from adk_prism import cached_prefix
+from adk_prism import cache_prefix
 from adk_prism.adk.sessions import Sessions
 from adk_prism.features.long_sessions import prefix, session_cache
 from adk_prism.features.long_sessions.cached_prefix import give_whole_requests
@@ -88,7 +88,7 @@ async def test_every_request_is_the_one_that_adk_builds(root: str, seed: int) ->
     """Contents, config and tools, of every request of a conversation, to the last field."""
     plain = await _requests(Conversation(root, seed, InMemorySessionService()))
     hot = Watched(InMemorySessionService())
-    _same(await _requests(Conversation(root, seed, hot, plugins=[cached_prefix()])), plain)
+    _same(await _requests(Conversation(root, seed, hot, plugins=[cache_prefix()])), plain)
     assert (hot.short > 5) == (root not in NEVER_SHORT)
 
 
@@ -97,7 +97,7 @@ async def test_replicas_that_take_turns(tmp_path: Path) -> None:
     """Each is told by the session's revision what another one has done to it."""
     plain = await _requests(Conversation("handing_over", 3, InMemorySessionService()), 20)
     replicas = [Watched(SqliteSessionService(str(tmp_path / "sessions.db"))) for _ in range(3)]
-    ours = Conversation("handing_over", 3, *replicas, plugins=[cached_prefix()])
+    ours = Conversation("handing_over", 3, *replicas, plugins=[cache_prefix()])
     _same(await _requests(ours, 20), plain)
     assert all(replica.short for replica in replicas)
 
@@ -106,7 +106,7 @@ async def test_a_long_conversation() -> None:
     """With the sizes as they are."""
     plain = await _requests(Conversation("alone", 2, InMemorySessionService()), 45)
     hot = Watched(InMemorySessionService())
-    ours = Conversation("alone", 2, hot, plugins=[cached_prefix()])
+    ours = Conversation("alone", 2, hot, plugins=[cache_prefix()])
     _same(await _requests(ours, 45), plain)
     assert hot.short > 10
 
@@ -119,7 +119,7 @@ async def _runner(
 ) -> Runner:
     """Return a Runner of an app that asked for it, with a session that can be cut."""
     service = service or Watched(InMemorySessionService())
-    plugins: list[BasePlugin] = [cached_prefix(), *app.pop("plugins", [])]
+    plugins: list[BasePlugin] = [cache_prefix(), *app.pop("plugins", [])]
     runner = Runner(
         app=App(name=ORIGIN.app, root_agent=root, plugins=plugins, **app), session_service=service
     )
@@ -176,7 +176,7 @@ async def test_the_bytes_that_go_to_gemini(monkeypatch: pytest.MonkeyPatch) -> N
     """ADK's own model class, which changes the parts that it is given, sends what it sends without."""
     monkeypatch.setenv("GOOGLE_API_KEY", "synthetic")
     hot = Watched(InMemorySessionService())
-    ours = await _sent([cached_prefix()], hot)
+    ours = await _sent([cache_prefix()], hot)
     assert ours == await _sent([], InMemorySessionService())
     assert hot.short > 5
     assert [len(body["contents"]) for body in ours[-2:]] == [27, 29]

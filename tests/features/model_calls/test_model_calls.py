@@ -30,7 +30,7 @@ from tests.gemini_replies import ANSWER, QUOTA, THOUGHT_AND_TOOL
 from tests.loopback_gemini import Json, Reply, chunk, serve_gemini
 from tests.recordings.shapes import agent
 
-from adk_prism import cached_prefix
+from adk_prism import cache_prefix
 from adk_prism.adk.sessions import Sessions
 from adk_prism.features.long_sessions import prefix, session_cache
 from adk_prism.features.long_sessions.session_cache import SessionCache
@@ -148,10 +148,10 @@ CASES = {
     ),
     "a picture": Case(_weather, (ANSWER, ANSWER), (PICTURE, "And?"), ("root",) * 2),
     "a cached prefix": Case(
-        _weather, (ANSWER,) * 14, ("go",) * 14, ("root",) * 14, plugins=(cached_prefix,)
+        _weather, (ANSWER,) * 14, ("go",) * 14, ("root",) * 14, plugins=(cache_prefix,)
     ),
     "a cached prefix and a callback": Case(
-        _rewritten, (ANSWER,) * 14, ("go",) * 14, ("root",) * 14, plugins=(cached_prefix,)
+        _rewritten, (ANSWER,) * 14, ("go",) * 14, ("root",) * 14, plugins=(cache_prefix,)
     ),
 }
 

@@ -15,7 +15,7 @@ from tests.adk.scripted import Scripted, call
 from tests.features.openai.conftest import assistant, sessions, talking, talking_over_a_socket, user
 from tests.server.local_server import APP
 
-from adk_prism import client_tools
+from adk_prism import accept_client_tools
 from adk_prism.log.sqlite.store import SqliteLog
 
 
@@ -146,7 +146,7 @@ async def test_the_clients_own_tools_are_run_by_the_client() -> None:
         "parameters": {"type": "object", "properties": {}},
     }
     tools = [{"type": "function", "function": function}]
-    async with talking(model, plugins=[client_tools("request")]) as (client, server):
+    async with talking(model, plugins=[accept_client_tools("request")]) as (client, server):
         asked = await _answer(client, [user("where am I?")], tools=tools)
         assert asked.finish_reason == "tool_calls"
         (made,) = asked.message.tool_calls

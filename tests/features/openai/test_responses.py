@@ -13,7 +13,7 @@ from tests.adk.scripted import Scripted, call
 from tests.features.openai.conftest import sessions, talking
 from tests.server.local_server import APP
 
-from adk_prism import client_tools
+from adk_prism import accept_client_tools
 
 
 def _pay(amount: int) -> dict[str, int]:
@@ -138,7 +138,7 @@ async def test_the_clients_own_functions() -> None:
     tools: Any = [
         {"type": "function", "name": "where", "parameters": {"type": "object", "properties": {}}}
     ]
-    async with talking(model, plugins=[client_tools("request")]) as (client, _):
+    async with talking(model, plugins=[accept_client_tools("request")]) as (client, _):
         asked = await client.responses.create(model=APP, input="where?", tools=tools)
         (made,) = asked.output
         assert made.type == "function_call"

@@ -111,7 +111,7 @@ async def test_an_app_that_was_used_is_known(client: httpx.AsyncClient, folder: 
         "offline": True,
         "live": True,
         "lacks": {
-            "client tools": 'The app does not have the plugin client_tools("request").',
+            "client tools": 'The app does not have the plugin accept_client_tools("request").',
             "resume": "The app has no ResumabilityConfig.",
         },
         "bundled": False,

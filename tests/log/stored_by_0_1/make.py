@@ -30,7 +30,7 @@ from tests.redis_server import RedisServer
 from adk_prism.apps.tour.agent import tour_app
 from adk_prism.features.share.links import SharedLinks
 from adk_prism.log.entry import RunId
-from adk_prism.server.app import Prism
+from adk_prism.prism import Prism
 from adk_prism.server.settings import Settings
 
 HERE = Path(__file__).parent

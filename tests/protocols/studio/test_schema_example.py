@@ -131,7 +131,7 @@ def test_keys_come_in_the_order_of_the_schema() -> None:
 def test_project_names_the_run_in_its_positions() -> None:
     """A frame's position is what a server would send as its id."""
     events = [{"author": "agent", "content": {"role": "model", "parts": [{"text": "Hello"}]}}]
-    frames = list(project(events, as_="studio"))
+    frames = list(project(events, protocol="studio"))
     assert [frame.event for frame in frames] == [
         "session",
         "trace",

@@ -21,7 +21,7 @@ from tests.server.ag_ui.thread import (
 )
 from tests.server.local_server import APP, SESSION, LocalServer, agent, local_server
 
-from adk_prism import client_state, client_tools
+from adk_prism import accept_client_state, accept_client_tools
 
 Json = dict[str, Any]
 PATH = f"/api/ag-ui/{APP}"
@@ -172,7 +172,7 @@ SHOW: Json = {
 
 async def test_a_page_brings_tools_and_answers_their_calls() -> None:
     model = Scripted.saying(call("show_weather", "call-1", city="Rome"), "Shown.")
-    async with local_server(agent(model), plugins=[client_tools("request")]) as server:
+    async with local_server(agent(model), plugins=[accept_client_tools("request")]) as server:
         thread = Thread(server)
         found = await thread.run(user("weather"), tools=[SHOW])
         (start,) = of_type(found, "TOOL_CALL_START")
@@ -190,7 +190,7 @@ async def test_a_page_brings_tools_and_answers_their_calls() -> None:
 async def test_a_result_may_wait_for_the_next_message() -> None:
     """A page that wants no answer to a result sends it with what the person says next."""
     model = Scripted.saying(call("show_weather", "call-1", city="Rome"), "Fine.", "Bye.")
-    async with local_server(agent(model), plugins=[client_tools("request")]) as server:
+    async with local_server(agent(model), plugins=[accept_client_tools("request")]) as server:
         thread = Thread(server)
         found = await thread.run(user("weather"), tools=[SHOW])
         (start,) = of_type(found, "TOOL_CALL_START")
@@ -216,7 +216,7 @@ async def test_tools_of_a_page_are_ignored_with_a_warning_unless_the_app_takes_t
 
 async def test_a_tool_of_the_apps_name_is_refused() -> None:
     model = Scripted.saying("No.")
-    async with local_server(agent(model), plugins=[client_tools("request")]) as server:
+    async with local_server(agent(model), plugins=[accept_client_tools("request")]) as server:
         code, message = await Thread(server).refused(
             user("hi"), tools=[{"name": "count", "description": "mine"}]
         )
@@ -281,7 +281,7 @@ async def test_state_of_the_page_is_what_it_changed() -> None:
 async def test_what_an_app_declares_is_all_that_a_page_writes() -> None:
     """Context and props, too: a key of their own, and for props only if the app asks for it."""
     model = Scripted.saying("One.", "Two.")
-    declared = client_state("theme", "_ag_ui_forwarded_props")
+    declared = accept_client_state("theme", "_ag_ui_forwarded_props")
     more: Json = {"context": [{"description": "page", "value": "cart"}]}
     async with local_server(agent(model), plugins=[declared]) as server:
         found = await Thread(server).run(
@@ -363,7 +363,9 @@ async def test_a_long_thread_is_sent_with_every_message() -> None:
     """Earlier messages may be large: they are not needed. The results at the end are."""
     model = Scripted.saying(call("show_weather", "call-0123456789abcdef", city="Rome"), "Shown.")
     settings = {"body_limit": 20_000, "history_limit": 1_000_000}
-    async with local_server(agent(model), plugins=[client_tools("request")], **settings) as server:
+    async with local_server(
+        agent(model), plugins=[accept_client_tools("request")], **settings
+    ) as server:
         photo = {"type": "data", "value": "A" * 60_000, "mimeType": "image/png"}
         old = {"id": "old", "role": "user", "content": [{"type": "image", "source": photo}]}
         thread = Thread(server, [old, {"id": "a0", "role": "assistant", "content": "x" * 30_000}])
@@ -384,7 +386,7 @@ async def test_the_protocols_route_takes_the_same_input() -> None:
 async def test_capabilities_say_what_the_app_can_do() -> None:
     helper = LlmAgent(name="helper", model=Scripted.saying(), description="Helps.")
     root = agent(Scripted.saying(), sub_agents=[helper])
-    async with local_server(root, plugins=[client_tools("request")]) as server:
+    async with local_server(root, plugins=[accept_client_tools("request")]) as server:
         found = (await server.client.get(f"{PATH}/capabilities")).json()
         assert found["tools"] == {"supported": True, "clientProvided": True}
         assert found["multiAgent"] == {"supported": True, "subagents": [{"name": "helper"}]}

@@ -14,7 +14,7 @@ In `runner`:
   app that asks for the recorder: plugins do not see how a run ends that is cancelled;
 - the registry of the thread pools in which ADK runs synchronous tools: a thread that goes on after its run
   was stopped has to be known;
-- the class of a model object (`swap_class`), for apps that ask for `cached_prefix()`.
+- the class of a model object (`swap_class`), for apps that ask for `cache_prefix()`.
 
 In `features/a2a/server`: `google.adk.a2a._compat`, ADK's own bridge between two versions of the A2A SDK.
 

@@ -25,7 +25,7 @@ PLACES: dict[str, str] = {
     "ADK's agents": "nobody is shown a worker's node, an agent's folder, or the tools of a live agent",
     "ADK's Runner": "it does not continue a paused task, nor tell a recorder how a run was cancelled",
     "ADK's tool threads": "a thread that goes on after its run was stopped has to be known",
-    "the class of a model": "cached_prefix() expands prefixes inside of it",
+    "the class of a model": "cache_prefix() expands prefixes inside of it",
     "ADK's A2A bridge": "it joins the two versions of the A2A SDK; only with --a2a",
 }
 """Where internals of other packages are used, and why. The docstring of this package names them."""

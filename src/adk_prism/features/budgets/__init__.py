@@ -38,9 +38,10 @@ class BudgetSettings(FeatureSettings):
     def clash(self, settings: Settings) -> str:
         """Return what is wrong with the combination with other settings."""
         from adk_prism.features.budgets.budget import read_budgets
+        from adk_prism.features.usage import UsageSettings
 
         has_cost = any("cost" in each.limits for each in read_budgets(self.budget))
-        if has_cost and not settings.prices:
+        if has_cost and not settings.of(UsageSettings).prices:
             return "--budget with cost= needs --prices: nothing else says what tokens cost."
         return ""
 
@@ -52,12 +53,13 @@ def _limiter(parts: LimiterParts) -> Limiter | None:
     from adk_prism.features.budgets.budget import read_budgets
     from adk_prism.features.budgets.limiter import BudgetLimiter
     from adk_prism.features.budgets.sums import StoredSums
+    from adk_prism.features.usage import UsageSettings
 
     return BudgetLimiter(
         read_budgets(given.budget),
         parts.coordination.sums() or StoredSums(parts.log.side),
         parts.log,
-        parts.settings.model_prices,
+        parts.settings.of(UsageSettings).read(),
         parts.observability,
     )
 
@@ -75,6 +77,7 @@ def _serve(context: Context) -> Served:
 EXTENSION = Extension(
     name="budgets",
     summary="budgets of callers and apps for a day: runs, tokens, cost (--budget)",
+    requires=("usage",),
     settings=lambda: BudgetSettings,
     limiter=_limiter,
     serve=_serve,

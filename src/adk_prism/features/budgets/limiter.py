@@ -25,7 +25,6 @@ from adk_prism.errors import Diagnostic, Gone, LogError, NotFound, TooMany, caus
 from adk_prism.extension import Limiter, Stop
 from adk_prism.facts import model as fact
 from adk_prism.facts.run_reader import Reader
-from adk_prism.facts.usage import ModelUse, Prices, UseFold
 from adk_prism.features.budgets.budget import (
     NANO,
     Account,
@@ -35,6 +34,7 @@ from adk_prism.features.budgets.budget import (
     shown,
     used_up,
 )
+from adk_prism.features.usage.usage import ModelUse, Prices, UseFold
 from adk_prism.log.contract import RunLog
 from adk_prism.log.coordination import Charge, DaySums, Sums
 from adk_prism.log.entry import Entry, Origin, RunId, RunStarted, RunTakenOver, is_recorded

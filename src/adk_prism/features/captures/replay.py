@@ -12,16 +12,16 @@ from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, M
 from typing import Any, Protocol, overload
 
 import msgspec
-from msgspec import Struct
 
 from adk_prism.errors import BadPosition
 from adk_prism.facts.run_reader import CaptureEnding
 from adk_prism.features.captures.recording_file import RunReader, read_run
 from adk_prism.log.entry import BEGINNING, Entry, Position, parse_position
-from adk_prism.protocols.contract import Format
+from adk_prism.protocols.contract import Format, ProjectedFrame
 from adk_prism.protocols.registry import names, protocol
 from adk_prism.protocols.sse import encode
 from adk_prism.runs.broadcast import seen_part
+from adk_prism.version import OLD_ARGUMENTS, warn_of_old
 
 STDIN = "-"
 
@@ -81,44 +81,37 @@ class AdkEventObject(Protocol):
 EventLike = AdkEventObject | Mapping[str, Any] | str | bytes
 
 
-class ProjectedFrame(Struct, frozen=True):
-    """One frame of a protocol."""
-
-    position: str
-    """Its place, as sent in the SSE `id:`."""
-    data: str
-    """Its payload: JSON, or a terminator such as `[DONE]`."""
-    event: str = ""
-    """The SSE event name, for protocols that have them."""
-
-
 @overload
 def project(
-    events: Iterable[EventLike], as_: str = "ai-sdk", *, dialect: str = ""
+    events: Iterable[EventLike], protocol: str = "ai-sdk", *, dialect: str = "", as_: str = ""
 ) -> Iterator[ProjectedFrame]: ...
 
 
 @overload
 def project(
-    events: AsyncIterable[EventLike], as_: str = "ai-sdk", *, dialect: str = ""
+    events: AsyncIterable[EventLike], protocol: str = "ai-sdk", *, dialect: str = "", as_: str = ""
 ) -> AsyncGenerator[ProjectedFrame, None]: ...
 
 
 def project(
     events: Iterable[EventLike] | AsyncIterable[EventLike],
-    as_: str = "ai-sdk",
+    protocol: str = "ai-sdk",
     *,
     dialect: str = "",
+    as_: str = "",
 ) -> Iterator[ProjectedFrame] | AsyncGenerator[ProjectedFrame, None]:
     """Yield the frames of a run's events: objects, dicts or JSON, in either spelling.
 
     Events that come asynchronously, as from `Runner.run_async`, give frames asynchronously, each as soon as
     it is known; the end of the events is the end of the run. Raise `UsageError` for an unknown protocol or
-    dialect, `SourceError` for anything that is not an event.
+    dialect, `SourceError` for anything that is not an event. `as_` is the earlier name of `protocol`.
     """
+    if as_:
+        warn_of_old("project(as_=…)", f"project({OLD_ARGUMENTS['as_']}=…)", level=2)
+        protocol = as_
     if isinstance(events, AsyncIterable):
-        return _follow(events, _Frames(as_, dialect))
-    return _read(events, _Frames(as_, dialect))
+        return _follow(events, _Frames(protocol, dialect))
+    return _read(events, _Frames(protocol, dialect))
 
 
 def _read(events: Iterable[EventLike], frames: _Frames) -> Iterator[ProjectedFrame]:
@@ -144,9 +137,9 @@ async def _follow(
 class _Frames:
     """The frames of one run."""
 
-    def __init__(self, as_: str, dialect: str) -> None:
+    def __init__(self, name: str, dialect: str) -> None:
         self.reader = RunReader(end=CaptureEnding())
-        self._frames = protocol(as_).format(dialect).reader()
+        self._frames = protocol(name).format(dialect).reader()
 
     def of(self, entries: Iterable[Entry]) -> Iterator[ProjectedFrame]:
         """Yield the frames that entries cause."""

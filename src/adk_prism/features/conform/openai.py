@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from adk_prism.features.captures.streams import SseEvent
 from adk_prism.features.conform import checks
-from adk_prism.protocols.sse import SseEvent
 
 DONE = "[DONE]"
 

@@ -18,6 +18,6 @@ def _cache(store: SessionStore) -> SessionStore:
 
 EXTENSION = Extension(
     name="long_sessions",
-    summary="a cache of long sessions, and constant cost per turn with cached_prefix()",
+    summary="a cache of long sessions, and constant cost per turn with cache_prefix()",
     session_store=_cache,
 )

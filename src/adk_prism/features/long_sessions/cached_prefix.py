@@ -1,8 +1,8 @@
 """Long sessions at constant cost per turn, for an app that declares a plugin.
 
-    from adk_prism import cached_prefix
+    from adk_prism import cache_prefix
 
-    app = App(name="support", root_agent=agent, plugins=[cached_prefix()])
+    app = App(name="support", root_agent=agent, plugins=[cache_prefix()])
 
 A run that begins with a message then gets the last events of its session. The contents of those before
 (`prefix`) are put back into each request on its way to the model, which gets exactly what ADK
@@ -52,7 +52,7 @@ class CachedPrefix(BasePlugin):
         super().__init__(name="adk_prism_cached_prefix")
 
 
-def cached_prefix() -> BasePlugin:
+def cache_prefix() -> BasePlugin:
     """Return the plugin that makes long sessions cost the same per turn."""
     return CachedPrefix()
 
