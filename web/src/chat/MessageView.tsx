@@ -126,12 +126,13 @@ function UserMessage({ message, isAnswered }: Props) {
 function AssistantMessage({ message, live, last, stopped = false, isAnswered, reply }: Props) {
   const { conversation, isTalking = false } = useActions();
   const sources = useMemo(() => sourcesOf(message), [message]);
+  const parts = useMemo(() => standing(message), [message]);
   const { metadata } = message;
   const sound = conversation?.sounds.of(message.id) ?? [];
   return (
     <article className="message" data-role="assistant" data-message={message.id} aria-label="Agent">
       <Parts
-        parts={standing(message)}
+        parts={parts}
         live={live}
         last={last || isTalking}
         fromUser={false}
