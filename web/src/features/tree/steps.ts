@@ -235,11 +235,16 @@ class Tree {
     }
   }
 
-  /** Return who wrote at an entry: the innermost node of that name that ran, or had just ended. */
+  /**
+   * Return who wrote at an entry: the node of that name that began or ended there, else the innermost one that ran, or
+   * had just ended. Of one tool, several calls may run at once.
+   */
   private writerAt(writer: string, cursor: number): string {
+    const isBound = (node: NodeItem) => node.since === cursor || endOf(node)?.cursor === cursor;
     const runs = (node: NodeItem) => node.since <= cursor && (endOf(node)?.cursor ?? Infinity) + 2 >= cursor;
     this.named ??= grouped(this.film.items.nodes, ({ is }) => is.name);
-    const node = this.named.get(writer)?.findLast(runs) ?? this.film.items.nodes[0];
+    const named = this.named.get(writer);
+    const node = named?.findLast(isBound) ?? named?.findLast(runs) ?? this.film.items.nodes[0];
     return node?.is.node ?? '';
   }
 
