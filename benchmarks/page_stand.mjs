@@ -9,6 +9,10 @@ const PAGE = process.env.PRISM_PAGE ?? path.join(ROOT, 'src', 'adk_prism', 'web'
 const FILM = path.join(ROOT, 'tests', 'features', 'page', 'films', 'state.json');
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
 const APP = { name: 'bench', description: '', agents: ['bench'], models: [], offline: true, bundled: false, prompts: [] };
+const SMALL = [
+  { id: 'question', role: 'user', parts: [{ type: 'text', text: 'go' }] },
+  { id: 'small', role: 'assistant', metadata: { runId: 'small' }, parts: [{ type: 'text', text: 'Done.', state: 'done' }] },
+];
 const PLAIN = '<!doctype html><div id="log" style="height:600px;width:780px;overflow:auto;white-space:pre-wrap"></div>';
 
 const PARAGRAPH = 'the prism bends **each** colour by its `own` angle and so the colours part on the wall. '.repeat(4);
@@ -40,9 +44,9 @@ export function conversations(count) {
 
 /**
  * Serve; `speech` says how many tokens an answer has, and how many come in a second; `listed` are the conversations;
- * `film` is that of the run called `long`.
+ * `film` is that of the run called `long`, and `messages` are those of the conversation of that name.
  */
-export async function stand({ listed = [], film = null, ...speech }) {
+export async function stand({ listed = [], film = null, messages = [], ...speech }) {
   const { document } = JSON.parse(await readFile(FILM, 'utf-8'));
   let runs = 0;
   const json = (response, value) => response.setHeader('content-type', 'application/json').end(JSON.stringify(value));
@@ -50,6 +54,8 @@ export async function stand({ listed = [], film = null, ...speech }) {
     [/^\/api\/apps$/, (response) => json(response, [APP])],
     [/^\/api\/conversations$/, (response, _, limit) => json(response, listed.slice(0, limit))],
     [/^\/api\/chat\/bench$/, (response) => answer(response, { ...speech, run: ++runs })],
+    [/^\/api\/chat\/bench\/([^/]+)\/messages$/, (response, name) => json(response, name === 'long' ? messages : SMALL)],
+    [/^\/api\/chat\/bench\/[^/]+\/stream$/, (response) => response.writeHead(204).end()],
     [/^\/api\/runs$/, (response) => json(response, [{}])],
     [/^\/api\/runs\/([^/]+)\/film$/, (response, run) => json(response, { ...(run === 'long' ? film : document), run })],
     [/^\/plain$/, (response) => response.setHeader('content-type', 'text/html').end(PLAIN)],

@@ -1,6 +1,6 @@
 // A run of many steps in the built page in Chromium: agents with a tool call and a few words each. Prints, in
-// milliseconds of CPU time, the main thread's work to open it, and the longest task while its trace and its chat are
-// scrolled from end to end.
+// milliseconds of CPU time, the main thread's work to open it and to open its conversation, and the longest task while
+// its trace and its chat are scrolled from end to end.
 //
 //     PRISM_URL=- node benchmarks/page_trace.mjs STEPS
 import { launch } from '../tests/web/browser.mjs';
@@ -33,6 +33,18 @@ function film(steps) {
   return { version: 1, after: 0, last: times.length, app: 'bench', user: 'user', session: 's', captured: false, uploaded: false, agents: [], start: 1e9, ended, times, items: { ...NONE, nodes, said } };
 }
 
+/** Return the conversation that the film is of, as the server sends it: a question, and an answer with all that was done. */
+function conversation({ items }) {
+  const about = ({ is }) => ({ adk: { author: is.speaker } });
+  const parts = items.said.slice(1).map((item) =>
+    item.is.kind === 'text'
+      ? { type: 'text', text: item.marks[0][1], state: 'done', providerMetadata: about(item) }
+      : { type: 'dynamic-tool', toolName: item.is.name, toolCallId: item.is.call, state: 'output-available', input: item.is.input, output: item.marks[0][1].output, callProviderMetadata: about(item) },
+  );
+  const question = { id: 'question', role: 'user', parts: [{ type: 'text', text: 'go' }] };
+  return [question, { id: 'long', role: 'assistant', metadata: { runId: 'long' }, parts }];
+}
+
 const scroll = (selector) => async (page) =>
   page.evaluate(async (selector) => {
     const list = document.querySelector(selector);
@@ -42,24 +54,32 @@ const scroll = (selector) => async (page) =>
     }
   }, selector);
 
-const server = await stand({ film: film(count) });
+const long = film(count);
+const server = await stand({ film: long, messages: conversation(long) });
 const browser = await launch();
 const page = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
 await page.goto(server.url);
 await page.locator('.card').first().waitFor(); // The code is loaded: what is measured is the run.
-await page.goto(`${server.url}/#/run/small`);
-await page.locator('.tree').waitFor();
-await page.goto(`${server.url}/#/`);
-await page.waitForTimeout(500);
-const opening = await tasksOf(page, async () => {
-  await page.goto(`${server.url}/#/run/long`);
-  await page.locator('[data-row="step"]').first().waitFor();
-  await page.locator('.message').last().waitFor();
-  await page.waitForTimeout(300);
-});
+
+/** Return the page's tasks while it opens a place, after a small one of its kind. */
+async function open(small, place) {
+  await page.goto(`${server.url}/#${small}`);
+  await page.locator('.tree').waitFor();
+  await page.goto(`${server.url}/#/`);
+  await page.waitForTimeout(500);
+  return tasksOf(page, async () => {
+    await page.goto(`${server.url}/#${place}`);
+    await page.locator('[data-row="step"]').first().waitFor();
+    await page.locator('.message').last().waitFor();
+    await page.waitForTimeout(300);
+  });
+}
+
+const opening = await open('/run/small', '/run/long');
 const trace = await tasksOf(page, () => scroll('.tree')(page));
 const chat = await tasksOf(page, () => scroll('.log')(page));
+const talk = await open('/app/bench/small', '/app/bench/long');
 const longest = (tasks) => Math.max(...tasks);
-console.log(JSON.stringify({ open: sum(opening), longest: longest(opening), trace: longest(trace), chat: longest(chat) }));
+console.log(JSON.stringify({ open: sum(opening), conversation: sum(talk), longest: longest(opening), trace: longest(trace), chat: longest(chat) }));
 await browser.close();
 server.close();

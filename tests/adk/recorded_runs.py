@@ -93,12 +93,15 @@ class RecordedRun:
         """Return the ids of what a person is asked to enter."""
         return self._calls("adk_request_input")
 
-    def _calls(self, name: str) -> list[str]:
+    def calls(self) -> list[dict[str, Any]]:
+        """Return every call that was made, as ADK tells it."""
         events = [json.loads(e.record.event) for e in self.entries if type(e.record) is AgentEvent]
         whole = [event for event in events if not event.get("partial")]
         parts = [p for event in whole for p in event.get("content", {}).get("parts", [])]
-        calls = [part["functionCall"] for part in parts if "functionCall" in part]
-        return [call["id"] for call in calls if call["name"] == name]
+        return [part["functionCall"] for part in parts if "functionCall" in part]
+
+    def _calls(self, name: str) -> list[str]:
+        return [call["id"] for call in self.calls() if call["name"] == name]
 
     # -------------------------------------------------------------- what must hold for every run
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from datetime import date
@@ -215,6 +216,54 @@ async def test_a_tools_write_is_there_before_any_event_tells_of_it() -> None:
     assert ends[0]["k1"] == {"value": 1}
     assert ends[1]["k2"] == {"value": 2}
     assert all("temp:scratch" not in state for _, _, state in seen.states())
+
+
+def _writer(name: str, turn: asyncio.Barrier) -> Callable[..., Any]:
+    async def write(key: str, tool_context: ToolContext) -> dict[str, bool]:
+        """Write a key of its own and one of all, then wait until all have written."""
+        tool_context.state[key] = name
+        tool_context.state["last"] = key
+        await turn.wait()
+        return {"ok": True}
+
+    write.__name__ = name
+    return write
+
+
+def _at_once() -> BaseNode:
+    turn = asyncio.Barrier(3)
+    calls = Call("one", {"key": "a"}), Call("two", {"key": "b"}), Call("two", {"key": "c"})
+    tools = [_writer("one", turn), _writer("two", turn)]
+    return agent("root", calling(*calls, then="Done."), tools=tools)
+
+
+def _by_agents_at_once() -> BaseNode:
+    turn = asyncio.Barrier(3)
+    sides = [
+        agent(
+            name,
+            calling(Call(f"write_{key}", {"key": key}), then="Done."),
+            tools=[_writer(f"write_{key}", turn)],
+        )
+        for name, key in [("left", "a"), ("middle", "b"), ("right", "c")]
+    ]
+    return ParallelAgent(name="both", sub_agents=sides)
+
+
+@pytest.mark.parametrize("shape", [_at_once, _by_agents_at_once])
+async def test_of_tools_that_run_at_once_each_leaves_what_it_wrote(
+    shape: Callable[[], BaseNode], service: BaseSessionService
+) -> None:
+    """Whichever ends first finds what the others wrote; none is told as another's, at a start or an end."""
+    seen, _, runner = await _watched(shape(), service)
+    tools = {start.node: start for start in seen.starts if start.kind == "tool"}
+    asked = {call["id"]: call["args"]["key"] for call in seen.calls()}
+    told = [(asked[tools[end.node].call], set(end.state)) for end in seen.ends if end.node in tools]
+    assert sorted(key for key, _ in told) == ["a", "b", "c"]
+    assert all(written - {"last"} == {key} for key, written in told)
+    assert not any(start.state for start in seen.starts)
+    assert not any(end.state for end in seen.ends if end.node not in tools)
+    assert seen.states()[-1][2] == await stored_state(runner)
 
 
 async def test_a_log_grows_with_changes_only(service: BaseSessionService) -> None:

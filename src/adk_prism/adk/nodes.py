@@ -177,16 +177,15 @@ def tool_started(scope: Scope, tool: BaseTool, context: ToolContext) -> None:
     node = scope.node
     if node is not None and not node.is_noted and node.name == tool.name:
         # A tool that is itself a workflow's node.
-        node.kind, node.call = "tool", call
+        node.kind, node.call, node.written = "tool", call, context.actions.state_delta
         scope.run.tools[call] = node
         return
     parent = _named(scope, context.agent_name) or node
     if parent is not None:
         scope.observer.calls.end_in(parent)
     started = Node(scope.run, tool.name, "tool", parent)
-    started.call = call
-    started.branch = context.branch or ""
-    started.outer = node
+    started.call, started.branch = call, context.branch or ""
+    started.outer, started.written = node, context.actions.state_delta
     scope.run.tools[call] = started
     scope.observer.begin(started, context.state.to_dict())
     SCOPE.set(scope._replace(node=started))

@@ -252,7 +252,7 @@ class RunObserver:
         """Queue a start. It includes what is learned about the node until it is written."""
         self._starts += 1
         node.id = f"{self._nodes}{self._starts}"
-        node.found = self._differ(node.run, state)
+        node.found = self._differ(node, state)
         self._put(node)
 
     def close(
@@ -278,7 +278,7 @@ class RunObserver:
         node.end(status, error)
         if node in self._failing:
             self._failing.remove(node)
-        changed = self._differ(node.run, state)
+        changed = self._differ(node, state)
         ended = records.NodeEnded(
             node=node.id,
             status=status,
@@ -294,11 +294,16 @@ class RunObserver:
         node.failure = error
         self._failing.append(node)
 
-    def _differ(self, run: ObservedRun, state: Mapping[str, Any]) -> Difference:
+    def _differ(self, node: Node, state: Mapping[str, Any]) -> Difference:
         now = state_json(state)
-        if run.owner is not None:
+        if node.run.owner is not None:
             now |= {k: v for k, v in self._fold.items() if k.startswith(_ADK_KEYS) and k not in now}
         changed = self._fold.difference(now)
+        # What tools write that run at the same time is theirs, and is recorded when they end.
+        others = [tool for tool in node.run.tools.values() if tool not in node.enclosing()]
+        theirs = {key for tool in others if tool.is_open for key in tuple(tool.written)}
+        for key in theirs - node.written.keys():
+            changed.state.pop(key, None)
         self._fold.change(*changed)
         return changed
 
@@ -405,6 +410,8 @@ class Node:
         """Its start is in the log and can no longer change."""
         self.is_signalled = False
         """ADK's node runner logs its end; otherwise the plugin's callbacks report it."""
+        self.written: Mapping[str, Any] = {}
+        """What a tool has written to the state so far: ADK's own object, which grows."""
         self.waits = False
         """Something in it waits for a person or the client."""
         self.failure: str | None = None

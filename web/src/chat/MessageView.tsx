@@ -5,7 +5,7 @@ import { linkTo } from '../app/route';
 import { Copy } from '../ui/Copy';
 import { Icon } from '../ui/Icon';
 import { KindChip, type Kind } from '../ui/Kind';
-import { compact, plural, share, tookWords } from '../ui/format';
+import { compact, plural, share, tookWords, number } from '../ui/format';
 import { useActions, useRun } from './ChatContext';
 import { markdownOf } from './export';
 import {
@@ -126,12 +126,13 @@ function UserMessage({ message, isAnswered }: Props) {
 function AssistantMessage({ message, live, last, stopped = false, isAnswered, reply }: Props) {
   const { conversation, isTalking = false } = useActions();
   const sources = useMemo(() => sourcesOf(message), [message]);
+  const parts = useMemo(() => standing(message), [message]);
   const { metadata } = message;
   const sound = conversation?.sounds.of(message.id) ?? [];
   return (
     <article className="message" data-role="assistant" data-message={message.id} aria-label="Agent">
       <Parts
-        parts={standing(message)}
+        parts={parts}
         live={live}
         last={last || isTalking}
         fromUser={false}
@@ -154,12 +155,13 @@ function AssistantMessage({ message, live, last, stopped = false, isAnswered, re
 }
 
 function Footer({ message, last }: { message: Message; last: boolean }) {
-  const { conversation, isTalking, isBusy, openTrace, onlyAnswer, seconds } = useActions();
+  const { conversation, isTalking, isBusy, openTrace, onlyAnswer, seconds, originals } = useActions();
   const features = useFeatures();
   const film = useRun();
   const { usage, modelVersion, adkFinishReason, finishMessage, cache, failure } = message.metadata ?? {};
   const isOnly = film !== null && onlyAnswer === message.id;
   const runId = message.metadata?.runId ?? (isOnly ? film.run : undefined);
+  const original = originals?.get(message.id);
   const finish = finishWords(adkFinishReason);
   return (
     <footer className="message-foot">
@@ -218,6 +220,14 @@ function Footer({ message, last }: { message: Message; last: boolean }) {
             Open trace
           </a>
         )}
+        {original && (
+          <a
+            href={linkTo({ kind: 'run', run: original })}
+            title="This answer was copied from another conversation: open the run that took place"
+          >
+            Original run
+          </a>
+        )}
       </span>
     </footer>
   );
@@ -252,7 +262,7 @@ export function receiptFacts(
 }
 
 export function cacheWords({ hits, misses }: { hits: number; misses: number }): string {
-  return `cache hit in ${hits} of ${plural(hits + misses, 'call')}`;
+  return `cache hit in ${number(hits)} of ${plural(hits + misses, 'call')}`;
 }
 
 function usageTitle(usage: NonNullable<Message['metadata']>['usage'], model: string | undefined): string {
@@ -263,7 +273,7 @@ function usageTitle(usage: NonNullable<Message['metadata']>['usage'], model: str
     ['cached', usage?.cachedInputTokens],
     ['model calls', usage?.modelCalls?.length],
   ] as const;
-  const words = counts.flatMap(([name, count]) => (count === undefined ? [] : [`${name} ${count}`]));
+  const words = counts.flatMap(([name, count]) => (count === undefined ? [] : [`${name} ${number(count)}`]));
   return [...words, ...(model ? [`model ${model}`] : [])].join(' · ');
 }
 

@@ -37,28 +37,32 @@ export function Parts({ parts: given, message, live, last, fromUser, isAnswered,
   const marked = useMarks(message, parts, live);
   const withDetails = useDetails();
   const shared = { live, last, fromUser, notes, isAnswered, reply, marked };
-  const calls = new Calls(parts);
-  const mayBeInside = live && parts.some((part) => isInside(part));
-  const placed = parts.flatMap((part, index): Placed[] =>
-    part.type === 'step-start' ||
-    (!withDetails && isDetail(part)) ||
-    (mayBeInside && isUnplaced(part)) ||
-    isToldByTool(part, parts)
-      ? []
-      : [{ part, index }],
-  );
+  const calls = useMemo(() => new Calls(parts), [parts]);
+  const items = useMemo((): readonly Item[] => {
+    const placed = placedOf(parts, live, withDetails);
+    return fromUser ? placed.map((one) => ({ kind: 'part', ...one })) : grouped(placed, calls);
+  }, [parts, live, withDetails, fromUser, calls]);
   const answer = answerIndex(parts);
   const { derived, runId } = message.metadata ?? {};
   // A message of several runs is named after its first one.
   const runs = derived || !runId ? [] : [...new Set(RUN.test(message.id) ? [message.id, runId] : [runId])];
   const context: GroupContext = { parts, calls, answer, shared, isThinking: withDetails, runs };
-  return (
-    <Items
-      items={fromUser ? placed.map((one) => ({ kind: 'part', ...one })) : grouped(placed, calls)}
-      level={0}
-      context={context}
-    />
-  );
+  return <Items items={items} level={0} context={context} />;
+}
+
+/** Return the parts that are shown, with their places. */
+function placedOf(parts: readonly Part[], live: boolean, withDetails: boolean): Placed[] {
+  const mayBeInside = live && parts.some((part) => isInside(part));
+  const placed: Placed[] = [];
+  for (const [index, part] of parts.entries())
+    if (
+      part.type !== 'step-start' &&
+      (withDetails || !isDetail(part)) &&
+      !(mayBeInside && isUnplaced(part)) &&
+      !isToldByTool(part, parts)
+    )
+      placed.push({ part, index });
+  return placed;
 }
 
 /** A call whose arguments stream does not say yet inside of which agent it stands: it is shown when it does. */
@@ -122,9 +126,12 @@ type ItemsProps = { items: readonly Item[]; level: number; context: GroupContext
 
 export function Items({ items: all, level, context }: ItemsProps) {
   const [shown, setShown] = useState(PARTS_SHOWN);
-  const { notes } = context.shared;
-  const items = context.shared.fromUser ? all : folded(all, ({ toolCallId }) => !notes(toolCallId).longRunning);
-  const weights = weigh(items);
+  const { notes, fromUser } = context.shared;
+  const items = useMemo(
+    () => (fromUser ? all : folded(all, ({ toolCallId }) => !notes(toolCallId).longRunning)),
+    [all, fromUser, notes],
+  );
+  const weights = useMemo(() => weigh(items), [items]);
   const earlier = Math.max(0, items.length - shown);
   const from = useTail(weights.at(-1)!, WEIGHT_AT_ONCE, weights[earlier]!);
   const first = Math.max(

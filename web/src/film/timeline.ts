@@ -1,6 +1,6 @@
 /** What ran when, at a cursor: nodes with their bounds, waits, and time that nobody accounts for. */
 import type { CallAbout, CallTokens, Item, NodeAbout, NodeNews, WaitAbout, WaitNews } from '@adk-prism/client/film';
-import { once, type Film, present, upTo } from './film';
+import { type Film, present, upTo } from './film';
 
 export const SECOND = 1_000_000;
 /** Microseconds; shorter holes are the clock's grain. */
@@ -45,10 +45,10 @@ export type TimelineView = {
 export type NodeEnd = { cursor: number; status: string; end: number; derived: boolean; error?: string };
 
 /** Return a node's end, whenever it is; null while it has none. */
-export const endOf = once((node: NodeItem): NodeEnd | null => {
+export function endOf(node: NodeItem): NodeEnd | null {
   for (const [cursor, news] of node.marks) if ('status' in news) return { cursor, ...news };
   return null;
-});
+}
 
 /** Return a node's end if it is not past a cursor. */
 export function endAt(node: NodeItem, at: number): NodeEnd | null {
@@ -83,9 +83,9 @@ export function tokensAt(node: NodeItem, at: number): CallTokens {
 
 /** Return what nodes have cost up to a cursor; undefined without a price list, null if a price is missing. */
 export function costAt(nodes: readonly NodeItem[], at: number): number | null | undefined {
-  const costs = nodes.flatMap(({ marks }) =>
-    upTo(marks, at).flatMap(([, news]) => ('tokens' in news && news.cost !== undefined ? [news.cost] : [])),
-  );
+  const costs: (number | null)[] = [];
+  for (const { marks } of nodes)
+    for (const [, news] of upTo(marks, at)) if ('tokens' in news && news.cost !== undefined) costs.push(news.cost);
   return costs.length ? totalCost(costs) : undefined;
 }
 

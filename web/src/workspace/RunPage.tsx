@@ -1,5 +1,5 @@
 /** One run alone: live, over, uploaded from elsewhere, or in a file without a server. */
-import { Suspense, type ReactNode, useDeferredValue, useMemo, useState } from 'react';
+import { Suspense, type ReactNode, useMemo, useState } from 'react';
 import { currentRoute, formatRoute, HOME, linkTo, useRoute, go } from '../app/route';
 import { ChatContext, type ChatActions } from '../chat/ChatContext';
 import { markdownOf } from '../chat/export';
@@ -15,7 +15,7 @@ import { Empty } from '../ui/elements';
 import { Icon } from '../ui/Icon';
 import { useTitle } from '../ui/hooks';
 import { Heading, ForkedFrom, Forks, RunPicker } from './Heading';
-import { usePlayhead } from './playhead';
+import { usePlayhead, useRested } from './playhead';
 import { lazyWithRetry } from '../app/Failure';
 import type { ShareItem } from './ShareMenu';
 import { useLineage } from './sessionData';
@@ -33,7 +33,7 @@ export default function RunPage({ run }: { run: string }) {
   const playhead = usePlayhead(film);
   const [, move] = useRoute();
   // While the playhead moves, the timeline moves with it; all else follows when there is time.
-  const saidAt = useDeferredValue(playhead.at);
+  const saidAt = useRested(film, playhead.at);
   const { runs, before } = useRecordedSession(
     { app: film?.app ?? '', user: film?.user ?? '', session: film?.session ?? '' },
     run,
@@ -55,7 +55,7 @@ export default function RunPage({ run }: { run: string }) {
       seek: playhead.seek,
       openPanel: (panel, selected) => move(selected === undefined ? { panel } : { panel, selected }, 'replace'),
       inspect: (step) => move({ panel: 'step', options: { ...currentRoute().options, step } }, 'replace'),
-      openTrace: () => move({ panel: 'timeline' }, 'replace'),
+      openTrace: (_, panel = 'timeline') => move({ panel }, 'replace'),
       onlyAnswer: answers.length === 1 && !live ? answers[0]!.id : undefined,
     }),
     [film, live, answers, run, playhead.seek, move],

@@ -1,5 +1,5 @@
 /** The playhead: which entry of which run every panel shows. */
-import { useCallback } from 'react';
+import { useCallback, useDeferredValue, useMemo } from 'react';
 import { useRoute } from '../app/route';
 import type { Film } from '../film/film';
 import { cursorOf, partsOf, placeOf } from '../film/joined';
@@ -35,6 +35,13 @@ export function usePlayhead(film: Film | null, home: string | null = null): Play
     [move, film, options, home],
   );
   return { at, isPast, seek, toEnd };
+}
+
+/** Return the cursor for what is slow to draw: it follows the playhead when there is time, into another film at once. */
+export function useRested(film: Film | null, at: number): number {
+  const now = useMemo(() => ({ film, at }), [film, at]);
+  const rested = useDeferredValue(now);
+  return rested.film === film ? rested.at : at;
 }
 
 function place(film: Film, run: string | null, at: number): number {

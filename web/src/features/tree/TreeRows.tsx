@@ -8,7 +8,7 @@ import { Icon } from '../../ui/Icon';
 import { costNumber, duration, number, plural, readable, tookWords } from '../../ui/format';
 import { useSize } from '../../ui/hooks';
 import { axisOf, ticksOf, type Row, type Turn } from './rows';
-import { receiptOf, timesOf, type Step } from './steps';
+import { detailOf, receiptOf, timesOf, type Step } from './steps';
 import { callNumber, hueOf, STATUS_WORDS, STEP_ICONS, STEP_WORDS } from './words';
 
 /** Height of a row in pixels, as in tree.css. */
@@ -233,7 +233,7 @@ function Name({ row }: { row: Row }) {
           </span>
           {step.status !== 'finished' && <span className="tree-status">{STATUS_WORDS[step.status]}</span>}
           <span className="tree-detail">
-            {step.error || [number === null ? '' : step.name, step.detail].filter(Boolean).join(' · ')}
+            {step.error || [number === null ? '' : step.name, detailOf(row.film, step)].filter(Boolean).join(' · ')}
           </span>
         </>
       );

@@ -108,13 +108,19 @@ function words(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }
 
-/** Return the names of a run by which it can be narrowed down. */
-export const namesOf = once((film: Film): { tools: string[]; agents: string[] } => {
-  const sorted = (names: Iterable<string>) => [...new Set(names)].filter(Boolean).sort();
-  return {
-    tools: sorted(spotsOf(film).map(({ tool }) => tool)),
-    agents: sorted(spotsOf(film).map(({ agent }) => agent)),
-  };
+/** Return the names of a run by which it can be narrowed down; its texts are not read for that. */
+export const namesOf = once(({ items }: Film): { tools: string[]; agents: string[] } => {
+  const tools = new Set<string>();
+  const agents = new Set<string>();
+  for (const { is, marks } of items.said) {
+    if (isReplaced(marks)) continue;
+    if (is.kind === 'call') tools.add(String(is.name));
+    agents.add(is.speaker ?? '');
+  }
+  for (const { is } of items.nodes) (is.kind === 'tool' ? tools : agents).add(is.name);
+  for (const { marks } of items.keys) for (const [, { writer }] of marks) agents.add(writer);
+  const sorted = (names: Iterable<string>) => [...names].filter(Boolean).sort();
+  return { tools: sorted(tools), agents: sorted(agents) };
 });
 
 export const KINDS: readonly Kind[] = ['text', 'reasoning', 'tool', 'state', 'approval', 'media', 'proof', 'error'];

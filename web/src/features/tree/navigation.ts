@@ -3,7 +3,7 @@ import { failuresOf } from '../../film/failures';
 import { once, type Film } from '../../film/film';
 import { endAt, endOf, nodesAt, SECOND, timeAt } from '../../film/timeline';
 import { useEffect, useRef } from 'react';
-import { stepStarts } from './steps';
+import { countNotPast, stepStarts } from './steps';
 
 /** Plays the film: time goes by as it did, or faster, and long silences are shortened. */
 export const SPEEDS = [1, 4, 16] as const;
@@ -55,24 +55,12 @@ export const previousEvent: Move = (_, at) => (at > 1 ? at - 1 : null);
 /** Steps are the rows of the trace, one after the other as they began; behind the last one is the end. */
 export const nextStep: Move = (film, at) => {
   const all = stepStarts(film);
-  return all[countUpTo(all, at)] ?? (at < film.last ? film.last : null);
+  return all[countNotPast(all, at)] ?? (at < film.last ? film.last : null);
 };
 export const previousStep: Move = (film, at) => {
   const all = stepStarts(film);
-  return all[countUpTo(all, at - 1) - 1] ?? (at > 1 ? 1 : null);
+  return all[countNotPast(all, at - 1) - 1] ?? (at > 1 ? 1 : null);
 };
-
-/** Return how many of some sorted cursors are not past one. */
-function countUpTo(cursors: readonly number[], at: number): number {
-  let low = 0;
-  let high = cursors.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (cursors[middle]! <= at) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
 
 /** The cursors at which a node began or ended, in order. */
 const bounds = once((film: Film): number[] => {

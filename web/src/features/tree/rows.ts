@@ -64,7 +64,7 @@ function addSteps(
   for (let index = 0; index < steps.length; ) {
     const same = countSame(steps, index);
     if (same < LEAST_FOLD) {
-      for (const step of steps.slice(index, index + same)) addStep(rows, turn, film, step, depth, choices);
+      for (let next = index; next < index + same; next++) addStep(rows, turn, film, steps[next]!, depth, choices);
     } else {
       const folded = steps.slice(index, index + same);
       const key = `${turn.message} f${folded[0]!.id}`;
@@ -117,7 +117,7 @@ export type Axis = {
 const PAUSE = 0.06;
 
 export function axisOf(film: Film): Axis {
-  const end = Math.max(1, timeAt(film, film.last), ...stepsOf(film).map((step) => step.end));
+  const end = stepsOf(film).reduce((latest, step) => Math.max(latest, step.end), Math.max(1, timeAt(film, film.last)));
   const pauses = pausesOf(film);
   const cut = pauses.reduce((sum, { from, until }) => sum + until - from, 0);
   const active = Math.max(1, end - cut);

@@ -45,6 +45,41 @@ test('a step for each agent and tool; what a tool changes in the state stands in
   `);
 });
 
+test('of calls of one tool that ran at once, each has its own change of the state', () => {
+  const film = golden('state');
+  const tool = (number: number, since: number, end: number): Film['items']['nodes'][number] => ({
+    ...film.items.nodes[1]!,
+    index: number,
+    since,
+    is: {
+      ...film.items.nodes[1]!.is,
+      node: `n${number}`,
+      name: 'write',
+      call: `c${number}`,
+      parent: 'n1',
+      start: since,
+    },
+    marks: [[end, { status: 'finished', end, derived: false }]],
+  });
+  const key = (index: number, name: string, cursor: number): Film['items']['keys'][number] => ({
+    index,
+    since: cursor,
+    is: { key: name },
+    marks: [[cursor, { writer: 'write', value: 1 }]],
+  });
+  const nodes = [film.items.nodes[0]!, tool(2, 5, 8), tool(3, 6, 10), tool(4, 7, 9)];
+  const keys = [key(0, 'of the first', 8), key(1, 'of the third', 9), key(2, 'of the second', 10)];
+  expect(outline(stepsOf({ ...film, items: { ...film.items, nodes, keys, said: [] } }))).toEqual([
+    'agent tour',
+    '  tool write',
+    '    state of the first',
+    '  tool write',
+    '    state of the second',
+    '  tool write',
+    '    state of the third',
+  ]);
+});
+
 test('a tool that runs an agent is that agent', () => {
   expect(outline(stepsOf(golden('agent_tool')))).toMatchInlineSnapshot(`
     [

@@ -28,7 +28,7 @@ export type Step = {
   id: string;
   kind: StepKind;
   name: string;
-  /** What it was given, or what it says, in a few words. */
+  /** What it says, in a few words; `detailOf` tells it of a call, too. */
   detail: string;
   depth: number;
   /** Cursors of its first and last entry; null while it goes on. */
@@ -82,9 +82,19 @@ const byId = once((film: Film) => new Map(allSteps(film).map((step) => [step.id,
 /** Return which step an entry is in, counted from 1, of how many. */
 export function stepNumber(film: Film, at: number): { number: number; of: number } {
   const starts = stepStarts(film);
-  let number = 0;
-  while (number < starts.length && starts[number]! <= at) number++;
-  return { number: Math.max(1, number), of: Math.max(1, starts.length) };
+  return { number: Math.max(1, countNotPast(starts, at)), of: Math.max(1, starts.length) };
+}
+
+/** Return how many of some sorted cursors are not past one. */
+export function countNotPast(cursors: readonly number[], at: number): number {
+  let low = 0;
+  let high = cursors.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (cursors[middle]! <= at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /** The cursors at which steps began, in order. */
@@ -94,21 +104,30 @@ export const stepStarts = once((film: Film) =>
     .sort((a, b) => a - b),
 );
 
+/** Return what a step was given, or what it says, in a few words: of thousands of steps, few are ever in sight. */
+export function detailOf(film: Film, { detail, call, kind }: Step): string {
+  const asked = !detail && kind !== 'approval' && callsOf(film).get(call);
+  return asked ? preview(saidAt(asked, Infinity).input as Json) : detail;
+}
+
+const callsOf = once(
+  ({ items }: Film): ReadonlyMap<string, SaidItem> =>
+    new Map(items.said.filter(({ is }) => is.kind === 'call').map((item) => [String(item.is.call), item])),
+);
+
 type Item<Kind extends keyof Film['items']> = NonNullable<Film['items'][Kind]>[number];
 
 class Tree {
   private readonly steps = new Map<string, Step>();
   private readonly parents = new Map<string, string>();
   private readonly roots: Step[] = [];
-  private readonly calls: Map<string, SaidItem>;
+  private readonly calls: ReadonlyMap<string, SaidItem>;
   private readonly now: number;
   private named?: ReadonlyMap<string, readonly NodeItem[]>;
 
   constructor(private readonly film: Film) {
     this.now = timeAt(film, film.last);
-    this.calls = new Map(
-      film.items.said.flatMap((item) => (item.is.kind === 'call' ? [[String(item.is.call), item] as const] : [])),
-    );
+    this.calls = callsOf(film);
     // A tool that only runs an agent is that agent.
     const inside = new Map<string, NodeItem>();
     for (const node of film.items.nodes)
@@ -139,19 +158,18 @@ class Tree {
     const { film, now } = this;
     const end = endOf(node);
     const call = this.calls.get(node.is.call);
-    const said = call && saidAt(call, Infinity);
     return {
       id: `n${node.index}`,
       kind: node.is.kind,
       name: node.is.name,
-      detail: said ? preview(said.input as Json) : '',
+      detail: '',
       depth: 0,
       since: node.since,
       until: end ? end.cursor : null,
       start: node.is.start,
       end: end ? end.end : now,
       status: end ? statusOf(end.status, film) : film.ended ? 'stopped' : 'running',
-      error: end?.error ? String(said?.error ?? end.error) : '',
+      error: end?.error ? String((call && saidAt(call, Infinity).error) ?? end.error) : '',
       tokens: tokensAt(node, Infinity),
       cost: costAt([node], Infinity),
       call: node.is.call,
@@ -160,11 +178,11 @@ class Tree {
   }
 
   addModelCall({ index, since, is }: Item<'calls'>): void {
-    const step = plain(`c${index}`, 'model', is.model || 'model', since, is.start);
+    const finish = is.finish && is.finish !== 'STOP' ? is.finish.toLowerCase().replaceAll('_', ' ') : '';
+    const step = plain(`c${index}`, 'model', is.model || 'model', since, is.start, finish);
     step.end = is.start + is.durationMs * 1000;
     step.status = is.error ? 'failed' : 'finished';
     step.error = is.error;
-    step.detail = is.finish && is.finish !== 'STOP' ? is.finish.toLowerCase().replaceAll('_', ' ') : '';
     step.tokens = is.tokens;
     step.cost = is.cost;
     step.until = since;
@@ -177,8 +195,7 @@ class Tree {
     if (!text) return;
     const last = item.marks.at(-1)?.[0] ?? item.since;
     const name = item.is.kind === 'reasoning' ? 'Thought' : 'Text';
-    const step = plain(`t${item.index}`, 'text', name, item.since, timeAt(this.film, item.since));
-    step.detail = preview(text);
+    const step = plain(`t${item.index}`, 'text', name, item.since, timeAt(this.film, item.since), preview(text));
     step.until = last;
     step.end = timeAt(this.film, last);
     this.put(step, item.is.node ?? '');
@@ -190,11 +207,11 @@ class Tree {
     const said = call && saidAt(call, Infinity);
     const over = marks[0];
     const name = is.kind === 'approval' ? `Approval of ${String(said?.name ?? 'a call')}` : `Waiting for ${is.kind}`;
-    const step = plain(`w${index}`, 'approval', name, since, is.start);
+    const reason = said?.status === 'denied' ? String(said.reason ?? '') : '';
+    const step = plain(`w${index}`, 'approval', name, since, is.start, reason);
     step.until = over ? over[0] : null;
     step.end = over ? over[1].end : is.start;
     step.status = said?.status === 'denied' ? 'denied' : over ? 'finished' : 'waiting';
-    step.detail = said?.status === 'denied' ? String(said.reason ?? '') : '';
     step.call = is.call;
     const node = callNode(this.film, is.call);
     this.put(step, node?.is.parent ?? call?.is.node ?? this.film.items.nodes[0]?.is.node ?? '');
@@ -218,11 +235,16 @@ class Tree {
     }
   }
 
-  /** Return who wrote at an entry: the innermost node of that name that ran, or had just ended. */
+  /**
+   * Return who wrote at an entry: the node of that name that began or ended there, else the innermost one that ran, or
+   * had just ended. Of one tool, several calls may run at once.
+   */
   private writerAt(writer: string, cursor: number): string {
+    const isBound = (node: NodeItem) => node.since === cursor || endOf(node)?.cursor === cursor;
     const runs = (node: NodeItem) => node.since <= cursor && (endOf(node)?.cursor ?? Infinity) + 2 >= cursor;
     this.named ??= grouped(this.film.items.nodes, ({ is }) => is.name);
-    const node = this.named.get(writer)?.findLast(runs) ?? this.film.items.nodes[0];
+    const named = this.named.get(writer);
+    const node = named?.findLast(isBound) ?? named?.findLast(runs) ?? this.film.items.nodes[0];
     return node?.is.node ?? '';
   }
 
@@ -244,7 +266,7 @@ class Tree {
       for (const step of steps) {
         step.depth = depth;
         order(step.children, depth + 1);
-        step.end = Math.max(step.end, ...step.children.map(({ end }) => end));
+        for (const { end } of step.children) step.end = Math.max(step.end, end);
       }
     };
     order(this.roots, 0);
@@ -252,12 +274,12 @@ class Tree {
   }
 }
 
-function plain(id: string, kind: StepKind, name: string, since: number, start: number): Step {
+function plain(id: string, kind: StepKind, name: string, since: number, start: number, detail = ''): Step {
   return {
     id,
     kind,
     name,
-    detail: '',
+    detail,
     depth: 0,
     since,
     until: null,
