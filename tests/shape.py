@@ -29,13 +29,13 @@ SLACK = 0.02
 """How far below its limit a count of lines or files may be before the limit has to follow."""
 
 LIMITS: dict[str, float] = {
-    "package: files": 362,
-    "package: lines of code": 66_900,
+    "package: files": 358,
+    "package: lines of code": 65_920,
     "package: median lines of a file (at least)": 190,
-    "package: share of import lines (%)": 8.2,
+    "package: share of import lines (%)": 8.0,
     "package: types for answers": 9,
-    "kernel: files": 136,
-    "kernel: lines of code": 28_700,
+    "kernel: files": 135,
+    "kernel: lines of code": 28_190,
     "kernel: imports of features": 0,
     "methods of RunLog": 12,
     "fields of RunStarted": 15,

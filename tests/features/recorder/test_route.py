@@ -25,6 +25,7 @@ from adk_prism.errors import TooMany
 from adk_prism.features.captures.recording_file import write_run
 from adk_prism.features.recorder import runs as runs_from_recorders
 from adk_prism.features.recorder.runs import LOST, RECORDED_SESSION, RecordedRuns
+from adk_prism.features.recorder.sender import recorded_run, recorded_session
 from adk_prism.log.entry import (
     CLIENT_RUN,
     FOREIGN,
@@ -39,8 +40,6 @@ from adk_prism.log.entry import (
     RunEnded,
     RunStarted,
     labels,
-    recorded_run,
-    recorded_session,
     to_raw,
 )
 from adk_prism.log.memory import MemoryLog

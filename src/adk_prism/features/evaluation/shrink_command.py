@@ -22,7 +22,7 @@ from adk_prism.errors import PrismError, UsageError, ignore
 from adk_prism.features.captures.stored_runs import add_arguments
 from adk_prism.features.evaluation.shrinking import ORDER, Candidate, Shrinker
 from adk_prism.features.rerun.command import compiled, gather
-from adk_prism.features.rerun.recorded_requests import NAMED_RULES
+from adk_prism.features.rerun.recorded_requests import add_rules
 
 if TYPE_CHECKING:
     from adk_prism.adk.apps import Apps
@@ -66,14 +66,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         default="recorded",
         help="recorded: a call without a recorded answer ends the run (default); auto: the tool is called",
     )
-    parser.add_argument(
-        "--ignore",
-        metavar="RULE",
-        action="append",
-        default=[],
-        help=f"what does not count when requests are compared: {', '.join(NAMED_RULES)}, or a regular"
-        " expression; repeatable",
-    )
+    add_rules(parser)
     parser.add_argument("--dir", metavar="AGENTS_DIR", help=AGENTS_DIR)
     parser.add_argument(
         "--out", metavar="DIR", help="data folder for the smallest run (default: a temporary one)"

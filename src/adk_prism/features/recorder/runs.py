@@ -27,6 +27,7 @@ from adk_prism.facts.nodes import node_ends
 from adk_prism.features.captures.recording_file import read_part
 from adk_prism.features.captures.routes import as_upload, check_type, cleaned, safe_names
 from adk_prism.features.model_calls.writer import append_foreign
+from adk_prism.features.recorder.sender import recorded_run, recorded_session
 from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.coordination import ExpiringValues
@@ -134,7 +135,7 @@ class RecordedRuns:
         origin = records.Origin(
             app=where.app,
             user=where.user,
-            session=records.recorded_session(run, head.origin.session),
+            session=recorded_session(run, head.origin.session),
         )
         first = records.relabelled(
             as_upload(head, run, origin),
@@ -289,7 +290,7 @@ def routes(recorded: RecordedRuns, lifecycle: Lifecycle) -> APIRouter:
             raise errors.UsageError(
                 "The header x-prism-recorder must have 32 to 128 letters, digits, - or _."
             )
-        run = records.recorded_run(secret)
+        run = recorded_run(secret)
         caller = caller_of(request)
         cursor = await recorded.append(run, await request.body(), _naming(caller), account(caller))
         response.headers[RUN_HEADER] = run

@@ -9,6 +9,7 @@ A recorder delivers to an adk-prism server, or a folder with one recording for e
 from __future__ import annotations
 
 import atexit
+import hashlib
 import logging
 import os
 import secrets
@@ -25,8 +26,29 @@ import msgspec
 from msgspec import Struct
 
 from adk_prism.features.captures.recording_file import write_run
-from adk_prism.log.entry import Entry, NodeEnded, NodeStarted, Record, RunEnded, recorded_run
+from adk_prism.log.entry import RECORDED_RUN, Entry, NodeEnded, NodeStarted, Record, RunEnded, RunId
 from adk_prism.log.private_files import FILE_MODE, make_folder
+
+# ---------------------------------------------------------------------------
+# The id of a run that a recorder sends is the digest of the recorder's secret.
+#
+# So only who made the secret can write to the run, two recorders cannot have one id, and nothing has to be
+# stored to check it. Everybody who may see the run knows its id; that does not give the secret.
+
+
+def recorded_run(secret: str) -> RunId:
+    """Return the run that the owner of a secret may write."""
+    return RunId(RECORDED_RUN + hashlib.sha256(secret.encode()).hexdigest()[:40])
+
+
+def recorded_session(run: RunId, session: str) -> str:
+    """Return the name under which the runs of a recorded session are kept together.
+
+    It is a name that no session of this server has, whatever the recorder calls its own.
+    """
+    name = hashlib.sha256(session.encode()).hexdigest()[:40] if session else run
+    return f"recording-{name}"
+
 
 # ---------------------------------------------------------------------------
 # What a recorder has not delivered yet: a queue for each run, all of them bounded together.

@@ -11,19 +11,9 @@ if TYPE_CHECKING:
 
 
 def _serve(context: Context) -> Served:
-    from adk_prism.features.forks.forks import Forks
     from adk_prism.features.rerun import reruns as rerun
-    from adk_prism.features.rerun.reruns import Reruns
 
-    reruns = Reruns(
-        context.log,
-        context.apps,
-        context.runs,
-        context.chats,
-        Forks(context),
-        context.conversations,
-        context.report,
-    )
+    reruns = rerun.Reruns(context)
     idempotency = context.starter.idempotency
     return Served(
         routers=[rerun.routes(context.log, reruns, idempotency, context.audit, context.lifecycle)]

@@ -31,7 +31,7 @@ from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.features.model_calls.writer import ModelCallWriter
 from adk_prism.features.page.outline import outline
 from adk_prism.features.rerun import trials
-from adk_prism.features.rerun.recorded_requests import NAMED_RULES
+from adk_prism.features.rerun.recorded_requests import add_rules
 from adk_prism.features.rerun.reruns import ModelReport
 from adk_prism.features.usage.usage import Prices
 from adk_prism.log import entry as log_entry
@@ -213,14 +213,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         default=0,
         help="answer models from the recording up to this cursor at most",
     )
-    parser.add_argument(
-        "--ignore",
-        metavar="RULE",
-        action="append",
-        default=[],
-        help=f"what does not count when requests are compared: {', '.join(NAMED_RULES)}, or a regular"
-        " expression; repeatable",
-    )
+    add_rules(parser)
     parser.add_argument("--dir", metavar="AGENTS_DIR", help=AGENTS_DIR)
     parser.add_argument(
         "--out",

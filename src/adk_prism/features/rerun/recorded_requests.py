@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -87,6 +88,18 @@ def _pattern(rule: str) -> re.Pattern[str]:
         raise UsageError(
             f"{rule!r} is not a regular expression ({error}), and none of the names {known}."
         ) from None
+
+
+def add_rules(parser: ArgumentParser) -> None:
+    """Add the argument that names rules."""
+    parser.add_argument(
+        "--ignore",
+        metavar="RULE",
+        action="append",
+        default=[],
+        help=f"what does not count when requests are compared: {', '.join(NAMED_RULES)}, or a regular"
+        " expression; repeatable",
+    )
 
 
 class ComparedRequest(Struct, frozen=True):

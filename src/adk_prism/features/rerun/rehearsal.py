@@ -27,7 +27,6 @@ from adk_prism.adk.request import REPEATS
 from adk_prism.errors import PrismError, ignore
 from adk_prism.extension import installed
 from adk_prism.features.compare.comparison import Comparison, Side, compare
-from adk_prism.features.forks.forks import Forks
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.features.model_calls.writer import ModelCallWriter, append_foreign
 from adk_prism.features.page.outline import outline
@@ -284,16 +283,7 @@ async def _server(
     await kept.open()
     await _copy_runs(log, kept, turns)
     async with memory_server(runner, origin, kept) as context:
-        reruns = Reruns(
-            context.log,
-            context.apps,
-            context.runs,
-            context.chats,
-            Forks(context),
-            context.conversations,
-            ignore,
-        )
-        yield _Place(reruns, context.log)
+        yield _Place(Reruns(context), context.log)
 
 
 async def _copy_runs(log: LogReader, kept: RunLog, turns: Sequence[Turn]) -> None:

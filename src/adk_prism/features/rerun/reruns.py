@@ -19,7 +19,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from adk_prism import errors
-from adk_prism.adk.apps import Apps
 from adk_prism.adk.request import REPEATS, Repeats, Variant
 from adk_prism.commands import Answer, AnswerQuestions, QuestionAnswer, ToolAnswer
 from adk_prism.facts.model import CallRequested, InputRequested
@@ -33,10 +32,11 @@ from adk_prism.features.rerun.changed_app import Changes, Tools, changed_runner
 from adk_prism.features.rerun.recorded_requests import LONGEST_RULE, MOST_RULES, Rules
 from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog
-from adk_prism.runs.chats import ChatRun, Chats, Turn
-from adk_prism.runs.conversations import Conversations, Start
-from adk_prism.runs.runs import Runs, new_run
+from adk_prism.runs.chats import ChatRun, Turn
+from adk_prism.runs.conversations import Start
+from adk_prism.runs.runs import new_run
 from adk_prism.runs.session_log import AuditedAction
+from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Caller, Guest, may_operate
 from adk_prism.server.identity.identity import CallerOf, Run
 from adk_prism.server.lifecycle import Lifecycle
@@ -196,23 +196,14 @@ class _Plan(Struct, frozen=True):
 class Reruns:
     """Answers messages again."""
 
-    def __init__(
-        self,
-        log: RunLog,
-        apps: Apps,
-        runs: Runs,
-        chats: Chats,
-        forks: Forks,
-        conversations: Conversations,
-        report: errors.Report,
-    ) -> None:
-        self._log = log
-        self._apps = apps
-        self._runs = runs
-        self._chats = chats
-        self._forks = forks
-        self._conversations = conversations
-        self._report = report
+    def __init__(self, context: Context) -> None:
+        self._log = context.log
+        self._apps = context.apps
+        self._runs = context.runs
+        self._chats = context.chats
+        self._forks = Forks(context)
+        self._conversations = context.conversations
+        self._report = context.report
         self._driving: dict[records.RunId, asyncio.Task[None]] = {}
         """By the first new run, while its message is not over."""
         self._warnings: dict[records.RunId, list[str]] = {}

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from adk_prism.extension import Extension, Served
-from adk_prism.log.contract import Retention
 from adk_prism.options import SIZE, SPAN, FeatureSettings
 
 if TYPE_CHECKING:
@@ -18,15 +17,16 @@ class RunRetentionSettings(FeatureSettings):
     """How long runs are kept."""
 
     title: ClassVar[str] = "Storage"
-    retention_age: float = SPAN.option("how long a run is kept after its end", Retention().max_age)
+    retention_age: float = SPAN.option("how long a run is kept after its end", 30 * 24 * 3600.0)
     retention_size: int = SIZE.option(
         "largest size of the run log; above it the oldest ended runs of whoever has most are deleted",
-        Retention().max_bytes,
+        2 * 1024**3,
     )
 
 
 def _serve(context: Context) -> Served:
     from adk_prism.features.run_retention.runs import RemovedRuns, RunRetention
+    from adk_prism.log.contract import Retention
     from adk_prism.server.lifecycle import housekeeping
 
     settings = context.settings.of(RunRetentionSettings)

@@ -19,7 +19,7 @@ from adk_prism.cli.terminal import printable, write_json, write_text
 from adk_prism.errors import AppFailed, Diagnostic, PrismError, UsageError
 from adk_prism.features.captures.client import Client
 from adk_prism.features.captures.stored_runs import opened
-from adk_prism.features.rerun.recorded_requests import NAMED_RULES, Rules
+from adk_prism.features.rerun.recorded_requests import Rules, add_rules
 
 if TYPE_CHECKING:
     from adk_prism.adk.apps import Apps
@@ -55,14 +55,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="run log: sqlite:///FILE or redis://HOST (default: the one that adk-prism serve uses here)",
     )
-    parser.add_argument(
-        "--ignore",
-        metavar="RULE",
-        action="append",
-        default=[],
-        help=f"what does not count when requests are compared: {', '.join(NAMED_RULES)}, or a regular"
-        " expression; repeatable",
-    )
+    add_rules(parser)
     parser.add_argument("--once", action="store_true", help="run them once and exit")
     parser.add_argument("--json", action="store_true", help="with --once: print the result as JSON")
     parser.epilog = (
