@@ -143,7 +143,7 @@ KNOWS_ADK = {
     "models": "offline models are ADK models",
     "apps": "the tour is an ADK app",
     "protocols/adk": "ADK's own routes take and return its types",
-    "server/app.py": "makes ADK's services from their URLs",
+    "prism.py": "takes Runners, apps and messages of a program",
     "server/run_files.py": "reads artifacts",
     "features/a2a": "bridges to ADK's A2A executor",
     "features/app_graph": "reads an app's agents, tools and workflows",
@@ -165,6 +165,7 @@ KNOWS_ADK = {
     "features/session_retention": "removes ADK's sessions",
     "features/session_runs": "reads ADK's sessions",
     "features/types/tool_schemas.py": "describes ADK's tools",
+    "testing/client.py": "sends messages of ADK's type",
     "testing/recordings.py": "plays recordings in tests of ADK's agents",
 }
 """The folders and files that may import `google`, and why: an entry more is a line in the diff."""

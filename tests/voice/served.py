@@ -119,7 +119,7 @@ async def served(
 ) -> AsyncIterator[Served]:
     """Serve a Runner as `app`, with a sign of life every so often; nothing is left of it afterwards."""
     reports: list[Diagnostic] = []
-    settings = Settings(log="memory:", **changes)
+    settings = Settings(**{"log": "memory:", "grace": 1, **changes})
     log, report = MemoryLog(), reports.append
     prism = Prism({"app": runner}, settings, log=log, report=report, authenticate=authenticate)
     listener = socket.create_server(("127.0.0.1", 0))

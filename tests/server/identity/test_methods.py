@@ -107,6 +107,20 @@ def test_a_file_that_is_no_good_is_refused_at_the_start(document: Any, tmp_path:
         TokenFile(write(tmp_path, document))
 
 
+def test_a_file_that_may_not_be_read_names_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a container that is another one than on the host."""
+    file = write(tmp_path, {"x" * 32: "ann"})
+
+    def refuse(_: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)  # root may read everything
+    with pytest.raises(UsageError, match=f"Permission denied for user {os.getuid()}, as whom"):
+        TokenFile(file)
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[" * 5000])
 def test_a_file_that_is_no_json_is_refused(content: bytes, tmp_path: Path) -> None:
     """So is one that is not there."""

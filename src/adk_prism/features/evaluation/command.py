@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -15,7 +15,7 @@ import msgspec
 
 from adk_prism.cli import FAILURE, USAGE, DiagnosticPrinter, fail
 from adk_prism.cli.terminal import Row, printable, progress, write_json, write_rows, write_suite
-from adk_prism.errors import PrismError, SourceError, UsageError
+from adk_prism.errors import LogError, PrismError, SourceError, UsageError
 from adk_prism.features.captures import stored_runs
 from adk_prism.features.captures.client import Client, connect
 from adk_prism.features.rerun import trials
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from adk_prism.adk.apps import Apps
     from adk_prism.adk.request import Variant
     from adk_prism.features.rerun.changed_app import Changes
+    from adk_prism.server.context import Context
 
 AGAIN = 1.0
 """Seconds after which a server is asked again how an evaluation goes."""
@@ -109,7 +110,6 @@ async def _here(args: argparse.Namespace, path: Path, eval_set: Any) -> dict[str
     from adk_prism.features.evaluation.criteria import config_beside, read_criteria
     from adk_prism.features.evaluation.evaluation import Evaluation
     from adk_prism.features.evaluation.evaluations import Evaluator, shown_cases
-    from adk_prism.server.app import create_app
 
     folder, app = _place(args.app, path)
     criteria = read_criteria(Path(args.config) if args.config else config_beside(path))
@@ -120,10 +120,8 @@ async def _here(args: argparse.Namespace, path: Path, eval_set: Any) -> dict[str
         args.case,
         answers=args.answers == "recorded",
     )
-    settings = read_settings(_given(args), os.environ, Path.cwd())
-    server = create_app(folder, settings, report=DiagnosticPrinter())
-    async with server.router.lifespan_context(server):
-        found = await Evaluator(server.state.context).run(evaluation)
+    async with _serving(folder, args) as context:
+        found = await Evaluator(context).run(evaluation)
     return {"evalSetId": evaluation.set_id, **shown_cases(found)}
 
 
@@ -133,7 +131,6 @@ async def _trials(args: argparse.Namespace, plan: trials.Plan) -> list[trials.Ta
     from adk_prism.features.evaluation.evaluation import Evaluation, Trial
     from adk_prism.features.evaluation.evaluations import Evaluator, shown_cases
     from adk_prism.features.rerun.changed_app import Changes
-    from adk_prism.server.app import create_app
 
     if args.url:
         raise UsageError("--trials runs the set here; leave --url out.")
@@ -152,16 +149,13 @@ async def _trials(args: argparse.Namespace, plan: trials.Plan) -> list[trials.Ta
         for column in plan.columns
     }
     whole = Evaluation(app, eval_set, criteria, args.case)  # refuses cases that there are not
-    settings = read_settings(_given(args), os.environ, Path.cwd())
     with ExitStack() as stack:
         others = {
             column.name: stack.enter_context(other_code(column.folder, None, with_calls=False))
             for column in plan.columns
             if column.folder
         }
-        server = create_app(folder, settings, report=DiagnosticPrinter())
-        async with server.router.lifespan_context(server):
-            context = server.state.context
+        async with _serving(folder, args) as context:
 
             async def try_once(
                 column: trials.Column, subjects: Sequence[str]
@@ -224,6 +218,30 @@ async def _trial(
 def _given(args: argparse.Namespace) -> dict[str, Any]:
     """Return the settings of the server that runs the cases; `insecure`, since it does not listen."""
     return {"insecure": True} | ({"log": args.log} if args.log else {})
+
+
+@asynccontextmanager
+async def _serving(folder: Path | None, args: argparse.Namespace) -> AsyncIterator[Context]:
+    """Open a server that does not listen. Raise `LogError` that says what to do beside another server."""
+    from adk_prism.server.app import create_app
+
+    settings = read_settings(_given(args), os.environ, Path.cwd())
+    server = create_app(folder, settings, report=DiagnosticPrinter())
+    async with AsyncExitStack() as stack:
+        try:
+            await stack.enter_async_context(server.router.lifespan_context(server))
+        except LogError as error:
+            uses, is_taken, _ = error.detail.partition(": SQLite is for one process.")
+            if not is_taken:
+                raise
+            raise LogError(f"{uses}. {_BESIDE}") from error
+        yield server.state.context
+
+
+_BESIDE = (
+    "Beside a running server, let that one run the set (--url http://127.0.0.1:8000), or keep the runs apart"
+    " (--log memory: or --log sqlite:///FILE)."
+)
 
 
 async def _on_server(args: argparse.Namespace, path: Path, app: str) -> dict[str, Any]:

@@ -348,7 +348,10 @@ _FORM = '{"user": USER, "scopes": ["admin"]}'
 
 
 def _why(error: OSError) -> str:
-    return error.strerror or type(error).__name__
+    why = error.strerror or type(error).__name__
+    if isinstance(error, PermissionError) and hasattr(os, "getuid"):
+        return f"{why} for user {os.getuid()}, as whom the server runs; chown the file to that user"
+    return why
 
 
 # ---------------------------------------------------------------------------
