@@ -28,7 +28,7 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.genai import types
 
-from adk_prism import cached_prefix
+from adk_prism import cache_prefix
 from adk_prism.adk.request import RunRequest
 from adk_prism.adk.runner import RunnerSource
 from adk_prism.adk.sessions import Sessions
@@ -68,7 +68,7 @@ def rows(*, quick: bool) -> list[Row]:
         adk, hot, prefix = (SqliteSessionService(str(file)) for file in files)
         bare = _runner(adk)
         kept = _runner(SessionCache(hot))
-        cached = _runner(SessionCache(prefix), cached_prefix())
+        cached = _runner(SessionCache(prefix), cache_prefix())
 
         def new_session() -> float:
             origin = Origin(app="speaker", user="user", session=str(uuid4()))

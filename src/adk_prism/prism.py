@@ -23,9 +23,9 @@ from uuid import uuid4
 
 import msgspec
 from fastapi import FastAPI
-from google.adk.agents.base_agent import BaseAgent
 from google.adk.apps.app import App
 from google.adk.runners import Runner
+from google.adk.workflow import BaseNode
 from google.genai.types import Content, Part
 from msgspec import Raw, Struct
 from starlette.types import Receive, Scope, Send
@@ -111,8 +111,8 @@ def _id(run: AnyRun) -> RunId:
 
 
 def _run(summary: RunSummary) -> Run:
-    shown = shown_run(summary)
-    return Run(id=shown.pop("run"), **shown)
+    shown = shown_run(summary) | {"id": summary.run}
+    return Run(**{name: shown[name] for name in Run.__struct_fields__})
 
 
 class StoredRuns:
@@ -178,7 +178,7 @@ class Prism:
         runners: Mapping[str, Runner] | None = None,
         settings: Settings | None = None,
         *,
-        apps: Mapping[str, App | BaseAgent] | None = None,
+        apps: Mapping[str, App | BaseNode] | None = None,
         agents_dir: str | Path | None = None,
         log: RunLog | None = None,
         report: Report | None = None,
@@ -343,7 +343,7 @@ class Prism:
 
 
 def _given_context(
-    given: Mapping[str, Runner] | Mapping[str, App | BaseAgent],
+    given: Mapping[str, Runner] | Mapping[str, App | BaseNode],
     settings: Settings,
     observability: Observability,
     authenticate: Authenticate | None = None,

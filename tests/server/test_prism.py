@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +15,12 @@ import pytest
 from fastapi import FastAPI
 from google.adk.agents import LlmAgent
 from google.adk.apps.app import App, ResumabilityConfig
+from google.adk.events.request_input import RequestInput
 from google.adk.runners import InMemoryRunner
 from google.adk.tools import FunctionTool
+from google.adk.workflow import Workflow
 from google.genai import types
+from pydantic import BaseModel
 from tests.adk.scripted import Scripted, call
 
 from adk_prism import Prism, PrismError, Settings, client_tool, errors
@@ -25,6 +28,10 @@ from adk_prism.log.entry import Origin
 
 AGENTS = Path(__file__).parent / "agents"
 QUIET: dict[str, Any] = {"log": "memory:", "sessions": "memory://", "artifacts": "memory://"}
+
+
+class Guests(BaseModel):
+    guests: int
 
 
 def refund(order: int) -> dict[str, Any]:
@@ -248,6 +255,31 @@ async def test_the_result_of_a_client_tool_is_given() -> None:
         again = await prism.answer(run, {question.id: {"city": "Bergen"}})
         assert "In" in "".join([f.data async for f in prism.stream(again)])
         assert (await prism.runs.get(again)).outcome == "finished"
+
+
+async def test_an_input_is_given() -> None:
+    """What does not fit its schema leaves the question open."""
+
+    async def ask(node_input: Any) -> AsyncGenerator[RequestInput, None]:
+        yield RequestInput(interrupt_id="q-1", message="How many?", response_schema=Guests)
+
+    def tell(node_input: Any) -> dict[str, Any]:
+        return {"answer": node_input}
+
+    booking = Workflow(name="booking", edges=[("START", ask, tell)])
+    async with Prism(apps={"booking": booking}, settings=Settings(**QUIET, grace=0.1)) as prism:
+        run = await prism.runs.wait(await prism.start("booking", "a table"))
+        (question,) = await prism.runs.questions(run)
+        assert (question.kind, question.tool, question.input["message"]) == (
+            "input",
+            "",
+            "How many?",
+        )
+        assert question.schema["properties"]["guests"]["type"] == "integer"
+        with pytest.raises(errors.Unprocessable, match="guests"):
+            await prism.answer(run, {question.id: {"guests": "many"}})
+        again = await prism.answer(run, {question.id: {"guests": 4}})
+        assert '"guests":4' in "".join([f.data async for f in prism.stream(again, "adk")])
 
 
 async def test_questions_are_answered_together() -> None:

@@ -20,7 +20,6 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
-from google.adk.agents.base_agent import BaseAgent
 from google.adk.apps.app import App
 from google.adk.artifacts import BaseArtifactService, FileArtifactService
 from google.adk.auth.credential_service.base_credential_service import BaseCredentialService
@@ -40,6 +39,7 @@ from google.adk.cli.utils.service_factory import (
 from google.adk.memory.base_memory_service import BaseMemoryService
 from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import BaseSessionService
+from google.adk.workflow import BaseNode
 
 from adk_prism.adk.app_folder import AppFolder
 from adk_prism.adk.session_store import ChangeStore, SessionStore, store_over
@@ -101,9 +101,9 @@ def services_of(runner: Runner) -> Services:
     )
 
 
-def make_runner(name: str, app: App | BaseAgent, services: Services) -> Runner:
+def make_runner(name: str, app: App | BaseNode, services: Services) -> Runner:
     """Return a Runner of an app, or of an agent that becomes one. Raise `UsageError` for anything else."""
-    if not isinstance(app, App | BaseAgent):
+    if not isinstance(app, App | BaseNode):
         raise UsageError(
             f"{name!r} is of type {type(app).__name__}; expected an ADK Runner, App or agent."
         )
