@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 import yaml
 from tests.patience import PATIENCE
 from tests.postgres_server import PostgresServer
@@ -30,7 +29,7 @@ CLOSING = 2
 
 
 def blocks() -> list[Any]:
-    """Return the YAML in the guide: the compose file, and the Deployment."""
+    """Return the YAML in the guide."""
     return [
         yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", GUIDE.read_text(), re.S)
     ]
@@ -128,21 +127,3 @@ def started(
         finally:
             process.kill()
             process.wait()
-
-
-@pytest.mark.parametrize("kind", ["Deployment"])
-def test_the_kubernetes_example(kind: str) -> None:
-    """The same for a pod; what it is probed at is there."""
-    [found] = [block for block in blocks()[1:] if block["kind"] == kind]
-    spec = found["spec"]
-    pod = spec["template"]["spec"]
-    [container] = pod["containers"]
-    settings = settings_of(container["args"], {"ADK_PRISM_LOG": "redis://redis:6379/0"})
-    assert pod["terminationGracePeriodSeconds"] >= settings.grace + CLOSING
-    assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"]
-    assert container["ports"] == [{"containerPort": settings.port}]
-    probes = {name: container[name]["httpGet"] for name in ("readinessProbe", "livenessProbe")}
-    assert probes == {
-        "readinessProbe": {"path": "/ready", "port": settings.port},
-        "livenessProbe": {"path": "/health", "port": settings.port},
-    }

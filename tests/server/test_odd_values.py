@@ -71,8 +71,8 @@ VALUES: dict[str, Callable[[], Any]] = {
     "set": lambda: {"s": {1, 2}, "f": frozenset("a")},
     "opaque": lambda: {"o": Opaque(), "t": Opaque, "e": Ellipsis},
     "wide": lambda: {f"key-{n}": n for n in range(20_000)},
-    "many small": lambda: [[] for _ in range(50_000)],
-    "long text": lambda: "x" * 3_000_000,
+    "many small": lambda: [[] for _ in range(10_000)],
+    "long text": lambda: "x" * 1_200_000,
     "controls": lambda: "".join(map(chr, [*range(32), 0x7F, 0x85, 0x2028, 0x2029, 0xFEFF])),
 }
 
