@@ -42,13 +42,13 @@ help:  ## list the targets
 serve: $(VENV)/.installed $(PAGE)  ## install, then serve the bundled apps on http://127.0.0.1:8000
 	@exec $(BIN)/adk-prism serve $(ARGS)
 
-TESTED := $(VENV)/.installed-test $(VENV)/redis-server/.installed $(NODE)/node_modules/.installed $(CLIENT)/node_modules/.installed $(PAGE)
+TESTED := $(VENV)/.installed-test $(VENV)/redis-server/.installed $(NODE)/node_modules/.installed $(PAGE)
 PYTEST := $(CLEAN_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 test: $(TESTED)  ## run the tests that every change needs
 	$(PYTEST) $(ARGS)
 
-test-all: $(TESTED) $(VENV)/a2a/.installed $(VENV)/mcp/.installed $(VENV)/docs/.installed $(VENV)/eval/.installed $(VENV)/ag-ui-adk/.installed $(BROWSER)/.unpacked $(KIT)/dist/index.html  ## run all tests: fuzzing, storms, every SDK release and the browser, too
+test-all: $(TESTED) $(CLIENT)/node_modules/.installed $(VENV)/a2a/.installed $(VENV)/mcp/.installed $(VENV)/docs/.installed $(VENV)/eval/.installed $(VENV)/ag-ui-adk/.installed $(BROWSER)/.unpacked $(KIT)/dist/index.html  ## run all tests: fuzzing, storms, every SDK release and the browser, too
 	$(PYTEST) --all $(ARGS)
 
 PYTHONS ?=
