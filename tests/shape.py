@@ -29,10 +29,10 @@ SLACK = 0.02
 """How far below its limit a count of lines or files may be before the limit has to follow."""
 
 LIMITS: dict[str, float] = {
-    "package: files": 362,
+    "package: files": 363,
     "package: lines of code": 66_900,
     "package: median lines of a file (at least)": 190,
-    "package: share of import lines (%)": 8.1,
+    "package: share of import lines (%)": 8.2,
     "package: types for answers": 9,
     "kernel: files": 136,
     "kernel: lines of code": 28_700,

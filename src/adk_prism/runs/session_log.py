@@ -24,11 +24,12 @@ from typing import Literal
 import msgspec
 from msgspec import Struct, structs
 
-from adk_prism.adk.apps import Apps
+from adk_prism.adk.apps import Apps, is_hidden
 from adk_prism.adk.session_runs import SessionRunId, StoredEvents, session_run, stored_invocations
 from adk_prism.errors import BadPosition, Gone, NotFound, RemoteFailed, Report
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.entry import Entry, Origin, Record, RunEnded, RunId, pack
+from adk_prism.log.run_state import unknown
 from adk_prism.runs.chats import LearnedInvocations
 
 # ---------------------------------------------------------------------------
@@ -143,7 +144,9 @@ class SessionLog:
         if Origin(app=app, user=user, session=session) in hidden:
             raise deleted()
         found = await self.log.list(app=app, user=user, session=session, unended=unended)
-        known = [each for each in found if each.origin not in hidden]
+        known = [
+            each for each in found if each.origin not in hidden and not is_hidden(each.origin.app)
+        ]
         if unended or not (app and user and session):
             return known
         known = [await self._learned.complete(summary) for summary in known]
@@ -181,6 +184,8 @@ class SessionLog:
             found = await self._learned.complete(await self.log.summary(run))
         else:
             found = _summary(name, await self._read(name))
+        if is_hidden(found.origin.app):
+            raise unknown(run)
         await self.deletions.check(found.origin)
         return found
 

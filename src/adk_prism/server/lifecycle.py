@@ -21,7 +21,7 @@ from typing import Literal, Protocol
 from msgspec import structs
 
 from adk_prism import errors
-from adk_prism.adk.apps import Apps
+from adk_prism.adk.apps import HIDDEN, Apps
 from adk_prism.adk.internals.capabilities import switched_off
 from adk_prism.log import contract
 from adk_prism.log.coordination import Lease, Leases
@@ -112,11 +112,12 @@ class Lifecycle:
         if self.draining:
             return
         # What is started here outlives this request and does not belong to it.
-        token = CURRENT_REQUEST.set(None)
+        tokens = CURRENT_REQUEST.set(None), HIDDEN.set(None)
         try:
             await self.start()
         finally:
-            CURRENT_REQUEST.reset(token)
+            CURRENT_REQUEST.reset(tokens[0])
+            HIDDEN.reset(tokens[1])
 
     async def drain(self, grace: float) -> None:
         """Refuse new work and await the drain hooks, at most `grace` seconds."""

@@ -330,7 +330,7 @@ def _from_pyproject(table: Mapping[str, Option], start: Path) -> dict[str, Any]:
         names[key]: kinds.read_option(table[names[key]], value, f"[tool.adk-prism] {key}")
         for key, value in section.items()
     }
-    for name in values.keys() & {"agents_dir", "data_dir", "tokens", "audit"}:
+    for name in values.keys() & {"agents_dir", "data_dir", "tokens", "audit", "rules"}:
         # A path in a file is relative to that file, not to the working folder.
         values[name] = str(file.parent / values[name])
     return values
