@@ -16,8 +16,9 @@ and the cause for the operator.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextvars import ContextVar
 from copy import copy
 from functools import partial
 from pathlib import Path
@@ -37,7 +38,7 @@ from adk_prism.adk.errors import load_failure, shown_path
 from adk_prism.adk.served_app import AppElsewhere, Feature, LocalApp, ServedApp
 from adk_prism.adk.session_store import ChangeStore, SessionStore, store_over
 from adk_prism.adk.sessions import Sessions
-from adk_prism.adk.tools import NO_TIMEOUTS, ToolTimeouts, declared_threads
+from adk_prism.adk.tools import NO_TIMEOUTS, ToolTimeouts, ask_before, declared_threads
 from adk_prism.log.entry import Agent
 
 MOST_RETIRED = 16
@@ -63,6 +64,21 @@ class AppOptions(TypedDict, total=False):
     """Served beside the others; one with the name of a local app hides it."""
     reloads: bool
     """Apps of a folder are imported again when their code changes."""
+
+
+HIDDEN: ContextVar[Callable[[str], bool] | None] = ContextVar("hidden", default=None)
+"""Which apps are not there for whoever calls: set for each request, and empty in what the server does."""
+
+
+def is_hidden(name: str) -> bool:
+    """Return whether an app is not there for whoever calls."""
+    hides = HIDDEN.get()
+    return hides is not None and hides(name)
+
+
+def no_app(name: str) -> errors.NotFound:
+    """Return the error for an app that is not there."""
+    return errors.NotFound(f"There is no app {name[:60]!r}. GET /list-apps lists the apps.")
 
 
 class Apps:
@@ -95,6 +111,8 @@ class Apps:
         self._tool_threads = options.get("tool_threads", 0)
         self._tool_timeouts = options.get("tool_timeouts", NO_TIMEOUTS)
         self._max_llm_calls = options.get("max_llm_calls")
+        self.needs_approval: Callable[[str, str], bool] | None = None
+        """Whether a person has to approve the calls of an app's tool; set by the feature that knows."""
 
     @classmethod
     def of_folder(
@@ -165,7 +183,7 @@ class Apps:
         found = {each.name: each for each in local} | {
             name: app_folder.Found(name, None) for name in self._remotes
         }
-        return [found[name] for name in sorted(found)]
+        return [found[name] for name in sorted(found) if not is_hidden(name)]
 
     def advice(self) -> str:
         """Return why apps are missing and what to do, a sentence for each reason; empty if none is."""
@@ -187,6 +205,8 @@ class Apps:
 
     def find(self, name: str) -> app_folder.Found | None:
         """Return one app by its name, or by another name that it is served under. Imports nothing."""
+        if is_hidden(name):
+            return None
         if name in self._remotes:
             return app_folder.Found(name, None)
         if self._folder is not None:
@@ -195,11 +215,18 @@ class Apps:
 
     def check(self, name: str) -> None:
         """Raise `NotFound` for an unknown name. Imports nothing."""
+        if is_hidden(name):
+            raise no_app(name)
         if name in self._remotes or name in self._loaded:
             return
         if self._folder and self._folder.find(name) is not None:
             return
-        raise errors.NotFound(f"There is no app {name[:60]!r}. GET /list-apps lists the apps.")
+        raise no_app(name)
+
+    def module_of(self, name: str) -> str:
+        """Return the name of the module of an app: that of the app, which may have another name here."""
+        found = self._folder.find(name) if self._folder is not None else None
+        return found.path.stem if found is not None and found.path is not None else name
 
     def compare_environments(self) -> None:
         """Report the variables that the `.env` files of several apps set differently."""
@@ -246,6 +273,8 @@ class Apps:
         known = self._local.get(name)
         if known is None or known[0] is not runner:
             # Asked for each run: it depends on the variables of apps that are loaded later, too.
+            if self.needs_approval is not None:
+                ask_before(runner, partial(self.needs_approval, name))
             threads = partial(self.threads_of, name)
             app = LocalApp(runner, threads, self._max_llm_calls, self._tool_timeouts)
             known = self._local[name] = (runner, app)

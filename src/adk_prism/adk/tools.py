@@ -401,6 +401,45 @@ def _ignore_late(call: asyncio.Future[Any]) -> None:
 
 
 # ---------------------------------------------------------------------------
+# Tools that the operator lets run only with an approval.
+#
+# ADK asks of each call whether its tool requires a confirmation, and does the rest: so does this package
+# where it runs tools itself. So such a tool is made to say yes, before it is called for the first time.
+
+APPROVAL_PLUGIN = "adk_prism_approvals"
+_ASKS = "_adk_prism_asks"
+"""Marks a tool that was changed."""
+
+
+class ApprovalPlugin(BasePlugin):
+    """Makes tools ask for an approval."""
+
+    def __init__(self, needs_approval: Callable[[str], bool]) -> None:
+        super().__init__(name=APPROVAL_PLUGIN)
+        self._needs_approval = needs_approval
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> None:
+        """See that a tool asks that has to."""
+        del tool_args, tool_context
+        if self._needs_approval(tool.name) and not hasattr(tool, _ASKS):
+            setattr(tool, _ASKS, True)
+            tool.check_require_confirmation = _always  # type: ignore[method-assign] # of this tool alone
+
+
+async def _always(args: dict[str, Any], tool_context: ToolContext) -> bool:
+    del args, tool_context
+    return True
+
+
+def ask_before(runner: Runner, needs_approval: Callable[[str], bool]) -> None:
+    """Make the tools of a Runner ask whose names say so; its other plugins see tools that ask."""
+    if runner.plugin_manager.get_plugin(APPROVAL_PLUGIN) is None:
+        runner.plugin_manager.plugins.insert(0, ApprovalPlugin(needs_approval))
+
+
+# ---------------------------------------------------------------------------
 # The reason for a denied tool call, which the model is given.
 #
 # ADK answers a denied call with a fixed text (`tools/_confirmation_utils.py`). What the person wrote stays

@@ -16,9 +16,11 @@ from typing import Literal
 import msgspec
 from msgspec import Struct, structs
 
+from adk_prism.adk.apps import is_hidden
 from adk_prism.errors import Gone
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.entry import Entry, Origin, RunId
+from adk_prism.log.run_state import unknown
 from adk_prism.runs.chats import LearnedInvocations
 
 # ---------------------------------------------------------------------------
@@ -128,7 +130,9 @@ class ReadableLog:
         if Origin(app=app, user=user, session=session) in hidden:
             raise deleted()
         found = await self.log.list(app=app, user=user, session=session, unended=unended)
-        known = [each for each in found if each.origin not in hidden]
+        known = [
+            each for each in found if each.origin not in hidden and not is_hidden(each.origin.app)
+        ]
         if unended or not (app and user and session):
             return known
         return [await self._learned.complete(summary) for summary in known]
@@ -136,6 +140,8 @@ class ReadableLog:
     async def summary(self, run: RunId) -> RunSummary:
         """Return one run's summary; raise `NotFound` or `Gone`."""
         found = await self._learned.complete(await self.log.summary(run))
+        if is_hidden(found.origin.app):
+            raise unknown(run)
         await self.deletions.check(found.origin)
         return found
 

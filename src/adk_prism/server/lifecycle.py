@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from adk_prism import errors
-from adk_prism.adk.apps import Apps
+from adk_prism.adk.apps import HIDDEN, Apps
 from adk_prism.adk.internals.capabilities import switched_off
 from adk_prism.log.contract import RunLog
 from adk_prism.log.coordination import Lease, Leases
@@ -107,11 +107,12 @@ class Lifecycle:
         if self.draining:
             return
         # What is started here outlives this request and does not belong to it.
-        token = CURRENT_REQUEST.set(None)
+        tokens = CURRENT_REQUEST.set(None), HIDDEN.set(None)
         try:
             await self.start()
         finally:
-            CURRENT_REQUEST.reset(token)
+            CURRENT_REQUEST.reset(tokens[0])
+            HIDDEN.reset(tokens[1])
 
     async def drain(self, grace: float) -> None:
         """Refuse new work and await the drain hooks, at most `grace` seconds."""

@@ -26,6 +26,7 @@ from pydantic import AfterValidator, WithJsonSchema
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from adk_prism.adk.apps import is_hidden, no_app
 from adk_prism.errors import Busy, NotFound, TooLarge, UsageError
 from adk_prism.runs.off_loop import call_sized
 
@@ -503,9 +504,11 @@ _UNSAFE = frozenset({".", "..", "__proto__", "constructor", "prototype"})
 
 
 def check_app(name: str) -> str:
-    """Return an app's name. Raise `NotFound`: no app has any other kind of name."""
+    """Return an app's name. Raise `NotFound` for one that no app can have, or that is hidden."""
     if _APP.fullmatch(name) is None or name in _UNSAFE:
         raise NotFound(f"There is no app {_shown(name)}.")
+    if is_hidden(name):
+        raise no_app(name)
     return name
 
 

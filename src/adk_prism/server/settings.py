@@ -345,7 +345,7 @@ def _from_pyproject(table: Mapping[str, Option], start: Path) -> dict[str, Any]:
     for key, value in section.items():
         name = current_name(names[key], kinds.toml_name)
         values[name] = kinds.read_option(table[name], value, f"[tool.adk-prism] {key}")
-    for name in values.keys() & {"agents_dir", "data_dir", "tokens", "audit"}:
+    for name in values.keys() & {"agents_dir", "data_dir", "tokens", "audit", "rules"}:
         # A path in a file is relative to that file, not to the working folder.
         values[name] = str(file.parent / values[name])
     return values

@@ -42,6 +42,7 @@ from adk_prism.adk.redaction import state_json
 from adk_prism.adk.request import CALLS, Emit, EventSource, LiveCallWatcher, SeenCall
 from adk_prism.adk.served_app import ServedApp
 from adk_prism.adk.sessions import load_session
+from adk_prism.adk.tools import APPROVAL_PLUGIN
 from adk_prism.errors import Conflict, Diagnostic, Report, cause_of, ignore
 from adk_prism.facts.adk_event import INPUT
 from adk_prism.log import entry as log_entry
@@ -73,13 +74,14 @@ ALWAYS_BLOCKING = frozenset({"transfer_to_agent", "task_completed"})
 
 
 def live_plugin(runner: Runner, report: Report) -> LivePlugin:
-    """Return the Runner's plugin for live runs; add it behind the node plugin if it is missing."""
+    """Return the Runner's plugin for live runs; add it behind those that come before it if it is missing."""
     manager = runner.plugin_manager
     known = manager.get_plugin(NAME)
     if isinstance(known, LivePlugin):
         return known
     plugin = LivePlugin(report)
-    first = 1 if manager.plugins and manager.plugins[0].name == "adk_prism_nodes" else 0
+    before = ("adk_prism_nodes", APPROVAL_PLUGIN)
+    first = sum(each.name in before for each in manager.plugins[: len(before)])
     manager.plugins.insert(first, plugin)
     return plugin
 

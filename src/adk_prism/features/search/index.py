@@ -18,6 +18,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Raw, Struct, structs
 
+from adk_prism.adk.apps import is_hidden
 from adk_prism.errors import Diagnostic, Gone, LogError, NotFound, Report, cause_of
 from adk_prism.facts import model as fact
 from adk_prism.facts.model import Fact
@@ -342,7 +343,11 @@ class RunIndex:
         await self.settled()
         page = await self._search.search(query, limit=limit, before=before)
         hidden = await self._deletions.current()
-        found = [each for each in page.found if each.summary.origin not in hidden]
+        found = [
+            each
+            for each in page.found
+            if each.summary.origin not in hidden and not is_hidden(each.summary.origin.app)
+        ]
         return structs.replace(page, found=found)
 
     async def digests_of(self, runs: Sequence[RunId]) -> dict[RunId, digests.RunDigest]:

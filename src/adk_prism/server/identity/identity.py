@@ -22,6 +22,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adk_prism import errors
+from adk_prism.adk.apps import HIDDEN
 from adk_prism.extension import chosen
 from adk_prism.log.contract import RunLog, RunSummary
 from adk_prism.log.entry import Origin, Position, RunId, parse_position, run_of_position
@@ -175,6 +176,8 @@ class Identity:
         self.opened = callers.OpenConnections(report)
         self.links: GuestLinks | None = None
         """Set by the feature that makes them."""
+        self.hides: Callable[[callers.Caller, str], bool] | None = None
+        """Whether an app is not there for a caller; set by the feature that knows."""
         self._admins = frozenset(admins)
         self._wrong = authentication.WrongTokens()
         self._asked: Recent[str, tuple[int, Scope]] = Recent(MOST_ASKED)
@@ -336,6 +339,16 @@ class IdentifyMiddleware:
             return
         caller = await self._identity.identify(scope)
         scope[callers.SCOPE_KEY] = caller
+        hides = self._identity.hides
+        token = HIDDEN.set(partial(hides, caller) if hides is not None else None)
+        try:
+            await self._serve_known(caller, scope, receive, send)
+        finally:
+            HIDDEN.reset(token)
+
+    async def _serve_known(
+        self, caller: callers.Caller, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         if not isinstance(caller, callers.Anyone) and (notify := scope.get(KNOWN_KEY)) is not None:
             notify()
         if isinstance(caller, callers.Anyone):
