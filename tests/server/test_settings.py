@@ -10,6 +10,7 @@ import pytest
 
 from adk_prism.cli import main
 from adk_prism.errors import UsageError
+from adk_prism.features.limits import LimitSettings
 from adk_prism.features.run_retention import RunRetentionSettings
 from adk_prism.options import flag_name, toml_name, variable_name
 from adk_prism.server.settings import Settings, feature_settings, options, read_settings
@@ -245,7 +246,8 @@ def test_what_a_program_gives_is_checked_by_name(name: str, value: Any, says: st
 
 def test_a_path_and_what_is_no_text_are_taken(tmp_path: Path) -> None:
     """A folder may be a `Path`; the default of a limit means none, though no text says so."""
-    settings = Settings(data_dir=tmp_path, limit_runs=0, max_llm_calls=None, reload=None)
+    assert Settings(limit_runs=0).of(LimitSettings) == LimitSettings()
+    settings = Settings(data_dir=tmp_path, max_llm_calls=None, reload=None)
     assert settings.data_dir == str(tmp_path)
     assert replace(settings, port=1) == Settings(data_dir=tmp_path, port=1)
     assert replace(Settings(a2a="yes"), port=1) == Settings(a2a=True, port="1")
@@ -260,7 +262,7 @@ def test_a_program_decides_over_the_environment(
     monkeypatch.setenv("ADK_PRISM_LOG", "memory:")
     settings = Settings.from_environment(port="3", retention_age="30d")
     assert (settings.port, settings.grace, settings.log) == (3, 10.0, "memory:")
-    assert settings.retention_age == 30 * 86400
+    assert settings.of(RunRetentionSettings).retention_age == 30 * 86400
     with pytest.raises(UsageError, match=r"^port must be"):
         Settings.from_environment(port="x")
 
