@@ -124,7 +124,8 @@ def test_a_feature_imports_only_features_that_it_requires(name: str) -> None:
 def test_an_unknown_feature_is_refused() -> None:
     """With the names of those that there are."""
     with pytest.raises(
-        UsageError, match="there is no such feature; known: a2a, app_graph, artifacts, audit"
+        UsageError,
+        match="there is no such feature; known: a2a, app_graph, app_rules, artifacts, audit",
     ):
         chosen(["serach"])
 
