@@ -12,7 +12,7 @@ from tests.adk.scripted import Scripted, call
 from tests.server.ag_ui.thread import Thread, events, of_type, run_input, text_of, user
 from tests.server.local_server import APP, SESSION, LocalServer, agent, local_server
 
-from adk_prism.server import limits
+from adk_prism.server import throttling
 
 Json = dict[str, Any]
 BASE = "/api/copilotkit"
@@ -136,7 +136,7 @@ async def test_threads_are_listed_and_looked_into() -> None:
 
 async def test_large_threads_are_read_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A caller's requests for large threads wait for each other, and more of them are refused."""
-    monkeypatch.setattr(limits, "HEAVY", 1)
+    monkeypatch.setattr(throttling, "HEAVY", 1)
     async with local_server(agent(Scripted.saying("Hello."))) as server:
         await Thread(server).run(user("Hi"))
         where = f"{BASE}/threads/{SESSION}"
