@@ -1,7 +1,7 @@
 // Two runs side by side: chosen from a run's menu, and what differs between them.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { ask, checkAccess, close, launch, open } from './browser.mjs';
+import { ask, chat, checkAccess, close, launch, open, say, settled, until } from './browser.mjs';
 
 let browser;
 before(async () => {
@@ -82,6 +82,22 @@ test('a run is run again with another instruction, and compared', async () => {
   await panel.getByRole('textbox', { name: 'Message' }).fill('tool error');
   await panel.getByRole('button', { name: 'Run again' }).click();
   await panel.getByText('Tools changed').waitFor();
+  await close(page);
+});
+
+test('below every answer its run is edited, beside the chat', async () => {
+  const page = await open(browser);
+  await ask(page, 'tool', { app: 'tour' });
+  await say(page, 'state');
+  await settled(page);
+  const links = chat(page).getByRole('link', { name: 'Edit and run again', exact: true });
+  await until(async () => (await links.count()) === 2, 'not every answer has it');
+  const message = page.getByRole('region', { name: 'Edit and run again' }).first().getByRole('textbox', { name: 'Message', exact: true });
+  for (const [index, said] of ['tool', 'state'].entries()) {
+    await links.nth(index).click();
+    await until(async () => (await message.inputValue()) === said, `the message is not ${said}`);
+    await chat(page).waitFor();
+  }
   await close(page);
 });
 

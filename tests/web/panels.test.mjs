@@ -203,6 +203,12 @@ test('whoever writes in the past forks the conversation there', async () => {
   await page.waitForFunction((old) => location.href.split('?')[0] !== old, before);
   await settled(page);
   await page.locator('.heading-title', { hasText: 'Fork of' }).waitFor();
+  // What the copied answer took is what it took where it was given, and its run is a click away.
+  const copied = page.locator('[data-role="assistant"] .message-facts').first();
+  await copied.getByRole('link', { name: 'Original run' }).waitFor();
+  assert.match(await copied.innerText(), /[1-9]\d* ms|\d s/);
+  await copied.getByRole('link', { name: 'Original run' }).click();
+  await page.getByText('Read-only run').waitFor();
   await close(page);
 });
 

@@ -671,6 +671,35 @@ async def test_a_fork_of_a_fork_of_a_fork(service: BaseSessionService) -> None:
         assert await notes(server, session) == [b"one"]
 
 
+async def test_a_copied_run_names_the_run_that_took_place_and_what_it_took() -> None:
+    """A copy is written in one go, and has no model calls: of a copy's copy, the first one's."""
+    model = tour()
+    async with local_server(agent(model)) as server:
+
+        async def described(session: str) -> list[Json]:
+            listed = (await server.client.get("/api/runs", params={"session": session})).json()
+            found = [
+                (await server.client.get(f"/api/runs/{each['run']}")).json() for each in listed
+            ]
+            return sorted(found, key=lambda run: run["started"])
+
+        runs = await play(server)
+        took = {run["run"]: run["ended"] - run["started"] for run in await described(SESSION)}
+        run = runs[1]
+        for number in range(2):
+            model.then("Later. ")
+            at = len(await server.entries(run))
+            forked = await server.fork(run, at, newMessage=hello(f"Fork {number}"))
+            await server.entries(forked["run"])
+            first, second, *own = await described(forked["session"])
+            assert [one["copiedFrom"]["run"] for one in (first, second)] == runs[:2]
+            assert first["copiedFrom"]["seconds"] == took[runs[0]]
+            assert 0 < second["copiedFrom"]["seconds"] <= took[runs[1]]
+            run = second["run"]
+            assert not any("copiedFrom" in one for one in own)
+            assert len(own) == 1
+
+
 async def test_a_fork_can_be_rewound_to_its_first_message(service: BaseSessionService) -> None:
     """Initial state survives, as everywhere; so the fork keeps it as an event of its own."""
     model = Scripted.saying(call("count", "c1"), "One. ")

@@ -123,8 +123,10 @@ export type ChatActions = {
   inspect?: (step: string) => void;
   /** How long answers took, in seconds, by message. */
   seconds?: ReadonlyMap<string, number>;
-  /** Show the trace of a run. */
-  openTrace?: (run: string) => void;
+  /** Of messages that were copied into a fork, the runs that took place. */
+  originals?: ReadonlyMap<string, string>;
+  /** Show the trace of a run, or another panel of it. */
+  openTrace?: (run: string, panel?: string) => void;
   /** The only answer of the run that is shown: the run says what it took. */
   onlyAnswer?: string;
 };

@@ -5,7 +5,7 @@ import { linkTo } from '../app/route';
 import { Copy } from '../ui/Copy';
 import { Icon } from '../ui/Icon';
 import { KindChip, type Kind } from '../ui/Kind';
-import { compact, plural, share, tookWords } from '../ui/format';
+import { compact, plural, share, tookWords, number } from '../ui/format';
 import { useActions, useRun } from './ChatContext';
 import { markdownOf } from './export';
 import {
@@ -155,12 +155,13 @@ function AssistantMessage({ message, live, last, stopped = false, isAnswered, re
 }
 
 function Footer({ message, last }: { message: Message; last: boolean }) {
-  const { conversation, isTalking, isBusy, openTrace, onlyAnswer, seconds } = useActions();
+  const { conversation, isTalking, isBusy, openTrace, onlyAnswer, seconds, originals } = useActions();
   const features = useFeatures();
   const film = useRun();
   const { usage, modelVersion, adkFinishReason, finishMessage, cache, failure } = message.metadata ?? {};
   const isOnly = film !== null && onlyAnswer === message.id;
   const runId = message.metadata?.runId ?? (isOnly ? film.run : undefined);
+  const original = originals?.get(message.id);
   const finish = finishWords(adkFinishReason);
   return (
     <footer className="message-foot">
@@ -219,6 +220,14 @@ function Footer({ message, last }: { message: Message; last: boolean }) {
             Open trace
           </a>
         )}
+        {original && (
+          <a
+            href={linkTo({ kind: 'run', run: original })}
+            title="This answer was copied from another conversation: open the run that took place"
+          >
+            Original run
+          </a>
+        )}
       </span>
     </footer>
   );
@@ -253,7 +262,7 @@ export function receiptFacts(
 }
 
 export function cacheWords({ hits, misses }: { hits: number; misses: number }): string {
-  return `cache hit in ${hits} of ${plural(hits + misses, 'call')}`;
+  return `cache hit in ${number(hits)} of ${plural(hits + misses, 'call')}`;
 }
 
 function usageTitle(usage: NonNullable<Message['metadata']>['usage'], model: string | undefined): string {
@@ -264,7 +273,7 @@ function usageTitle(usage: NonNullable<Message['metadata']>['usage'], model: str
     ['cached', usage?.cachedInputTokens],
     ['model calls', usage?.modelCalls?.length],
   ] as const;
-  const words = counts.flatMap(([name, count]) => (count === undefined ? [] : [`${name} ${count}`]));
+  const words = counts.flatMap(([name, count]) => (count === undefined ? [] : [`${name} ${number(count)}`]));
   return [...words, ...(model ? [`model ${model}`] : [])].join(' · ');
 }
 

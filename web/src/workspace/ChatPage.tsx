@@ -136,7 +136,8 @@ function OpenChat({ conversation, isMissing }: { conversation: Conversation; isM
   }, [isBusy, isTalking, refresh]);
 
   const versions = useVersions(where, isBusy || isTalking, messages.at(-1)?.id ?? '');
-  const { stopped, seconds } = useEndings(where, isBusy || isTalking ? 0 : messages.length);
+  const isFork = Boolean(lineage?.forkedFrom);
+  const { stopped, seconds, originals } = useEndings(where, isBusy || isTalking ? 0 : messages.length, isFork);
   const turns = useTurns(where, messages);
   const spoken = turns.at(-1)?.runs.at(-1) ?? null;
   // A change of the state alone is a run, and no message: it is looked at until somebody speaks.
@@ -199,9 +200,23 @@ function OpenChat({ conversation, isMissing }: { conversation: Conversation; isM
       openPanel: (panel, selected) => move(selected === undefined ? { panel } : { panel, selected }, 'replace'),
       inspect: (step) => move({ panel: 'step', options: { ...currentRoute().options, step } }, 'replace'),
       seconds,
-      openTrace: (answered) => openTrace(turns, answered),
+      originals,
+      openTrace: (answered, panel = 'timeline') => openTrace(turns, answered, panel),
     }),
-    [where, conversation, isTalking, isBusy, versions, blocked, playhead.isPast, playhead.seek, move, turns, seconds],
+    [
+      where,
+      conversation,
+      isTalking,
+      isBusy,
+      versions,
+      blocked,
+      playhead.isPast,
+      playhead.seek,
+      move,
+      turns,
+      seconds,
+      originals,
+    ],
   );
   const say = useMemo(
     () =>
@@ -291,12 +306,13 @@ function OpenChat({ conversation, isMissing }: { conversation: Conversation; isM
 
 const NO_TURN: Turn = { message: '', said: '', runs: [] };
 
-/** Show the trace of an answer: beside the chat, with the last step of the answer that failed, or its first one. */
-function openTrace(turns: readonly Turn[], answered: string): void {
+/** Show the trace of an answer beside the chat, or another panel of it. */
+function openTrace(turns: readonly Turn[], answered: string, panel: string): void {
   const route = currentRoute();
   const turn = turns.find(({ runs }) => runs.includes(answered));
   const run = turn === turns.at(-1) ? '' : (turn?.runs.at(-1) ?? '');
-  go({ ...route, at: null, panel: 'timeline', options: { ...route.options, run, step: '', trace: 'open' } });
+  const trace: Record<string, string> = panel === 'timeline' ? { trace: 'open' } : {};
+  go({ ...route, at: null, panel, options: { ...route.options, run, step: '', ...trace } });
 }
 
 /** Send what was written at home, or go on with what runs. */

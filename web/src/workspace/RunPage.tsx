@@ -55,7 +55,7 @@ export default function RunPage({ run }: { run: string }) {
       seek: playhead.seek,
       openPanel: (panel, selected) => move(selected === undefined ? { panel } : { panel, selected }, 'replace'),
       inspect: (step) => move({ panel: 'step', options: { ...currentRoute().options, step } }, 'replace'),
-      openTrace: () => move({ panel: 'timeline' }, 'replace'),
+      openTrace: (_, panel = 'timeline') => move({ panel }, 'replace'),
       onlyAnswer: answers.length === 1 && !live ? answers[0]!.id : undefined,
     }),
     [film, live, answers, run, playhead.seek, move],

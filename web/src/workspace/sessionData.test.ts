@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../chat/message';
-import { saidBefore, turnsOf } from './sessionData';
+import { endingsOf, saidBefore, turnsOf } from './sessionData';
 
 const message = (id: string, role: 'user' | 'assistant', runId?: string): Message =>
   ({ id, role, parts: [], metadata: runId ? { runId } : undefined }) as Message;
@@ -22,6 +22,22 @@ describe('saidBefore', () => {
 
   it('leaves out the question of a run that still goes on', () => {
     expect(saidBefore([...chat, message('q4', 'user')], 'r4')).toEqual(chat);
+  });
+});
+
+describe('endingsOf', () => {
+  it('says of a copied message what the run took that took place, and which that is', () => {
+    const run = (run: string, started: number, ended: number, message = run) => ({
+      ...{ run, message, started, ended },
+      outcome: 'finished',
+    });
+    const copied = { ...run('copy', 100, 100.001), copiedFrom: { run: 'first', seconds: 2.5 } };
+    const { seconds, originals } = endingsOf([copied, run('own', 101, 104), run('next', 110, 111, 'own')]);
+    expect([...seconds]).toEqual([
+      ['copy', 2.5],
+      ['own', 4],
+    ]);
+    expect([...originals]).toEqual([['copy', 'first']]);
   });
 });
 

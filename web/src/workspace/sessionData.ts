@@ -4,7 +4,7 @@ import { loadMessages } from '@adk-prism/client/ai';
 import { useMemo } from 'react';
 import { useCatalogue, type ConversationEntry } from '../app/catalogue';
 import { useServerData } from '../app/query';
-import { getJson } from '../app/server';
+import { getJson, path } from '../app/server';
 import { textOf, type Message } from '../chat/message';
 import type { Turn } from '../features/tree/rows';
 import { connectionOf, type Where } from '../chat/transport';
@@ -24,7 +24,14 @@ export function useLineage(app: string, session: string): Lineage | null {
   return listed ?? data?.[0] ?? null;
 }
 
-type ListedRun = { run: string; message: string; outcome: string | null; started: number; ended: number | null };
+type ListedRun = {
+  run: string;
+  message: string;
+  outcome: string | null;
+  started: number;
+  ended: number | null;
+  copiedFrom?: { run: string; seconds: number };
+};
 
 const runsOf = (where: Where, signal: AbortSignal): Promise<ListedRun[]> =>
   getJson(`api/runs?${new URLSearchParams(where)}`, signal);
@@ -68,24 +75,48 @@ type Endings = {
   stopped: ReadonlySet<string>;
   /** How long messages took, without what a person took to answer. */
   seconds: ReadonlyMap<string, number>;
+  /** The runs that took place, of messages that were copied into a fork. */
+  originals: ReadonlyMap<string, string>;
 };
 
 /**
  * Return how the messages of a chat ended; `count` is how many messages there are while nothing runs,
  * else 0.
  */
-export function useEndings({ app, user, session }: Where, count: number): Endings {
+export function useEndings({ app, user, session }: Where, count: number, isFork: boolean): Endings {
   const where = { app, user, session };
   const options = { enabled: count > 0, keepPrevious: true };
-  const { data } = useServerData(['stopped', where, count], (signal) => runsOf(where, signal), options);
-  return useMemo(() => {
-    const last = new Map(data?.map(({ message, outcome }) => [message, outcome]));
-    const seconds = new Map<string, number>();
-    for (const { message, started, ended } of data ?? [])
-      if (ended) seconds.set(message, (seconds.get(message) ?? 0) + ended - started);
-    const stopped = new Set([...last].flatMap(([message, outcome]) => (outcome === 'cancelled' ? [message] : [])));
-    return { stopped, seconds };
-  }, [data]);
+  const load = async (signal: AbortSignal) => {
+    const runs = await runsOf(where, signal);
+    return isFork ? withOriginals(runs, signal) : runs;
+  };
+  const { data } = useServerData(['stopped', where, count, isFork], load, options);
+  return useMemo(() => endingsOf(data ?? []), [data]);
+}
+
+export function endingsOf(runs: readonly ListedRun[]): Endings {
+  const last = new Map(runs.map(({ message, outcome }) => [message, outcome]));
+  const seconds = new Map<string, number>();
+  const originals = new Map<string, string>();
+  for (const { message, started, ended, copiedFrom } of runs) {
+    if (copiedFrom) originals.set(message, copiedFrom.run);
+    if (ended) seconds.set(message, (seconds.get(message) ?? 0) + (copiedFrom?.seconds ?? ended - started));
+  }
+  const stopped = new Set([...last].flatMap(([message, outcome]) => (outcome === 'cancelled' ? [message] : [])));
+  return { stopped, seconds, originals };
+}
+
+const MOST_COPIES = 100; // That are asked for, one after the other.
+
+/** A fork begins with copies, which were written in one go: the description of each names the run that took place. */
+async function withOriginals(runs: readonly ListedRun[], signal: AbortSignal): Promise<ListedRun[]> {
+  const found = [...runs];
+  for (const [index, listed] of runs.slice(0, MOST_COPIES).entries()) {
+    const { copiedFrom } = await getJson<ListedRun>(path('api', 'runs', listed.run), signal);
+    if (!copiedFrom) break;
+    found[index] = { ...listed, copiedFrom };
+  }
+  return found;
 }
 
 /** Return the versions of a chat; they are asked for again when it has grown, and not while it grows. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from adk_prism.extension import Extension, Served
@@ -12,8 +13,11 @@ if TYPE_CHECKING:
 
 def _serve(context: Context) -> Served:
     from adk_prism.features.forks.forks import ForkRoutes
+    from adk_prism.features.forks.history import describe_copy
 
-    return Served(routers=[ForkRoutes(context).router()])
+    return Served(
+        routers=[ForkRoutes(context).router()], describe_run=partial(describe_copy, context.chats)
+    )
 
 
 EXTENSION = Extension(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from msgspec import Raw, Struct, structs
 
@@ -195,13 +196,15 @@ class ForkHistories:
 
     async def _copy_run(self, history: ForkHistory, run: records.RunId, target: ForkTarget) -> None:
         copy = records.RunId(target.ids[run])
+        summary = await self._log.summary(run)
+        took = (summary.ended or summary.started) - summary.started
         batch: list[records.Entry] = []
         async for entry in self._chats.entries(run):
             head = entry.record
             if isinstance(head, records.RunStarted):
                 if history.untrusted:
                     head = clean_head(head, self._rule(history))
-                entry = records.Entry(1, entry.time, as_copy(head, target))
+                entry = records.Entry(1, entry.time, as_copy(head, target, took))
             batch.append(entry)
             if len(batch) == BATCH:
                 await self._append(copy, batch)
@@ -213,9 +216,8 @@ class ForkHistories:
         copy = records.RunId(target.ids[cut.head.run])
         first, *rest = cut.entries
         ends = [records.Entry(0, cut.until, record) for record in cut.closed()]
-        await self._append(
-            copy, [records.Entry(1, first.time, as_copy(cut.head, target)), *rest, *ends]
-        )
+        head = as_copy(cut.head, target, cut.until - first.time)
+        await self._append(copy, [records.Entry(1, first.time, head), *rest, *ends])
         await self._log.commit(copy)
 
     async def _append(self, run: records.RunId, entries: Sequence[records.Entry]) -> None:
@@ -223,8 +225,25 @@ class ForkHistories:
         await self._log.append(run, copied, times=[entry.time for entry in entries])
 
 
-def as_copy(head: records.RunStarted, target: ForkTarget) -> records.RunStarted:
-    """Return a run's first record as it is in a fork."""
+class CopiedRun(Struct, frozen=True):
+    """The run that a run of a fork is a copy of; of a copy's copy, the first one."""
+
+    run: str
+    seconds: float
+    """What it took, up to the cut: a copy is written in one go."""
+
+
+COPIED_FROM: records.Label[CopiedRun | None] = records.Label("copied_from", CopiedRun, None)
+
+
+async def describe_copy(chats: Chats, summary: RunSummary) -> dict[str, Any]:
+    """Return what the description of a run says of the one that it is a copy of."""
+    copied = COPIED_FROM.read(await chats.head(summary.run))
+    return {"copiedFrom": structs.asdict(copied)} if copied is not None else {}
+
+
+def as_copy(head: records.RunStarted, target: ForkTarget, took: float = 0.0) -> records.RunStarted:
+    """Return a run's first record as it is in a fork; `took` is in seconds."""
     continues = head.continues
     if continues is not None:
         message = target.ids.get(continues.message)
@@ -243,6 +262,7 @@ def as_copy(head: records.RunStarted, target: ForkTarget) -> records.RunStarted:
     return records.relabelled(
         copy,
         FORKED_FROM(target.forked_from),
+        COPIED_FROM(COPIED_FROM.read(head) or CopiedRun(head.run, took)),
         records.EXTRAS({} if untrusted else records.EXTRAS.read(head)),
         REQUEST_DIGEST(""),
         records.UPLOADED(False),

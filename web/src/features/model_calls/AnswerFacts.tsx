@@ -52,7 +52,9 @@ async function loadCosts(where: Where, signal: AbortSignal): Promise<Costs> {
 
 /** Below an answer: what it cost, and a link to what was sent to the model. */
 export function AnswerFacts({ message, last }: { message: Message; last: boolean }) {
-  const run = message.metadata?.runId;
+  const { originals } = useActions();
+  // What was sent to models stays with the run that sent it.
+  const run = originals?.get(message.id) ?? message.metadata?.runId;
   return (
     <>
       <MessageCost message={message.id} last={last} />
