@@ -163,7 +163,12 @@ for (const dark of [false, true]) {
 
 test('home says how to connect, with this server\'s address', async () => {
   const page = await open(browser);
-  await page.getByText('Command, addresses and code').click();
+  // There are only the examples: how one's own agents come here stands above them, and is not folded.
+  const section = page.getByRole('region', { name: 'Connect your agent' });
+  await section.getByText('adk-prism serve path/to/agents').waitFor();
+  const [connect, apps] = await Promise.all([section.boundingBox(), page.getByRole('region', { name: 'Apps', exact: true }).boundingBox()]);
+  assert.ok(connect.y < apps.y && connect.y + connect.height < 400, 'it is not in sight');
+  await page.getByText('Addresses and code').click();
   const code = page.getByLabel('Code, useChat');
   await page.getByLabel('App', { exact: true }).selectOption('tour');
   await until(async () => (await code.innerText()).includes(`'${SERVER}/api/chat/tour'`), 'the address is not there');

@@ -191,6 +191,21 @@ test('an answer that spans two runs is one: one trace, one graph, and the past o
   await close(page);
 });
 
+test('the columns of the trace have headings, above their numbers', async () => {
+  const page = await open(browser);
+  await ask(page, 'state');
+  for (const width of [1440, 390]) {
+    await page.setViewportSize({ width, height: 844 });
+    await openPanel(page, 'Trace');
+    const edges = (row) => row.evaluate((element) => [...element.querySelectorAll('.tree-number:not(.cost)')].map((cell) => cell.getBoundingClientRect().right));
+    const head = page.locator('.tree-head');
+    assert.equal((await head.innerText()).replace(/\s+/g, ' ').trim(), 'Step Time Tokens');
+    assert.deepEqual(await edges(head), await edges(page.locator('.tree-row[data-row="turn"]').first()));
+  }
+  await checkAccess(page);
+  await close(page);
+});
+
 test('whoever writes in the past forks the conversation there', async () => {
   const page = await open(browser);
   await ask(page, 'state');

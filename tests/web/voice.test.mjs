@@ -166,6 +166,15 @@ test('a run by voice is looked at with what was said, where it was cut, and is o
   const [{ run }] = await (await fetch(`${SERVER}/api/runs?app=ear&limit=1`)).json();
   await page.goto(`${SERVER}/#/run/${run}`);
   await until(async () => JSON.stringify(await told()) === JSON.stringify(live), 'the run tells something else').catch(async () => assert.deepEqual(await told(), live));
+  // What was heard is there, too: of each answer its own.
+  const lengths = [];
+  for (const answer of await page.locator('.message[data-role="assistant"]').all()) {
+    await answer.getByRole('button', { name: 'Load' }).click();
+    const audio = answer.getByLabel('Audio of this message');
+    await audio.waitFor();
+    lengths.push(await audio.evaluate(async ({ src }) => (await (await fetch(src)).blob()).size));
+  }
+  assert.ok(lengths.length > 1 && lengths.every((bytes) => bytes > 1000), `the sounds have ${lengths} bytes`);
   await page.goto(`${SERVER}/#/`);
 });
 

@@ -127,6 +127,8 @@ export type ChatActions = {
   originals?: ReadonlyMap<string, string>;
   /** Show the trace of a run, or another panel of it. */
   openTrace?: (run: string, panel?: string) => void;
+  /** Which answer of a run by voice a message is, counted from 0, and the run: where its sound is. */
+  spoken?: { run: string; answers: readonly string[] };
   /** The only answer of the run that is shown: the run says what it took. */
   onlyAnswer?: string;
 };

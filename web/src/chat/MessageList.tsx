@@ -13,6 +13,7 @@ import { useTail } from '../ui/hooks';
 import { Icon } from '../ui/Icon';
 import { answeredRequests, textOf, type Message } from './message';
 import { MessageView } from './MessageView';
+import { number } from '../ui/format';
 
 // Keeps a growing list at its end, until the reader scrolls up; then counts what they have not seen. An answer that is
 // complete, and longer than the screen, is shown from its beginning.
@@ -194,7 +195,7 @@ export function MessageList({ messages, live, saying = '', stopped, empty, child
       </div>
       {!isFollowing && (
         <button type="button" className="button to-end" onClick={toEnd}>
-          <Icon name="down" /> {news > 0 ? `${news} new` : 'Jump to latest'}
+          <Icon name="down" /> {news > 0 ? `${number(news)} new` : 'Jump to latest'}
         </button>
       )}
     </div>

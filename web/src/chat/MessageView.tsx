@@ -124,11 +124,14 @@ function UserMessage({ message, isAnswered }: Props) {
 }
 
 function AssistantMessage({ message, live, last, stopped = false, isAnswered, reply }: Props) {
-  const { conversation, isTalking = false } = useActions();
+  const { conversation, isTalking = false, spoken } = useActions();
   const sources = useMemo(() => sourcesOf(message), [message]);
   const parts = useMemo(() => standing(message), [message]);
+  // Of an answer of thousands of parts these are long ways.
+  const isEmpty = useMemo(() => !live && isEmptyAnswer(message), [message, live]);
   const { metadata } = message;
   const sound = conversation?.sounds.of(message.id) ?? [];
+  const answer = spoken?.answers.indexOf(message.id) ?? -1;
   return (
     <article className="message" data-role="assistant" data-message={message.id} aria-label="Agent">
       <Parts
@@ -140,15 +143,20 @@ function AssistantMessage({ message, live, last, stopped = false, isAnswered, re
         isAnswered={isAnswered}
         reply={reply}
       />
-      {(sound.length > 0 || metadata?.audio) && (
+      {(sound.length > 0 || metadata?.audio || answer >= 0) && (
         <Sound
           pieces={live ? [] : sound}
           audio={metadata?.audio}
-          load={async () => (await import('./audioCache')).fetchAudio(metadata?.runId ?? '', message.id)}
+          load={async () => {
+            const { fetchAudio } = await import('./audioCache');
+            return spoken && answer >= 0
+              ? fetchAudio(spoken.run, answer)
+              : fetchAudio(metadata?.runId ?? '', message.id);
+          }}
         />
       )}
       <Sources sources={sources} />
-      {!live && <Ending stopped={stopped} empty={isEmptyAnswer(message)} />}
+      {!live && <Ending stopped={stopped} empty={isEmpty} />}
       {!live && <Footer message={message} last={last} />}
     </article>
   );
@@ -163,6 +171,7 @@ function Footer({ message, last }: { message: Message; last: boolean }) {
   const runId = message.metadata?.runId ?? (isOnly ? film.run : undefined);
   const original = originals?.get(message.id);
   const finish = finishWords(adkFinishReason);
+  const asks = useMemo(() => isAsking(message), [message]);
   return (
     <footer className="message-foot">
       <div className="message-actions">
@@ -189,7 +198,7 @@ function Footer({ message, last }: { message: Message; last: boolean }) {
         </Suspense>
       </div>
       <span className="message-facts">
-        <Icon name={failure ? 'error' : isAsking(message) ? 'clock' : 'check'} />
+        <Icon name={failure ? 'error' : asks ? 'clock' : 'check'} />
         {receiptFacts(message, seconds, film, isOnly).map((fact) => (
           <span key={fact} title={fact.endsWith('tokens') ? usageTitle(usage, modelVersion) : undefined}>
             {fact}

@@ -4,7 +4,7 @@
  */
 import { useMemo, useState } from 'react';
 import { Icon } from '../ui/Icon';
-import { plural, readable } from '../ui/format';
+import { plural, readable, number } from '../ui/format';
 import { useTail } from '../ui/hooks';
 import { citationMarks, marked as mark } from './citations';
 import { isDetail, useDetails } from './details';
@@ -185,11 +185,16 @@ function RepeatsView({ repeats, context }: { repeats: Repeats; context: GroupCon
   const [isOpen, setOpen] = useState(false);
   const [shown, setShown] = useState(PARTS_SHOWN);
   return (
-    <div className="tool" role="group" data-kind="tool" aria-label={`${repeats.name}, ${repeats.parts.length} calls`}>
+    <div
+      className="tool"
+      role="group"
+      data-kind="tool"
+      aria-label={`${repeats.name}, ${plural(repeats.parts.length, 'call')}`}
+    >
       <button type="button" className="tool-head" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
         <Icon name="check" />
         <strong>{repeats.name}</strong>
-        <span className="summary">×{repeats.parts.length}</span>
+        <span className="summary">×{number(repeats.parts.length)}</span>
         <span className="tool-state">Done</span>
       </button>
       {isOpen && (

@@ -64,10 +64,13 @@ export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** The raw sound of a message, read again from the stream of its run: as far as its end, for the run may go on. */
 type Chunk = { type: string; messageId?: string; data?: unknown };
 
-export async function fetchAudio(run: string, message: string): Promise<PrismDataParts['pcm'][]> {
+/**
+ * Return the raw sound of a message, read again from the stream of its run: as far as its end, for the run may go on.
+ * `message` is its id, or which answer of the run it is, counted from 0.
+ */
+export async function fetchAudio(run: string, message: string | number): Promise<PrismDataParts['pcm'][]> {
   const leaving = new AbortController();
   const response = await call(address(`${path('api', 'runs', run, 'stream')}?as=ai-sdk&dialect=7`), {
     signal: leaving.signal,
@@ -75,8 +78,9 @@ export async function fetchAudio(run: string, message: string): Promise<PrismDat
   if (!response.ok || !response.body) throw await problemOf(response);
   const found: PrismDataParts['pcm'][] = [];
   let isIts = false;
+  let begun = 0;
   for await (const chunk of chunksOf(response.body)) {
-    if (chunk.type === 'start') isIts = chunk.messageId === message;
+    if (chunk.type === 'start') isIts = chunk.messageId === message || begun++ === message;
     else if (isIts && chunk.type === 'data-pcm') found.push(chunk.data as PrismDataParts['pcm']);
     else if (isIts && chunk.type === 'finish') break;
   }

@@ -1,19 +1,17 @@
-/** Connect your agent: how to serve it, and how other programs talk to it. */
+/** Connect your agent: how other programs talk to it. */
 import { useId, useState } from 'react';
 import { useServerData } from '../app/query';
 import { isUsable, useCatalogue } from '../app/catalogue';
 import { getJson, address, path } from '../app/server';
 import { Copy } from '../ui/Copy';
 import { curlOf } from '../chat/export';
+import { Line } from './ServeCommand';
 
 /**
  * How other programs talk to an app of this server: addresses, and code that can be copied, with this server's
  * address.
  */
 export type Snippet = { name: string; about: string; language: string; code: string };
-
-/** The command that serves a folder of agents. */
-export const COMMAND = 'adk-prism serve path/to/agents';
 
 /** Return the addresses of an app, each with what speaks to it. */
 export function addressesOf(app: string): [what: string, url: string][] {
@@ -71,9 +69,6 @@ export default function Connect() {
   const id = useId();
   return (
     <div className="connect">
-      <p>
-        Serve a folder of ADK agents: <Line text={COMMAND} label="Copy the command" />
-      </p>
       {names.length > 1 && (
         <p>
           <label htmlFor={id}>App </label>
@@ -99,15 +94,6 @@ export default function Connect() {
       ))}
       <Versions />
     </div>
-  );
-}
-
-function Line({ text, label }: { text: string; label: string }) {
-  return (
-    <span className="connect-line">
-      <code>{text}</code>
-      <Copy text={text} label={label} />
-    </span>
   );
 }
 

@@ -16,12 +16,13 @@ import { Details, Time } from '../ui/elements';
 import { Icon } from '../ui/Icon';
 import { KindChip, OUTCOMES } from '../ui/Kind';
 import { shorten } from '../ui/Copy';
-import { plural, readable } from '../ui/format';
+import { plural, readable, number } from '../ui/format';
 import { useTitle } from '../ui/hooks';
 import { useFeatures } from '../features/registry';
 import { startChat } from '../app/drafts';
 import { linkTo } from '../app/route';
 import { Traceback } from '../ui/Traceback';
+import { ServeCommand } from './ServeCommand';
 import './home.css';
 
 // An app: what it is, which model it asks, and a prompt that Enter sends.
@@ -183,6 +184,8 @@ export default function Home() {
     const timer = setInterval(() => isIdle() && refresh(), LOOK_MS);
     return () => clearInterval(timer);
   }, [refresh]);
+  // Whoever has only the examples is told first how their own agents come here.
+  const isNew = apps?.every((app) => isUsable(app) && app.bundled) ?? false;
   return (
     <div className="home">
       <h1>See everything your agents did</h1>
@@ -198,6 +201,7 @@ export default function Home() {
         </div>
       )}
       <Waiting entries={conversations ?? []} />
+      {isNew && <ConnectSection />}
       <section aria-labelledby="apps">
         <h2 id="apps">Apps</h2>
         {!apps && !problem && <div className="skeleton card-skeleton" />}
@@ -206,22 +210,9 @@ export default function Home() {
             <AppCard key={app.name} app={app} isFirst={index === firstWorking(apps)} />
           ))}
         </ul>
-        {apps?.length === 0 && (
-          <p className="quiet">
-            No apps found. Start the server with a folder of ADK apps: adk-prism serve path/to/agents
-          </p>
-        )}
+        {apps?.length === 0 && <p className="quiet">No apps found.</p>}
       </section>
-      <section aria-labelledby="connect">
-        <h2 id="connect">Connect your agent</h2>
-        <Details className="connect-fold" summary="Command, addresses and code for useChat, AG-UI and curl">
-          {() => (
-            <Suspense fallback={<div className="skeleton card-skeleton" />}>
-              <Connect />
-            </Suspense>
-          )}
-        </Details>
-      </section>
+      {!isNew && <ConnectSection />}
       <section aria-labelledby="recent">
         <h2 id="recent">Recent</h2>
         <Recent entries={conversations?.slice(0, SHOWN) ?? []} apps={apps ?? []} />
@@ -254,6 +245,22 @@ export default function Home() {
   );
 }
 
+function ConnectSection() {
+  return (
+    <section aria-labelledby="connect">
+      <h2 id="connect">Connect your agent</h2>
+      <ServeCommand />
+      <Details className="connect-fold" summary="Addresses and code for useChat, AG-UI and curl">
+        {() => (
+          <Suspense fallback={<div className="skeleton card-skeleton" />}>
+            <Connect />
+          </Suspense>
+        )}
+      </Details>
+    </section>
+  );
+}
+
 function firstWorking(apps: readonly AppEntry[]): number {
   return apps.findIndex(isUsable);
 }
@@ -266,7 +273,7 @@ function Waiting({ entries }: { entries: readonly ConversationEntry[] }) {
   if (waiting.length === 0) return null;
   return (
     <section aria-labelledby="waiting">
-      <h2 id="waiting">{waiting.length > 1 ? `Waiting for you (${waiting.length})` : 'Waiting for you'}</h2>
+      <h2 id="waiting">{waiting.length > 1 ? `Waiting for you (${number(waiting.length)})` : 'Waiting for you'}</h2>
       <ul className="waiting-list" data-kind="approval">
         {waiting.slice(0, MOST_WAITING).map((entry) => (
           <li key={`${entry.app}/${entry.user}/${entry.session}`}>
@@ -315,7 +322,7 @@ function Recent({ entries, apps }: { entries: readonly ConversationEntry[]; apps
                 </KindChip>
               </td>
               <td className="number" title={plural(entry.runs, 'run')}>
-                {entry.runs}
+                {number(entry.runs)}
               </td>
               <td>
                 <Time at={entry.active} />

@@ -6,6 +6,7 @@ import { KindChip } from '../ui/Kind';
 import { formatRoute, HOME } from '../app/route';
 import { Icon } from '../ui/Icon';
 import type { Lineage } from './sessionData';
+import { plural } from '../ui/format';
 
 /** Which run of an answer, or of a recorded session, the panels show, where there are several. */
 type RunPickerProps = {
@@ -71,7 +72,7 @@ export function Forks({ options, lineage }: { options: Record<string, string>; l
   return (
     <details className="forks">
       <summary className="button" data-look="quiet">
-        <Icon name="branch" /> {lineage.forks.length === 1 ? '1 fork' : `${lineage.forks.length} forks`}
+        <Icon name="branch" /> {plural(lineage.forks.length, 'fork')}
       </summary>
       <ul className="menu">
         {lineage.forks.toReversed().map(({ app, session }, index, { length }) => (

@@ -56,6 +56,7 @@ export default function RunPage({ run }: { run: string }) {
       openPanel: (panel, selected) => move(selected === undefined ? { panel } : { panel, selected }, 'replace'),
       inspect: (step) => move({ panel: 'step', options: { ...currentRoute().options, step } }, 'replace'),
       openTrace: (_, panel = 'timeline') => move({ panel }, 'replace'),
+      spoken: film && isSpoken(film) ? { run, answers: answers.map(({ id }) => id) } : undefined,
       onlyAnswer: answers.length === 1 && !live ? answers[0]!.id : undefined,
     }),
     [film, live, answers, run, playhead.seek, move],
@@ -119,6 +120,11 @@ export default function RunPage({ run }: { run: string }) {
 /** A run that is over, and that the server keeps: one that is read from ADK's session has nothing to keep it with. */
 function isRated(film: Film | null, live: boolean): boolean {
   return film !== null && !live && !shared() && !film.run.startsWith('session-');
+}
+
+/** The agent was heard: the server may have its sound. */
+function isSpoken({ items }: Film): boolean {
+  return !shared() && items.said.some(({ is }) => is.kind === 'transcript' && is.speaker !== 'user');
 }
 
 function OnlyLooking({ film, at, live, children }: { film: Film; at: number; live: boolean; children: ReactNode }) {

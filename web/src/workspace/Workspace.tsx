@@ -288,8 +288,8 @@ const NO_CHANGES: ReadonlyMap<string, never> = new Map<string, never>();
 
 /** Say where the playhead is: "Step 12 of 41 · 1.6 s". */
 export function whereWords(film: Film, at: number): string {
-  const { number, of } = stepNumber(film, at);
-  return `Step ${number} of ${of} · ${duration(timeAt(film, at) / SECOND)}`;
+  const step = stepNumber(film, at);
+  return `Step ${number(step.number)} of ${number(step.of)} · ${duration(timeAt(film, at) / SECOND)}`;
 }
 
 const Shown = memo(function Shown({ panel, props }: { panel: PanelSpec; props: PanelProps }) {

@@ -2,7 +2,7 @@
 import type { Outcome } from '@adk-prism/client/film';
 import { useServerData } from '../../app/query';
 import { getJson } from '../../app/server';
-import { plural } from '../../ui/format';
+import { plural, number } from '../../ui/format';
 
 export type Change = 'same' | 'changed' | 'moved' | 'added' | 'removed';
 
@@ -89,7 +89,7 @@ export function summaryOf(compared: Comparison): string[] {
   return [
     `Answer: ${answer.same ? 'same' : 'changed'}`,
     tools.length
-      ? `Tools: ${others ? `${others} of ${tools.length} differ` : `same (${tools.length})`}`
+      ? `Tools: ${others ? `${number(others)} of ${number(tools.length)} differ` : `same (${number(tools.length)})`}`
       : 'Tools: none',
     ...requests, // That none differs cannot be said: they need not be recorded.
     `Final state: ${state.length ? `${plural(state.length, 'key')} changed` : 'same'}`,

@@ -6,6 +6,7 @@ import { Time } from '../../ui/elements';
 import { Icon } from '../../ui/Icon';
 import { VERDICTS, type Result } from './EvalsPage';
 import { cellBefore, changeOf, rounded, scoreOf, whyNot, type Cell, type Grid, type GridCase } from './grid';
+import { number } from '../../ui/format';
 
 /** Load the grid of a set. `changed` is the newest result: with each one it is loaded again. */
 export function useGrid(app: string, set: string, changed: string, enabled: boolean) {
@@ -62,7 +63,7 @@ function Head({ result: { time, passed, count } }: { result: Result }) {
     <th scope="col">
       <Time at={time} />
       <span className="eval-sum" data-kind={passed === count ? 'state' : 'error'}>
-        <Icon name={passed === count ? 'check' : 'error'} /> {`${passed} of ${count} passed`}
+        <Icon name={passed === count ? 'check' : 'error'} /> {`${number(passed)} of ${number(count)} passed`}
       </span>
     </th>
   );

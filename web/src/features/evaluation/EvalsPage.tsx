@@ -7,7 +7,7 @@ import { Details, Empty, Time } from '../../ui/elements';
 import { Icon, type IconName } from '../../ui/Icon';
 import { shorten } from '../../ui/Copy';
 import { KindChip, type Kind } from '../../ui/Kind';
-import { plural } from '../../ui/format';
+import { plural, number } from '../../ui/format';
 import '../../home/home.css';
 import { useTitle } from '../../ui/hooks';
 import { EvalGrid, Missing, useGrid } from './EvalGrid';
@@ -284,7 +284,7 @@ function StoredResult({ app, result, isOpen }: { app: string; result: Result; is
       summary={
         <>
           <KindChip kind={isPassed ? 'state' : 'error'} icon={isPassed ? 'check' : 'error'}>
-            {`${result.passed} of ${result.count} passed`}
+            {`${number(result.passed)} of ${number(result.count)} passed`}
           </KindChip>{' '}
           {result.evalSetId} · <Time at={result.time} />
         </>

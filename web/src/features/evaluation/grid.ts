@@ -1,5 +1,6 @@
 /** A set over time: its cases, and their scores in the newest evaluations (`GET /api/evals/{app}/grid`). Pure. */
 import type { Metric, Result, Verdict } from './EvalsPage';
+import { number } from '../../ui/format';
 
 export type Cell = { verdict: Verdict; error: string; metrics: Metric[]; run: string | null };
 
@@ -58,5 +59,5 @@ export function whyNot(cell: Cell): string {
 }
 
 export function rounded(score: number | null): string {
-  return score === null ? '–' : String(Math.round(score * 100) / 100);
+  return score === null ? '–' : number(score);
 }

@@ -12,7 +12,7 @@ import {
 import { memo } from 'react';
 import { Icon, type IconName } from '../../ui/Icon';
 import type { Kind } from '../../ui/Kind';
-import { duration } from '../../ui/format';
+import { duration, number } from '../../ui/format';
 import type { Standing, Vertex } from './drawing';
 import type { Direction, Point, Way } from './layout';
 import type { EdgeKind } from '../../film/graph';
@@ -142,7 +142,7 @@ export const NodeView = memo(function NodeView({ data }: NodeProps<NodeViewType>
       <span className="what">
         <Icon name={ICONS[vertex.kind] ?? 'neutral'} />
         <b>{vertex.name}</b>
-        {standing && standing.runs > 1 && <span className="runs">×{standing.runs}</span>}
+        {standing && standing.runs > 1 && <span className="runs">×{number(standing.runs)}</span>}
       </span>
       {!end && (
         <span className="how">

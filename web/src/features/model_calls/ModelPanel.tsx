@@ -18,7 +18,7 @@ import { Details, Empty, PanelHeader } from '../../ui/elements';
 import { Icon } from '../../ui/Icon';
 import { JsonView } from '../../ui/Json';
 import { KindChip } from '../../ui/Kind';
-import { compact, duration, plural, callTokens, costWords } from '../../ui/format';
+import { compact, duration, plural, callTokens, costWords, number } from '../../ui/format';
 import { middle } from '../../ui/wordDiff';
 import type { PanelProps } from '../feature';
 import { allSteps, type Step } from '../tree/steps';
@@ -44,7 +44,10 @@ export default function ModelPanel({ film, at, step, seek, choose }: Props) {
   const there = state?.kind === 'there' ? state.call : null;
   return (
     <section className="panel model-panel" aria-label="Model">
-      <PanelHeader title="Model" count={calls.length ? `call ${done.length} of ${calls.length}` : undefined}>
+      <PanelHeader
+        title="Model"
+        count={calls.length ? `call ${number(done.length)} of ${number(calls.length)}` : undefined}
+      >
         {calls.length > 0 && <Steps film={film} calls={calls} current={call} choose={choose ?? select} />}
         {there && <Copy label="Copy as JSON" text={() => JSON.stringify(there, null, 2)} />}
       </PanelHeader>

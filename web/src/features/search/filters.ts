@@ -2,6 +2,7 @@
  * Filters of runs, as they are typed and as an address has them: `agent:planner` is the field `agent`, `tokens>1000` the
  * field `minTokens`. What is typed and is no filter is text to search for.
  */
+import { plural } from '../../ui/format';
 
 /** A search over runs: its fields, which are options of the address. */
 export type Fields = Readonly<Record<string, string>>;
@@ -137,7 +138,7 @@ function values(spec: FilterSpec, names: Names, begun: string): Suggestion[] {
     .filter(([value]) => value.toLowerCase().includes(begun.toLowerCase()))
     .map(([value, count]) => ({
       text: `${spec.name}:${quoted(value)}`,
-      hint: count ? `${count} ${count === 1 ? 'run' : 'runs'}` : '',
+      hint: count ? plural(count, 'run') : '',
       isWhole: true,
     }));
 }

@@ -124,7 +124,7 @@ export function RangeBar({ film, picked }: { film: Film; picked: PickedRange }) 
 }
 
 function named(tools: readonly [string, number][]): string {
-  const words = tools.slice(0, NAMED).map(([name, count]) => (count > 1 ? `${name} ×${count}` : name));
+  const words = tools.slice(0, NAMED).map(([name, count]) => (count > 1 ? `${name} ×${number(count)}` : name));
   return [...words, ...(tools.length > NAMED ? [`${number(tools.length - NAMED)} more`] : [])].join(', ');
 }
 
@@ -234,5 +234,5 @@ function Group({ label, prefix, names }: { label: string; prefix: string; names:
 function standing(matches: readonly number[], at: number): string {
   if (matches.length === 0) return 'No matches';
   const place = matches.indexOf(at);
-  return place < 0 ? plural(matches.length, 'match', 'matches') : `${place + 1} of ${matches.length}`;
+  return place < 0 ? plural(matches.length, 'match', 'matches') : `${number(place + 1)} of ${number(matches.length)}`;
 }

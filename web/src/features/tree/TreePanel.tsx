@@ -5,7 +5,7 @@ import type { Film } from '../../film/film';
 import { clockTime, SECOND, timeAt } from '../../film/timeline';
 import { Icon } from '../../ui/Icon';
 import { KindChip } from '../../ui/Kind';
-import { duration, plural } from '../../ui/format';
+import { duration, plural, number } from '../../ui/format';
 import type { PanelProps } from '../feature';
 import { FindBar, RangeBar } from './FindBar';
 import { failureCount } from './navigation';
@@ -166,8 +166,8 @@ function Playhead({ film, at, seek, pick }: PlayheadProps) {
 
 /** Say where the playhead is: "step 14 of 41, burn_analyst ended, 6.2 s". */
 export function speak(film: Film, at: number): string {
-  const { number, of } = stepNumber(film, at);
-  return `step ${number} of ${of}, ${eventsOf(film)[at]?.what ?? 'event'}, ${duration(timeAt(film, at) / SECOND)}`;
+  const step = stepNumber(film, at);
+  return `step ${number(step.number)} of ${number(step.of)}, ${eventsOf(film)[at]?.what ?? 'event'}, ${duration(timeAt(film, at) / SECOND)}`;
 }
 
 type MoveProps = { label: string; keys: string; way: 'back' | 'on'; act(): void; off: boolean };

@@ -75,36 +75,52 @@ export function TreeRows({ rows, focus, at, isPast, chosen, matches, toggle, pic
   };
   const hasCosts = rows.some((row) => row.kind === 'step' && row.step.cost !== undefined);
   return (
-    <div
-      className="tree"
-      ref={box}
-      role="tree"
-      aria-label="Steps"
-      tabIndex={0}
-      data-costs={hasCosts || undefined}
-      aria-activedescendant={
-        current !== null && shown.some(({ key }) => key === current) ? `${id}${current}` : undefined
-      }
-      onKeyDown={press}
-      onScroll={(event) => setTop(event.currentTarget.scrollTop)}
-    >
-      <div className="tree-extent" role="presentation" style={{ height: rows.length * ROW }}>
-        {shown.map((row, index) => (
-          <RowView
-            key={row.key}
-            id={`${id}${row.key}`}
-            row={row}
-            top={(first + index) * ROW}
-            isChosen={row.key === chosen}
-            isActive={row.key === current}
-            isFound={row.kind === 'step' && row.turn.message === focus && isFound(row.film, row.step)}
-            at={isPast && row.turn.message === focus ? at : null}
-            toggle={toggle}
-            pick={pick}
-            setActive={setActive}
-          />
-        ))}
+    <>
+      <Columns hasCosts={hasCosts} />
+      <div
+        className="tree"
+        ref={box}
+        role="tree"
+        aria-label="Steps"
+        tabIndex={0}
+        data-costs={hasCosts || undefined}
+        aria-activedescendant={
+          current !== null && shown.some(({ key }) => key === current) ? `${id}${current}` : undefined
+        }
+        onKeyDown={press}
+        onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+      >
+        <div className="tree-extent" role="presentation" style={{ height: rows.length * ROW }}>
+          {shown.map((row, index) => (
+            <RowView
+              key={row.key}
+              id={`${id}${row.key}`}
+              row={row}
+              top={(first + index) * ROW}
+              isChosen={row.key === chosen}
+              isActive={row.key === current}
+              isFound={row.kind === 'step' && row.turn.message === focus && isFound(row.film, row.step)}
+              at={isPast && row.turn.message === focus ? at : null}
+              toggle={toggle}
+              pick={pick}
+              setActive={setActive}
+            />
+          ))}
+        </div>
       </div>
+    </>
+  );
+}
+
+/** What stands in the columns. A tree has no headings for those who cannot see it: each number says what it is. */
+function Columns({ hasCosts }: { hasCosts: boolean }) {
+  return (
+    <div className="tree-head" data-costs={hasCosts || undefined} aria-hidden="true">
+      <span className="tree-name">Step</span>
+      <span className="tree-bar" />
+      <span className="tree-number">Time</span>
+      <span className="tree-number">Tokens</span>
+      {hasCosts && <span className="tree-number cost">Cost</span>}
     </div>
   );
 }
@@ -243,7 +259,7 @@ function Name({ row }: { row: Row }) {
         <>
           <Icon name={STEP_ICONS[row.steps[0]!.kind]} />
           <span className="tree-title">
-            {row.steps[0]!.kind === 'state' ? 'State changes' : row.steps[0]!.name} <b>×{row.steps.length}</b>
+            {row.steps[0]!.kind === 'state' ? 'State changes' : row.steps[0]!.name} <b>×{number(row.steps.length)}</b>
           </span>
         </>
       );

@@ -7,7 +7,7 @@ import { TYPING } from '../../app/keys';
 import { go, HOME } from '../../app/route';
 import { explain, path, postJson } from '../../app/server';
 import type { Where } from '../../chat/transport';
-import { plural } from '../../ui/format';
+import { plural, duration } from '../../ui/format';
 import { Icon, type IconName } from '../../ui/Icon';
 import { middle } from '../../ui/wordDiff';
 import { useWatched, type ChangedPart, type Checked, type CheckedMessage } from './watched';
@@ -137,7 +137,7 @@ const LOOKS: Partial<Record<Checked['state'], Look>> & { checking: Look } = {
 
 function callWords({ conversation }: Checked): string {
   const calls = (conversation?.messages ?? []).reduce((sum, each) => sum + (each.calls ?? 0), 0);
-  return `${plural(calls, 'model call')} in ${conversation?.seconds.toFixed(2)} s`;
+  return `${plural(calls, 'model call')} in ${duration(conversation?.seconds ?? 0)}`;
 }
 
 function Differs({ message: { difference, differs } }: { message: CheckedMessage }) {
