@@ -167,14 +167,13 @@ test('a run by voice is looked at with what was said, where it was cut, and is o
   await page.goto(`${SERVER}/#/run/${run}`);
   await until(async () => JSON.stringify(await told()) === JSON.stringify(live), 'the run tells something else').catch(async () => assert.deepEqual(await told(), live));
   // What was heard is there, too: of each answer its own.
-  const lengths = [];
-  for (const answer of await page.locator('.message[data-role="assistant"]').all()) {
+  const answers = await page.locator('.message[data-role="assistant"]').all();
+  assert.ok(answers.length > 1);
+  for (const answer of answers) {
     await answer.getByRole('button', { name: 'Load' }).click();
     const audio = answer.getByLabel('Audio of this message');
-    await audio.waitFor();
-    lengths.push(await audio.evaluate(async ({ src }) => (await (await fetch(src)).blob()).size));
+    await until(() => audio.evaluate(({ duration }) => duration > 0), 'an answer has no sound');
   }
-  assert.ok(lengths.length > 1 && lengths.every((bytes) => bytes > 1000), `the sounds have ${lengths} bytes`);
   await page.goto(`${SERVER}/#/`);
 });
 

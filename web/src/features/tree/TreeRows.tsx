@@ -11,9 +11,9 @@ import { axisOf, ticksOf, type Row, type Turn } from './rows';
 import { detailOf, receiptOf, timesOf, type Step } from './steps';
 import { callNumber, hueOf, STATUS_WORDS, STEP_ICONS, STEP_WORDS } from './words';
 
-/** Height of a row in pixels, as in tree.css. */
-const LAST_TICK = 0.6; // Of the axis: behind it there is no room for the words of a tick.
+const LAST_TICK = 0.5; // Of the axis: behind it there is no room for the words of a tick.
 
+/** Height of a row in pixels, as in tree.css. */
 const ROW = 28;
 const BEYOND = 8; // Rows above and below what is seen.
 
