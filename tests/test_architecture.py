@@ -144,6 +144,7 @@ KNOWS_ADK = {
     "apps": "the tour is an ADK app",
     "protocols/adk": "ADK's own routes take and return its types",
     "prism.py": "takes Runners, apps and messages of a program",
+    "progress.py": "is called by tools, with ADK's context",
     "server/run_files.py": "reads artifacts",
     "features/a2a": "bridges to ADK's A2A executor",
     "features/app_graph": "reads an app's agents, tools and workflows",

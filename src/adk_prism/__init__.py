@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from adk_prism.adk.client_tools import accept_client_state as accept_client_state
     from adk_prism.adk.client_tools import accept_client_tools as accept_client_tools
     from adk_prism.adk.client_tools import client_tool as client_tool
-    from adk_prism.adk.progress import mcp_progress as mcp_progress
-    from adk_prism.adk.progress import report_progress as report_progress
     from adk_prism.adk.tools import idempotency_key as idempotency_key
     from adk_prism.adk.tools import idempotent as idempotent
     from adk_prism.adk.tools import limit_tool_threads as limit_tool_threads
@@ -44,6 +42,8 @@ if TYPE_CHECKING:
     from adk_prism.prism import Prism as Prism
     from adk_prism.prism import Question as Question
     from adk_prism.prism import Run as Run
+    from adk_prism.progress import mcp_progress as mcp_progress
+    from adk_prism.progress import report_progress as report_progress
     from adk_prism.protocols.contract import ProjectedFrame as ProjectedFrame
     from adk_prism.server.app import create_app as create_app
     from adk_prism.server.identity.caller import Principal as Principal
@@ -69,10 +69,10 @@ _HOMES = {
     "idempotency_key": "adk_prism.adk.tools",
     "idempotent": "adk_prism.adk.tools",
     "limit_tool_threads": "adk_prism.adk.tools",
-    "mcp_progress": "adk_prism.adk.progress",
+    "mcp_progress": "adk_prism.progress",
     "model_from_environment": "adk_prism.models",
     "on_crash": "adk_prism.adk.tools",
-    "report_progress": "adk_prism.adk.progress",
+    "report_progress": "adk_prism.progress",
     "tool_timeout": "adk_prism.adk.tools",
 }
 """Where each name is that needs google-adk or FastAPI."""

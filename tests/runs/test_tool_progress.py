@@ -19,8 +19,8 @@ from tests.adk.scripted import Scripted, call
 from tests.server.local_server import Json, LocalServer, local_server
 
 from adk_prism import mcp_progress, report_progress
-from adk_prism.adk.progress import LARGEST, LONGEST, PAUSE
 from adk_prism.facts.adk_event import PROGRESS
+from adk_prism.progress import LARGEST, LONGEST, PAUSE
 
 
 async def count_sheep(tool_context: ToolContext) -> Json:

@@ -184,7 +184,7 @@ const FEATURES: readonly Feature[] = [
       count: () => 0,
       Panel: lazyWithRetry(() => import('./rerun/RerunPanel')),
     },
-    AnswerFacts: lazyWithRetry(async () => ({ default: (await import('./rerun/EditAnswer')).EditAnswer })),
+    AnswerFacts: lazyWithRetry(() => import('./rerun/EditAnswer')),
     // Beside the run that is looked at; the address says which one that is.
     runActions: () => [
       {

@@ -4,7 +4,7 @@ import { useActions, useRun } from '../../chat/ChatContext';
 import type { Message } from '../../chat/message';
 import { shared } from '../../film/sharedFile';
 
-export function EditAnswer({ message }: { message: Message }) {
+export default function EditAnswer({ message }: { message: Message }) {
   const { openTrace, onlyAnswer, originals } = useActions();
   const film = useRun();
   const { runId, derived } = message.metadata ?? {};
