@@ -31,7 +31,7 @@ PUBLIC = (
     "proof.py",
     "run_logs.py",
 )
-"""What programs import, and nothing of the kernel does: names, also of features, `Prism`, progress of tools."""
+"""What programs import and the kernel does not: names, also of features; `Prism`; progress of tools."""
 
 SLACK = 0.02
 """How far below its limit a count of lines or files may be before the limit has to follow."""

@@ -38,17 +38,8 @@ from adk_prism.errors import Expired, Report, Unprocessable, UsageError
 from adk_prism.extension import chosen
 from adk_prism.facts.pending import Pending, payload_schema, response_schema
 from adk_prism.facts.state import read_object
+from adk_prism.log import entry as records
 from adk_prism.log.contract import RunLog, RunSummary
-from adk_prism.log.entry import (
-    BEGINNING,
-    Decision,
-    Origin,
-    Outcome,
-    RunId,
-    given_raw,
-    parse_position,
-    to_raw,
-)
 from adk_prism.protocols import adk
 from adk_prism.protocols.contract import FileLinks, ProjectedFrame
 from adk_prism.protocols.registry import protocol as find_protocol
@@ -81,7 +72,7 @@ class Run(Struct, frozen=True, kw_only=True):
     started: float
     """Seconds since 1970; so is `ended`."""
     ended: float | None
-    outcome: Outcome | None
+    outcome: records.Outcome | None
     """None while it goes on. One that is `waiting` continues with the answers to its questions."""
     cursor: int
     """Of its last entry: `stream(run, after=…)` goes on behind it."""
@@ -106,8 +97,8 @@ AnyRun = Run | str
 """A run, or its id."""
 
 
-def _id(run: AnyRun) -> RunId:
-    return RunId(run.id if isinstance(run, Run) else run)
+def _id(run: AnyRun) -> records.RunId:
+    return records.RunId(run.id if isinstance(run, Run) else run)
 
 
 def _run(summary: RunSummary) -> Run:
@@ -139,7 +130,7 @@ class StoredRuns:
     async def wait(self, run: AnyRun) -> Run:
         """Return a run when it is over. Raise as `get` does, and `LogError` if the log fails meanwhile."""
         known = await self.get(run)
-        reading = self._context.log.read(RunId(known.id), known.cursor, follow=True)
+        reading = self._context.log.read(records.RunId(known.id), known.cursor, follow=True)
         async with aclosing(reading) as batches:
             async for _ in batches:
                 pass
@@ -148,7 +139,7 @@ class StoredRuns:
     async def questions(self, run: AnyRun) -> Sequence[Question]:
         """Return what a run waits for: nothing while it goes on, or if its session has continued since."""
         known, pending = await self.get(run), Pending()
-        origin = Origin(app=known.app, user=known.user, session=known.session)
+        origin = records.Origin(app=known.app, user=known.user, session=known.session)
         chats = self._context.chats
         asked = await last_asked(chats, await chats.turns(origin))
         if asked is not None and asked.turn.message == known.message:
@@ -289,11 +280,13 @@ class Prism:
                 f" {', '.join(map(repr, kinds)) or 'none'}."
             )
         tools = {name for name in answers if kinds[name] == "client tool"}
-        results = [commands.ToolAnswer(call=name, output=to_raw(answers[name])) for name in tools]
+        results = [
+            commands.ToolAnswer(call=name, output=records.to_raw(answers[name])) for name in tools
+        ]
         given = [
             _decided(name, value)
             if kinds[name] == "approval"
-            else commands.QuestionAnswer(question=name, response=to_raw(value))
+            else commands.QuestionAnswer(question=name, response=records.to_raw(value))
             for name, value in answers.items()
             if name not in tools
         ]
@@ -324,7 +317,7 @@ class Prism:
         await context.lifecycle.start_for_request()
         spec = find_protocol(protocol).annotated_by(context.streams.annotators)
         format = spec.format(dialect, FileLinks(context.settings.public_url.rstrip("/")))
-        position = parse_position(after, name) if after else BEGINNING
+        position = records.parse_position(after, name) if after else records.BEGINNING
         # What it checks, it checks before the first frame.
         await context.streams.broadcaster.open(name, format, position)
         prefix = f"{name}:" if format.names_run else ""
@@ -403,7 +396,10 @@ def _decided(name: str, value: Any) -> commands.QuestionAnswer:
             f"{name[:80]!r} asks for an approval: answer with true or false, or with"
             " {'approved': True, 'reason': 'a text', 'payload': …}."
         )
-    decision = Decision(
-        approval=name, approved=approved, reason=reason, payload=given_raw(given.get("payload"))
+    decision = records.Decision(
+        approval=name,
+        approved=approved,
+        reason=reason,
+        payload=records.given_raw(given.get("payload")),
     )
     return commands.QuestionAnswer(question=name, decision=decision)

@@ -30,6 +30,7 @@ from google.adk.sessions.session import Session
 from google.genai import types
 from msgspec import Struct, structs
 
+from adk_prism.adk import request as requests
 from adk_prism.adk.agents import list_agents, root_kind
 from adk_prism.adk.app_environment import limit_of_model_calls, run_telemetry
 from adk_prism.adk.client_tools import declared_tools
@@ -37,14 +38,6 @@ from adk_prism.adk.errors import first_cause
 from adk_prism.adk.internals.runner import paused_task_invocation
 from adk_prism.adk.plugin import watch_nodes
 from adk_prism.adk.redaction import Serialiser
-from adk_prism.adk.request import (
-    Emit,
-    MatchedResponses,
-    RunRequest,
-    ToolSubstitute,
-    checked_message,
-    run_started,
-)
 from adk_prism.adk.run_observer import SCOPE, RunObserver, Scope
 from adk_prism.adk.session_store import APPENDED, SessionStore, live_events
 from adk_prism.adk.sessions import load_session, new_state_event
@@ -167,7 +160,7 @@ class _Call(Struct, frozen=True):
     message: types.Content | None
     named: bool = True
     """Whether the id is passed to ADK; otherwise ADK finds the same one."""
-    answers: MatchedResponses | None = None
+    answers: requests.MatchedResponses | None = None
 
 
 @dataclass(eq=False)
@@ -175,7 +168,7 @@ class RunnerSource:
     """One run of a Runner."""
 
     runner: Runner
-    request: RunRequest
+    request: requests.RunRequest
     _: KW_ONLY
     agents: Sequence[log_entry.Agent] | None = None
     """Saves reading them from the Runner."""
@@ -192,7 +185,7 @@ class RunnerSource:
     tool_timeouts: ToolTimeouts = NO_TIMEOUTS
     max_llm_calls: int | None = None
     """Takes the place of ADK's own limit."""
-    tools: ToolSubstitute | None = None
+    tools: requests.ToolSubstitute | None = None
     """Answers calls from a recording."""
 
     def __post_init__(self) -> None:
@@ -211,7 +204,9 @@ class RunnerSource:
         """Set ADK's abort signal: the run answers its open calls with an error and ends."""
         self._abort.set()
 
-    async def records(self, emit: Emit | None = None) -> AsyncGenerator[log_entry.Record, None]:
+    async def records(
+        self, emit: requests.Emit | None = None
+    ) -> AsyncGenerator[log_entry.Record, None]:
         """Run the agent; yield `RunStarted`, then one `AgentEvent` per event of ADK.
 
         Before the first record, raise `NotFound`, `Conflict` or `Unprocessable` for a request that
@@ -223,12 +218,14 @@ class RunnerSource:
             # On the older runtime ADK refuses a message without parts after the run has begun.
             is_legacy = root_kind(self.runner.agent) == "legacy"
             may_be_empty = self.request.may_be_empty and not is_legacy
-            checked = checked_message(message, may_be_empty=may_be_empty)
+            checked = requests.checked_message(message, may_be_empty=may_be_empty)
             self.request = structs.replace(self.request, message=checked)
         session = await self._load()
         call = self._plan(session)
         await self._before(session)
-        started = run_started(self.request, self._agents, session.state, invocation=call.invocation)
+        started = requests.run_started(
+            self.request, self._agents, session.state, invocation=call.invocation
+        )
         yield started
         if call.answers is not None:
             service = self.runner.session_service
@@ -257,7 +254,7 @@ class RunnerSource:
         tools, declared = self.request.client_tools, declared_tools(self.runner)
         return declared.brought(invocation, tools) if tools and declared else nullcontext()
 
-    def _observer(self, emit: Emit, started: log_entry.RunStarted) -> RunObserver:
+    def _observer(self, emit: requests.Emit, started: log_entry.RunStarted) -> RunObserver:
         watch_nodes(self.runner, self.tool_timeouts, self.report)
         payloads = (decision.payload for decision in self.request.decisions)
         return RunObserver(
@@ -318,7 +315,7 @@ class RunnerSource:
     def _plan(self, session: Session) -> _Call:
         request = self.request
         if responses := request.responses():
-            answers = MatchedResponses.find(session, responses)
+            answers = requests.MatchedResponses.find(session, responses)
             _check_happened_here(session, answers.invocation)
             return _Call(answers.invocation, answers.message, named=False, answers=answers)
         if request.message is None:

@@ -29,26 +29,17 @@ from adk_prism.protocols.contract import Format
 from adk_prism.runs.broadcast import PositionedFrame, positioned_frames
 from adk_prism.runs.chats import Shown, running, scope_of, without_held_runs
 from adk_prism.runs.session_log import AuditedAction
+from adk_prism.server import run_streams
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import caller_of, spoken_user
 from adk_prism.server.request_bodies import AppName, check_frame, check_session, check_user
 from adk_prism.server.run_starter import Sent
-from adk_prism.server.run_streams import (
-    INVALID_JSON,
-    SHUTDOWN,
-    TOO_MANY_MESSAGES,
-    Closing,
-    SocketConnection,
-    SocketFrame,
-    decode,
-    encode,
-)
 
 MAX_ID_LENGTH = 128
 """Characters of a request's id; the SDK's have sixteen."""
 
 
-class Send(SocketFrame, tag="send"):
+class Send(run_streams.SocketFrame, tag="send"):
     """Send a message, answer a question, or regenerate."""
 
     request_id: str
@@ -65,7 +56,7 @@ class Send(SocketFrame, tag="send"):
         return {**(self.body or {}), **about, "messageId": self.message_id}
 
 
-class Resume(SocketFrame, tag="resume"):
+class Resume(run_streams.SocketFrame, tag="resume"):
     """Stream the message that is being written, from its start."""
 
     request_id: str
@@ -74,7 +65,7 @@ class Resume(SocketFrame, tag="resume"):
     body: dict[str, Any] | None = None
 
 
-class Abort(SocketFrame, tag="abort"):
+class Abort(run_streams.SocketFrame, tag="abort"):
     """Stop a request: for a `send` the run, for a `resume` only the stream."""
 
     request_id: str
@@ -94,7 +85,7 @@ _read_name = msgspec.json.Decoder(_Named).decode
 
 def read_frame(text: str | bytes) -> ChatFrame:
     """Read a frame. Raise `UsageError` for one that the transport does not send."""
-    frame: ChatFrame = decode(_decode, text, "send, resume, abort")
+    frame: ChatFrame = run_streams.decode(_decode, text, "send, resume, abort")
     check_frame(text)
     if not 0 < len(frame.request_id) <= MAX_ID_LENGTH:
         raise Unprocessable(f"`requestId` must have 1 to {MAX_ID_LENGTH} characters.")
@@ -105,7 +96,7 @@ def request_of(text: str | bytes) -> str:
     """Return the request id of an invalid frame; empty if it has none."""
     try:
         return _read_name(text).request_id[:MAX_ID_LENGTH]
-    except INVALID_JSON:
+    except run_streams.INVALID_JSON:
         return ""
 
 
@@ -126,17 +117,17 @@ def nothing_runs(request: str) -> str:
 
 def failed(request: str, text: str) -> str:
     """Return the error of one request."""
-    return encode({"type": "error", "requestId": request, "errorText": text})
+    return run_streams.encode({"type": "error", "requestId": request, "errorText": text})
 
 
 def chunk(request: str, sequence: int, data: bytes) -> str:
     """Return a chunk with its sequence number."""
-    name = encode(request)
+    name = run_streams.encode(request)
     return f'{{"type":"chunk","requestId":{name},"sequence":{sequence},"chunk":{data.decode()}}}'
 
 
 def _frame(kind: str, request: str) -> str:
-    return encode({"type": kind, "requestId": request})
+    return run_streams.encode({"type": kind, "requestId": request})
 
 
 # ---------------------------------------------------------------------------
@@ -144,8 +135,8 @@ def _frame(kind: str, request: str) -> str:
 MAX_REQUESTS = 32
 """Open requests of one socket: more chats than a person can look at."""
 
-LOG_FAILED = Closing(1012, "the run log is unavailable")
-INVALID_FRAME = Closing(1007, "not a frame of the chat transport")
+LOG_FAILED = run_streams.Closing(1012, "the run log is unavailable")
+INVALID_FRAME = run_streams.Closing(1007, "not a frame of the chat transport")
 
 DONE = b"[DONE]"
 
@@ -159,7 +150,7 @@ class _OpenRequest(Struct, eq=False):
     is_aborted: bool = False
 
 
-class ChatConnection(SocketConnection):
+class ChatConnection(run_streams.SocketConnection):
     """One client's connection."""
 
     def __init__(self, socket: WebSocket, context: Context, app: str, format: Format) -> None:
@@ -175,7 +166,7 @@ class ChatConnection(SocketConnection):
 
     def close(self) -> None:
         """Close the socket because the server shuts down; the client reconnects."""
-        self._out.close(SHUTDOWN)
+        self._out.close(run_streams.SHUTDOWN)
 
     def close_when_idle(self) -> None:
         """Close it when the last request has been answered and the answer is sent."""
@@ -184,7 +175,7 @@ class ChatConnection(SocketConnection):
 
     def _close_if_idle(self) -> None:
         if self._closes_when_idle and not self._requests and self._closing is None:
-            closing = self._out.close_when_sent(SHUTDOWN)
+            closing = self._out.close_when_sent(run_streams.SHUTDOWN)
             self._closing = asyncio.create_task(closing, name="chat close")
 
     async def serve(self) -> None:
@@ -199,9 +190,9 @@ class ChatConnection(SocketConnection):
         tasks = [self._closing, *(request.task for request in self._requests.values())]
         return [task for task in tasks if task is not None]
 
-    async def _receive(self, message: Any) -> Closing | None:
+    async def _receive(self, message: Any) -> run_streams.Closing | None:
         if self._is_too_fast():
-            return TOO_MANY_MESSAGES
+            return run_streams.TOO_MANY_MESSAGES
         text = message.get("text") or message.get("bytes") or b""
         try:
             self._take(read_frame(text))

@@ -20,13 +20,6 @@ from msgspec import Struct
 from pydantic import BaseModel
 
 from adk_prism.features.fields import dispositions
-from adk_prism.features.fields.dispositions import (
-    FILE,
-    Chunk,
-    ChunkDisposition,
-    Declined,
-    Projected,
-)
 
 # ---------------------------------------------------------------------- inventory
 #
@@ -182,8 +175,8 @@ def read_ag_ui_releases() -> tuple[AgUiRelease, ...]:
 FIELD_KINDS = ("projected", "carried", "dropped")
 CHUNK_KINDS = ("emitted", "declined")
 
-_DECIDE = f"decide its disposition in {FILE}."
-_REMOVE = f"remove its row from {FILE}."
+_DECIDE = f"decide its disposition in {dispositions.FILE}."
+_REMOVE = f"remove its row from {dispositions.FILE}."
 
 
 class Finding(Struct, frozen=True):
@@ -269,7 +262,7 @@ def _item(coverage: Coverage, item: Item) -> dict[str, Any]:
     if item.disposition is None:
         return {"disposition": "missing"}
     shown = dispositions.as_json(item.disposition, f"{coverage.name}.{item.name}")
-    if isinstance(item.disposition, Projected):
+    if isinstance(item.disposition, dispositions.Projected):
         places = map(dispositions.ag_ui_place, item.disposition.places)
         shown["agUi"] = [{"frame": at.frame, "key": at.key, "how": at.how} for at in places]
     return shown
@@ -299,7 +292,7 @@ def _field_findings(inventory: Inventory) -> Iterator[Finding]:
             yield Finding("stale", what, f"{why}: {_REMOVE}")
     for name in sorted(dispositions.FIELDS.keys() - inventory.keys()):
         why = f"No event can hold the type {name} any more"
-        yield Finding("stale", name, f"{why}: remove its table from {FILE}.")
+        yield Finding("stale", name, f"{why}: remove its table from {dispositions.FILE}.")
 
 
 # --------------------------------------------------------------------------- chunks, events and their keys
@@ -312,8 +305,8 @@ class _Package(Struct, frozen=True):
     versions: tuple[str, ...]
     accepted: Mapping[str, tuple[str, ...]]
     """The keys of each chunk or event type, in any release."""
-    decided: Mapping[str, Chunk]
-    values: Mapping[str, ChunkDisposition | None] = {}
+    decided: Mapping[str, dispositions.Chunk]
+    values: Mapping[str, dispositions.ChunkDisposition | None] = {}
     """The values of `finishReason` that any release accepts."""
 
     def coverages(self) -> tuple[Coverage, ...]:
@@ -340,11 +333,11 @@ def _ag_ui(releases: tuple[AgUiRelease, ...]) -> _Package:
     return _Package(PACKAGE, versions, accepted(releases), dispositions.EVENTS)
 
 
-def _keys(chunk: Chunk | None, keys: Iterable[str]) -> Iterator[Item]:
+def _keys(chunk: dispositions.Chunk | None, keys: Iterable[str]) -> Iterator[Item]:
     """Yield a type and its keys; whatever a type has that is never emitted is declined with it."""
     yield Item("type", None if chunk is None else chunk.itself)
     for key in keys:
-        if chunk is not None and isinstance(chunk.itself, Declined):
+        if chunk is not None and isinstance(chunk.itself, dispositions.Declined):
             yield Item(key, chunk.itself)
         else:
             yield Item(key, None if chunk is None else chunk.keys.get(key))

@@ -15,15 +15,9 @@ from msgspec import json, structs
 
 from adk_prism.adk.request import CallRecorder, CallWatcher, Detail, LiveCallWatcher, SeenCall
 from adk_prism.errors import Diagnostic, Fenced, LogError, Report, cause_of
+from adk_prism.features.model_calls import watching
 from adk_prism.features.model_calls.calls import LONGEST_CHAIN
 from adk_prism.features.model_calls.live_calls import LiveCalls, has_model_callbacks
-from adk_prism.features.model_calls.watching import (
-    CallTexts,
-    ContentText,
-    ModelCallWatcher,
-    between_calls,
-    from_file,
-)
 from adk_prism.log.contract import Receipt, RunLog
 from adk_prism.log.entry import CallPieces, Entry, ModelCalled, Origin, Record, RunId
 from adk_prism.runs.off_loop import LARGE, Turns, size_of
@@ -58,7 +52,9 @@ class ModelCallWriter(CallRecorder):
         self._last: OrderedDict[tuple[Origin, str], _Last] = OrderedDict()
 
     def watch(self, put: Callable[[SeenCall], None]) -> CallWatcher:
-        return CallWatcher() if self.detail == "off" else ModelCallWatcher(self.detail, put)
+        return (
+            CallWatcher() if self.detail == "off" else watching.ModelCallWatcher(self.detail, put)
+        )
 
     def watch_live(
         self,
@@ -87,7 +83,9 @@ class ModelCallWriter(CallRecorder):
             return call.record
         return structs.replace(call.record, pieces=pieces)
 
-    async def _put(self, run: RunId, key: tuple[Origin, str], texts: CallTexts) -> CallPieces:
+    async def _put(
+        self, run: RunId, key: tuple[Origin, str], texts: watching.CallTexts
+    ) -> CallPieces:
         last = await self._previous(run, key)
         added = {each.digest: each for each in texts.contents if each.digest not in last.known}
         named = {name: text for name in _OTHERS if (text := getattr(texts, name))}
@@ -109,7 +107,11 @@ class ModelCallWriter(CallRecorder):
         return last
 
     async def _put_list(
-        self, run: RunId, last: _Last, contents: Sequence[ContentText], known: dict[bytes, int]
+        self,
+        run: RunId,
+        last: _Last,
+        contents: Sequence[watching.ContentText],
+        known: dict[bytes, int],
     ) -> _Last:
         now = _Last()
         now.run = run
@@ -140,7 +142,7 @@ async def append_foreign(
     Raise what `RunLog.append` raises, and `SourceError` for a model call that is not valid.
     """
     receipt, turns = Receipt(0), Turns()
-    for some in between_calls(entries):
+    for some in watching.between_calls(entries):
         for part in small_batches(some):  # The log redacts what it is given, without a pause.
             records = [await _foreign(calls, run, origin, entry.record) for entry in part]
             receipt = await log.append(run, records, times=[entry.time for entry in part])
@@ -154,7 +156,7 @@ async def _foreign(
 ) -> Record:
     if not isinstance(record, ModelCalled):
         return record
-    call = from_file(record)
+    call = watching.from_file(record)
     if calls is None or calls.detail != "full":
         return call.record
     return await calls.store(run, origin, call)

@@ -33,13 +33,7 @@ from pydantic import ValidationError
 from adk_prism.adk.agents import walk_agents
 from adk_prism.adk.plugin import NAME
 from adk_prism.errors import TooLarge, Unprocessable
-from adk_prism.features.rerun.recorded_models import (
-    ChangedCall,
-    Models,
-    OnlyRecorded,
-    RecordedModels,
-    recorded_copy,
-)
+from adk_prism.features.rerun import recorded_models
 
 _KEPT = ("parent_agent", "edges", "graph")
 """Fields that are not walked: a copy gets its parent from ADK, and a workflow runs the graph that was made of
@@ -161,10 +155,10 @@ class Changes(Struct, frozen=True, kw_only=True):
     """Of the agents' models, such as `temperature`, by the name of the agent."""
     message: str = ""
     """What the user says instead; empty: the same."""
-    calls: Sequence[ChangedCall] = ()
+    calls: Sequence[recorded_models.ChangedCall] = ()
     """Calls of tools that get other arguments, where a recorded model makes them."""
     tools: Tools = "recorded"
-    models: Models = "live"
+    models: recorded_models.Models = "live"
     until: int = 0
     """The last cursor at which a model is answered from the recording; 0: no limit."""
     ignore: Sequence[str] = ()
@@ -174,7 +168,7 @@ class Changes(Struct, frozen=True, kw_only=True):
 
 
 def changed_runner(
-    runner: Runner, changes: Changes, recorded: RecordedModels | None = None
+    runner: Runner, changes: Changes, recorded: recorded_models.RecordedModels | None = None
 ) -> Runner:
     """Return a Runner of the app with the changes; `recorded` answers its models, None: they are asked.
 
@@ -199,18 +193,24 @@ def changed_runner(
         if agent.name in changes.parameters:
             update["generate_content_config"] = configs[agent.name]
         if recorded is not None:
-            update["model"] = recorded_copy(model_of(agent, model), agent.name, recorded)
+            update["model"] = recorded_models.recorded_copy(
+                model_of(agent, model), agent.name, recorded
+            )
         return update
 
     return with_agents(runner, change, recorded)
 
 
-def with_agents(runner: Runner, change: ChangeOf, recorded: RecordedModels | None) -> Runner:
+def with_agents(
+    runner: Runner, change: ChangeOf, recorded: recorded_models.RecordedModels | None
+) -> Runner:
     """Return a Runner of the app whose agents are changed. Raise `Unprocessable` for agents in a circle."""
     return _with_root(runner, copy_agents(runner.agent, change), recorded)
 
 
-def _with_root(runner: Runner, root: BaseNode, recorded: RecordedModels | None) -> Runner:
+def _with_root(
+    runner: Runner, root: BaseNode, recorded: recorded_models.RecordedModels | None
+) -> Runner:
     changed = copy(runner)
     changed.agent = root
     changed.app = runner.app.model_copy(update={"root_agent": root})
@@ -219,7 +219,7 @@ def _with_root(runner: Runner, root: BaseNode, recorded: RecordedModels | None) 
     if recorded is not None:
         # To sum up a long session, ADK asks a model that no recording answers.
         changed.app = changed.app.model_copy(update={"events_compaction_config": None})
-        plugins.append(OnlyRecorded(recorded))
+        plugins.append(recorded_models.OnlyRecorded(recorded))
     changed.plugin_manager = PluginManager(plugins=plugins)
     return changed
 

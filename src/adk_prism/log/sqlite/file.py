@@ -20,14 +20,9 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from adk_prism.errors import LogError
+from adk_prism.log import private_files
 from adk_prism.log.entry import Entry, RunEnded, RunId, RunStarted
 from adk_prism.log.group_commit import OK, PATIENCE, UNAVAILABLE, AppendBatch, AppendResult, Group
-from adk_prism.log.private_files import (
-    close_in_children,
-    keep_open_no_longer,
-    make_file,
-    make_folder,
-)
 from adk_prism.log.run_state import BufferedRun
 from adk_prism.log.sqlite import queries
 
@@ -118,8 +113,8 @@ class DatabaseFile:
 
     def create(self) -> None:
         """Create the file and its folder, readable for this user only, if they are missing."""
-        make_folder(self._path.parent)
-        make_file(self._path)
+        private_files.make_folder(self._path.parent)
+        private_files.make_file(self._path)
         self._identity = self._look()
 
     def check(self) -> None:
@@ -159,7 +154,7 @@ def prepare(
     connection.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT}")
     if copy is not None and 0 < check_version(connection, len(steps)) < len(steps):
         copy.unlink(missing_ok=True)  # The copy of an attempt that was cut off.
-        make_file(copy)
+        private_files.make_file(copy)
         connection.execute("VACUUM INTO ?", (str(copy),))
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -230,11 +225,11 @@ class FileLock:
                 f"Another process uses the run log {path.removesuffix('.lock')}: SQLite is for one process. "
                 "Stop the other one, use another --data-dir, or for several workers --log redis://HOST."
             ) from error
-        close_in_children(self._descriptor)
+        private_files.close_in_children(self._descriptor)
 
     def release(self) -> None:
         """Release the lock. The file stays."""
-        keep_open_no_longer(self._descriptor)
+        private_files.keep_open_no_longer(self._descriptor)
         os.close(self._descriptor)
 
 

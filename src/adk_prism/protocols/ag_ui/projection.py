@@ -22,17 +22,11 @@ from adk_prism.facts.outcome import UNANSWERED
 from adk_prism.facts.run_reader import Reader
 from adk_prism.log import entry as log
 from adk_prism.log.entry import AgentEvent, Entry
+from adk_prism.protocols import contract
 from adk_prism.protocols.ag_ui import frames, notices
 from adk_prism.protocols.ag_ui.calls import Calls, Status
 from adk_prism.protocols.ag_ui.notices import Tag, spoken_by
 from adk_prism.protocols.ag_ui.requests import parent_run, run_id, run_input
-from adk_prism.protocols.contract import (
-    Options,
-    denial_text,
-    fact_methods,
-    milliseconds,
-    progress_json,
-)
 
 CODE = "code_execution"
 SOURCE = "google-adk"
@@ -54,7 +48,7 @@ class _OpenMessage(NamedTuple):
 class AgUiProjection:
     """One run as AG-UI events."""
 
-    def __init__(self, options: Options, head: log.RunStarted) -> None:
+    def __init__(self, options: contract.Options, head: log.RunStarted) -> None:
         self._dialect = frames.DIALECTS[options.dialect or frames.DEFAULT]
         self._files = options.files
         self._raw = options.raw
@@ -80,7 +74,7 @@ class AgUiProjection:
         """Ids of what the user typed: a client would add a second text of one id to the first."""
         self._awaits = False
         """The message that ended last waits for somebody."""
-        self.methods = fact_methods(
+        self.methods = contract.fact_methods(
             self,
             {
                 fact.InputTranscribed: self._heard.hear,
@@ -113,7 +107,7 @@ class AgUiProjection:
         if self._raw and type(entry.record) is AgentEvent:
             # Last, so that positions are the same without it.
             out.append(frames.RawEvent(notices.upstream(entry.record.event), SOURCE))
-        now = milliseconds(entry.time) or UNSET  # a capture may have no time
+        now = contract.milliseconds(entry.time) or UNSET  # a capture may have no time
         for frame in out:
             frame.timestamp = now
         return out
@@ -253,7 +247,7 @@ class AgUiProjection:
         self._answer(item, frames.text_of(item.output) or item.error, "error", item.error)
 
     def _call_denied(self, item: fact.CallDenied) -> None:
-        text = denial_text(item.reason)
+        text = contract.denial_text(item.reason)
         self._answer(item, text, "denied", text)
 
     def _call_abandoned(self, item: fact.CallAbandoned) -> None:
@@ -352,7 +346,7 @@ class AgUiProjection:
 
     def _call_progressed(self, item: fact.CallProgressed) -> None:
         call = self._calls.get(item.call)
-        content = {"toolCallId": call.id, "toolName": item.name, **progress_json(item)}
+        content = {"toolCallId": call.id, "toolName": item.name, **contract.progress_json(item)}
         shown = frames.safe(Raw(json.encode(content)))
         self._stream.activity(self._stream.id("progress", item.call), "adk.progress", shown)
 
