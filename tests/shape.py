@@ -5,8 +5,8 @@ below that the limit should follow. Raising one is a line in the diff that a rev
 
 A line of code is one with a token on it that is no comment and no docstring; a string below a field, which
 describes it, is a docstring too. The kernel is the package
-without `features/`, and without what stands beside the stack: the tour, the offline models and the helpers
-for tests.
+without `features/`, without what programs import and nothing else of the package does (`PUBLIC`), and
+without what stands beside the stack: the tour, the offline models and the helpers for tests.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ SLACK = 0.02
 """How far below its limit a count of lines or files may be before the limit has to follow."""
 
 LIMITS: dict[str, float] = {
-    "package: files": 358,
-    "package: lines of code": 65_920,
-    "package: median lines of a file (at least)": 190,
+    "package: files": 373,
+    "package: lines of code": 67_640,
+    "package: median lines of a file (at least)": 186,
     "package: share of import lines (%)": 8.0,
     "package: types for answers": 9,
-    "kernel: files": 135,
-    "kernel: lines of code": 28_190,
+    "kernel: files": 134,
+    "kernel: lines of code": 28_000,
     "kernel: imports of features": 0,
     "methods of RunLog": 12,
     "fields of RunStarted": 15,

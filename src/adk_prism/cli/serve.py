@@ -29,15 +29,8 @@ from adk_prism.cli.terminal import keep_printing, progress
 from adk_prism.errors import Diagnostic, PrismError, Report, ServerCancelled, UsageError, cause_of
 from adk_prism.log.private_files import close_port_in_children
 from adk_prism.options import Option, flag_name, variable_name
+from adk_prism.server import settings as server_settings
 from adk_prism.server.setting_groups import GROUPS
-from adk_prism.server.settings import (
-    REMOVED,
-    Settings,
-    feature_settings,
-    options,
-    read_settings,
-    removed_setting,
-)
 from adk_prism.version import OLD_SETTINGS, adk_notice
 
 if TYPE_CHECKING:
@@ -258,33 +251,33 @@ def add_adk_options(parser: argparse.ArgumentParser) -> None:
 def add_settings(parser: argparse.ArgumentParser) -> None:
     """Add all settings to a parser, under the headings of their groups."""
     headings: dict[str, Any] = {}
-    for group in (*GROUPS, *feature_settings().values()):
+    for group in (*GROUPS, *server_settings.feature_settings().values()):
         if group.title not in headings:
             headings[group.title] = parser.add_argument_group(group.title)
         for each in fields(group):
             option = each.metadata["option"]
             place = parser if option.positional else headings[group.title]
             _add(place.add_argument, each.name, option, each.default)
-    for name in REMOVED:
+    for name in server_settings.REMOVED:
         # Without a value, too: the answer is the same.
         parser.add_argument(flag_name(name), nargs="?", const="", help=argparse.SUPPRESS)
     for name, new in OLD_SETTINGS.items():
-        action = "append" if options()[new].kind.many else "store"
+        action = "append" if server_settings.options()[new].kind.many else "store"
         parser.add_argument(flag_name(name), action=action, help=argparse.SUPPRESS)
 
 
-def settings_of(args: argparse.Namespace) -> Settings:
+def settings_of(args: argparse.Namespace) -> server_settings.Settings:
     """Return the settings; the command line overrides the environment and pyproject.toml.
 
     Raise `UsageError` as `read_settings` does.
     """
-    for name in REMOVED:
+    for name in server_settings.REMOVED:
         if getattr(args, name, None) is not None:
-            raise removed_setting(name, flag_name(name))
+            raise server_settings.removed_setting(name, flag_name(name))
     for flag, advice in REFUSED.items():
         if getattr(args, flag.removeprefix("--").replace("-", "_"), None) is not None:
             raise UsageError(f"{flag} of `adk web` is not supported; {advice}.")
-    typed = {name: getattr(args, name, None) for name in options()}
+    typed = {name: getattr(args, name, None) for name in server_settings.options()}
     given = {name: value for name, value in typed.items() if value is not None}
     for old, new in OLD_SETTINGS.items():
         if getattr(args, old, None) is not None:
@@ -292,7 +285,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
             given.setdefault(new, getattr(args, old))
     if getattr(args, "verbose", False):
         given.setdefault("log_level", "debug")
-    return read_settings(given, os.environ, Path.cwd())
+    return server_settings.read_settings(given, os.environ, Path.cwd())
 
 
 def _add(add: Callable[..., argparse.Action], name: str, option: Option, default: Any) -> None:
@@ -344,7 +337,7 @@ def execute(args: argparse.Namespace) -> int:
         return Workers(settings.workers, lambda number: _worker(settings, listener, number)).run()
 
 
-def _worker(settings: Settings, listener: socket.socket, number: int) -> int:
+def _worker(settings: server_settings.Settings, listener: socket.socket, number: int) -> int:
     """Serve as one of several processes; return the exit code."""
     try:
         return _work(settings, listener, number)
@@ -352,7 +345,7 @@ def _worker(settings: Settings, listener: socket.socket, number: int) -> int:
         return fail(error.detail)
 
 
-def _work(settings: Settings, listener: socket.socket, number: int) -> int:
+def _work(settings: server_settings.Settings, listener: socket.socket, number: int) -> int:
     own = settings.worker_port and settings.worker_port + number
     if not own:
         return _serve_on(settings, [listener], announces=number == 0)
@@ -364,7 +357,9 @@ def _work(settings: Settings, listener: socket.socket, number: int) -> int:
         return _serve_on(settings, [listener, second], announces=number == 0)
 
 
-def _serve_on(settings: Settings, listeners: Sequence[socket.socket], *, announces: bool) -> int:
+def _serve_on(
+    settings: server_settings.Settings, listeners: Sequence[socket.socket], *, announces: bool
+) -> int:
     for listener in listeners:
         close_port_in_children(listener.getsockname()[1])
     with progress("Starting the server…"), _without_garbage_collection():
@@ -389,7 +384,7 @@ def _without_garbage_collection() -> Iterator[None]:
         gc.enable()
 
 
-def _built(settings: Settings) -> tuple[FastAPI, Report]:
+def _built(settings: server_settings.Settings) -> tuple[FastAPI, Report]:
     # Importing ADK takes seconds, so the port is checked first.
     from adk_prism.server.app import build_app
     from adk_prism.server.observability import open_observability, route_logging, secrets_of, sink
@@ -417,13 +412,13 @@ async def _serve(app: FastAPI, listeners: Sequence[socket.socket], announces: bo
     await serve(app, context, listeners)
 
 
-def _listen(settings: Settings, port: int) -> socket.socket:
+def _listen(settings: server_settings.Settings, port: int) -> socket.socket:
     host = settings.host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=BACKLOG)
 
 
-def _why(error: OSError, settings: Settings, port: int) -> str:
+def _why(error: OSError, settings: server_settings.Settings, port: int) -> str:
     address = f"{settings.host}:{port}"
     if error.errno == errno.EADDRINUSE:
         return f"{address} is already in use; stop the other server, or choose another --port."

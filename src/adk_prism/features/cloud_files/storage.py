@@ -21,12 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from adk_prism.errors import NotFound, SourceError, TooLarge, TooMany, UsageError
 from adk_prism.facts.event_actions import UNKNOWN_TYPE
-from adk_prism.features.cloud_files.settings import (
-    AllowedLocations,
-    CloudFileSettings,
-    GcsLocation,
-    place_of,
-)
+from adk_prism.features.cloud_files import settings as storage_settings
 from adk_prism.log.entry import Origin
 from adk_prism.server.run_files import A_WHILE, Presentation, Reference, plain_type
 
@@ -132,7 +127,9 @@ class CloudStorage:
         self._client = None
 
     @asynccontextmanager
-    async def fetch(self, place: GcsLocation, wanted: str = "") -> AsyncIterator[Fetched]:
+    async def fetch(
+        self, place: storage_settings.GcsLocation, wanted: str = ""
+    ) -> AsyncIterator[Fetched]:
         """Give an object, or the range of it that a `Range` header asks for.
 
         Raise `NotFound` for one that is not there, `TooLarge` over the limit, `UsageError` for a range
@@ -216,9 +213,9 @@ def _refusal(status: int) -> NotFound | UsageError | SourceError:
 class CloudFiles:
     """Opens references to objects of Cloud Storage."""
 
-    def __init__(self, settings: CloudFileSettings, limit: int) -> None:
+    def __init__(self, settings: storage_settings.CloudFileSettings, limit: int) -> None:
         """Raise `UsageError` where what Cloud Storage needs is not installed."""
-        self._allowed = AllowedLocations(settings.files_from)
+        self._allowed = storage_settings.AllowedLocations(settings.files_from)
         emulator = settings.files_emulator
         self.storage = CloudStorage(
             None if emulator else DefaultCredentials(), limit, emulator or HOST
@@ -226,7 +223,7 @@ class CloudFiles:
 
     def open(self, file: Reference, origin: Origin, wanted: str) -> Response | None:
         """Return the response with a file, or a `Range` of it; None for one that may not be fetched."""
-        place = place_of(file.uri)
+        place = storage_settings.place_of(file.uri)
         if place is None or not self._allowed.allow(place, origin):
             return None
         return _Fetched(self.storage, place, file, wanted)
@@ -236,7 +233,11 @@ class _Fetched(Response):
     """A file handed on from its store. What the store refuses is raised before the first byte."""
 
     def __init__(
-        self, storage: CloudStorage, place: GcsLocation, file: Reference, wanted: str
+        self,
+        storage: CloudStorage,
+        place: storage_settings.GcsLocation,
+        file: Reference,
+        wanted: str,
     ) -> None:
         super().__init__()
         self._storage = storage

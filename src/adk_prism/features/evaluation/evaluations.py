@@ -23,16 +23,8 @@ from adk_prism.adk.request import Variant
 from adk_prism.commands import Answer, Command, Submit, ToolAnswer
 from adk_prism.facts.pending import Pending
 from adk_prism.facts.state import read_object
+from adk_prism.features.evaluation import evaluation as evals
 from adk_prism.features.evaluation.eval_cases import without_questions
-from adk_prism.features.evaluation.evaluation import (
-    Case,
-    CaseScore,
-    Evaluation,
-    Inference,
-    RecordedReply,
-    SaidTurn,
-    asked_model,
-)
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.log import entry as records
 from adk_prism.runs.chats import EVALUATION_SESSIONS
@@ -51,8 +43,8 @@ MOST_MESSAGES = 200
 class EvaluatedCase(Struct, frozen=True, kw_only=True):
     """A case that was evaluated."""
 
-    case: Case
-    score: CaseScore
+    case: evals.Case
+    score: evals.CaseScore
     runs: list[str]
 
 
@@ -61,13 +53,13 @@ Began = Callable[[str, str], None]
 
 
 class _Turn(NamedTuple):
-    said: SaidTurn
+    said: evals.SaidTurn
     runs: list[records.RunId]
     error: str
     waits: bool
 
 
-def answers_to(pending: Pending, recorded: list[RecordedReply]) -> list[ToolAnswer]:
+def answers_to(pending: Pending, recorded: list[evals.RecordedReply]) -> list[ToolAnswer]:
     """Take the recorded answers to what is pending out of a list, by the tools that ask."""
     given: list[ToolAnswer] = []
     for asked in pending.approvals.values():
@@ -89,7 +81,9 @@ def answers_to(pending: Pending, recorded: list[RecordedReply]) -> list[ToolAnsw
     return given
 
 
-def _take(recorded: list[RecordedReply], tool: str, *, is_approval: bool) -> RecordedReply | None:
+def _take(
+    recorded: list[evals.RecordedReply], tool: str, *, is_approval: bool
+) -> evals.RecordedReply | None:
     for place, answer in enumerate(recorded):
         if answer.tool == tool and (answer.approved is not None) is is_approval:
             return recorded.pop(place)
@@ -154,7 +148,7 @@ class Evaluator:
             return self._data_dir / OWN_FOLDER
         return path.parent
 
-    def start(self, evaluation: Evaluation) -> Job:
+    def start(self, evaluation: evals.Evaluation) -> Job:
         """Begin to evaluate a set. Raise `TooMany`."""
         if sum(not job.is_over for job in self._jobs.values()) >= MOST_RUNNING:
             raise errors.TooMany(f"{MOST_RUNNING} evaluations are running, the limit.", 10)
@@ -191,7 +185,7 @@ class Evaluator:
     # -------------------------------------------------------------- cases
 
     async def run(
-        self, evaluation: Evaluation, began: Began = lambda *_: None
+        self, evaluation: evals.Evaluation, began: Began = lambda *_: None
     ) -> list[EvaluatedCase]:
         """Run the cases and evaluate them; store the result in the folder of the app, as ADK does.
 
@@ -202,7 +196,7 @@ class Evaluator:
         variant = evaluation.trial.variant if evaluation.trial is not None else None
         places = asyncio.Semaphore(AT_ONCE)
 
-        async def infer(case: Case) -> Inference:
+        async def infer(case: evals.Case) -> evals.Inference:
             async with places:
                 return await self._infer(evaluation, case, began, variant)
 
@@ -224,8 +218,8 @@ class Evaluator:
         ]
 
     async def _infer(
-        self, evaluation: Evaluation, case: Case, began: Began, variant: Variant | None
-    ) -> Inference:
+        self, evaluation: evals.Evaluation, case: evals.Case, began: Began, variant: Variant | None
+    ) -> evals.Inference:
         session = case.session or f"{EVALUATION_SESSIONS[0]}{uuid4()}"
         origin = records.Origin(app=evaluation.app, user=case.user, session=session)
         turns: list[_Turn] = []
@@ -248,7 +242,7 @@ class Evaluator:
                 error = turns[-1].error
         except errors.PrismError as failed:
             error = failed.detail
-        return Inference(
+        return evals.Inference(
             case=case.id,
             session=session,
             turns=[turn.said for turn in turns],
@@ -261,7 +255,7 @@ class Evaluator:
         self,
         start: Start,
         message: Raw,
-        answers: list[RecordedReply],
+        answers: list[evals.RecordedReply],
         began: Callable[[str], None],
     ) -> _Turn:
         """Send a message, and answer what was answered before."""
@@ -290,12 +284,12 @@ class Evaluator:
         self, runs: Sequence[records.RunId], entries: Sequence[list[records.Entry]], message: Raw
     ) -> _Turn:
         """Return what the runs of a message did."""
-        asked = [asked_model(call) for run in runs for call in await self._calls.of_run(run)]
+        asked = [evals.asked_model(call) for run in runs for call in await self._calls.of_run(run)]
         stored = [entry.record for each in entries for entry in each]
         events = [record.event for record in stored if isinstance(record, records.AgentEvent)]
         # Where nothing is answered, the events are those that ADK would evaluate.
         shown = events if len(runs) == 1 else [without_questions(event) for event in events]
-        said = SaidTurn(
+        said = evals.SaidTurn(
             message=message,
             invocation=runs[0],
             events=shown,
@@ -310,7 +304,7 @@ class Evaluator:
 class Job:
     """One evaluation, running or over."""
 
-    def __init__(self, evaluation: Evaluation, report: errors.Report) -> None:
+    def __init__(self, evaluation: evals.Evaluation, report: errors.Report) -> None:
         self.id = f"eval-{uuid4().hex}"
         self.evaluation = evaluation
         self._report = report

@@ -34,21 +34,8 @@ from adk_prism.facts.state import read_object, read_stored
 from adk_prism.features.forks import past as cutting
 from adk_prism.features.forks.history import ForkHistories, ForkHistory, ForkTarget, as_copy
 from adk_prism.features.forks.truncated_run import HowToContinue
+from adk_prism.log import entry as log_entry
 from adk_prism.log.contract import RunLog, SideValue
-from adk_prism.log.entry import (
-    DERIVED,
-    NOTHING,
-    RESPONSES,
-    AgentEvent,
-    Entry,
-    NodeEnded,
-    Origin,
-    Record,
-    RunId,
-    is_absent,
-    relabelled,
-    to_raw,
-)
 from adk_prism.runs.conversations import Start
 from adk_prism.runs.recorder import REQUEST_DIGEST, ForkPoint, PreparedSource
 from adk_prism.runs.runs import new_run
@@ -76,7 +63,9 @@ class ForkLink(Struct, frozen=True):
     at: int
 
 
-async def link_fork(log: RunLog, origin: Origin, fork: Origin, at: int, run: str) -> None:
+async def link_fork(
+    log: RunLog, origin: log_entry.Origin, fork: log_entry.Origin, at: int, run: str
+) -> None:
     """Let a conversation know of a fork at a cursor of a run; the oldest that it knows of makes room."""
     known = [note for note in (await log.side.list([origin])).get(origin, ()) if note.space == KIND]
     for note in sorted(known, key=lambda each: each.time)[: len(known) + 1 - MOST_FORKS]:
@@ -105,7 +94,7 @@ _SHARED = ("user:", "app:")
 class ForkRequest(Struct, frozen=True, kw_only=True):
     """What a client wants."""
 
-    run: RunId
+    run: log_entry.RunId
     at: int
     message: Raw
     """Empty: none."""
@@ -126,8 +115,8 @@ class ForkRequest(Struct, frozen=True, kw_only=True):
 class Forked(Struct, frozen=True, kw_only=True):
     """What became of it."""
 
-    run: RunId
-    origin: Origin
+    run: log_entry.RunId
+    origin: log_entry.Origin
     goes_on: Literal["turn", "resume", "again", "nothing"]
     differing: Sequence[str]
     """Keys of the user's and the app's state that have another value today."""
@@ -142,13 +131,13 @@ class _Fork(Struct, frozen=True):
 
     history: ForkHistory
     start: Start
-    run: RunId
+    run: log_entry.RunId
     wanted: ForkRequest
     target: ForkTarget
 
     @property
     def goes_on(self) -> Literal["turn"] | HowToContinue:
-        return self.history.cut.further if is_absent(self.wanted.message) else "turn"
+        return self.history.cut.further if log_entry.is_absent(self.wanted.message) else "turn"
 
 
 class Forks:
@@ -164,13 +153,15 @@ class Forks:
         refused = context.starter.client_state.refused_keys
         self._histories = ForkHistories(context.log, context.chats, refused)
 
-    async def fork(self, wanted: ForkRequest, run: RunId | None = None, digest: str = "") -> Forked:
+    async def fork(
+        self, wanted: ForkRequest, run: log_entry.RunId | None = None, digest: str = ""
+    ) -> Forked:
         """Make a fork and start its run.
 
         Raise `NotFound` for a run or an app that is not there, `Gone`, `BadPosition` for the cursor,
         `Conflict` for a session that already exists or an app that cannot continue without a message.
         """
-        speaks = not is_absent(wanted.message)
+        speaks = not log_entry.is_absent(wanted.message)
         if speaks:
             adk_request.checked_message(adk_request.read_content(wanted.message))
         origin = (await self._log.summary(wanted.run)).origin
@@ -206,7 +197,9 @@ class Forks:
             withheld=history.withheld,
         )
 
-    def _planned(self, wanted: ForkRequest, history: ForkHistory, run: RunId, digest: str) -> _Fork:
+    def _planned(
+        self, wanted: ForkRequest, history: ForkHistory, run: log_entry.RunId, digest: str
+    ) -> _Fork:
         target = structs.replace(history.origin, session=wanted.session or str(uuid4()))
         point = ForkPoint(
             run=wanted.run,
@@ -229,17 +222,21 @@ class Forks:
         ids = history.new_ids(run if is_same_run else None)
         return structs.replace(fork, target=ForkTarget(target, ids, point))
 
-    async def _check_free(self, target: Origin) -> None:
+    async def _check_free(self, target: log_entry.Origin) -> None:
         """Raise `Conflict` for a session that is there, or of which the log still has runs."""
         runs = await self._log.list(app=target.app, user=target.user, session=target.session)
         if runs or await self._apps.sessions(target.app).exists(target):
             raise Conflict(f"The session {target.session[:60]!r} already exists.")
 
-    async def _differing(self, history: ForkHistory, target: Origin) -> list[str]:
+    async def _differing(self, history: ForkHistory, target: log_entry.Origin) -> list[str]:
         """Return the shared keys whose value is not what it was at the cursor."""
         recorded = history.recorded if history.untrusted else history.cut.state()
         now = state_json(await self._apps.sessions(target.app).state(target))
-        known = recorded.keys() if DERIVED.read(history.cut.head) else recorded.keys() | now.keys()
+        known = (
+            recorded.keys()
+            if log_entry.DERIVED.read(history.cut.head)
+            else recorded.keys() | now.keys()
+        )
         return sorted(
             key
             for key in known
@@ -289,7 +286,7 @@ class Forks:
         source = None if fork.history.is_upload else fork.history.origin
         return cutting.ArtifactCopies(service, source, target)
 
-    async def _discard(self, target: Origin) -> None:
+    async def _discard(self, target: log_entry.Origin) -> None:
         """Take a fork away that did not come to be: each part, whatever becomes of the others."""
         service = self._apps.artifact_service(target.app)
         try:
@@ -319,7 +316,7 @@ class Forks:
 
     async def _say_again(self, fork: _Fork) -> None:
         head = fork.history.cut.head
-        if is_absent(head.message):
+        if log_entry.is_absent(head.message):
             raise Unprocessable("There is no message yet at this cursor; send `newMessage`.")
         content = with_text(head.message, fork.wanted.text) if fork.wanted.text else head.message
         message = Submit(
@@ -328,11 +325,13 @@ class Forks:
             text=_text(content),
             responses={
                 name: given.response
-                for name, given in RESPONSES.read(head).items()
-                if not given.typed and not is_absent(given.response)
+                for name, given in log_entry.RESPONSES.read(head).items()
+                if not given.typed and not log_entry.is_absent(given.response)
             },
             confirmed=[
-                d for each in RESPONSES.read(head).values() if (d := each.decision) is not None
+                d
+                for each in log_entry.RESPONSES.read(head).values()
+                if (d := each.decision) is not None
             ],
         )
         start = structs.replace(fork.start, client_tools=head.client_tools)
@@ -353,7 +352,7 @@ class Forks:
             state_delta=fork.start.state_delta,
         )
 
-        def make(_: RunId) -> adk_request.EventSource:
+        def make(_: log_entry.RunId) -> adk_request.EventSource:
             source = self._conversations.source(request)
             start = fork.start
             return PreparedSource(source, digest=start.digest, forked_from=start.forked_from)
@@ -362,7 +361,10 @@ class Forks:
 
     async def _resume(self, fork: _Fork) -> None:
         target = fork.start.origin
-        past: list[Record | Entry] = [*self._past(fork), *await self._state_change(fork)]
+        past: list[log_entry.Record | log_entry.Entry] = [
+            *self._past(fork),
+            *await self._state_change(fork),
+        ]
         request = adk_request.RunRequest(
             run=fork.run,
             origin=target,
@@ -370,48 +372,48 @@ class Forks:
             streaming=fork.start.streaming,
         )
 
-        def make(_: RunId) -> adk_request.EventSource:
+        def make(_: log_entry.RunId) -> adk_request.EventSource:
             return ContinuedSource(self._conversations.source(request), past)
 
         await self._runs.start(target, "wait", make, fork.run)
 
-    def _past(self, fork: _Fork) -> list[Entry]:
+    def _past(self, fork: _Fork) -> list[log_entry.Entry]:
         """Return the beginning of the cut run as that of the new one."""
         target = fork.start.origin
         first, *rest = fork.history.cut.continued(time.time())
         copy = as_copy(fork.history.cut.head, fork.target)
         # It goes on with the app as it is served, so it repeats no run.
-        head = relabelled(
+        head = log_entry.relabelled(
             structs.replace(copy, agents=self._apps.agents(target.app)),
             REQUEST_DIGEST(fork.start.digest),
             adk_request.REPEATS(None),
         )
-        return [Entry(1, first.time, head), *_without(rest, fork.wanted.remove_state)]
+        return [log_entry.Entry(1, first.time, head), *_without(rest, fork.wanted.remove_state)]
 
-    async def _state_change(self, fork: _Fork) -> list[AgentEvent]:
+    async def _state_change(self, fork: _Fork) -> list[log_entry.AgentEvent]:
         """Change the state between past and future: an event of the session, and of the run."""
         delta = fork.start.state_delta
         if not delta:
             return []
         sessions = self._apps.sessions(fork.start.origin.app)
         event = await sessions.append_state(fork.start.origin, delta)
-        return [AgentEvent(serialise(event, self._report))]
+        return [log_entry.AgentEvent(serialise(event, self._report))]
 
 
 def with_text(message: Raw, text: str) -> Raw:
     """Return a message that says something else; its files stay."""
     content = read_object(message)
     files = [part for part in content.get("parts") or [] if "text" not in part]
-    return to_raw(content | {"parts": [{"text": text}, *files]})
+    return log_entry.to_raw(content | {"parts": [{"text": text}, *files]})
 
 
-def _without(past: Sequence[Entry], keys: Collection[str]) -> list[Entry]:
+def _without(past: Sequence[log_entry.Entry], keys: Collection[str]) -> list[log_entry.Entry]:
     """Return a past at whose end the state has not these keys: its last node took them along."""
-    ends = [i for i, entry in enumerate(past) if isinstance(entry.record, NodeEnded)]
+    ends = [i for i, entry in enumerate(past) if isinstance(entry.record, log_entry.NodeEnded)]
     entries = list(past)
     if keys and ends:
         entry = entries[ends[-1]]
-        assert isinstance(entry.record, NodeEnded)
+        assert isinstance(entry.record, log_entry.NodeEnded)
         gone = sorted({*entry.record.gone, *keys})
         entries[ends[-1]] = structs.replace(entry, record=structs.replace(entry.record, gone=gone))
     return entries
@@ -429,14 +431,16 @@ def _text(message: Raw) -> str:
 class ContinuedSource:
     """A source that continues a run of the past: its log begins with what happened there."""
 
-    def __init__(self, inner: adk_request.EventSource, past: Sequence[Record | Entry]) -> None:
+    def __init__(
+        self, inner: adk_request.EventSource, past: Sequence[log_entry.Record | log_entry.Entry]
+    ) -> None:
         """`past` begins with the run's `RunStarted`, which takes the place of the source's own."""
         self._inner = inner
         self._past = past
 
     async def records(
         self, emit: adk_request.Emit | None = None
-    ) -> AsyncGenerator[Record | Entry, None]:
+    ) -> AsyncGenerator[log_entry.Record | log_entry.Entry, None]:
         """Yield the past, then what the source yields. Raise before that what keeps it from going on."""
         async with aclosing(self._inner.records(emit)) as records:
             await anext(records)
@@ -520,7 +524,7 @@ class ForkRoutes:
             run=run,
             at=asked.at,
             app=asked.app_name or "",
-            message=to_raw(message) if message.get("parts") else NOTHING,
+            message=log_entry.to_raw(message) if message.get("parts") else log_entry.NOTHING,
             state_delta=delta,
             remove_state=asked.remove_state,
             session=asked.session_id or "",
@@ -528,7 +532,7 @@ class ForkRoutes:
         )
         made: list[Forked] = []
 
-        async def begin(new: RunId | None, digest: str) -> RunId:
+        async def begin(new: log_entry.RunId | None, digest: str) -> log_entry.RunId:
             made.append(await self._forks.fork(fork, new, digest))
             return made[0].run
 
@@ -540,7 +544,7 @@ class ForkRoutes:
             await self._context.audit.note(action)
         return await self._answer(new, made)
 
-    async def _answer(self, run: RunId, made: list[Forked]) -> dict[str, Any]:
+    async def _answer(self, run: log_entry.RunId, made: list[Forked]) -> dict[str, Any]:
         """Say what was made; of a fork that a repeated request finds, where it is."""
         origin = (await self._context.log.summary(run)).origin
         answer: dict[str, Any] = {

@@ -9,14 +9,7 @@ from typing import Any
 from msgspec import Raw, Struct, json, structs
 
 from adk_prism.facts.run_reader import Reader
-from adk_prism.features.usage.usage import (
-    ModelUse,
-    Prices,
-    UseFold,
-    measured,
-    run_usage,
-    token_usage,
-)
+from adk_prism.features.usage import usage as model_usage
 from adk_prism.log.contract import LogReader, RunSummary
 from adk_prism.log.entry import CallPieces, Entry, ModelCalled, RunId, is_absent
 from adk_prism.runs.off_loop import feed_run, read_in_turns
@@ -53,9 +46,9 @@ class _Text(Struct, frozen=True):
 class ModelCalls:
     """Reads the model calls of runs."""
 
-    def __init__(self, log: LogReader, prices: Prices | None = None) -> None:
+    def __init__(self, log: LogReader, prices: model_usage.Prices | None = None) -> None:
         self._log = log
-        self.prices = prices or Prices()
+        self.prices = prices or model_usage.Prices()
         self._sums: OrderedDict[RunId, dict[str, Any]] = OrderedDict()
         """Of runs that are over, the last ones asked for."""
 
@@ -66,7 +59,7 @@ class ModelCalls:
             return known
         sums = _Sums()
         await feed_run(self._log, summary.run, sums.feed)
-        shown = run_usage(sums.calls or sums.told.calls, self.prices)
+        shown = model_usage.run_usage(sums.calls or sums.told.calls, self.prices)
         if summary.outcome is not None:
             self._sums[summary.run] = shown
             if len(self._sums) > MOST_SUMS:
@@ -140,7 +133,7 @@ class ModelCalls:
         }
 
     def _cost(self, record: ModelCalled) -> dict[str, Any]:
-        return {"cost": self.prices.of(measured(record))} if self.prices else {}
+        return {"cost": self.prices.of(model_usage.measured(record))} if self.prices else {}
 
     async def in_file(self, run: RunId, entry: Entry) -> Entry:
         """Return the entry of a model call as files have it: with its request and response."""
@@ -165,14 +158,14 @@ class _Sums:
     """The model calls of a run: those that were recorded, or else of which its events tell."""
 
     def __init__(self) -> None:
-        self.calls: list[ModelUse] = []
-        self.told = UseFold()
+        self.calls: list[model_usage.ModelUse] = []
+        self.told = model_usage.UseFold()
         self._reader = Reader()
 
     def feed(self, entry: Entry) -> None:
         """Read the next entry."""
         if isinstance(entry.record, ModelCalled):
-            self.calls.append(measured(entry.record))
+            self.calls.append(model_usage.measured(entry.record))
         elif not self.calls:
             for item in self._reader.feed(entry):
                 self.told.feed(item)
@@ -275,7 +268,7 @@ def _shown(cursor: int, record: ModelCalled, texts: tuple[_Text, _Text] | None) 
         "started": record.started,
         "firstTokenMs": record.first_token,
         "durationMs": record.duration,
-        "usage": token_usage(record.usage),
+        "usage": model_usage.token_usage(record.usage),
         "finishReason": record.finish or None,
         "errorCode": record.error or None,
     }

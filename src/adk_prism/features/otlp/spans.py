@@ -21,19 +21,8 @@ from fastapi import APIRouter, Response
 from msgspec import Raw, Struct
 
 from adk_prism.errors import Gone, NotFound
+from adk_prism.facts import model as fact_model
 from adk_prism.facts.adk_event import REQUESTS, AdkEvent, read_event
-from adk_prism.facts.model import (
-    CallAnswered,
-    CallFailed,
-    CallRequested,
-    Fact,
-    ModelCallEnded,
-    Nested,
-    NodeBegan,
-    NodeFinished,
-    RunBegan,
-    Speaker,
-)
 from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import read_object, read_value
 from adk_prism.features.model_calls import model_calls
@@ -182,7 +171,7 @@ class Spans:
         self._run = self._session = self._invocation = ""
         self._models: dict[str, str] = {}
         """Agent → its model."""
-        self._open: dict[str, tuple[NodeBegan, Span]] = {}
+        self._open: dict[str, tuple[fact_model.NodeBegan, Span]] = {}
         self._idle: dict[str, int] = {}
         """Node → since when it has waited for nothing but a model."""
         self._inputs: dict[str, Raw] = {}
@@ -209,23 +198,23 @@ class Spans:
                 self._describe_call(entry.cursor, record)
         return self._ended
 
-    def _read(self, fact: Fact, event: AdkEvent | None, now: int) -> None:
+    def _read(self, fact: fact_model.Fact, event: AdkEvent | None, now: int) -> None:
         match fact:
-            case RunBegan():
+            case fact_model.RunBegan():
                 self._run, self._session = fact.run, fact.origin.session
                 self._models = {agent.name: agent.model for agent in fact.agents if agent.model}
-            case NodeBegan():
+            case fact_model.NodeBegan():
                 self._begin(fact, now)
-            case NodeFinished():
+            case fact_model.NodeFinished():
                 self._finish(fact, now)
-            case CallRequested():
+            case fact_model.CallRequested():
                 self._inputs[fact.call] = fact.input
-            case CallAnswered() | CallFailed():
+            case fact_model.CallAnswered() | fact_model.CallFailed():
                 self._answer(fact, event)
             case _:
                 pass  # takes no time of its own
 
-    def _begin(self, fact: NodeBegan, now: int) -> None:
+    def _begin(self, fact: fact_model.NodeBegan, now: int) -> None:
         operation = _OPERATIONS.get(fact.kind, "invoke_node")
         about = self._about(operation)
         if operation in _NAMED:
@@ -256,7 +245,7 @@ class Spans:
             attributes=about,
         )
 
-    def _finish(self, fact: NodeFinished, now: int) -> None:
+    def _finish(self, fact: fact_model.NodeFinished, now: int) -> None:
         known = self._open.pop(fact.node, None)
         if known is None:
             return
@@ -267,7 +256,9 @@ class Spans:
         self._idle[began.parent] = now
         self._ended.append(span)
 
-    def _answer(self, fact: CallAnswered | CallFailed, event: AdkEvent | None) -> None:
+    def _answer(
+        self, fact: fact_model.CallAnswered | fact_model.CallFailed, event: AdkEvent | None
+    ) -> None:
         waiting = self._tools.get(fact.call)
         if waiting:
             span = waiting.pop()
@@ -276,12 +267,12 @@ class Spans:
                 span.attributes["gcp.vertex.agent.event_id"] = event.id
 
     def _end_model_call(
-        self, entry: records.Entry, event: AdkEvent, facts: list[Fact], now: int
+        self, entry: records.Entry, event: AdkEvent, facts: list[fact_model.Fact], now: int
     ) -> None:
-        ended = next((fact for fact in facts if isinstance(fact, ModelCallEnded)), None)
+        ended = next((fact for fact in facts if isinstance(fact, fact_model.ModelCallEnded)), None)
         if event.partial or not (ended or self._is_answer(event)):
             return
-        speaker = Speaker(
+        speaker = fact_model.Speaker(
             event.author, event.node_info.path if event.node_info else "", event.branch or ""
         )
         node = self._speaking(speaker)
@@ -340,7 +331,7 @@ class Spans:
             for part in written
         )
 
-    def _speaking(self, speaker: Speaker) -> str:
+    def _speaking(self, speaker: fact_model.Speaker) -> str:
         """Return the open node of a speaker: by path and branch, else by name."""
         nodes = [began for began, _ in self._open.values() if began.kind != "tool"]
         exact = (n for n in nodes if (n.path, n.branch) == (speaker.path, speaker.branch))
@@ -349,8 +340,8 @@ class Spans:
         return found.node if found is not None else ""
 
 
-def _unwrapped(fact: Fact) -> Fact:
-    while isinstance(fact, Nested):
+def _unwrapped(fact: fact_model.Fact) -> fact_model.Fact:
+    while isinstance(fact, fact_model.Nested):
         fact = fact.fact
     return fact
 

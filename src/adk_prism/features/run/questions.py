@@ -15,15 +15,8 @@ from msgspec import Raw, Struct
 
 from adk_prism.cli.terminal import one_line, short_json
 from adk_prism.errors import Unprocessable, UsageError
+from adk_prism.facts import pending as waiting
 from adk_prism.facts.adk_event import CONFIRMATION, CREDENTIAL, INPUT
-from adk_prism.facts.pending import (
-    NONE,
-    Pending,
-    coerced,
-    fit_response,
-    payload_schema,
-    plain_schema,
-)
 from adk_prism.log.entry import to_raw
 
 # ---------------------------------------------------------------------- sign-in
@@ -128,14 +121,14 @@ class Question(Struct, frozen=True):
         return ", ".join(members_shown) or _kind(self.schema)
 
 
-def questions(pending: Pending) -> list[Question]:
+def questions(pending: waiting.Pending) -> list[Question]:
     """Return the questions that can be answered here, in order."""
     found = [
         Question(
             "approval",
             approval.approval,
             approval.call.name,
-            payload_schema(approval.payload),
+            waiting.payload_schema(approval.payload),
             given=_given(approval.call.input),
         )
         for approval in pending.approvals.values()
@@ -283,7 +276,7 @@ def _ask_approval(question: Question, terminal: Terminal) -> dict[str, Any]:
 
 def _ask_form(question: Question, terminal: Terminal) -> Any:
     """Ask for a value, or field by field for those of an object."""
-    schema = plain_schema(question.schema)
+    schema = waiting.plain_schema(question.schema)
     message = one_line(question.name)
     if not isinstance(schema.get("properties"), dict):
         return _ask_value(f"{message}{_hint(schema, True)}: ", schema, schema, terminal)
@@ -300,7 +293,7 @@ def _ask_fields(schema: dict[str, Any], terminal: Terminal) -> dict[str, Any]:
         about = one_line(str(field.get("description") or ""))
         label = f"  {one_line(name)}{_hint(field, name in required)}{about and f', {about}'}: "
         value = _ask_value(label, field, schema, terminal, is_needed=name in required)
-        if value is not NONE:
+        if value is not waiting.NONE:
             given[name] = value
     return given
 
@@ -326,10 +319,10 @@ def _ask_value(
     while True:
         text = terminal.read(prompt).strip()
         if not text and ("default" in schema or not is_needed):
-            return schema.get("default", NONE)
-        value = coerced(schema, text, root, 0)
+            return schema.get("default", waiting.NONE)
+        value = waiting.coerced(schema, text, root, 0)
         try:
-            fit_response(to_raw({"response_schema": whole}), to_raw({"result": value}))
+            waiting.fit_response(to_raw({"response_schema": whole}), to_raw({"result": value}))
         except Unprocessable as error:
             terminal.say(error.detail)
         else:
