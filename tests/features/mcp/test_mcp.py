@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
 from tests.end_to_end.server import Server, serving
 from tests.patience import PATIENCE
+
+from adk_prism.errors import NotSupported
+from adk_prism.features.mcp.over_http import McpServer
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ROOT / ".venv" / "mcp"
@@ -139,6 +143,18 @@ def test_without_the_package_it_says_what_to_install(server: Server) -> None:
     assert done.returncode == 2
     assert "pip install 'adk-prism[mcp]'" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+async def test_a_start_that_failed_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package may be installed while the server runs."""
+    server = McpServer("", allow_run=False)
+    async with server.opened():
+        with monkeypatch.context() as without:
+            without.setitem(sys.modules, "mcp", None)
+            with pytest.raises(NotSupported, match="pip install"):
+                await server.app()
+        monkeypatch.syspath_prepend(PACKAGES)
+        assert isinstance(await server.app(), Starlette)
 
 
 def test_over_http_everybody_sees_their_own(tmp_path: Path) -> None:

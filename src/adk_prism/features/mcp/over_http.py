@@ -66,7 +66,7 @@ class McpServer:
     def __init__(self, public_url: str, *, allow_run: bool) -> None:
         self._public_url = public_url.rstrip("/")
         self._allow_run = allow_run
-        self._starting: asyncio.Future[Starlette] | None = None
+        self._starting: asyncio.Future[Starlette]
         self._task: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
 
@@ -81,33 +81,40 @@ class McpServer:
                 await self._task
 
     async def app(self) -> Starlette:
-        """Return the application that speaks MCP. Raise `NotSupported` without the package `mcp`."""
-        if self._starting is None:
+        """Return the application that speaks MCP. Raise `NotSupported` without the package `mcp`.
+
+        A start that failed is tried again with the next request.
+        """
+        if self._task is None or self._task.done():
             self._starting = asyncio.get_running_loop().create_future()
             self._task = asyncio.create_task(self._serve(self._starting))
         return await asyncio.shield(self._starting)
 
     async def _serve(self, starting: asyncio.Future[Starlette]) -> None:
         """Run it in one task, as its task group demands."""
+        http = httpx.AsyncClient(transport=_OwnServer(), base_url="http://adk-prism", timeout=None)
         try:
-            http = httpx.AsyncClient(
-                transport=_OwnServer(), base_url="http://adk-prism", timeout=None
-            )
-            server = make_server(RunTools(http, self._base), allow_run=self._allow_run)
-            from mcp.server.transport_security import TransportSecuritySettings
-
-            # Hosts and origins were checked by the server's own guard, which knows its settings.
-            checked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-            app = server.streamable_http_app(
-                stateless_http=True, json_response=True, transport_security=checked
-            )
+            async with http:
+                app = self._make(http)
+                async with app.router.lifespan_context(app):
+                    starting.set_result(app)
+                    await self._stop.wait()
         except Exception as error:  # another package's code: whoever waits has to hear of it
+            if starting.done():
+                raise
             missing = NotSupported(error.detail) if isinstance(error, UsageError) else None
             starting.set_exception(missing or error)
-            return
-        async with http, app.router.lifespan_context(app):
-            starting.set_result(app)
-            await self._stop.wait()
+
+    def _make(self, http: httpx.AsyncClient) -> Starlette:
+        server = make_server(RunTools(http, self._base), allow_run=self._allow_run)
+        from mcp.server.transport_security import TransportSecuritySettings
+
+        # Hosts and origins were checked by the server's own guard, which knows its settings.
+        checked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        app: Starlette = server.streamable_http_app(
+            stateless_http=True, json_response=True, transport_security=checked
+        )
+        return app
 
     def _base(self) -> str:
         """Return the address of the server as the caller knows it, for links."""
