@@ -37,6 +37,10 @@ test('instruction, messages, tools and response of each call, and what changed',
   await panel.getByText('Instruction', { exact: true }).waitFor();
   await panel.getByText("Since the agent's last call").waitFor();
   await panel.getByText(/messages? unchanged, [1-9]\d* added/).waitFor();
+  const filled = await panel.locator('.context li').allInnerTexts();
+  for (const kind of ['Instruction', 'Tools', 'User', 'Tool calls', 'Tool results']) assert.ok(filled.some((each) => each.startsWith(kind)), `${kind} in ${filled}`);
+  assert.ok(filled.some((each) => /about [\d.,k]+ tokens/.test(each)), String(filled));
+  if (process.env.PRISM_PICTURES) await page.screenshot({ path: `${process.env.PRISM_PICTURES}/context.png` });
   await checkAccess(page);
   await panel.getByRole('button', { name: 'Previous model call' }).click();
   await panel.getByText(`call ${calls.length - 1} of ${calls.length}`).waitFor();

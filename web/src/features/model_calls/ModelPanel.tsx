@@ -19,6 +19,7 @@ import { Icon } from '../../ui/Icon';
 import { JsonView } from '../../ui/Json';
 import { KindChip } from '../../ui/Kind';
 import { compact, duration, plural, callTokens, costWords, number } from '../../ui/format';
+import { ContextWindow } from './ContextWindow';
 import { middle } from '../../ui/wordDiff';
 import type { PanelProps } from '../feature';
 import { allSteps, type Step } from '../tree/steps';
@@ -64,6 +65,7 @@ export default function ModelPanel({ film, at, step, seek, choose }: Props) {
         )}
         {state?.kind === 'loading' && <div className="skeleton" role="status" aria-label="Loading the model call" />}
         {state?.kind === 'missing' && <Empty title="The request is not available">{state.why}</Empty>}
+        {there?.request && call && <ContextWindow request={there.request} tokens={call.tokens} />}
         {there?.request && <Whole call={there} request={there.request} before={last} />}
       </div>
     </section>
