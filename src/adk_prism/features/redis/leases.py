@@ -70,6 +70,7 @@ class RedisLeases:
         self._channel: Any = None
         self._confirmed = asyncio.Event()
         """Set when Redis has confirmed that this process accepts no new work."""
+        self._counting = asyncio.Lock()
         self._url = url
         self._renewal: Renewal | None = None
         self._giving: set[asyncio.Task[None]] = set()
@@ -107,6 +108,11 @@ class RedisLeases:
                 await redis.aclose()
 
     async def has_others(self) -> bool:
+        # Two that ask at once would both connect again where the connection is lost, and leave one open.
+        async with self._counting:
+            return await self._count_others()
+
+    async def _count_others(self) -> bool:
         # Every process that accepts new work subscribes to a channel. Redis drops a subscriber with its
         # connection, so the count is right without a clock.
         with suppress(*connection.STORE_ERRORS, TimeoutError):
