@@ -178,6 +178,34 @@ CASES = [
             "heard input-2 'What is it?' final=True",
         ],
     ),
+    Case(
+        "a hypothesis corrects the one before, and the final text the last one",
+        [
+            heard("whether in", False, partial=True),
+            heard("weather in Rome", False, partial=True),
+            heard("weather in roam to", False, partial=True),
+            heard("Weather in Rome today?", True, partial=False),
+        ],
+        [
+            "heard input-2 'whether in'",
+            "heard input-2 'weather in Rome'",
+            "heard input-2 'weather in roam to'",
+            "heard input-2 'Weather in Rome today?' final=True",
+        ],
+    ),
+    Case(
+        "pieces that resemble each other a little are pieces",
+        [
+            heard("One ticket to Rome", False, partial=True),
+            heard(" and one more to Oslo", False, partial=True),
+            heard(", please", True, partial=False),
+        ],
+        [
+            "heard input-2 'One ticket to Rome'",
+            "heard input-2 'One ticket to Rome and one more to Oslo'",
+            "heard input-2 'One ticket to Rome and one more to Oslo, please' final=True",
+        ],
+    ),
     Case("nothing was heard", [heard("", True), heard("", None)], []),
 ]
 

@@ -9,9 +9,11 @@ Writers mark pieces in different ways, and all of these are one transcript:
   `finished: true`), also across a call, at which the block that is shown ends;
 - google-adk 1.x: pieces without `partial`, the last one with `finished: true`, or with no text at all;
 - Gemini 3.x live: one final transcript and no pieces;
-- ADK's cascaded live connection: each piece is the whole hypothesis so far, in place of the one before.
+- ADK's cascaded live connection: each piece is the whole hypothesis so far, in place of the one before. It
+  may correct earlier words, and so may the final text.
 So `finished` decides where it is written, then an explicit `partial: false`; what has neither is a piece. The
-final text is compared with the pieces: if it begins with them it is the whole, else it is the last piece.
+final text is compared with the pieces: if it begins with them or corrects them it is the whole, else it is
+the last piece.
 
 In a live run ADK cuts what the user says in two when it begins before the agent's turn is over. There an
 utterance stays open until the turn that answers it begins, and is all that was heard until then. Where the
@@ -21,6 +23,7 @@ model does not mark the end, ADK sends the whole only after the answer has begun
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 from typing import Literal
 
 from msgspec import Struct, field
@@ -41,7 +44,7 @@ class _Heard(Struct, eq=False):
     _pieces: list[str] = []
     """What came since."""
     _is_replaced: bool = True
-    """Each piece so far contains the one before it, and replaces it."""
+    """Each piece so far contains or corrects the one before it, and replaces it."""
 
     @property
     def is_open(self) -> bool:
@@ -49,7 +52,7 @@ class _Heard(Struct, eq=False):
 
     def add(self, text: str) -> None:
         if self._pieces and self._is_replaced:
-            self._is_replaced = bool(rest_of(text, self._pieces[-1]))
+            self._is_replaced = _replaces(text, self._pieces[-1])
         self._pieces.append(text)
 
     def unfinished(self) -> str:
@@ -59,7 +62,8 @@ class _Heard(Struct, eq=False):
     def complete(self, text: str = "") -> None:
         """Take the last piece, or the whole of what came in pieces."""
         said = self.unfinished()
-        self._whole.append(text if rest_of(text, said) is not None else said + text)
+        is_whole = rest_of(text, said) is not None or (self._is_replaced and _replaces(text, said))
+        self._whole.append(text if is_whole else said + text)
         self._pieces.clear()
         self._is_replaced = True
 
@@ -223,17 +227,27 @@ def rest_of(whole: str, said: str) -> str | None:
     """
     if whole.startswith(said):
         return whole[len(said) :]
-    letters = [char.lower() for char in said if char.isalnum()]
-    place = 0
-    for index, char in enumerate(whole if letters else ""):
-        if not char.isalnum():
-            continue
-        if char.lower() != letters[place]:
-            return None
-        place += 1
-        if place == len(letters):
-            return _news(whole[index + 1 :], said)
-    return None
+    letters = _letters(said)
+    if not letters or _letters(whole)[: len(letters)] != letters:
+        return None
+    places = [place for place, char in enumerate(whole) if char.isalnum()]
+    return _news(whole[places[len(letters) - 1] + 1 :], said)
+
+
+def _replaces(text: str, piece: str) -> bool:
+    """Return whether `text` is `piece` with more words, or heard better.
+
+    Pieces of one sentence are short or unlike each other; two hypotheses about it are alike.
+    """
+    if rest_of(text, piece):
+        return True
+    # Few letters tell nothing; many are not compared, for the time that it takes.
+    pair = _letters(text)[:100], _letters(piece)[:100]
+    return min(map(len, pair)) >= 6 and SequenceMatcher(None, *pair).ratio() >= 0.6
+
+
+def _letters(text: str) -> list[str]:
+    return [char.lower() for char in text if char.isalnum()]
 
 
 def _news(rest: str, said: str) -> str:
