@@ -34,6 +34,7 @@ from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import caller_of, spoken_user
 from adk_prism.server.request_bodies import AppName, check_frame, check_session, check_user
 from adk_prism.server.run_starter import Sent
+from adk_prism.server.run_streams import SocketConnection
 
 MAX_ID_LENGTH = 128
 """Characters of a request's id; the SDK's have sixteen."""
@@ -150,7 +151,7 @@ class _OpenRequest(Struct, eq=False):
     is_aborted: bool = False
 
 
-class ChatConnection(run_streams.SocketConnection):
+class ChatConnection(SocketConnection):
     """One client's connection."""
 
     def __init__(self, socket: WebSocket, context: Context, app: str, format: Format) -> None:
