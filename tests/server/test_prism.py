@@ -24,6 +24,7 @@ from pydantic import BaseModel
 from tests.adk.scripted import Scripted, call
 
 from adk_prism import Prism, PrismError, Settings, client_tool, errors
+from adk_prism.features.run_retention import RunRetentionSettings
 from adk_prism.log.entry import Origin
 
 AGENTS = Path(__file__).parent / "agents"
@@ -87,7 +88,8 @@ async def test_runners_apps_and_agents_are_served(
 async def test_a_folder_is_served_with_settings_by_name() -> None:
     """As text, as on the command line; a wrong one is refused before anything is opened."""
     async with Prism.from_folder(AGENTS, retention_age="30d", **QUIET) as prism:
-        assert prism.context.settings.retention_age == 30 * 86400
+        kept = prism.context.settings.of(RunRetentionSettings).retention_age
+        assert kept == 30 * 86400
         assert "helper" in prism.context.apps.names()
     with pytest.raises(errors.UsageError, match=r"^retention_age must be a time"):
         Prism.from_folder(AGENTS, retention_age="long")
