@@ -190,7 +190,8 @@ export class Ordering {
 
   inputDone(chunk, state) {
     const call = this.#calls.get(chunk.toolCallId);
-    if (call && call.state !== 'input-streaming') {
+    // The input takes a preliminary output back, before somebody is asked.
+    if (call && call.state !== 'input-streaming' && !call.preliminary) {
       this.#fail('call-repeated', `${chunk.type} for ${chunk.toolCallId} in state ${call.state}`);
     }
     if (call && (call.name !== chunk.toolName || call.dynamic !== (chunk.dynamic ?? false))) {

@@ -196,13 +196,11 @@ class RunObserver:
         run = self._runs.get(event.invocation_id)
         if run is None or self.is_closed:
             return
-        data = self._serialiser.event(event)
-        owner = run.owner
-        self._put(
-            records.AgentEvent(data)
-            if owner is None
-            else records.ChildEvent(call=owner.call, node=owner.id, event=Raw(data))
-        )
+        data, owner = self._serialiser.event(event), run.owner
+        if owner is None:
+            self._put(records.AgentEvent(data))
+        else:
+            self._put(records.ChildEvent(call=owner.call, node=owner.id, event=Raw(data)))
         self.poke()
 
     def call_in_loop(self, function: Callable[..., None], *arguments: object) -> None:

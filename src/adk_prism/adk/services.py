@@ -22,20 +22,10 @@ from urllib.request import url2pathname
 
 from google.adk.apps.app import App
 from google.adk.artifacts import BaseArtifactService, FileArtifactService
+from google.adk.auth.credential_service import in_memory_credential_service as in_memory
 from google.adk.auth.credential_service.base_credential_service import BaseCredentialService
-from google.adk.auth.credential_service.in_memory_credential_service import (
-    InMemoryCredentialService,
-)
 from google.adk.cli.service_registry import load_services_module
-from google.adk.cli.utils.local_storage import (
-    create_local_artifact_service,
-    create_local_session_service,
-)
-from google.adk.cli.utils.service_factory import (
-    create_artifact_service_from_options,
-    create_memory_service_from_options,
-    create_session_service_from_options,
-)
+from google.adk.cli.utils import local_storage, service_factory
 from google.adk.memory.base_memory_service import BaseMemoryService
 from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import BaseSessionService
@@ -156,9 +146,11 @@ def open_services(
         memory=_built(
             "memory",
             uris.memory or "memory://",
-            lambda uri: create_memory_service_from_options(base_dir=base, memory_service_uri=uri),
+            lambda uri: service_factory.create_memory_service_from_options(
+                base_dir=base, memory_service_uri=uri
+            ),
         ),
-        credentials=InMemoryCredentialService(),
+        credentials=in_memory.InMemoryCredentialService(),
     )
 
 
@@ -217,7 +209,9 @@ def _sessions(uri: str, data: Path, base: str) -> BaseSessionService:
     return _built(
         "session",
         chosen,
-        lambda uri: create_session_service_from_options(base_dir=base, session_service_uri=uri),
+        lambda uri: service_factory.create_session_service_from_options(
+            base_dir=base, session_service_uri=uri
+        ),
     )
 
 
@@ -236,15 +230,15 @@ def _local_services(agents_dir: Path | None) -> tuple[BaseSessionService, BaseAr
             " leave --local-storage out."
         )
     return (
-        create_local_session_service(base_dir=apps, per_agent=True),
-        create_local_artifact_service(base_dir=apps, per_agent=True),
+        local_storage.create_local_session_service(base_dir=apps, per_agent=True),
+        local_storage.create_local_artifact_service(base_dir=apps, per_agent=True),
     )
 
 
 def _artifacts(uri: str, data: Path, base: str) -> BaseArtifactService:
     if not uri:
         return PrivateArtifacts(data / ARTIFACTS_FOLDER)
-    return create_artifact_service_from_options(
+    return service_factory.create_artifact_service_from_options(
         base_dir=base, artifact_service_uri=uri, strict_uri=True
     )
 

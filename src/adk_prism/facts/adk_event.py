@@ -8,6 +8,7 @@ null for absent values. Values that no fact inspects stay raw JSON.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Literal
 
 import msgspec
@@ -244,12 +245,10 @@ def read_event(event: bytes) -> AdkEvent:
 
 def progress_of(event: AdkEvent) -> Progress | None:
     """Return what a tool reports in an event, if it is such a report."""
-    if not event.partial or not is_given(event.custom_metadata):
-        return None
-    try:
-        return _read_metadata(event.custom_metadata).progress
-    except msgspec.MsgspecError:
-        return None
+    if event.partial and is_given(event.custom_metadata):
+        with suppress(msgspec.MsgspecError):
+            return _read_metadata(event.custom_metadata).progress
+    return None
 
 
 def _without_nulls(tree: dict[str, Any]) -> dict[str, Any]:

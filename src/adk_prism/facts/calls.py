@@ -131,8 +131,7 @@ class CallReader:
 
     def progress(self, report: adk_event.Progress, out: list[fact.Fact]) -> None:
         """Read how far a tool is; nothing once its call is answered."""
-        call = self.calls.working(report.call)
-        if call is not None:
+        if (call := self.calls.working(report.call)) is not None:
             about = report.done, report.total, report.message, report.data
             out.append(fact.CallProgressed(call.call, call.name, *about))
 

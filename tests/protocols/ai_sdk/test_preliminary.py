@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 from tests.conformance.judge import SDKS, Judge, Sdk
-from tests.laws.events import answer, entries, event, progress
+from tests.laws.events import answer, confirmation, entries, event, progress
 from tests.laws.events import call as call_part
 from tests.protocols.chunks import of_kind
 
-from adk_prism.protocols.registry import protocol, replay
+from adk_prism.features.captures.replay import replay
+from adk_prism.protocols.registry import protocol
 
 
 def test_it_never_replaces_an_answer() -> None:
@@ -33,6 +34,17 @@ def test_a_call_that_a_client_may_answer_stays_open() -> None:
     assert not of_kind("tool-output-available", *run)
     (shown,) = of_kind("data-progress", *run)
     assert shown["data"] == {"toolCallId": "c1", "toolName": "f", "done": 1, "total": 2}
+
+
+def test_a_tool_that_asks_takes_it_back() -> None:
+    """A call that a person is asked about has no output."""
+    call = call_part("f", "c1")
+    run = [event(call, partial=False), progress("c1", done=1), event(confirmation(call, "a1"))]
+    (shown,) = of_kind("tool-output-available", *run)
+    assert shown["preliminary"]
+    first, again = of_kind("tool-input-available", *run)
+    assert first == again
+    assert [each["approvalId"] for each in of_kind("tool-approval-request", *run)] == ["a1"]
 
 
 def test_a_client_of_v5_gets_data() -> None:

@@ -119,7 +119,7 @@ class Call(Struct):
 
     step: int
     state: str
-    """`streaming`, `made`, `asked` or `answered`."""
+    """`streaming`, `made`, `preliminary`, `asked` or `answered`."""
     by_provider: bool = False
 
 
@@ -217,7 +217,9 @@ class Message(checks.FrameReader):
         for id, call in self.calls.items():
             if call.state == "streaming":
                 self._fault("calls", f"the input of {id} never ended")
-        waiting = [id for id, call in self.calls.items() if call.state in ("made", "asked")]
+        waiting = [
+            id for id, call in self.calls.items() if call.state in ("made", "asked", "preliminary")
+        ]
         if self.calls:
             good = not waiting or reason in ("tool-calls", None)
             self.expect("unanswered", good, f"{waiting[:3]} at finishReason {reason}")
@@ -263,7 +265,8 @@ class Message(checks.FrameReader):
     def _end_input(self, chunk: Chunk) -> None:
         id = str(chunk["toolCallId"])
         call = self.calls.get(id)
-        good = call is None or call.state == "streaming"
+        # A preliminary output is taken back by the input, before somebody is asked.
+        good = call is None or call.state in ("streaming", "preliminary")
         self.expect("calls", good, f"{id} was made before")
         self.inputs[id] = (str(chunk["toolName"]), chunk["input"])
         is_failed = chunk["type"] == "tool-input-error"
@@ -277,14 +280,16 @@ class Message(checks.FrameReader):
             assert call is not None
             good = call.state != "streaming"
             self.expect("calls", good, f"{id} is answered before its input")
-            call.state = "made" if chunk.get("preliminary") is True else "answered"
+            is_preliminary = chunk.get("preliminary") is True
+            call.state = "preliminary" if is_preliminary else "answered"
         if "errorText" in chunk:
             self._fail(chunk)
 
     def _ask(self, chunk: Chunk) -> None:
         id, approval = str(chunk["toolCallId"]), str(chunk["approvalId"])
         call = self.calls.get(id)
-        good = call is not None and call.state == "made" and approval not in self.approvals
+        waits = call is not None and call.state in ("made", "preliminary")
+        good = waits and approval not in self.approvals
         state = "unknown" if call is None else call.state
         self.expect("approval-request", good, f"{approval} for {id}, {state}")
         self.approvals[approval] = id

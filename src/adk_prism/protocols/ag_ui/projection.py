@@ -345,9 +345,8 @@ class AgUiProjection:
             self._stream.activity(self._stream.id(item.id), f"adk.{item.name}", content)
 
     def _call_progressed(self, item: fact.CallProgressed) -> None:
-        call = self._calls.get(item.call)
-        content = {"toolCallId": call.id, "toolName": item.name, **contract.progress_json(item)}
-        shown = frames.safe(Raw(json.encode(content)))
+        named = {"toolCallId": self._calls.get(item.call).id, "toolName": item.name}
+        shown = frames.safe(Raw(json.encode(named | contract.progress_json(item))))
         self._stream.activity(self._stream.id("progress", item.call), "adk.progress", shown)
 
     def _audio_heard(self, item: fact.AudioHeard) -> None:

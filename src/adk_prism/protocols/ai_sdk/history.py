@@ -158,6 +158,8 @@ class _Builder:
         elif kind == "tool-output-available":
             part.pop("errorText", None)
             part.pop("preliminary", None)
+        elif part.pop("preliminary", None):
+            part.pop("output")
         part |= {ours: chunk[theirs] for theirs, ours in taken.items() if theirs in chunk}
 
     def _new_tool(self, chunk: Json) -> Json:

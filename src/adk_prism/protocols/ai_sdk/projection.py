@@ -56,9 +56,11 @@ class AiSdkProjection:
         self._streamed: set[str] = set()
         self._made: set[str] = set()
         """Calls of this run."""
+        self._open: dict[str, frames.ToolInputAvailable] = {}
+        """Those whose tool may say how far it is: nobody else is to answer them."""
+        self._progressed: set[str] = set()
+        """Those with a preliminary output."""
         self._delegated: dict[str, None] = {}
-        self._pending: set[str] = set()
-        """Calls that the client may be asked to answer."""
         """Calls that run an agent and have no answer yet, in order."""
         self._continued = False
         self._captured = False
@@ -210,24 +212,31 @@ class AiSdkProjection:
         self._made.add(item.call)
         if not (item.provider_executed and self._dialect.provider_calls_apart):
             self._steps.call_began(item.call)
-        out.append(
-            frames.ToolInputAvailable(
-                item.call,
-                item.name,
-                sound(item.input),
-                item.provider_executed or UNSET,
-                _spoken_by(item.speaker, item.signature),
-            )
+        made = frames.ToolInputAvailable(
+            item.call,
+            item.name,
+            sound(item.input),
+            item.provider_executed or UNSET,
+            _spoken_by(item.speaker, item.signature),
         )
+        self._open[item.call] = made
+        out.append(made)
+
+    def _wait(self, call: str, out: list[frames.Frame]) -> None:
+        """Note that a call waits for others than its tool: a preliminary output would count as its answer."""
+        made = self._open.pop(call, None)
+        if made is not None and call in self._progressed:
+            out.append(made)  # takes the output back
 
     def _call_delegated(self, item: fact.CallDelegated, out: list[frames.Frame]) -> None:
+        self._wait(item.call, out)
         self._steps.call_settled(item.call)
         self._delegated[item.call] = None
 
     def _settle(self, call: str) -> None:
         self._steps.call_settled(call)
         self._delegated.pop(call, None)
-        self._pending.discard(call)
+        self._open.pop(call, None)
         self._questions.pop(call, None)
 
     def _is_known(self, call: str) -> bool:
@@ -242,13 +251,13 @@ class AiSdkProjection:
 
     def _call_progressed(self, item: fact.CallProgressed, out: list[frames.Frame]) -> None:
         data = contract.progress_json(item)
-        # A client would take it for the call's answer: one that may answer it, and one of v5.
-        if item.call in self._pending or not self._dialect.approvals:
-            named = {"toolCallId": item.call, "toolName": item.name}
-            out.append(data_part("progress", named | data, part=f"progress-{item.call}"))
-        else:
+        if item.call in self._open and self._dialect.approvals:  # v5 knows no preliminary output
+            self._progressed.add(item.call)
             output = Raw(json.encode(data))
             out.append(frames.ToolOutputAvailable(item.call, output, preliminary=True))
+        else:
+            named = {"toolCallId": item.call, "toolName": item.name}
+            out.append(data_part("progress", named | data, part=f"progress-{item.call}"))
 
     def _call_answered(self, item: fact.CallAnswered, out: list[frames.Frame]) -> None:
         self._settle(item.call)
@@ -293,13 +302,14 @@ class AiSdkProjection:
         out.append(frames.ToolOutputError(item.call, why, True))
 
     def _call_pending(self, item: fact.CallPending, out: list[frames.Frame]) -> None:
-        self._pending.add(item.call)
+        self._wait(item.call, out)
         data = {"toolCallId": item.call, "toolName": item.name}
         if item.call in self._scope.answered:
             data["status"] = "answered"
         out.append(data_part("long-running", data))
 
     def _approval_requested(self, item: fact.ApprovalRequested, out: list[frames.Frame]) -> None:
+        self._wait(item.call, out)
         if not self._scope.asks(item):
             self._close_question(item, out)
         elif self._dialect.approval_responses or self._asks_beside:
@@ -373,6 +383,7 @@ class AiSdkProjection:
         self._settle(item.call)
 
     def _input_requested(self, item: fact.InputRequested, out: list[frames.Frame]) -> None:
+        self._wait(item.for_call, out)
         data: dict[str, Any] = {"id": item.call}
         if item.for_call:
             data["toolCallId"] = item.for_call

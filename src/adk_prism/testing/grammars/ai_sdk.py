@@ -135,6 +135,8 @@ class _Message:
         # What the client answered itself it knows already.
         answered = continues.answers if continues else {}
         self._unanswered = dict.fromkeys(sorted(self._calls - answered.keys()))
+        self._preliminary: set[str] = set()
+        """Calls whose output so far only says how far they are."""
         decisions = continues.decisions.values() if continues else ()
         self._approvals = {decision.approval for decision in decisions}
 
@@ -235,7 +237,9 @@ class _Message:
     def _end_input(self, chunk: Chunk) -> str:
         call = chunk["toolCallId"]
         began = self._streaming.pop(call, None)
-        if began is None and call in self._calls:
+        if call in self._preliminary:  # takes the output back: somebody is asked
+            self._preliminary.discard(call)
+        elif began is None and call in self._calls:
             return f"{call} was made before"
         self._calls.add(call)
         self._unanswered[call] = None
@@ -245,7 +249,10 @@ class _Message:
         call = chunk["toolCallId"]
         if call not in self._calls or call in self._streaming:
             return f"{call} was never made"
-        if not chunk.get("preliminary"):
+        if chunk.get("preliminary"):
+            self._preliminary.add(call)
+        else:
+            self._preliminary.discard(call)
             self._unanswered.pop(call, None)
         return ""
 
