@@ -206,12 +206,12 @@ class RemoteClient:
         ]
         request = client.build_request(method, self._remote.url + path, headers=sent, content=data)
         try:
-            return await client.send(request, stream=True)
+            return await _sent(client, request)
         except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
             if method != "GET":
                 raise
             # The server may have closed a kept connection meanwhile. Reading again changes nothing.
-            return await client.send(request, stream=True)
+            return await _sent(client, request)
 
     def _check(self, response: httpx.Response, refusals: Refusals) -> None:
         status = response.status_code
@@ -261,6 +261,13 @@ class RemoteClient:
             )
         )
         return errors.RemoteFailed(f"The remote app {name!r} cannot be used: {why}.")
+
+
+async def _sent(client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
+    try:
+        return await client.send(request, stream=True)
+    except AttributeError as error:  # anyio asks a connection for its address that was just closed
+        raise httpx.ReadError(f"the connection was closed ({error})") from error
 
 
 def _meaning(error: httpx.TransportError | httpx.InvalidURL) -> str:
