@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -29,6 +28,8 @@ SHARE = 0.01
 """The pause grows to this share of the time since the first report."""
 LONGEST = 1000
 """Characters of a message."""
+LARGEST_NUMBER = 2**53
+"""A larger one is none: JavaScript could not tell it from its neighbours."""
 LARGEST = 16 * 1024
 """Bytes of the data, as JSON."""
 
@@ -50,8 +51,9 @@ def report_progress(
         return
     report: dict[str, Any] = {"call": tool_context.function_call_id or ""}
     report |= {k: v for k, v in (("done", done), ("total", total)) if _is_number(v)}
-    if message:
-        report["message"] = str(message)[:LONGEST]
+    text: Any = message  # whatever a tool gives
+    if isinstance(text, str) and text:
+        report["message"] = text[:LONGEST]
     if data is not None and len(encode_strictly(data)) <= LARGEST:
         report["data"] = plain(data)
     observer.call_in_loop(_take, observer, tool_context, report)
@@ -69,7 +71,8 @@ def _event(context: ToolContext, report: dict[str, Any]) -> Event:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and abs(value) <= LARGEST_NUMBER  # false for NaN, too
 
 
 class ReportProgress(Protocol):
