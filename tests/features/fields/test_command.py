@@ -28,7 +28,8 @@ def test_the_table_counts_every_type(capsys: pytest.CaptureFixture[str]) -> None
     assert lines["EventActions"][0] == "15"
     assert lines["Part"][0] == "17"
     assert lines["tool-input-error"] == ["10", "-", "10", "-"]
-    assert out.count("100.0%") == 3
+    assert lines["mcp_call"] == ["9", "9", "-", "-"]
+    assert out.count("100.0%") == 4
     assert lines["TOOL_CALL_CHUNK"] == ["9", "-", "9", "-"]
     assert err == ""
 
@@ -59,7 +60,7 @@ def test_the_table_tells_it_too_without_failing(capsys: pytest.CaptureFixture[st
     """Only `--check` turns it into an exit code."""
     assert main(["fields"]) == 0
     out, err = capsys.readouterr()
-    assert out.count("100.0%") == 1
+    assert out.count("100.0%") == 2
     assert len(err.splitlines()) == 2
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ from google.adk.events.event import Event as AdkEvent
 from google.genai import types
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
+from tests.features.fields import openai_types
 from tests.features.fields.carriers import CARRIERS
 
 from adk_prism.facts import adk_event
@@ -109,6 +111,15 @@ def test_what_is_kept_is_what_the_packages_accept(node: Node, script: str, kept:
     path = f"{FOLDER}/{kept}"
     stale = f"{path} is stale; refresh it with: {REFRESH.format(script, path)}"
     assert (node.folder.parent.parent / path).read_bytes() == printed, stale
+
+
+def test_what_is_kept_of_openai_is_what_the_package_has() -> None:
+    """The same for the Python package, which users need not have either."""
+    path = f"{FOLDER}/openai_types.json"
+    stale = (
+        f"{path} is stale; refresh it with: python -m tests.features.fields.openai_types > {path}"
+    )
+    assert Path(path).read_text() == openai_types.kept(), stale
 
 
 def test_the_kept_releases() -> None:

@@ -17,6 +17,7 @@ from adk_prism.features.fields.report import (
     Release,
     read_ag_ui_releases,
     read_inventory,
+    read_openai_releases,
     read_releases,
     report,
     to_json,
@@ -35,12 +36,16 @@ def releases() -> tuple[Release, ...]:
 
 
 AG_UI = read_ag_ui_releases()
+OPENAI = read_openai_releases()
 
 
 def findings(
-    inventory: Inventory, releases: tuple[Release, ...], ag_ui: tuple[AgUiRelease, ...] = AG_UI
+    inventory: Inventory,
+    releases: tuple[Release, ...],
+    ag_ui: tuple[AgUiRelease, ...] = AG_UI,
+    openai: tuple[AgUiRelease, ...] = OPENAI,
 ) -> list[Finding]:
-    return list(report(inventory, releases, ag_ui).findings)
+    return list(report(inventory, releases, ag_ui, openai).findings)
 
 
 def test_everything_that_is_installed_is_decided(
@@ -150,9 +155,24 @@ def test_news_of_ag_ui_are_found(inventory: Inventory, releases: tuple[Release, 
     assert "THINKING_START.type" in gone
 
 
+def test_news_of_openai_are_found(inventory: Inventory, releases: tuple[Release, ...]) -> None:
+    """An event and a key that a newer package has."""
+    [last] = OPENAI
+    text = last.events["response.output_text.delta"]
+    more = msgspec.structs.replace(text, optional=("mood",))
+    news = {**last.events, "response.hum": Keys((), ()), "response.output_text.delta": more}
+    later = msgspec.structs.replace(last, version="4.0.0", events=news)
+    found = findings(inventory, releases, openai=(later,))
+    assert sorted(each.what for each in found) == [
+        "response.hum.type",
+        "response.output_text.delta.mood",
+    ]
+    assert found[0].message.startswith("openai 4.0.0 accepts response.")
+
+
 def test_the_counts_add_up(inventory: Inventory, releases: tuple[Release, ...]) -> None:
     """Coverage is the share of fields with a disposition, so nothing may be counted twice or not."""
-    told = report(inventory, releases, AG_UI)
+    told = report(inventory, releases, AG_UI, OPENAI)
     counts = totals(told.fields)
     assert counts.total() == sum(len(upstream.members) for upstream in inventory.values())
     shown = to_json(told)
@@ -161,3 +181,4 @@ def test_the_counts_add_up(inventory: Inventory, releases: tuple[Release, ...]) 
     assert set(counts) <= {"projected", "carried", "dropped"}
     assert set(totals(told.chunks)) <= {"emitted", "declined"}
     assert set(totals(told.events)) <= {"emitted", "declined"}
+    assert set(totals(told.openai)) == {"emitted", "declined"}

@@ -1,7 +1,7 @@
-"""`adk-prism fields`: lists how each field of ADK, of the AI SDK and of AG-UI is handled.
+"""`adk-prism fields`: lists how each field of ADK, of the AI SDK, of AG-UI and of OpenAI is handled.
 
-Prints how many fields of each upstream type are projected, carried or dropped, and how many chunk keys and
-event keys are emitted or declined. With `--check`, prints only fields without a decision and exits with 1
+Prints how many fields of each upstream type are projected, carried or dropped, and how many keys of the
+others are emitted or declined. With `--check`, prints only fields without a decision and exits with 1
 if there are any.
 """
 
@@ -39,12 +39,13 @@ def execute(args: argparse.Namespace) -> int:
     from adk_prism.features.fields.report import (
         read_ag_ui_releases,
         read_inventory,
+        read_openai_releases,
         read_releases,
         report,
         to_json,
     )
 
-    found = report(read_inventory(), read_releases(), read_ag_ui_releases())
+    found = report(read_inventory(), read_releases(), read_ag_ui_releases(), read_openai_releases())
     if args.json:
         write_json(to_json(found))
     elif not args.check:
@@ -56,7 +57,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.check and not args.json and not found.findings:
         print(
             f"All decided: {_sum(found.fields)} fields and values, {_sum(found.chunks)}"
-            f" chunk keys, {_sum(found.events)} event keys."
+            f" chunk keys, {_sum(found.events)} event keys, {_sum(found.openai)} of OpenAI."
         )
     return FAILURE if args.check and found.findings else 0
 
@@ -75,6 +76,8 @@ def _tables(found: Report) -> Iterator[str]:
     yield from _table(f"chunk keys of {origin}", found.chunks, CHUNK_KINDS)
     yield ""
     yield from _table(f"event keys of {found.events[0].origin}", found.events, CHUNK_KINDS)
+    yield ""
+    yield from _table(f"keys of {found.openai[0].origin}", found.openai, CHUNK_KINDS)
 
 
 def _table(title: str, coverages: tuple[Coverage, ...], kinds: tuple[str, ...]) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """What becomes of each thing that upstream can send, read from `dispositions.toml`.
 
 A field or value of ADK is *projected* (found in the frames of a protocol other than ADK's own),
-*carried* (only in ADK's own protocol, which is lossless) or *dropped*. A chunk type or key of the
-AI SDK, or an event type or key of AG-UI, is *emitted* or *declined*. Whatever is not shown has a reason,
+*carried* (only in ADK's own protocol, which is lossless) or *dropped*. A type or key of the AI SDK's chunks,
+of AG-UI's events or of OpenAI's answers is *emitted* or *declined*. Whatever is not shown has a reason,
 written for the developer of a front end who looks for it.
 """
 
@@ -82,7 +82,7 @@ ChunkDisposition = Emitted | Declined
 
 
 class Chunk(Struct, frozen=True):
-    """A chunk type of the AI SDK, or an event type of AG-UI: what becomes of it, and of its keys."""
+    """A type of the AI SDK's chunks, AG-UI's events or OpenAI's answers: what becomes of it and its keys."""
 
     itself: ChunkDisposition
     keys: dict[str, ChunkDisposition] = {}
@@ -114,6 +114,8 @@ class _File(Struct, forbid_unknown_fields=True):
     finish_reasons: _ChunkRow
     events: dict[str, _ChunkRow]
     declined_events: dict[str, str]
+    openai: dict[str, _ChunkRow]
+    declined_openai: dict[str, str]
     ag_ui_places: dict[str, str]
 
 
@@ -182,6 +184,9 @@ FINISH_REASONS = _file.finish_reasons.read().keys
 
 EVENTS = _chunk_table(_file.events, _file.declined_events)
 """By event type of AG-UI."""
+
+OPENAI = _chunk_table(_file.openai, _file.declined_openai)
+"""By type of OpenAI's answers: the `type` of an event or output item, else the class."""
 
 PLACES = _file.ag_ui_places
 """The beginning of a place in the AI SDK's chunks → its place in AG-UI's events, and in which form."""

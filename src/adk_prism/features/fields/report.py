@@ -58,7 +58,7 @@ def read_inventory(root: type[BaseModel] = Event) -> Inventory:
         name = model.__name__
         if name in found:
             name = f"{model.__module__}.{name}"
-        found[name] = UpstreamType(name, _package(model), "field", tuple(model.model_fields))
+        found[name] = UpstreamType(name, _origin(model), "field", tuple(model.model_fields))
     return found | {values.__name__: _values(values) for values in TRANSLATED}
 
 
@@ -84,11 +84,11 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 def _values(values: type[enum.Enum]) -> UpstreamType:
     return UpstreamType(
-        values.__name__, _package(values), "value", tuple(str(each.value) for each in values)
+        values.__name__, _origin(values), "value", tuple(str(each.value) for each in values)
     )
 
 
-def _package(upstream: type) -> str:
+def _origin(upstream: type) -> str:
     """Name the package of a type; one that is defined elsewhere goes with what it extends."""
     for base in upstream.__mro__:
         for prefix, package in _PACKAGES.items():
@@ -98,7 +98,7 @@ def _package(upstream: type) -> str:
 
 
 # ---------------------------------------------------------------------------
-# What the npm packages accept, by release: chunks of the AI SDK and events of AG-UI.
+# What clients' packages accept, by release: chunks of the AI SDK, events of AG-UI, types of OpenAI.
 
 # ---------------------------------------------------------------------- AI SDK
 #
@@ -169,6 +169,18 @@ def read_ag_ui_releases() -> tuple[AgUiRelease, ...]:
     return msgspec.json.decode(kept, type=tuple[AgUiRelease, ...])
 
 
+# ---------------------------------------------------------------------- OpenAI
+#
+# What the Python package `openai` reads: chunks, events and output items, kept in a file, since users need
+# not have the package. `tests/features/fields/openai_types.py` writes it, and a test fails when it is stale.
+
+
+def read_openai_releases() -> tuple[AgUiRelease, ...]:
+    """Return the release; its `events` are all types, by their `type` or the name of their class."""
+    kept = files("adk_prism.features.fields").joinpath("openai_types.json").read_bytes()
+    return msgspec.json.decode(kept, type=tuple[AgUiRelease, ...])
+
+
 # ---------------------------------------------------------------------- report
 
 
@@ -218,16 +230,26 @@ class Report(Struct, frozen=True):
     fields: tuple[Coverage, ...]
     chunks: tuple[Coverage, ...]
     events: tuple[Coverage, ...]
+    openai: tuple[Coverage, ...]
     findings: tuple[Finding, ...]
 
 
 def report(
-    inventory: Inventory, releases: tuple[Release, ...], ag_ui: tuple[AgUiRelease, ...]
+    inventory: Inventory,
+    releases: tuple[Release, ...],
+    ag_ui: tuple[AgUiRelease, ...],
+    openai: tuple[AgUiRelease, ...],
 ) -> Report:
     """Compare upstream with the dispositions."""
-    chunks, events = _ai_sdk(releases), _ag_ui(ag_ui)
-    findings = (*_field_findings(inventory), *_key_findings(chunks), *_key_findings(events))
-    return Report(tuple(_fields(inventory)), chunks.coverages(), events.coverages(), findings)
+    packages = (
+        _ai_sdk(releases),
+        _package(PACKAGE, ag_ui, dispositions.EVENTS),
+        _package("openai", openai, dispositions.OPENAI),
+    )
+    findings = [*_field_findings(inventory)]
+    findings += (each for package in packages for each in _key_findings(package))
+    chunks, events, answers = (package.coverages() for package in packages)
+    return Report(tuple(_fields(inventory)), chunks, events, answers, tuple(findings))
 
 
 def totals(coverages: Iterable[Coverage]) -> Counter[str]:
@@ -242,6 +264,7 @@ def to_json(found: Report) -> dict[str, Any]:
         "fields": _section(found.fields),
         "chunks": _section(found.chunks),
         "events": _section(found.events),
+        "openai": _section(found.openai),
         "findings": list(found.findings),
     }
 
@@ -299,7 +322,7 @@ def _field_findings(inventory: Inventory) -> Iterator[Finding]:
 
 
 class _Package(Struct, frozen=True):
-    """What the releases of an npm package accept, and what is decided about it."""
+    """What the releases of a package accept, and what is decided about it."""
 
     name: str
     versions: tuple[str, ...]
@@ -328,9 +351,11 @@ def _ai_sdk(releases: tuple[Release, ...]) -> _Package:
     return _Package("ai", versions, accepted(releases), dispositions.CHUNKS, decided)
 
 
-def _ag_ui(releases: tuple[AgUiRelease, ...]) -> _Package:
+def _package(
+    name: str, releases: tuple[AgUiRelease, ...], decided: Mapping[str, dispositions.Chunk]
+) -> _Package:
     versions = tuple(release.version for release in releases)
-    return _Package(PACKAGE, versions, accepted(releases), dispositions.EVENTS)
+    return _Package(name, versions, accepted(releases), decided)
 
 
 def _keys(chunk: dispositions.Chunk | None, keys: Iterable[str]) -> Iterator[Item]:

@@ -16,6 +16,7 @@ no queue.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -70,6 +71,7 @@ class _Item(Struct):
     shown: contract.Json
     text: list[str] = []
     is_open: bool = True
+    citations: list[contract.Json] = []
 
 
 class ResponsesProjection:
@@ -103,7 +105,7 @@ class ResponsesProjection:
         if isinstance(entry.record, RunStarted):
             self._begin(entry.record, entry.time)
         out: list[Event] = []
-        for item in self._reader.feed(entry):
+        for item in _sources_before_ends(self._reader.feed(entry)):
             if type(item) is fact.BlockGrew:  # most facts are this one
                 self._grow(item, out)
             else:
@@ -223,7 +225,7 @@ class ResponsesProjection:
 
     def _end_message(self, shown: _Item, out: list[Event]) -> None:
         text = "".join(shown.text)
-        part, kind = output_text(text), "response.output_text.done"
+        part, kind = output_text(text, shown.citations), "response.output_text.done"
         out.append(self._of(shown, kind, content_index=0, text=text, logprobs=[]))
         out.append(self._of(shown, "response.content_part.done", content_index=0, part=part))
         self._close(shown, {"status": "completed", "content": [part]}, out)
@@ -251,11 +253,15 @@ class ResponsesProjection:
 
     def _source_cited(self, item: fact.SourceCited, out: list[Event]) -> None:
         shown = self._last_text
-        if shown is None or not shown.is_open or not item.uri.startswith(("http://", "https://")):
+        if shown is None or not item.uri.startswith(("http://", "https://")):
             return
         about = {"url": item.uri, "title": item.title, "start_index": 0, "end_index": 0}
-        kind, note = "response.output_text.annotation.added", {"type": "url_citation", **about}
-        out.append(self._of(shown, kind, content_index=0, annotation_index=0, annotation=note))
+        note = {"type": "url_citation", **about}
+        number = len(shown.citations)
+        shown.citations.append(note)
+        if shown.is_open:
+            kind, at = "response.output_text.annotation.added", {"annotation_index": number}
+            out.append(self._of(shown, kind, content_index=0, **at, annotation=note))
 
     # -------------------------------------------------------------- calls
 
@@ -325,13 +331,20 @@ class ResponsesProjection:
     def _code_shown(self, item: fact.CodeShown, out: list[Event]) -> None:
         code = str(read_object(item.code).get("code") or "")
         about = {"type": "code_interpreter_call", "container_id": self._app, "outputs": None}
-        self._code = self._add("ci", {**about, "code": code, "status": "in_progress"}, out)
+        self._code = self._add("ci", {**about, "code": "", "status": "in_progress"}, out)
+        self._code.shown["code"] = code
+        kind = "response.code_interpreter_call"
+        out.append(self._of(self._code, f"{kind}.in_progress"))
+        out.append(self._of(self._code, f"{kind}_code.delta", delta=code))
+        out.append(self._of(self._code, f"{kind}_code.done", code=code))
+        out.append(self._of(self._code, f"{kind}.interpreting"))
 
     def _code_result_shown(self, item: fact.CodeResultShown, out: list[Event]) -> None:
         shown, self._code = self._code, None
         if shown is not None:
             logs = str(read_object(item.result).get("output") or "")
             outputs = [{"type": "logs", "logs": logs}]
+            out.append(self._of(shown, "response.code_interpreter_call.completed"))
             self._close(shown, {"status": "completed", "outputs": outputs}, out)
 
     def _nothing(self, item: fact.Fact, out: list[Event]) -> None:
@@ -342,9 +355,23 @@ def _event(kind: str, index: int, **fields: Any) -> Event:
     return Event(kind, {"output_index": index, **fields})
 
 
-def output_text(text: str) -> contract.Json:
+def _sources_before_ends(items: list[fact.Fact]) -> list[fact.Fact]:
+    """Put the sources that an entry has before the end of its text: clients take them while it is open."""
+    if not any(type(each) is fact.SourceCited for each in items):
+        return items
+    ends = (place for place, each in enumerate(items) if _ends_text(each))
+    end = next(ends, len(items))
+    cited = [each for each in items[end:] if type(each) is fact.SourceCited]
+    return [*items[:end], *cited, *(each for each in items[end:] if each not in cited)]
+
+
+def _ends_text(item: fact.Fact) -> bool:
+    return isinstance(item, fact.BlockEnded) and item.kind != "reasoning"
+
+
+def output_text(text: str, citations: Sequence[contract.Json] = ()) -> contract.Json:
     """Return the content of a message item."""
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+    return {"type": "output_text", "text": text, "annotations": citations, "logprobs": []}
 
 
 def response_json(head: RunStarted, time: float) -> contract.Json:
