@@ -115,6 +115,38 @@ async def test_a_client_that_names_its_conversation_has_it() -> None:
         assert len(await server.messages("mine")) == 6
 
 
+async def test_users_of_open_webui_have_conversations_of_their_own() -> None:
+    """All come with one key; the header tells them apart, unless the body names the user."""
+    async with talking(Scripted.saying("One.", "Two.", "Three.")) as (client, server):
+        for name, about in (("ada", {}), ("bob", {}), ("eve", {"user": "ada"})):
+            headers = {"x-openwebui-user-id": name, "x-openwebui-chat-id": f"chat-of-{name}"}
+            await _answer(client, [user("a")], extra_headers=headers, **about)
+        runs = await server.context.log.list(app=APP)
+        assert [run.origin.user for run in runs] == ["ada", "bob", "ada"]
+
+
+TASKS = [
+    "### Task:\nGenerate a title.\n### Chat History:\n<chat_history>\nUSER: hi\n</chat_history>",
+    "### Task:\nYou complete texts.\n### **Instructions**:\n<text>hi</text>",
+    "Provide a concise, 5-word-or-less title for the conversation, and nothing else.\nConversation:\n",
+    "Analyze this conversation and provide:\n1. The detected language of it\n2. A title",
+]
+
+
+@pytest.mark.parametrize("task", TASKS)
+async def test_what_clients_ask_a_model_beside_the_conversation_is_refused(task: str) -> None:
+    """It would stop the answer of the conversation that it is about, and run the agent's tools."""
+    async with talking(Scripted.saying("One.", "Two.")) as (client, server):
+        named = {"x-openwebui-chat-id": "mine"}
+        await _answer(client, [user("first")], extra_headers=named)
+        with pytest.raises(openai.BadRequestError, match="title, tags or the like"):
+            await _answer(client, [user(task)], extra_headers=named)
+        # A person may write so, in a conversation.
+        quoted = [user("first"), assistant("One."), user(task)]
+        assert "Two." in ((await _answer(client, quoted)).message.content or "")
+        assert len(await server.context.log.list(app=APP)) == 2
+
+
 async def test_tools_of_the_agent_are_reasoning() -> None:
     """Never `tool_calls`, which the client would run."""
 

@@ -9,6 +9,7 @@ the answer's `x-prism-ignored` names them. What cannot be ignored without a wron
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
@@ -28,6 +29,13 @@ _USED = {
     *("instructions", "truncation", "service_tier"),
 }
 """Fields that have their effect here, or need none."""
+
+_TASK = re.compile(
+    r"### Task:\n(?s:.*)<(?:chat_history|text)>"
+    r"|Provide a concise, 5-word-or-less title for the conversation"
+    r"|Analyze this conversation and provide:\n1\. The detected language"
+)
+"""How Open WebUI's and LibreChat's own prompts for titles, tags, follow-ups and searches begin."""
 
 _AUDIO = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 
@@ -68,12 +76,12 @@ class Asked(Struct, frozen=True, kw_only=True):
     """Parameters without effect."""
 
 
-def read_chat(body: Mapping[str, Any], session: str = "") -> Asked:
-    """Read the body of a chat completion. Raise `UsageError`."""
+def read_chat(body: Mapping[str, Any], session: str = "", user: str = "") -> Asked:
+    """Read the body of a chat completion; headers named a session and a user. Raise `UsageError`."""
     messages = _objects(body, "messages")
     if not messages:
         raise UsageError("`messages` must be a non-empty list.")
-    return _asked(body, [_as_item(message) for message in messages], session)
+    return _asked(body, [_as_item(message) for message in messages], session, user)
 
 
 def read_responses(body: Mapping[str, Any]) -> Asked:
@@ -85,10 +93,10 @@ def read_responses(body: Mapping[str, Any]) -> Asked:
         items = _objects(body, "input")
     if not items:
         raise UsageError("`input` must be a text, or a non-empty list of items.")
-    return _asked(body, items, "")
+    return _asked(body, items)
 
 
-def _asked(body: Mapping[str, Any], items: list[Json], session: str) -> Asked:
+def _asked(body: Mapping[str, Any], items: list[Json], session: str = "", user: str = "") -> Asked:
     _refuse(body)
     said: list[Said] = []
     answers: list[ToolAnswer] = []
@@ -110,12 +118,18 @@ def _asked(body: Mapping[str, Any], items: list[Json], session: str) -> Asked:
         raise UsageError("The list must end with a message of the user, or with results of tools.")
     if new is not None and not new.parts:
         raise UsageError("The user's message has neither text nor files.")
+    if new is not None and not said and _TASK.match(new.text):
+        raise UsageError(
+            "This asks a model for a title, tags or the like: it is no message of a conversation, and the"
+            " models here are agents, whose tools would run. Choose another model for such tasks, or turn"
+            " them off."
+        )
     return Asked(
         model=_model(body),
         earlier=said,
         new=new,
         answers=answers,
-        user=text_field(dict(body), "user") or DEFAULT_USER,
+        user=text_field(dict(body), "user") or user or DEFAULT_USER,
         session=_session(body) or session,
         previous=text_field(dict(body), "previous_response_id"),
         streams=body.get("stream") is True,

@@ -40,7 +40,8 @@ LARGE_BODIES = ("/v1/chat/completions", "/v1/responses")
 """Clients repeat their whole history, with its files."""
 
 CHAT_ID_HEADER = "x-openwebui-chat-id"
-"""What Open WebUI names its conversation in, where it is told to forward it."""
+USER_ID_HEADER = "x-openwebui-user-id"
+"""What Open WebUI names its conversation and its user in, where it is told to forward them."""
 
 IGNORED_HEADER = "x-prism-ignored"
 CREATED = 1700000000
@@ -126,9 +127,10 @@ class OpenAiRoutes:
         body: dict[str, Any],
         key: Key = "",
         chat_id: Annotated[str, Header(alias=CHAT_ID_HEADER)] = "",
+        user_id: Annotated[str, Header(alias=USER_ID_HEADER)] = "",
     ) -> Response:
         """Answer a list of messages, as a stream of chunks or as one object."""
-        asked = read_chat(body, chat_id)
+        asked = read_chat(body, chat_id, user_id)
         run = await self._start(request, chat.SPEC, asked, key)
         format = self.context.streams.format(request, chat.SPEC, self.shown)
         if asked.streams:
