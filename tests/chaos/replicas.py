@@ -48,7 +48,7 @@ class Replica:
         assert self.process.stderr is not None
         with self.process.stderr as stderr:
             for line in stderr:
-                found = _READY.match(line)
+                found = _READY.search(line)
                 if found:
                     self.url = found[1]
                     self.ready.set()

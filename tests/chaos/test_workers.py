@@ -62,7 +62,7 @@ def test_a_worker_that_is_killed(redis: RedisServer, tmp_path: Path) -> None:
     try:
         url = ""
         for line in process.stderr:
-            if found := _READY.match(line):
+            if found := _READY.search(line):
                 url = found[1]
                 break
         time.sleep(6)  # A worker that dies in its first seconds is taken for one that cannot live.

@@ -119,7 +119,7 @@ def started(
         try:
             said = []
             while not (
-                found := re.match(r"adk-prism on http://0.0.0.0:(\d+) ", said[-1] if said else "")
+                found := re.search(r"adk-prism on http://0.0.0.0:(\d+) ", said[-1] if said else "")
             ):
                 said.append(lines.readline())
                 assert said[-1], "the server has ended: " + "".join(said)

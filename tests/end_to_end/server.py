@@ -87,7 +87,7 @@ def serving(
     reader = None
     try:
         said: list[str] = []
-        while not (found := _READY.match(said[-1] if said else "")):
+        while not (found := _READY.search(said[-1] if said else "")):
             said.append(process.stderr.readline())
             assert said[-1], "the server has ended: " + "".join(said)
         lines = said[:-1]

@@ -41,7 +41,7 @@ class Served:
         assert self.process.stderr is not None
         with self.process.stderr as stderr:
             for line in stderr:
-                if found := re.match(r"adk-prism on (http://\S+) ", line):
+                if found := re.search(r"adk-prism on (http://\S+) ", line):
                     self.url = found[1]
                     self._ready.set()
                 self.lines.append(line)

@@ -52,7 +52,7 @@ def serving(folder: Path, *words: str, agents: Path = AGENTS) -> Iterator[Served
     try:
         assert process.stderr is not None
         line = process.stderr.readline()
-        found = re.match(r"adk-prism on (http://\S+) ", line)
+        found = re.search(r"adk-prism on (http://\S+) ", line)
         assert found, line + process.stderr.read()
         yield Served(process, found[1], line, folder)
     finally:
@@ -152,9 +152,9 @@ def test_sigterm_ends_it_quietly(tmp_path: Path) -> None:
         assert httpx.get(second.url + "/apps/broken/app-info", timeout=PATIENCE).status_code == 500
         code, err = second.stop()
     assert code == 0
-    told = [json.loads(line) for line in err.splitlines()]
-    assert [each["kind"] for each in told] == ["app failed"]
-    assert "secret-in-the-cause" in told[0]["cause"]
+    told = [json.loads(line) for line in (second.line + err).splitlines()]
+    assert [each["kind"] for each in told] == ["serving", "app failed"]
+    assert "secret-in-the-cause" in told[1]["cause"]
 
 
 SIGNALS = [signal.SIGTERM, signal.SIGHUP]

@@ -36,6 +36,8 @@ from adk_prism.version import OLD_SETTINGS, adk_notice
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from adk_prism.server.context import Context
+
 
 # ---------------------------------------------------------------------- the event loop
 #
@@ -408,7 +410,7 @@ async def _serve(app: FastAPI, listeners: Sequence[socket.socket], announces: bo
     # otherwise paused every stream for 150 ms, three times in ten runs of 2,000 deltas; now it takes 10 ms.
     gc.freeze()
     if announces:
-        _announce(listeners[0], context.apps.names(), context.apps.advice())
+        _announce(listeners[0], context)
     await serve(app, context, listeners)
 
 
@@ -425,13 +427,17 @@ def _why(error: OSError, settings: server_settings.Settings, port: int) -> str:
     return f"cannot listen on {address}: {error.strerror or error}."
 
 
-def _announce(listener: socket.socket, apps: list[str], advice: str) -> None:
+def _announce(listener: socket.socket, context: Context) -> None:
+    from adk_prism.server.observability import sink
+
     host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    names = ", ".join(apps) or "no apps"
-    print(f"adk-prism on http://{shown}:{port} serving {names}", file=sys.stderr, flush=True)
-    if advice:
-        print(advice, file=sys.stderr, flush=True)
+    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    where = f"adk-prism on {address} serving {', '.join(context.apps.names()) or 'no apps'}"
+    for line in filter(None, (where, context.apps.advice())):
+        if context.settings.log_format == "json":
+            sink("json")(Diagnostic(kind="serving", detail=line))
+        else:
+            print(line, file=sys.stderr, flush=True)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -278,13 +278,7 @@ def _news(rest: str, said: str) -> str:
 IDLE = "IDLE"
 """`interactionStatus` of a model that has nothing more to say to this prompt."""
 
-_SPEECH = (
-    fact.BlockBegan,
-    fact.BlockGrew,
-    fact.BlockEnded,
-    fact.BlocksReplaced,
-    fact.AudioHeard,
-)
+_SPEECH = (fact.BlockBegan, fact.BlockGrew, fact.BlockEnded, fact.BlocksReplaced, fact.AudioHeard)
 _SHOWN = (fact.FileShown, fact.CodeShown, fact.CodeResultShown, fact.SourceCited)
 _CALLS = (fact.CallRequested, fact.CallInputGrew)
 _ANSWERS = (fact.CallAnswered, fact.CallFailed, fact.CallDenied, fact.CallAbandoned)

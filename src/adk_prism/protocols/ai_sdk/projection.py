@@ -512,13 +512,7 @@ def _safe_object(values: Mapping[str, Raw]) -> Raw:
     return Raw(repair(json.encode(values), parsed=True))
 
 
-_SHOWS_NOTHING = (
-    fact.UserSpoke,
-    fact.ModelCalled,
-    fact.NodeBegan,
-    fact.NodeFinished,
-    fact.Nested,
-)
+_SHOWS_NOTHING = (fact.UserSpoke, fact.ModelCalled, fact.NodeBegan, fact.NodeFinished, fact.Nested)
 
 OTHERS: FactMethods = dict.fromkeys(_SHOWS_NOTHING, AiSdkProjection._nothing)
 AiSdkProjection.SHOW = fact_methods(AiSdkProjection, OTHERS)
