@@ -289,6 +289,9 @@ ROUTES: dict[str, Row] = {
     "GET /api/chat/{app_name}/{chat_id}/feedback": Owned(
         f"/api/chat/{APP}/{{session}}/feedback?userId={{user}}"
     ),
+    "GET /api/chat/{app_name}/{chat_id}/suggestions": Owned(
+        f"/api/chat/{APP}/{{session}}/suggestions?userId={{user}}", status=(204,)
+    ),
     "GET /api/runs/{run}/share": Owned(f"{_RUN}/share", status=(200, 501)),
     "POST /api/runs/{run}/fork": Owned(f"{_RUN}/fork", lambda bobs: {"at": bobs.file}),
     "GET /api/runs/{run}/rerun": Owned(f"{_RUN}/rerun", status=(403, 404)),
