@@ -249,6 +249,9 @@ ROUTES: dict[str, Row] = {
     "GET /v1/conversations/{conversation}/items": Owned("/v1/conversations/{session}/items"),
     "POST /api/copilotkit": Owned(f"{_KIT}?userId={{user}}", _agent_run),
     "POST /api/copilotkit/agent/{agent_id}/run": Owned(f"{_KIT_AGENT}/run?userId={{user}}", _agent),
+    "POST /api/copilotkit/agent/{agent_id}/suggest": Common(  # of whose answer: test_copilotkit_suggest
+        f"{_KIT_AGENT}/suggest", {"threadId": "t", "runId": "r", "messages": []}
+    ),
     "POST /api/copilotkit/agent/{agent_id}/connect": Owned(
         f"{_KIT_AGENT}/connect?userId={{user}}", _agent
     ),

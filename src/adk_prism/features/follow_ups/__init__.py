@@ -29,12 +29,16 @@ class FollowUpSettings(FeatureSettings):
 
 
 def _serve(context: Context) -> Served:
+    from adk_prism.features.follow_ups.copilotkit import copilotkit_routes
     from adk_prism.features.follow_ups.follow_ups import FollowUpMaker, routes
 
     made = FollowUpMaker(context, context.settings.of(FollowUpSettings).follow_ups)
     context.lifecycle.hold(made.opened)
     context.lifecycle.on_drain(made.drain)
-    return Served(routers=[routes(context, made)], observer=made)
+    routers = [routes(context, made)]
+    if "copilotkit" not in context.settings.without:
+        routers.append(copilotkit_routes(context, made))
+    return Served(routers=routers, observer=made)
 
 
 EXTENSION = Extension(

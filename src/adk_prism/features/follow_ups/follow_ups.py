@@ -15,7 +15,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from contextvars import Context as Variables
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from fastapi import APIRouter, Query, Response
@@ -87,6 +87,15 @@ _SPACE = "follow_ups"
 class _Job(Struct, frozen=True, eq=False):
     origin: Origin
     task: asyncio.Task[None]
+
+
+class ChatFollowUps(NamedTuple):
+    """The follow-ups of the last answer of a conversation; empty if there are none."""
+
+    run: str = ""
+    message: str = ""
+    suggestions: Sequence[str] = ()
+    title: str = ""
 
 
 class FollowUpMaker:
@@ -267,7 +276,21 @@ class FollowUpMaker:
 
     # ------------------------------------------------------------------ for whom
 
-    async def of(self, summary: RunSummary, wait: float) -> FollowUps:
+    async def of_chat(self, origin: Origin, wait: float, run: str = "") -> ChatFollowUps:
+        """Return the follow-ups of the last answer of a conversation, if it is finished and of this run.
+
+        Without a run, of any. Wait so many seconds for those that are being made.
+        """
+        turns = await self._context.chats.turns(origin)
+        last = turns[-1].last.summary if turns else None
+        if last is None or last.outcome != "finished" or last.run.startswith(SESSION_RUN):
+            return ChatFollowUps()
+        if run not in ("", last.run):
+            return ChatFollowUps()
+        found = await self._of(last, wait)
+        return ChatFollowUps(last.run, last.message, found.suggestions, found.title)
+
+    async def _of(self, summary: RunSummary, wait: float) -> FollowUps:
         """Return the follow-ups of a finished run; wait so many seconds for those that are being made."""
         run, job = summary.run, self._jobs.get(summary.run)
         if job is not None:
@@ -338,16 +361,12 @@ def routes(context: Context, made: FollowUpMaker) -> APIRouter:
         Of the last answer of the conversation, as soon as it is finished; `wait`: for so many seconds, for
         suggestions that are being made. `title`: that of the conversation, if it was made with them.
         """
-        turns = await context.chats.turns(chat)
-        last = turns[-1].last.summary if turns else None
-        if last is None:
-            context.apps.check(chat.app)  # What was recorded elsewhere needs no app here.
-        if last is None or last.outcome != "finished" or last.run.startswith(SESSION_RUN):
-            return Response(status_code=204)
-        found = await made.of(last, wait)
+        found = await made.of_chat(chat, wait)
         if not found.suggestions and not found.title:
+            if not await context.chats.turns(chat):
+                context.apps.check(chat.app)  # What was recorded elsewhere needs no app here.
             return Response(status_code=204)
-        about = {"runId": last.run, "messageId": last.message}
+        about = {"runId": found.run, "messageId": found.message}
         return {**about, "suggestions": list(found.suggestions), "title": found.title or None}
 
     return router
