@@ -27,32 +27,12 @@ from adk_prism.adk.errors import message_of
 from adk_prism.adk.request import REPEATS
 from adk_prism.errors import Diagnostic, Gone, NotFound, UsageError, cause_of
 from adk_prism.features.conversations.listing import keep_made_title, wants_title
-from adk_prism.features.follow_ups.sources import (
-    DeclaredSource,
-    FollowUpRequest,
-    FollowUps,
-    FunctionThreads,
-    Said,
-    ask_function,
-    ask_model,
-    declared_source,
-    model_of_root,
-    read_follow_ups,
-)
+from adk_prism.features.follow_ups import sources
+from adk_prism.features.follow_ups.sources import DeclaredSource, FollowUpRequest, FollowUps, Said
 from adk_prism.features.forks.history import COPIED_FROM
+from adk_prism.log import entry as records
 from adk_prism.log.contract import RunSummary
-from adk_prism.log.entry import (
-    DERIVED,
-    SESSION_RUN,
-    Entry,
-    Origin,
-    RunEnded,
-    RunId,
-    RunStarted,
-    RunTakenOver,
-    is_recorded,
-    is_untrusted,
-)
+from adk_prism.log.entry import Entry, Origin, RunId, RunStarted
 from adk_prism.log.private_files import Recent
 from adk_prism.protocols.ag_ui.history import ThreadMessages
 from adk_prism.protocols.contract import Options
@@ -109,7 +89,7 @@ class FollowUpMaker:
         """Runs of which there may be follow-ups; None of one that another process began."""
         self._jobs: dict[RunId, _Job] = {}
         self._slots = asyncio.Semaphore(MOST_AT_ONCE)
-        self._threads = FunctionThreads()
+        self._threads = sources.FunctionThreads()
         self._told: set[str] = set()
         """Apps of which the operator knows that they have no usable source."""
 
@@ -118,16 +98,16 @@ class FollowUpMaker:
     def stored(self, run: RunId, entries: Sequence[Entry]) -> None:
         """Note a run that begins, and drop what is made for the message before it."""
         first, last = entries[0].record, entries[-1].record
-        if self._mode == "off" or is_recorded(run):
+        if self._mode == "off" or records.is_recorded(run):
             return
         if isinstance(first, RunStarted):
             if _is_answered_live(first):
                 self._going[run] = first.origin
             if first.kind != "state":
                 self._drop(first.origin)
-        elif isinstance(first, RunTakenOver) and first.epoch:
+        elif isinstance(first, records.RunTakenOver) and first.epoch:
             self._going[run] = None
-        if isinstance(last, RunEnded) and last.outcome != "finished":
+        if isinstance(last, records.RunEnded) and last.outcome != "finished":
             self._going.pop(run, None)
 
     def _drop(self, origin: Origin) -> None:
@@ -176,10 +156,10 @@ class FollowUpMaker:
         if self._mode == "off" or not apps.is_loaded(app) or apps.app(app).root is None:
             return None  # The code of an app on another server is not here.
         try:
-            declared = declared_source(apps.runner(app), apps.module_of(app))
+            declared = sources.declared_source(apps.runner(app), apps.module_of(app))
             source = declared or ("model" if self._mode == "model" else None)
             if source == "model":
-                model_of_root(apps.runner(app).agent)
+                sources.model_of_root(apps.runner(app).agent)
         except UsageError as error:
             if app not in self._told:
                 self._told.add(app)
@@ -194,10 +174,10 @@ class FollowUpMaker:
                 await plugin.use()
         if callable(source):
             threads = self._threads if self._context.apps.threads_of(request.app) else None
-            found = await ask_function(source, request, threads)
+            found = await sources.ask_function(source, request, threads)
         else:
-            found = await ask_model(model_of_root(runner.agent), request)
-        return read_follow_ups(found)
+            found = await sources.ask_model(sources.model_of_root(runner.agent), request)
+        return sources.read_follow_ups(found)
 
     # ------------------------------------------------------------------ how
 
@@ -283,7 +263,7 @@ class FollowUpMaker:
         """
         turns = await self._context.chats.turns(origin)
         last = turns[-1].last.summary if turns else None
-        if last is None or last.outcome != "finished" or last.run.startswith(SESSION_RUN):
+        if last is None or last.outcome != "finished" or last.run.startswith(records.SESSION_RUN):
             return ChatFollowUps()
         if run not in ("", last.run):
             return ChatFollowUps()
@@ -319,7 +299,11 @@ def _is_answered_live(head: RunStarted) -> bool:
     """Return whether a run answers a person here and now: no copy, repetition, voice or change of state."""
     point, continues = FORKED_FROM.read(head), head.continues
     is_repeated = REPEATS.read(head) is not None or (point is not None and point.rerun)
-    is_stored = COPIED_FROM.read(head) is not None or DERIVED.read(head) or is_untrusted(head)
+    is_stored = (
+        COPIED_FROM.read(head) is not None
+        or records.DERIVED.read(head)
+        or records.is_untrusted(head)
+    )
     is_held = continues is not None and (continues.held or continues.unasked)
     is_evaluated = head.origin.session.startswith(EVALUATION_SESSIONS)
     return head.kind == "turn" and not (
