@@ -249,10 +249,10 @@ class FollowUpMaker:
     ) -> None:
         title = found.title if with_title else ""
         log = self._context.recording.log
-        kept = msgspec.json.encode(FollowUps(found.suggestions, title))
-        await log.side.put(run, _SPACE, _SPACE, kept)
         if title:
             await keep_made_title(log, origin, title)
+        kept = msgspec.json.encode(FollowUps(found.suggestions, title))
+        await log.side.put(run, _SPACE, _SPACE, kept)
 
     # ------------------------------------------------------------------ for whom
 
