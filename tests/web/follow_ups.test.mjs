@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
-import { afterTest, ask, chat, checkAccess, close, launch, open, settled } from './browser.mjs';
+import { afterTest, ask, chat, checkAccess, close, launch, open, say, settled } from './browser.mjs';
 
 let browser;
 let page;
@@ -48,4 +48,26 @@ test('a key sends one, and all of them go', async () => {
   assert.equal(await chat(page).getByText('tool', { exact: true }).count() > 0, true);
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'composer');
   assert.equal(await chips().count(), 0); // The tour suggests nothing after this one.
+});
+
+test('they move nobody who reads further up', async () => {
+  await page.setViewportSize({ width: 1440, height: 500 });
+  await ask(page, 'long 400');
+  let release;
+  const released = new Promise((resolve) => (release = resolve));
+  await page.route('**/suggestions*', async (route) => {
+    await released;
+    await route.continue();
+  });
+  await say(page, 'suggestions');
+  await chat(page).getByText('Mine are scripted').waitFor();
+  await settled(page);
+  await chat(page).hover();
+  await page.mouse.wheel(0, -300);
+  await page.getByRole('button', { name: /Jump to latest|new$/ }).waitFor();
+  const top = () => chat(page).evaluate((log) => log.scrollTop);
+  const before = await top();
+  release();
+  await chips().waitFor({ state: 'attached' });
+  assert.equal(await top(), before);
 });

@@ -87,7 +87,7 @@ async def test_a_key_is_used_only_if_somebody_asked() -> None:
             await server.say("Count")
             found = await suggested(server)
             assert (found is not None, len(model.requests)) == (requests == 2, requests)
-    with pytest.raises(UsageError, match="takes a function"):
+    with pytest.raises(UsageError, match="must be a function"):
         suggest_follow_ups("always")  # type: ignore[arg-type]
 
 

@@ -97,9 +97,7 @@ def suggest_follow_ups(source: DeclaredSource) -> BasePlugin:
     Raise `UsageError` for anything else.
     """
     if not _is_source(source):
-        raise UsageError(
-            f'suggest_follow_ups takes a function, "model" or "off", got {str(source)[:60]!r}.'
-        )
+        raise _refused("What `suggest_follow_ups` takes", source)
     return FollowUpSource(source)
 
 
@@ -115,16 +113,19 @@ def declared_source(runner: Runner, module: str) -> DeclaredSource | None:
         if value is None or isinstance(value, ModuleType):  # a file `follow_ups.py` of the app
             continue
         if not _is_source(value):
-            raise UsageError(
-                f'`follow_ups` must be a function, "model" or "off", got {str(value)[:60]!r}.'
-            )
+            raise _refused("`follow_ups`", value)
         source: DeclaredSource = value
         return source
     return None
 
 
 def _is_source(value: object) -> bool:
-    return callable(value) or value in ("model", "off")
+    return value in ("model", "off") if isinstance(value, str) else callable(value)
+
+
+def _refused(name: str, value: object) -> UsageError:
+    got = repr(value[:40]) if isinstance(value, str) else f"a {type(value).__name__}"
+    return UsageError(f'{name} must be a function, "model" or "off", got {got}.')
 
 
 def model_of_root(root: BaseNode) -> BaseLlm:
