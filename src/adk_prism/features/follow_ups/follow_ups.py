@@ -191,7 +191,7 @@ class FollowUpMaker:
                 if source is None or request is None:
                     return
                 found = await self._ask(source, request)
-                if await self._last_turn(run, origin) is not None:
+                if await self._turns(run, origin):
                     await self._keep(run, origin, found, with_title=request.needs_title)
         except (NotFound, Gone):
             pass  # The conversation was deleted meanwhile.
@@ -205,18 +205,16 @@ class FollowUpMaker:
         kind = "no follow-ups"
         self._context.report(Diagnostic(kind=kind, run=run, app=app, detail=detail, **said))
 
-    async def _last_turn(self, run: RunId, origin: Origin) -> Turn | None:
-        """Return the turn that a run ended, if nothing was said since."""
+    async def _turns(self, run: RunId, origin: Origin) -> Sequence[Turn]:
+        """Return the turns of a conversation; none if something was said since the run."""
         turns = await self._context.chats.turns(origin)
-        is_last = bool(turns) and turns[-1].last.summary.run == run
-        return turns[-1] if is_last else None
+        return turns if turns and turns[-1].last.summary.run == run else ()
 
     async def _request(self, run: RunId, origin: Origin) -> FollowUpRequest | None:
         """Return what the source is asked; None if there is nothing to go on from."""
-        turns = await self._context.chats.turns(origin)
-        if not turns or turns[-1].last.summary.run != run:
-            return None
-        if not _is_answered_live(turns[-1].last.head):  # which another process began
+        turns = await self._turns(run, origin)
+        # How a run began that another process began is known only now.
+        if not turns or not _is_answered_live(turns[-1].last.head):
             return None
         read: list[Turn] = []
         for turn in reversed(turns[-MOST_TURNS:]):
@@ -233,15 +231,13 @@ class FollowUpMaker:
         if not messages or messages[-1].role != "assistant":
             return None
         notes = (await self._context.log.side.list([origin])).get(origin, ())
-        is_fork = (
-            FORKED_FROM.read(turns[0].first.head) is not None
-        )  # which is named after the other
+        forked_from = FORKED_FROM.read(turns[0].first.head)  # A fork is named after the other.
         return FollowUpRequest(
             app=origin.app,
             user_id=origin.user,
             session_id=origin.session,
             messages=messages,
-            needs_title=not is_fork and wants_title(notes),
+            needs_title=forked_from is None and wants_title(notes),
         )
 
     async def _keep(
