@@ -154,6 +154,7 @@ KNOWS_ADK = {
     "features/conversations/listing.py": "lists sessions of ADK's services",
     "features/evaluation": "runs ADK's evaluators",
     "features/fields/report.py": "lists the fields of ADK's types",
+    "features/follow_ups": "asks an app's model",
     "features/forks/past.py": "writes sessions as of a moment",
     "features/long_sessions": "caches ADK's sessions",
     "features/model_calls": "observes ADK's model requests",

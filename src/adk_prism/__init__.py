@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from adk_prism.errors import PrismError as PrismError
     from adk_prism.errors import Report as Report
     from adk_prism.features.captures.replay import project as project
+    from adk_prism.features.follow_ups.sources import FollowUpRequest as FollowUpRequest
+    from adk_prism.features.follow_ups.sources import suggest_follow_ups as suggest_follow_ups
     from adk_prism.features.long_sessions.cached_prefix import cache_prefix as cache_prefix
     from adk_prism.features.recorder.plugin import Recorder as Recorder
     from adk_prism.log.contract import RunLog as RunLog
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Authenticate": "adk_prism.server.identity.methods",
+    "FollowUpRequest": "adk_prism.features.follow_ups.sources",
     "Principal": "adk_prism.server.identity.caller",
     "Prism": "adk_prism.prism",
     "Question": "adk_prism.prism",
@@ -73,6 +76,7 @@ _HOMES = {
     "model_from_environment": "adk_prism.models",
     "on_crash": "adk_prism.adk.tools",
     "report_progress": "adk_prism.progress",
+    "suggest_follow_ups": "adk_prism.features.follow_ups.sources",
     "tool_timeout": "adk_prism.adk.tools",
 }
 """Where each name is that needs google-adk or FastAPI."""
@@ -93,6 +97,7 @@ _MODULES = ("errors", "extend", "grounding", "models", "proof", "run_logs", "tes
 __all__ = [
     "Authenticate",
     "Diagnostic",
+    "FollowUpRequest",
     "Principal",
     "Prism",
     "PrismError",
@@ -126,6 +131,7 @@ __all__ = [
     "proof",
     "report_progress",
     "run_logs",
+    "suggest_follow_ups",
     "testing",
     "tool_timeout",
 ]

@@ -249,6 +249,9 @@ ROUTES: dict[str, Row] = {
     "GET /v1/conversations/{conversation}/items": Owned("/v1/conversations/{session}/items"),
     "POST /api/copilotkit": Owned(f"{_KIT}?userId={{user}}", _agent_run),
     "POST /api/copilotkit/agent/{agent_id}/run": Owned(f"{_KIT_AGENT}/run?userId={{user}}", _agent),
+    "POST /api/copilotkit/agent/{agent_id}/suggest": Common(  # of whose answer: test_copilotkit_suggest
+        f"{_KIT_AGENT}/suggest", {"threadId": "t", "runId": "r", "messages": []}
+    ),
     "POST /api/copilotkit/agent/{agent_id}/connect": Owned(
         f"{_KIT_AGENT}/connect?userId={{user}}", _agent
     ),
@@ -288,6 +291,9 @@ ROUTES: dict[str, Row] = {
     "GET /api/runs/{run}/feedback": Owned(f"{_RUN}/feedback"),
     "GET /api/chat/{app_name}/{chat_id}/feedback": Owned(
         f"/api/chat/{APP}/{{session}}/feedback?userId={{user}}"
+    ),
+    "GET /api/chat/{app_name}/{chat_id}/suggestions": Owned(
+        f"/api/chat/{APP}/{{session}}/suggestions?userId={{user}}", status=(204,)
     ),
     "GET /api/runs/{run}/share": Owned(f"{_RUN}/share", status=(200, 501)),
     "POST /api/runs/{run}/fork": Owned(f"{_RUN}/fork", lambda bobs: {"at": bobs.file}),

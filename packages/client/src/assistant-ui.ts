@@ -1,4 +1,4 @@
-/** For assistant-ui (`@assistant-ui/react` 0.15): the list of threads, their history, and feedback. */
+/** For assistant-ui (`@assistant-ui/react` 0.15): the list of threads, their history, feedback, and suggestions. */
 import {
   getExternalStoreMessages,
   useAui,
@@ -6,6 +6,7 @@ import {
   type GenericThreadHistoryAdapter,
   type MessageFormatAdapter,
   type RemoteThreadListAdapter,
+  type SuggestionAdapter,
   type ThreadHistoryAdapter,
   type ThreadMessage,
 } from '@assistant-ui/react';
@@ -15,6 +16,7 @@ import type { Connection } from './connection.ts';
 import { sendFeedback } from './feedback.ts';
 import { loadMessages } from './messages.ts';
 import type { PrismUIMessage } from './prism.ts';
+import { loadSuggestions } from './suggestions.ts';
 
 type Metadata = Awaited<ReturnType<RemoteThreadListAdapter['fetch']>>;
 type Title = Awaited<ReturnType<RemoteThreadListAdapter['generateTitle']>>;
@@ -40,7 +42,10 @@ export function prismThreadList(connection: Connection): RemoteThreadListAdapter
     delete: (id) => deleteChat(connection, id),
     archive: noArchive,
     unarchive: noArchive,
-    generateTitle: async (_, messages) => textStream(titleOf(messages)),
+    generateTitle: async (id, messages) => {
+      const made = await loadSuggestions(connection, id).catch(() => null);
+      return textStream(made?.title || titleOf(messages));
+    },
     unstable_useAdapters: function usePrismAdapters() {
       const aui = useAui();
       return useMemo(() => {
@@ -110,6 +115,20 @@ export function prismFeedback(
       if (!own || !runId) return onError(new Error('This message was not written by a run.'));
       const score = type === 'positive' ? 1 : -1;
       sendFeedback(connection, { runId, messageId: own.id, score, ...(comment && { comment }) }).catch(onError);
+    },
+  };
+}
+
+/**
+ * What the person may say next, as the server suggests it: `adapters.suggestion`, or call `generate` and hand the result
+ * over as `suggestions`.
+ */
+export function prismSuggestions(connection: Connection, threadId: () => string | undefined): SuggestionAdapter {
+  return {
+    async generate({ signal }) {
+      const id = threadId();
+      const found = id === undefined ? null : await loadSuggestions(connection, id, signal);
+      return (found?.suggestions ?? []).map((prompt) => ({ prompt }));
     },
   };
 }

@@ -23,4 +23,5 @@ export { follow, type ConnectionState, type ServerEvent, type Stream } from './f
 export { isWaiting, sendWhenAnswered } from './sendWhenAnswered.ts';
 export { loadGraph } from './graph.ts';
 export { filmAt, FilmStore, loadFilm, type Film, type FilmState } from './film.ts';
+export { loadSuggestions, type Suggestions } from './suggestions.ts';
 export * as studio from './studio-client.ts';

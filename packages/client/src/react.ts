@@ -1,7 +1,8 @@
-/** Hooks for React: a Studio trace, and the film of a run. `useLive` is in `/live`, which needs the AI SDK, too. */
+/** Hooks for React: a Studio trace, the film of a run, and suggestions. `useLive` is in `/live`, which needs the AI SDK, too. */
 import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import { address, type Connection } from './connection.ts';
 import { FilmStore, type FilmState } from './film.ts';
+import { loadSuggestions, type Suggestions } from './suggestions.ts';
 import { createUseSSE, type StudioOptions, type UseSSEReturn } from './studio-client.ts';
 
 export * from './index.ts';
@@ -35,4 +36,27 @@ export function useFilm(connection: Connection, runId: string | null | undefined
   // biome-ignore lint/correctness/useExhaustiveDependencies: a connection is often a new object with every render
   const store = useMemo(() => (runId ? new FilmStore(connection, runId) : null), [server, app, runId]);
   return useSyncExternalStore(store?.subscribe ?? never, store?.getState ?? noFilm, noFilm);
+}
+
+const NO_SUGGESTIONS: readonly string[] = [];
+
+/**
+ * What the person may say next. `answerId`: the last answer, once it is finished; without it there are none, so that
+ * those of an earlier answer go with the next message. Where the server cannot be asked, there are none either.
+ */
+export function useSuggestions(
+  connection: Connection,
+  chatId: string,
+  answerId: string | null | undefined,
+): readonly string[] {
+  const { server, app, userId } = connection;
+  const [found, setFound] = useState<Suggestions | null>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a connection is often a new object with every render
+  useEffect(() => {
+    if (!answerId) return;
+    const leaving = new AbortController();
+    loadSuggestions(connection, chatId, leaving.signal).then(setFound, () => undefined);
+    return () => leaving.abort();
+  }, [server, app, userId, chatId, answerId]);
+  return answerId && found?.messageId === answerId ? found.suggestions : NO_SUGGESTIONS;
 }

@@ -20,6 +20,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -178,29 +179,29 @@ class AppEnvironment(DenialReasonPlugin):
 
     def __init__(self, app: str, environments: Environments) -> None:
         super().__init__(name="adk_prism_environment")
-        self._app = app
-        self._environments = environments
+        self.use = partial(environments.use, app)
+        """Sets the app's variables, for what is done with its code outside of a run."""
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
         del invocation_context
-        await self._environments.use(self._app)
+        await self.use()
 
     async def before_agent_callback(
         self, *, agent: BaseAgent, callback_context: CallbackContext
     ) -> None:
         del agent, callback_context
-        await self._environments.use(self._app)
+        await self.use()
 
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> None:
         del callback_context, llm_request
-        await self._environments.use(self._app)
+        await self.use()
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
-        await self._environments.use(self._app)
+        await self.use()
         return await super().before_tool_callback(
             tool=tool, tool_args=tool_args, tool_context=tool_context
         )

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
 import { AbstractChat, generateId, safeValidateUIMessages } from 'ai';
-import { deleteChat, FilmStore, listChats, listConversations, listVersions, pinChat, renameChat, restoreChat, sendFeedback, studio } from '@adk-prism/client';
+import { deleteChat, FilmStore, listChats, listConversations, listVersions, loadSuggestions, pinChat, renameChat, restoreChat, sendFeedback, studio } from '@adk-prism/client';
 import { loadMessages, loadVersion, PrismChatTransport, PrismError, sendWhenAnswered } from '@adk-prism/client/ai';
 import { dataPartSchemas, messageMetadataSchema } from '@adk-prism/client/zod';
 
@@ -63,6 +63,16 @@ test('a conversation is named, pinned, deleted and restored; an answer is judged
   assert.deepEqual(await listed(), []);
   await restoreChat(signedIn, chat.id);
   assert.equal((await listed()).length, 1);
+});
+
+test('after an answer comes what to say next, and the title of the conversation', async () => {
+  const chat = open();
+  await chat.sendMessage({ text: 'suggestions' });
+  const { suggestions, messageId, title } = await loadSuggestions(signedIn, chat.id);
+  assert.deepEqual([suggestions.length, messageId, title], [3, chat.messages.at(-1).id, 'A tour']);
+  assert.equal((await listChats(signedIn)).find(({ id }) => id === chat.id).title, title);
+  await chat.sendMessage({ text: suggestions[0] });
+  assert.equal(await loadSuggestions(signedIn, chat.id), null);
 });
 
 test('an earlier answer is kept, looked at, and gone on from', async () => {

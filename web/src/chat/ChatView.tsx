@@ -12,6 +12,8 @@ import type { Conversation, ConnectionState } from './conversation';
 import { readDraft } from '../app/drafts';
 import { MessageList } from './MessageList';
 import type { Message } from './message';
+import type { Where } from './transport';
+import { useFeatures } from '../features/registry';
 import { asksForPlan, useWaitingPlan } from '../features/grounding/grounding';
 import './chat.css';
 
@@ -77,6 +79,9 @@ export function ChatView(props: Props) {
           </p>
         )}
         {!isBusy && status !== 'past' && <WaitingPlan message={messages.at(-1)} />}
+        {status === 'ready' && voice === 'off' && !blocked && (
+          <BelowLast where={conversation.where} message={messages.at(-1)} onSay={(text) => void onSend(text, [])} />
+        )}
         {props.isEarlier && <EarlierVersion conversation={conversation} />}
         {isUnloadable ? <Unloadable app={conversation.where.app} /> : <Trouble {...props} />}
       </MessageList>
@@ -125,6 +130,19 @@ function EarlierVersion({ conversation }: { conversation: Conversation }) {
         </button>
       </span>
     </div>
+  );
+}
+
+/** What features show below the last answer. */
+function BelowLast({ where, message, onSay }: { where: Where; message?: Message; onSay: (text: string) => void }) {
+  const features = useFeatures();
+  if (message?.role !== 'assistant') return null;
+  return (
+    <Suspense>
+      {features.map(
+        ({ name, BelowChat }) => BelowChat && <BelowChat key={name} where={where} message={message} onSay={onSay} />,
+      )}
+    </Suspense>
   );
 }
 

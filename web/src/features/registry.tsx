@@ -40,6 +40,8 @@ export type Feature = {
   runActions?: (run: string, app: string) => ShareItem[];
   /** Above the messages of a conversation. */
   AboveChat?: ComponentType<{ where: Where; isBusy: boolean }>;
+  /** Below the last answer, while nobody speaks; `onSay` says something in the chat. */
+  BelowChat?: ComponentType<{ where: Where; message: Message; onSay: (text: string) => void }>;
   /** Among the actions below an answer. */
   UnderAnswer?: ComponentType<{ message: Message }>;
   /** Among the facts below an answer; `last` tells whether it is the last of the conversation. */
@@ -174,6 +176,7 @@ const FEATURES: readonly Feature[] = [
     name: 'feedback',
     UnderAnswer: lazyWithRetry(async () => ({ default: (await import('./feedback/FeedbackButtons')).Feedback })),
   },
+  { name: 'follow_ups', BelowChat: lazyWithRetry(() => import('./follow_ups/FollowUps')) },
   {
     name: 'rerun',
     panel: {

@@ -11,7 +11,7 @@ as in any chat, and the workflows are among its tools.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from google.adk.agents import LlmAgent
 from google.adk.agents.context_cache_config import ContextCacheConfig
@@ -19,9 +19,12 @@ from google.adk.apps import App, ResumabilityConfig
 
 from adk_prism.models import model_from_environment, offline_delay
 
-from .scenarios import help_text, tour_script
+from .scenarios import asks_for_suggestions, help_text, tour_script
 from .specialists import book_table, look_up, plan_trip, scripted, sub_agents, translator_tool
 from .tools import tour_tools
+
+if TYPE_CHECKING:
+    from adk_prism import FollowUpRequest
 
 _INSTRUCTION = """\
 You lead a tour through what an agent can do. The person names one thing to see; show it with the
@@ -57,3 +60,10 @@ def _workflow_tools(delay: float) -> list[Any]:
 
 
 app = tour_app(offline_delay())
+
+
+def follow_ups(request: FollowUpRequest) -> dict[str, Any] | None:
+    """Suggest what to say next, and name the conversation: scripted, after one prompt."""
+    if not asks_for_suggestions(request.question):
+        return None
+    return {"suggestions": ["tool", "approval", "What can you show me? help"], "title": "A tour"}

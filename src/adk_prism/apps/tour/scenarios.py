@@ -147,10 +147,21 @@ def _normal(text: str) -> str:
     return " ".join(word.strip(".").removesuffix("s") for word in words)
 
 
+def asks_for_suggestions(prompt: str) -> bool:
+    """Return whether a prompt names the suggestions, which are no part of a run, and so no scenario."""
+    words = f" {_normal(prompt)} "
+    return choose(prompt) is None and any(name in words for name in (" suggestion ", " follow up "))
+
+
 def tour_script(request: LlmRequest) -> Turn:
     """Return what the root agent says to this request."""
     conversation = read_conversation(request)
     scenario = choose(conversation.prompt)
     if scenario is not None:
         return scenario.act(ScenarioInput(conversation))
+    if asks_for_suggestions(conversation.prompt):
+        return say(
+            "When an answer is finished, an app may suggest what to say next, and name the conversation. "
+            "Mine are scripted, as all that I say: look below, and at the list of conversations."
+        )
     return say("Hello! I am the tour, and I know my prompts only. Say `help` to see them.")

@@ -43,6 +43,8 @@ LONGEST_TITLE = 120
 """Characters: two lines of a narrow list."""
 
 _KIND = "conversation"
+_MADE = "made title"
+"""The key of a title that no person gave: theirs is another note, and wins whenever it comes."""
 
 
 class ConversationLabel(Struct, frozen=True):
@@ -63,7 +65,20 @@ def clean_title(title: str) -> str:
 def read_label(notes: Iterable[SideValue]) -> ConversationLabel:
     """Read the notes of a session."""
     found = {note.key: msgspec.json.decode(note.value) for note in notes if note.space == _KIND}
-    return ConversationLabel(found.get("title", ""), bool(found.get("pinned")))
+    title = found.get("title") or found.get(_MADE, "")
+    return ConversationLabel(title, bool(found.get("pinned")))
+
+
+def wants_title(notes: Iterable[SideValue]) -> bool:
+    """Return whether a session had no title yet: none that was given, made, or taken back."""
+    return not any(note.space == _KIND and note.key in ("title", _MADE) for note in notes)
+
+
+async def keep_made_title(log: RunLog, origin: Origin, title: str) -> None:
+    """Store a title that was made; what a person has called the conversation, or will, wins."""
+    await log.side.put(origin, _KIND, _MADE, msgspec.json.encode(title))
+    if not await log.list(app=origin.app, user=origin.user, session=origin.session):
+        await log.side.delete(origin, _KIND, _MADE)  # The session was deleted meanwhile.
 
 
 async def change_label(
@@ -75,6 +90,8 @@ async def change_label(
             await log.side.put(origin, _KIND, key, msgspec.json.encode(value))
         elif value is not None:
             await log.side.delete(origin, _KIND, key)
+    if title == "":  # The first message again, and no title is made any more.
+        await log.side.put(origin, _KIND, _MADE, b'""')
     return read_label((await log.side.list([origin])).get(origin, ()))
 
 

@@ -58,8 +58,10 @@ DEFAULT = "default"
 class RuntimeAgents:
     """The agents of one runtime."""
 
-    def __init__(self, apps: Apps) -> None:
+    def __init__(self, apps: Apps, *, suggests: bool) -> None:
+        """`suggests`: whether `/suggest` is there, which `features/follow_ups` brings."""
         self._apps = apps
+        self._suggests = suggests
 
     def app(self, agent: str) -> str:
         """Return the app that an agent's id names. Raise `NotFound`."""
@@ -83,7 +85,7 @@ class RuntimeAgents:
             "agents": listed,
             "audioFileTranscriptionEnabled": False,
             "threadEndpoints": endpoints,
-            "suggestions": False,
+            "suggestions": self._suggests,
             "a2uiEnabled": False,
             "openGenerativeUIEnabled": False,
             "telemetryDisabled": True,
@@ -263,7 +265,9 @@ class _Runtime:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._ag_ui = AgUiRoutes(context)
-        self._agents = RuntimeAgents(context.apps)
+        self._agents = RuntimeAgents(
+            context.apps, suggests="follow_ups" not in context.settings.without
+        )
         self._threads = Threads(context.log, context.chats, context.apps, context.limits.heavy)
 
     # -------------------------------------------------------------- agents
