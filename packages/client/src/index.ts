@@ -24,3 +24,4 @@ export { isWaiting, sendWhenAnswered } from './sendWhenAnswered.ts';
 export { loadGraph } from './graph.ts';
 export { filmAt, FilmStore, loadFilm, type Film, type FilmState } from './film.ts';
 export * as studio from './studio-client.ts';
+export { uploadFile, type UploadedFile, type UploadOptions } from './uploads.ts';

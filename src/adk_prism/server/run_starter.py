@@ -313,16 +313,20 @@ class RunStarter:
     ) -> commands.Command:
         """Return a command whose message has the files that it refers to."""
         if isinstance(command, commands.Submit | commands.RunAgent):
-            content = command.content
-            for attach in self.attach:
-                content = await attach(content, origin, base)
-            if f'"{UPLOADED}'.encode() in bytes(content):
-                raise Unprocessable("The message names an uploaded file that does not exist.")
+            content = await self.attached(command.content, origin, base)
             return structs.replace(command, content=content)
         if isinstance(command, commands.Regenerate) and command.message is not None:
             message = await self._with_files(command.message, origin, base)
             return structs.replace(command, message=message)
         return command
+
+    async def attached(self, content: Raw, origin: Origin, base: str) -> Raw:
+        """Return a message's content with the files that it refers to. Raise `UsageError`."""
+        for attach in self.attach:
+            content = await attach(content, origin, base)
+        if f'"{UPLOADED}'.encode() in bytes(content):
+            raise Unprocessable("The message names an uploaded file that does not exist.")
+        return content
 
     def _origin(
         self, spec: ProtocolSpec[Any], app: str, asked: commands.ClientRequest, caller: Caller

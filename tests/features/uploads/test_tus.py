@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import fcntl
 import hashlib
 import os
 import time
@@ -204,6 +205,9 @@ async def test_two_at_once_do_not_mix(tmp_path: Path) -> None:
         assert (await server.client.delete(url, headers=sent)).status_code == 423
         gate.set()
         assert (await first).status_code == 204
+        with next(tmp_path.rglob("*.bin")).open("rb") as elsewhere:
+            fcntl.flock(elsewhere, fcntl.LOCK_EX)  # as another process does
+            assert (await piece(server.client, url, 10, b"")).status_code == 423
         assert (await server.client.get(url)).content == b"0123456789"
 
 

@@ -78,7 +78,8 @@ class MessageFiles:
             return content
         message = _Message(self, origin, base, self.context.settings.body_limit)
         parts = [part for each in given for part in await message.parts_of(each)]
-        return to_raw({**whole, "parts": parts})
+        # What the person wrote comes first: it is the conversation's title.
+        return to_raw({**whole, "parts": [*parts, *message.named]})
 
     async def save(self, upload: Upload, origin: Origin) -> tuple[str, int] | None:
         """Save a file as an artifact of a session, once; None where the app has no artifact service."""
@@ -123,6 +124,8 @@ class _Message:
     base: str
     room: int
     """Bytes of files that still fit."""
+    named: list[Json] = field(default_factory=list)
+    """What says of the other files that they are artifacts."""
 
     async def parts_of(self, part: Any) -> list[Any]:
         """Return what stands in the place of a part of the message."""
@@ -176,7 +179,8 @@ class _Message:
                 "The file is too large for a message, or of a type that models do not take, and the app"
                 " has no artifact service to keep it."
             )
-        return [{"text": f'[Uploaded Artifact: "{saved[0]}"]'}, *await self._address(upload, saved)]
+        self.named.append({"text": f'[Uploaded Artifact: "{saved[0]}"]'})
+        return await self._address(upload, saved)
 
     async def _address(self, upload: Upload, saved: tuple[str, int]) -> list[Json]:
         """Return a reference to an artifact, if models can open its address."""
