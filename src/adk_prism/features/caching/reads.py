@@ -289,7 +289,8 @@ async def _answer_file(app: ASGIApp, answer: _Exchange) -> None:
 
     async def hold(message: Message) -> None:
         kind, is_more = message["type"], message.get("more_body", False)
-        begins = not held and kind == "http.response.start" and message["status"] == 200
+        is_held = message.get("status") == 200 and not _has_ranges(message)
+        begins = not held and kind == "http.response.start" and is_held
         if begins or (len(held) == 1 and not is_more):
             held.append(message)
             return
@@ -314,6 +315,10 @@ async def _answer_file(app: ASGIApp, answer: _Exchange) -> None:
         await answer.send_part(again, tag, len(body))
     else:
         await answer.send_whole(again, tag, has_ranges=True)
+
+
+def _has_ranges(start: Message) -> bool:
+    return "accept-ranges" in MutableHeaders(raw=start["headers"])
 
 
 def _part_of(asked: str, size: int) -> _Part | None:

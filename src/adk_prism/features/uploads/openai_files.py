@@ -32,6 +32,11 @@ ENVELOPE = 64 * 1024
 PIECE = 64 * 1024
 MOST_LISTED = 1000
 
+_ERROR = {"application/json": {"schema": {"type": "object", "required": ["error"]}}}
+_RESPONSES: dict[int | str, dict[str, Any]] = {
+    "default": {"description": "OpenAI's `error` object", "content": _ERROR}
+}
+
 Json = dict[str, Any]
 
 
@@ -50,7 +55,7 @@ class FileRoutes:
 
     def router(self) -> APIRouter:
         """Return the router of files."""
-        router = APIRouter(prefix=PATH, tags=["OpenAI"])
+        router = APIRouter(prefix=PATH, tags=["OpenAI"], responses=_RESPONSES)
         router.post("")(self.create)
         router.get("")(self.list_files)
         router.get("/{file}")(self.retrieve)
