@@ -12,6 +12,8 @@ from tests.adk.scripted import Scripted, call
 from tests.security.people import ANN, BOB, headers, house
 from tests.server.local_server import APP, SESSION, LocalServer, agent, local_server
 
+from adk_prism.features.caching.reads import made_by
+
 REVALIDATED = "max-age=0, must-revalidate"
 FILE = "0123456789"
 
@@ -101,6 +103,17 @@ async def test_a_deleted_run_is_gone_for_who_has_its_tag() -> None:
         await server.client.delete(f"/apps/{APP}/users/{user}/sessions/{SESSION}")
         answer = await server.client.get(f"{run}/view", headers={"if-none-match": tag})
         assert answer.status_code in (404, 410)
+
+
+def test_what_makes_answers_is_in_their_tag(tmp_path: Path) -> None:
+    """Another set of features, or another list of prices under the same name."""
+    prices = tmp_path / "prices.json"
+    prices.write_text("{}")
+    first = made_by(["proof"], str(prices))
+    assert first == made_by(["proof"], str(prices))
+    assert first != made_by([], str(prices))
+    prices.write_text('{"model": {}}')
+    assert first != made_by(["proof"], str(prices))
 
 
 RANGES = {

@@ -11,6 +11,8 @@ from typing import Any
 import httpx
 import openai
 import pytest
+from google.adk.artifacts.base_artifact_service import ArtifactVersion
+from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from google.adk.tools import load_artifacts
 from google.genai import types
 from tests.adk.scripted import Scripted, call
@@ -134,6 +136,41 @@ async def test_a_file_of_a_type_that_models_do_not_take(tmp_path: Path) -> None:
         assert (await _post(server, _adk(url))).status_code == 200
         assert [part.text for part in seen(model)] == ['[Uploaded Artifact: "a.zip"]']
         assert await _artifacts(server) == ["a.zip"]
+
+
+class Bucket(InMemoryArtifactService):
+    """An artifact service whose files have addresses, as that of Cloud Storage."""
+
+    async def get_artifact_version(self, **asked: Any) -> ArtifactVersion | None:
+        found = await super().get_artifact_version(**asked)
+        uri = f"gs://bucket/{asked['filename']}/{asked['version']}"
+        return found and found.model_copy(update={"canonical_uri": uri})
+
+
+async def test_a_model_is_given_the_address_that_it_can_open(tmp_path: Path) -> None:
+    """And the words before it: they are the conversation's title."""
+    model = Scripted.saying("Seen.")
+    async with uploading(tmp_path, model, body_limit=64 * 1024, artifacts=Bucket) as server:
+        url = await send(server.client, PDF * 100, name="r.pdf", filetype="application/pdf")
+        assert (await _post(server, _adk(url))).status_code == 200
+        address, named = seen(model)
+        assert address.file_data is not None
+        assert address.file_data.file_uri == "gs://bucket/r.pdf/0"
+        assert named.text == '[Uploaded Artifact: "r.pdf"]'
+        (about,) = (await server.client.get("/api/conversations")).json()
+        assert about["title"] == "look"
+
+
+async def test_an_app_without_artifacts_takes_what_fits(tmp_path: Path) -> None:
+    """Anything else is refused, with the reason."""
+    model = Scripted.saying("Seen.")
+    none = {"artifacts": lambda: None, "body_limit": 64 * 1024}
+    async with uploading(tmp_path, model, **none) as server:
+        small = await send(server.client, PDF, name="r.pdf", filetype="application/pdf")
+        large = await send(server.client, PDF * 100, name="l.pdf", filetype="application/pdf")
+        assert (await _post(server, _adk(small))).status_code == 200
+        refused = await _post(server, _adk(large))
+        assert (refused.status_code, "artifact service" in refused.text) == (413, True)
 
 
 async def test_a_file_is_saved_once_in_a_session(tmp_path: Path) -> None:

@@ -11,11 +11,14 @@ if TYPE_CHECKING:
 
 
 def _serve(context: Context) -> Served:
-    from adk_prism.features.caching.reads import CachedReads, digest_of
+    from adk_prism.extension import chosen
+    from adk_prism.features.caching.reads import CachedReads, made_by
     from adk_prism.features.usage import UsageSettings
 
-    prices = digest_of(context.settings.of(UsageSettings).prices)
-    return Served(change_routes=CachedReads(context, prices).wrap)
+    settings = context.settings
+    used = chosen(settings.without).used
+    makers = made_by(used, settings.of(UsageSettings).prices)
+    return Served(change_routes=CachedReads(context, makers).wrap)
 
 
 EXTENSION = Extension(

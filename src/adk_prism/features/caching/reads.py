@@ -16,10 +16,11 @@ of the log. A run's files are tagged by their bytes: an artifact can be written 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,11 +32,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from adk_prism import extension
 from adk_prism.errors import PrismError
-from adk_prism.extension import chosen
 from adk_prism.log.contract import RunSummary
 from adk_prism.log.entry import RunId
 from adk_prism.log.private_files import Recent
+from adk_prism.protocols import registry
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Guest, caller_of
 from adk_prism.server.identity.identity import check_run
@@ -80,8 +82,8 @@ class CachedReads:
     """Answers of one server about runs that have ended."""
 
     context: Context
-    prices: str
-    """The list that views count with, as its digest."""
+    made_by: str
+    """A digest of what is the same for all answers (`made_by`)."""
     lengths: Recent[str, int] = field(default_factory=lambda: Recent(MOST_LENGTHS))
 
     def wrap(self, routes: Sequence[BaseRoute]) -> None:
@@ -124,9 +126,7 @@ class CachedReads:
         context, settings = self.context, self.context.settings
         shows_errors = context.errors.completion(request.scope) is not None
         about = [
-            VERSION,
-            sorted(chosen(settings.without).used),  # Annotators and protocols are among them.
-            self.prices,
+            self.made_by,
             base_url(request, settings),
             (run.run, run.cursor, run.ended),
             request.scope["path"],
@@ -168,9 +168,14 @@ def _with_transform(control: str, headers: Mapping[str, str]) -> str:
     return f"{control}, no-transform" if is_fixed else control
 
 
-def digest_of(file: str) -> str:
-    """Return the digest of a file; empty for none."""
-    return _quoted(Path(file).read_bytes()) if file else ""
+def made_by(used: Iterable[str], prices: str) -> str:
+    """Return a digest of what makes answers: this version, features and protocols, the file of prices."""
+    found = [
+        point for group in (extension.GROUP, registry.GROUP) for point in entry_points(group=group)
+    ]
+    versions = [(point.value, point.dist.version if point.dist else "") for point in found]
+    list_of_prices = _quoted(Path(prices).read_bytes()) if prices else ""
+    return _quoted(msgspec.json.encode([VERSION, sorted(used), sorted(versions), list_of_prices]))
 
 
 def _quoted(data: bytes) -> str:

@@ -138,8 +138,8 @@ class UploadFolder:
             )
         with _full_disk():
             make_folder(here)
-            waiting = upload.size - sum(file.stat().st_size for file in here.glob("*.bin"))
-            if shutil.disk_usage(here).free < max(waiting, upload.size) + RESERVE:
+            coming = total - sum(file.stat().st_size for file in here.glob("*.bin"))
+            if shutil.disk_usage(here).free < coming + RESERVE:
                 raise OSError(errno.ENOSPC, "the disk is nearly full")
             # The bytes first: what `ID.json` names is there.
             os.close(os.open(self._place(upload.id), os.O_WRONLY | os.O_CREAT, FILE_MODE))
