@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
-from msgspec import Struct, structs
 from starlette.exceptions import HTTPException
 
 from adk_prism.errors import NotFound, NotSupported, TooLarge, TooMany, Unprocessable, UsageError
@@ -59,7 +58,7 @@ _OWNER = 16
 """Digits of an id that are the user's."""
 
 
-class Upload(Struct, frozen=True, kw_only=True):
+class Upload(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of an uploaded file beside its bytes."""
 
     id: str
@@ -179,7 +178,7 @@ class UploadFolder:
         """Remember the artifact that a file was saved as."""
         with _full_disk():
             saved = {**upload.saved, session: (name, version)}
-            self._write_about(structs.replace(upload, saved=saved))
+            self._write_about(msgspec.structs.replace(upload, saved=saved))
 
     def delete(self, upload: Upload) -> None:
         """Remove a file; what it was saved as stays. Raise 423 while it is written."""
