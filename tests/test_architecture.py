@@ -149,6 +149,7 @@ KNOWS_ADK = {
     "features/a2a": "bridges to ADK's A2A executor",
     "features/app_graph": "reads an app's agents, tools and workflows",
     "features/artifacts": "ADK's routes of artifacts and memory",
+    "features/uploads/references.py": "saves artifacts",
     "features/cloud_files": "Google Cloud Storage",
     "features/conform/adk.py": "checks events with ADK's class",
     "features/conversations/listing.py": "lists sessions of ADK's services",

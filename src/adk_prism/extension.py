@@ -32,6 +32,7 @@ from adk_prism.errors import UsageError
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
+    from starlette.routing import BaseRoute
     from starlette.types import Receive, Scope, Send
 
     from adk_prism.adk.apps import Apps
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from adk_prism.server.identity.methods import Method
     from adk_prism.server.lifecycle import Lifecycle
     from adk_prism.server.observability import Meter, Observability
+    from adk_prism.server.request_bodies import PathLimit
     from adk_prism.server.settings import Settings
 
 GROUP = "adk_prism.extensions"
@@ -246,6 +248,10 @@ class Served:
     """Returns what the feature adds to `log` in `GET /api/setup`."""
     upload_paths: Sequence[str] = ()
     """Paths whose request bodies may be as large as `--upload-limit`."""
+    body_limits: Sequence[PathLimit] = ()
+    """Limits of the request bodies of other paths."""
+    change_routes: Callable[[Sequence[BaseRoute]], None] = lambda _: None
+    """Changes the routes of the server, when all of them are there."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -19,6 +19,7 @@ TOKENS = {"token-of-ann": ANN, "token-of-bob": BOB}
 ADMIN = "token-of-root"
 SESSION = "chat"
 SECRET = "the-secret-that-bob-told"
+UPLOAD = "what-bob-sent.txt"
 
 Json = dict[str, Any]
 
@@ -49,6 +50,8 @@ class Belongings:
     invocation: str
     event: str
     """Id of the last event, which a model wrote."""
+    upload: str
+    """Id of a file that he sent."""
 
 
 @dataclass
@@ -72,6 +75,7 @@ def model() -> Scripted:
 @asynccontextmanager
 async def house(folder: Path, **settings: Any) -> AsyncIterator[House]:
     """Serve, and let Bob have a conversation."""
+    settings = {"uploads_dir": str(folder / "uploads")} | settings
     async with local_server(agent(model()), tokens=token_file(folder), **settings) as stage:
         yield House(stage, await _move_in(stage))
 
@@ -96,7 +100,16 @@ async def _move_in(stage: LocalServer) -> Belongings:
         link=link.json()["id"],
         invocation=events[0]["invocationId"],
         event=events[-1]["id"],
+        upload=await _sent_file(client, bob),
     )
+
+
+async def _sent_file(client: httpx.AsyncClient, bob: dict[str, str]) -> str:
+    form = {"file": (UPLOAD, SECRET.encode(), "text/plain")}
+    answer = await client.post("/v1/files", headers=bob, files=form)
+    assert answer.status_code == 200, answer.text
+    name: str = answer.json()["id"]
+    return name
 
 
 async def _cursor_of_file(stage: LocalServer, run: str) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi import FastAPI
-from tests.security.people import SECRET, Belongings, said
+from tests.security.people import SECRET, UPLOAD, Belongings, said
 from tests.server.local_server import APP
 
 Json = dict[str, Any]
@@ -81,6 +81,7 @@ _ADK = f"/apps/{APP}/users/{{user}}/sessions"
 _ONE = f"{_ADK}/{{session}}"
 _ART = f"{_ONE}/artifacts"
 _RUN = "/api/runs/{run}"
+_UPLOAD = f"/api/uploads/{APP}/{{upload}}"
 _TRACE = f"/dev/apps/{APP}/debug/trace"
 _KIT = "/api/copilotkit"
 _KIT_AGENT = f"{_KIT}/agent/{APP}"
@@ -99,6 +100,12 @@ def _agent(bobs: Belongings) -> Json:
 
 def _agent_run(bobs: Belongings) -> Json:
     return {"method": "agent/run", "params": {"agentId": APP}, "body": _agent(bobs)}
+
+
+def _tus(_: Belongings) -> dict[str, str]:
+    """Of a request that adds nothing to a file of an app; Bob's file is of none."""
+    offset, piece = str(len(SECRET)), "application/offset+octet-stream"
+    return {"tus-resumable": "1.0.0", "upload-offset": offset, "content-type": piece}
 
 
 def _artifact(_: Belongings) -> Json:
@@ -229,6 +236,17 @@ ROUTES: dict[str, Row] = {
     "POST /api/ag-ui/{app_name}/{thread_id}/stop": Owned(
         f"/api/ag-ui/{APP}/{{session}}/stop?userId={{user}}", lambda _: {}
     ),
+    "OPTIONS /api/uploads/{app_name}": Common(f"/api/uploads/{APP}", status=204),
+    "POST /api/uploads/{app_name}": Taken(f"/api/uploads/{APP}"),
+    # 404 for the owner too: his file is of no app. `tests/features/uploads` has isolation of those of one.
+    "GET /api/uploads/{app_name}/{upload}": Owned(_UPLOAD, status=(404,)),
+    "PATCH /api/uploads/{app_name}/{upload}": Owned(_UPLOAD, headers=_tus, status=(404,)),
+    "DELETE /api/uploads/{app_name}/{upload}": Owned(_UPLOAD, headers=_tus, status=(404,)),
+    "POST /v1/files": Taken("/v1/files"),
+    "GET /v1/files": Listed("/v1/files", tells=UPLOAD),
+    "GET /v1/files/{file}": Owned("/v1/files/{upload}"),
+    "GET /v1/files/{file}/content": Owned("/v1/files/{upload}/content"),
+    "DELETE /v1/files/{file}": Owned("/v1/files/{upload}"),
     "POST /v1/chat/completions": Taken("/v1/chat/completions"),
     "POST /v1/responses": Owned(
         "/v1/responses",
@@ -340,7 +358,7 @@ def _names(route: Any) -> Iterator[str]:
 
 def path_of(row: Row, bobs: Belongings) -> str:
     """Return a row's path, naming Bob's things."""
-    names = {"user": bobs.user, "session": bobs.session, "run": bobs.run}
+    names = {"user": bobs.user, "session": bobs.session, "run": bobs.run, "upload": bobs.upload}
     return row.path.format(**names, file=bobs.file, link=bobs.link, event=bobs.event)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,6 +12,7 @@ import httpx
 from fastapi import FastAPI
 from google.adk.agents import LlmAgent
 from google.adk.apps.app import App, ResumabilityConfig
+from google.adk.artifacts.base_artifact_service import BaseArtifactService
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from google.adk.memory.base_memory_service import BaseMemoryService
 from google.adk.plugins.base_plugin import BasePlugin
@@ -152,6 +153,7 @@ async def local_server(
     authenticate: Authenticate | None = None,
     plugins: Sequence[BasePlugin] = (),
     memory: BaseMemoryService | None = None,
+    artifacts: Callable[[], BaseArtifactService | None] = InMemoryArtifactService,
     **settings: Any,
 ) -> AsyncIterator[LocalServer]:
     """Serve one app; its log may be a URL."""
@@ -166,7 +168,7 @@ async def local_server(
     runner = Runner(
         app=app,
         session_service=service or InMemorySessionService(),
-        artifact_service=InMemoryArtifactService(),
+        artifact_service=artifacts(),
         memory_service=memory,
     )
     reports: list[Diagnostic] = []

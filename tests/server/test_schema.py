@@ -54,6 +54,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         log=f"sqlite:///{folder}/runs.db",
         sessions=f"sqlite:///{folder}/sessions.db",
         artifacts=f"file://{folder}/artifacts",
+        uploads_dir=str(folder / "uploads"),
     )
     app = create_app(AGENTS, settings)  # A failure shows what the operator was told.
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1))

@@ -229,6 +229,35 @@ test('files are attached and shown', async () => {
   await page.locator('.message[data-role="user"] img').waitFor();
 });
 
+test('a large file is sent ahead, and can be stopped', async () => {
+  await newChat(page, 'tour');
+  const attach = (name) => page.locator('input[type=file]').setInputFiles({ name, mimeType: 'application/pdf', buffer: Buffer.alloc(9_000_000, 'x') });
+  const pieces = [];
+  page.on('request', (request) => request.method() === 'PATCH' && pieces.push(request.url()));
+  // Held until somebody has looked at it.
+  let letGo;
+  const held = new Promise((resolve) => (letGo = resolve));
+  const route = /\/api\/uploads\/tour\/file-/;
+  await page.route(route, async (each) => { await held; await each.continue().catch(() => undefined); });
+  await attach('stopped.pdf');
+  await page.getByRole('progressbar', { name: 'Sending stopped.pdf' }).waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Send', exact: true }).isDisabled(), true);
+  await checkAccess(page);
+  await page.getByRole('button', { name: 'Remove stopped.pdf' }).click();
+  await page.getByText('stopped.pdf').waitFor({ state: 'detached' });
+  letGo();
+  await page.unroute(route);
+  pieces.length = 0;
+  await attach('report.pdf');
+  await until(async () => !(await page.getByRole('progressbar').count()), 'it is not sent');
+  assert.equal(pieces.length, 3);
+  await say(page, 'text');
+  await settled(page);
+  await page.locator('.message[data-role="user"]').getByText('report.pdf').first().waitFor();
+  await page.reload();
+  await page.locator('.message[data-role="user"]').getByText('report.pdf').first().waitFor();
+});
+
 test('copies: Markdown, curl, the conversation', async () => {
   await ask(page, "tool isn't it");
   const clipboard = () => page.evaluate(() => navigator.clipboard.readText());

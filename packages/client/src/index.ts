@@ -25,3 +25,4 @@ export { loadGraph } from './graph.ts';
 export { filmAt, FilmStore, loadFilm, type Film, type FilmState } from './film.ts';
 export { loadSuggestions, type Suggestions } from './suggestions.ts';
 export * as studio from './studio-client.ts';
+export { uploadFile, type UploadedFile, type UploadOptions } from './uploads.ts';

@@ -25,6 +25,11 @@ const ASKED = [
   'if-none-match',
   'last-event-id',
   'range',
+  'tus-resumable',
+  'upload-checksum',
+  'upload-length',
+  'upload-metadata',
+  'upload-offset',
 ];
 /** Headers of an answer that belong to one connection, or to bytes that `fetch` has unpacked. */
 const OWN = ['connection', 'content-encoding', 'content-length', 'keep-alive', 'set-cookie', 'transfer-encoding'];

@@ -65,6 +65,10 @@ def plain_base64(data: str) -> str:
     return data.replace("-", "+").replace("_", "/")
 
 
+UPLOADED = "prism-file:"
+"""Begins the reference to an uploaded file that a client names by its id alone."""
+
+
 def file_part(url: str, media_type: str, name: str) -> Json:
     """Return the genai part of a file that a client sent: inline from a data URL, else by reference.
 

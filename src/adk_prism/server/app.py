@@ -223,9 +223,10 @@ def _add_routes(app: FastAPI, context: Context, features: dict[str, Served]) -> 
     owners: dict[tuple[str, str], str] = {}
     _add(app, owners, "adk-prism itself", _routers(context, features))
     for name, served in features.items():
-        fault = _add(app, owners, name, served.routers)
-        if fault:
+        if fault := _add(app, owners, name, served.routers):
             context.report(Diagnostic(kind="feature left out", detail=fault))
+    for served in features.values():
+        served.change_routes(app.router.routes)
 
 
 def _add(
@@ -271,6 +272,7 @@ def _path_limits(settings: Settings, features: Mapping[str, Served]) -> list[Pat
     uploads = [path for each in features.values() for path in each.upload_paths]
     return [
         *(PathLimit(re.compile(path), "--upload-limit", settings.upload_limit) for path in uploads),
+        *(limit for each in features.values() for limit in each.body_limits),
         PathLimit(CHAT_PATH, "--history-limit", history),
         PathLimit(AGENT_PATH, "--history-limit", history),
     ]

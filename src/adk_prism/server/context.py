@@ -38,7 +38,7 @@ from adk_prism.server.identity.methods import Authenticate, Tickets
 from adk_prism.server.lifecycle import Lifecycle, opened
 from adk_prism.server.observability import AuditLog, Observability, redaction_of_a_run
 from adk_prism.server.problems import ErrorTexts
-from adk_prism.server.run_files import ResentFiles, RunFiles
+from adk_prism.server.run_files import RunFiles
 from adk_prism.server.run_starter import ClientState, Idempotency, RunStarter
 from adk_prism.server.run_streams import RunStreams
 from adk_prism.server.settings import Settings
@@ -171,7 +171,6 @@ def make_context(
             apps,
             talk,
             Idempotency(log, SessionLocks(leases, "key")),
-            ResentFiles(readable, files, settings.body_limit),
             ClientState(apps, settings.client_state),
             settings,
         ),

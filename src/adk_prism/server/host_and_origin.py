@@ -116,7 +116,8 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 EXPOSED = (
     b"x-prism-run, x-request-id, x-prism-problem, x-prism-reference, x-prism-search, link, retry-after,"
-    b" content-disposition"
+    b" content-disposition, etag, location, tus-resumable, tus-version, upload-expires, upload-length,"
+    b" upload-offset"
 )
 """Response headers that a script of an allowed origin may read."""
 

@@ -86,6 +86,11 @@ class ErrorTexts:
         if _TRACEBACK in cause and reference not in self._traces:
             self._traces[reference] = cause[-LONGEST_TRACE:]
 
+    @property
+    def newest(self) -> str:
+        """The reference of the newest text: it changes whenever a text comes or goes."""
+        return next(reversed(self._texts), "")
+
     def completion(self, scope: Scope) -> Complete | None:
         """Return what completes error texts for a request; None for one that is shown references only."""
         return self._complete if self._shows(scope) else None

@@ -207,6 +207,8 @@ class PathLimit(Struct, frozen=True):
     option: str
     """Sets the limit."""
     limit: int
+    is_held: bool = True
+    """The body is held in memory until it is read, so it counts against what may arrive at a time."""
 
 
 class BodyLimit:
@@ -224,7 +226,7 @@ class BodyLimit:
     ) -> None:
         self._app = app
         self._start = start
-        self._limit = ("--body-limit", limit)
+        self._limit = PathLimit(re.compile(""), "--body-limit", limit)
         self._other = other
         self._arriving = 0
         """Bytes of all bodies that have begun to arrive, and not ended."""
@@ -243,9 +245,9 @@ class BodyLimit:
             raise UsageError("Content-Length must be a number.")
         limit = self._limit_of(scope)
         # More digits than any real length: not converted to an integer.
-        if len(declared) > 20 or int(declared) > limit[1]:
-            raise _too_large(*limit)
-        body = _Arriving(self, receive, *limit)
+        if len(declared) > 20 or int(declared) > limit.limit:
+            raise _too_large(limit)
+        body = _Arriving(self, receive, limit)
         try:
             await self._app(scope, body.receive, send)
         finally:
@@ -261,20 +263,18 @@ class BodyLimit:
         """Count bytes of a body that has ended, or is not read any more."""
         self._arriving -= size
 
-    def _limit_of(self, scope: Scope) -> tuple[str, int]:
-        """Return the option and the limit of a request's path."""
+    def _limit_of(self, scope: Scope) -> PathLimit:
+        """Return the limit of a request's path."""
         path = scope.get("path", "").removeprefix(scope.get("root_path", ""))
-        own = (each for each in self._other if each.path.fullmatch(path))
-        return next(((each.option, each.limit) for each in own), self._limit)
+        return next((each for each in self._other if each.path.fullmatch(path)), self._limit)
 
 
 class _Arriving:
     """A body that is being read."""
 
-    def __init__(self, bodies: BodyLimit, receive: Receive, option: str, limit: int) -> None:
+    def __init__(self, bodies: BodyLimit, receive: Receive, limit: PathLimit) -> None:
         self._bodies = bodies
         self._receive = receive
-        self._option = option
         self._limit = limit
         self._began = asyncio.get_running_loop().time()
         self._read = 0
@@ -284,7 +284,7 @@ class _Arriving:
         """Note that nothing more of it is read."""
         if self._has_more:
             self._has_more = False
-            self._bodies.remove(self._read)
+            self._bodies.remove(self._read * self._limit.is_held)
 
     async def receive(self) -> Message:
         """Return the next message, within the limits."""
@@ -298,16 +298,18 @@ class _Arriving:
         if message["type"] == "http.request":
             size = len(message.get("body", b""))
             self._read += size
-            self._bodies.add(size)
-            if self._read > self._limit:
-                raise _too_large(self._option, self._limit)
+            self._bodies.add(size * self._limit.is_held)
+            if self._read > self._limit.limit:
+                raise _too_large(self._limit)
         if not message.get("more_body", False):
             self.end()
         return message
 
 
-def _too_large(option: str, limit: int) -> TooLarge:
-    return TooLarge(f"The body is larger than {limit} bytes; the operator sets it with {option}.")
+def _too_large(path: PathLimit) -> TooLarge:
+    return TooLarge(
+        f"The body is larger than {path.limit} bytes; the operator sets it with {path.option}."
+    )
 
 
 # ---------------------------------------------------------------------------

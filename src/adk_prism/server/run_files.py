@@ -13,20 +13,17 @@ import base64
 import binascii
 import re
 from collections.abc import Callable
-from contextlib import aclosing, suppress
-from typing import Any
+from contextlib import aclosing
 from urllib.parse import quote
 
-import msgspec
 from fastapi import Response
 from google.adk.artifacts.artifact_util import parse_artifact_uri
 from google.adk.errors.input_validation_error import InputValidationError
 from google.genai import types
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from adk_prism import errors
 from adk_prism.adk.apps import Apps
-from adk_prism.commands import Submit
 from adk_prism.facts.adk_event import AdkEvent, Blob, FileData, read_event
 from adk_prism.facts.event_actions import UNKNOWN_TYPE
 from adk_prism.log import entry as records
@@ -335,78 +332,3 @@ def _as_file(part: types.Part, name: str) -> HeldBytes:
     if part.text is not None:
         return HeldBytes(part.text.encode(errors="replace"), "text/plain", name)
     raise errors.NotFound(_MISSING)
-
-
-# ---------------------------------------------------------------------------
-# Files that a client sends again by their link: a message with a photo that is edited after a reload.
-#
-# `GET …/messages` links what is large to the run's file route. A model cannot follow such a link, so
-# in a new message it is replaced by the bytes, if the file is of a run of the same user. A link to
-# this server that names no such file is refused; any other link stays what it is, a reference.
-
-_MARK = b"/api/runs/"
-_LINK = re.compile(
-    r"(?:https?://.*)?/api/runs/(?P<run>[A-Za-z0-9_-]{1,128})"
-    r"/files/(?P<cursor>[1-9]\d{0,14})/(?P<part>\d{1,6}(?:-\d{1,6})?)"
-)
-"""At whatever address the server was reached when it gave the link."""
-
-Json = dict[str, Any]
-
-
-class ResentFiles:
-    """Replaces links to a user's own files by the files."""
-
-    def __init__(self, log: RunLog, files: RunFiles, limit: int) -> None:
-        self._log = log
-        self._files = files
-        self._limit = limit
-        """Bytes of all files of one message."""
-
-    async def fetched(self, message: Submit, origin: records.Origin, base: str) -> Submit:
-        """Return a message whose links to own files are the files. Raise `Unprocessable` or `TooLarge`.
-
-        `base` is the address of this server, as the client sees it.
-        """
-        if _MARK not in bytes(message.content):
-            return message
-        content: Json = msgspec.json.decode(message.content)
-        room = self._limit
-        parts = []
-        for part in content["parts"]:
-            found = await self._own_file(origin, part, base)
-            if found is not None:
-                room -= len(found.data)
-                part = _inline(part["fileData"], found)
-            if room < 0:
-                raise errors.TooLarge(
-                    "The files that the message links to are larger than --body-limit together."
-                )
-            parts.append(part)
-        return structs.replace(message, content=records.to_raw({**content, "parts": parts}))
-
-    async def _own_file(self, origin: records.Origin, part: Json, base: str) -> HeldBytes | None:
-        uri: str = part.get("fileData", {}).get("fileUri", "")
-        link = _LINK.fullmatch(uri.partition("?")[0].partition("#")[0])
-        if link is None:
-            return None
-        run = records.RunId(link["run"])
-        with suppress(errors.NotFound, errors.Gone, errors.Forbidden):
-            owner = (await self._log.summary(run)).origin.user
-            if owner == origin.user:
-                return await self._files.load(run, int(link["cursor"]), link["part"])
-        if uri.startswith((f"{base}/", "/")):
-            raise errors.Unprocessable(
-                "The message links to a file that does not exist on this server, or that you may not"
-                " read; send the file itself."
-            )
-        return None
-
-
-def _inline(reference: Json, found: HeldBytes) -> Json:
-    blob: Json = {
-        "mimeType": found.media_type or reference["mimeType"],
-        "data": base64.b64encode(found.data).decode(),
-    }
-    name = reference.get("displayName") or found.name
-    return {"inlineData": {**blob, "displayName": name} if name else blob}

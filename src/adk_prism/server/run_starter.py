@@ -27,7 +27,7 @@ from adk_prism.facts.state import same_json
 from adk_prism.log.contract import RunLog
 from adk_prism.log.entry import BroughtTool, Origin, RunId, RunStarted, Warned, to_raw
 from adk_prism.log.private_files import Recent
-from adk_prism.protocols.contract import ProtocolSpec
+from adk_prism.protocols.contract import UPLOADED, ProtocolSpec
 from adk_prism.runs.conversations import Conversations, Start
 from adk_prism.runs.recorder import REQUEST_DIGEST
 from adk_prism.runs.session_locks import Policy, SessionLocks
@@ -35,7 +35,6 @@ from adk_prism.server.identity.caller import Caller, acting_user, caller_of, spo
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.request_bodies import StrictRequest, check_session, check_user
 from adk_prism.server.request_tracking import called_by
-from adk_prism.server.run_files import ResentFiles
 from adk_prism.server.settings import Settings
 
 # ---------------------------------------------------------------------------
@@ -228,6 +227,10 @@ async def read_sent(request: Request, key: str, base: str = "") -> Sent:
     return Sent(caller=caller_of(request), key=key, body=body, digest=digest, base=base)
 
 
+Attach = Callable[[Raw, Origin, str], Awaitable[Raw]]
+"""Takes a message's content, where it is sent, and the server's address; returns what the agent gets."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunStarter:
     """Starts runs for clients of one server."""
@@ -236,11 +239,12 @@ class RunStarter:
     apps: Apps
     conversations: Conversations
     idempotency: Idempotency
-    files: ResentFiles
     client_state: ClientState
     settings: Settings
     left: Recent[Origin, bool] = field(default_factory=lambda: Recent(MOST))
     """Sessions whose run was left."""
+    attach: list[Attach] = field(default_factory=list)
+    """Puts files in the place of references to them: features add theirs."""
 
     async def _find_session(self, origin: Origin) -> None:
         """Create the session, if the operator allows that. Raise `NotFound` for one that is not there."""
@@ -307,13 +311,22 @@ class RunStarter:
     async def _with_files(
         self, command: commands.Command, origin: Origin, base: str
     ) -> commands.Command:
-        """Return a command whose message has the files that it links to."""
-        if isinstance(command, commands.Submit):
-            return await self.files.fetched(command, origin, base)
+        """Return a command whose message has the files that it refers to."""
+        if isinstance(command, commands.Submit | commands.RunAgent):
+            content = await self.attached(command.content, origin, base)
+            return structs.replace(command, content=content)
         if isinstance(command, commands.Regenerate) and command.message is not None:
-            message = await self.files.fetched(command.message, origin, base)
+            message = await self._with_files(command.message, origin, base)
             return structs.replace(command, message=message)
         return command
+
+    async def attached(self, content: Raw, origin: Origin, base: str) -> Raw:
+        """Return a message's content with the files that it refers to. Raise `UsageError`."""
+        for attach in self.attach:
+            content = await attach(content, origin, base)
+        if f'"{UPLOADED}'.encode() in bytes(content):
+            raise Unprocessable("The message names an uploaded file that does not exist.")
+        return content
 
     def _origin(
         self, spec: ProtocolSpec[Any], app: str, asked: commands.ClientRequest, caller: Caller

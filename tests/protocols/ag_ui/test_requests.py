@@ -300,9 +300,9 @@ REFUSED: dict[str, tuple[Any, str]] = {
         ),
         "base64",
     ),
-    "a binary part by id": (
-        run_input({**ASKED, "content": [{"type": "binary", "mimeType": "a/b", "id": "1"}]}),
-        "`data` or `url`",
+    "a binary part of nothing": (
+        run_input({**ASKED, "content": [{"type": "binary", "mimeType": "a/b"}]}),
+        "`data`, `url` or the `id`",
     ),
     "an id that is no string": (run_input({**ASKED, "id": 5}), "`id`"),
     "a result of no call": (run_input(ASKED, {"role": "tool", "content": "x"}), "`toolCallId`"),

@@ -7,10 +7,12 @@ import { Empty } from '../ui/elements';
 import { Traceback } from '../ui/Traceback';
 import { Icon } from '../ui/Icon';
 import { isUsable, mayTalk, useApp, useCatalogue, useLoaded } from '../app/catalogue';
+import { uploadFile } from '@adk-prism/client';
 import { Composer } from './Composer';
 import type { Conversation, ConnectionState } from './conversation';
 import { readDraft } from '../app/drafts';
 import { MessageList } from './MessageList';
+import { connectionOf } from './transport';
 import type { Message } from './message';
 import type { Where } from './transport';
 import { useFeatures } from '../features/registry';
@@ -106,6 +108,7 @@ export function ChatView(props: Props) {
         onSend={send}
         onStop={onStop}
         onTalk={talk}
+        upload={voice === 'off' ? (file, options) => uploadFile(connectionOf(conversation.where), file, options) : null}
       />
     </div>
   );

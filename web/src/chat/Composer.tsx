@@ -11,6 +11,7 @@ import {
 } from 'react';
 import { Icon } from '../ui/Icon';
 import { keepDraft, readDraft } from '../app/drafts';
+import { AttachmentList, useAttachments, type Upload } from './attachments';
 
 type Props = {
   app: string;
@@ -26,13 +27,15 @@ type Props = {
   onStop(): void;
   /** Go on by voice; null where that cannot be, or is so already. */
   onTalk: (() => void) | null;
+  /** Send a large file ahead; null where it has to travel inside of the message. */
+  upload: Upload | null;
 };
 
 const TALLEST = 240;
 
-export function Composer({ app, chat, isBusy, blocked, isForking, onSend, onStop, onTalk }: Props) {
+export function Composer({ app, chat, isBusy, blocked, isForking, onSend, onStop, onTalk, upload }: Props) {
   const [text, setText] = useState(() => readDraft(chat));
-  const [files, setFiles] = useState<FileUIPart[]>([]);
+  const files = useAttachments(upload);
   const field = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
   useEffect(() => keepDraft(chat, text), [chat, text]);
@@ -44,20 +47,19 @@ export function Composer({ app, chat, isBusy, blocked, isForking, onSend, onStop
     element.style.height = `${Math.min(element.scrollHeight, TALLEST)}px`;
   }, [text]);
 
-  const canSend = !blocked && !isBusy && (text.trim() !== '' || files.length > 0);
+  const canSend = !blocked && !isBusy && files.parts !== null && (text.trim() !== '' || files.list.length > 0);
   const submit = async () => {
-    if (!canSend) return;
-    const sent = { text, files };
+    if (!canSend || !files.parts) return;
+    const sent = { text, list: files.list };
     setText('');
-    setFiles([]);
-    if (await onSend(sent.text.trim(), sent.files)) return;
+    files.clear();
+    if (await onSend(sent.text.trim(), files.parts)) return;
     setText(sent.text);
-    setFiles(sent.files);
+    files.restore(sent.list);
   };
-  const add = async (list: FileList | null) => {
+  const add = (list: FileList | null) => {
     if (!list?.length) return;
-    const parts = await Promise.all(Array.from(list, filePart));
-    setFiles((before) => [...before, ...parts]);
+    files.add(list);
     field.current?.focus();
   };
   const onKeyDown = (event: KeyboardEvent) => {
@@ -66,11 +68,11 @@ export function Composer({ app, chat, isBusy, blocked, isForking, onSend, onStop
     void submit();
   };
   const onPaste = (event: ClipboardEvent) => {
-    if (event.clipboardData.files.length > 0) void add(event.clipboardData.files);
+    if (event.clipboardData.files.length > 0) add(event.clipboardData.files);
   };
   const onDrop = (event: DragEvent) => {
     event.preventDefault();
-    void add(event.dataTransfer.files);
+    add(event.dataTransfer.files);
   };
   return (
     <form
@@ -83,26 +85,7 @@ export function Composer({ app, chat, isBusy, blocked, isForking, onSend, onStop
       onDragOver={(event) => event.preventDefault()}
       onDrop={onDrop}
     >
-      {files.length > 0 && (
-        <ul className="attachments" aria-label="Attached files">
-          {files.map((file, index) => (
-            <li key={index}>
-              {file.mediaType.startsWith('image/') ? <img src={file.url} alt="" /> : <Icon name="attach" />}
-              <span>{file.filename ?? file.mediaType}</span>
-              <button
-                type="button"
-                className="button"
-                data-look="quiet"
-                data-square=""
-                aria-label={`Remove ${file.filename ?? 'the file'}`}
-                onClick={() => setFiles(files.filter((other) => other !== file))}
-              >
-                <Icon name="cross" />
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
+      <AttachmentList attachments={files} />
       <textarea
         ref={field}
         id="composer"
@@ -140,7 +123,10 @@ export function Composer({ app, chat, isBusy, blocked, isForking, onSend, onStop
           multiple
           hidden
           aria-label="Files to attach"
-          onChange={(event) => void add(event.target.files).then(() => (event.target.value = ''))}
+          onChange={(event) => {
+            add(event.target.files);
+            event.target.value = '';
+          }}
         />
         <span className="hint">
           <kbd>/</kbd> focus <kbd>↵</kbd> send <kbd>⇧↵</kbd> new line
@@ -179,20 +165,4 @@ export function Composer({ app, chat, isBusy, blocked, isForking, onSend, onStop
       </div>
     </form>
   );
-}
-
-/** A file of the person's device, as a part of a message. */
-function filePart(file: File): Promise<FileUIPart> {
-  return new Promise((resolve, reject) => {
-    const reader = new FileReader();
-    reader.onload = () =>
-      resolve({
-        type: 'file',
-        mediaType: file.type || 'application/octet-stream',
-        filename: file.name,
-        url: String(reader.result),
-      });
-    reader.onerror = () => reject(reader.error ?? new Error(`${file.name} could not be read.`));
-    reader.readAsDataURL(file);
-  });
 }

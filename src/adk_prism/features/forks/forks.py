@@ -149,6 +149,7 @@ class Forks:
         self._runs = context.runs
         self._locks = context.runs.locks
         self._conversations = context.conversations
+        self._attached = context.starter.attached
         self._report = context.report
         refused = context.starter.client_state.refused_keys
         self._histories = ForkHistories(context.log, context.chats, refused)
@@ -304,7 +305,8 @@ class Forks:
         head = fork.history.cut.head
         match fork.goes_on:
             case "turn":
-                await self._conversations.perform(fork.start, RunAgent(content=fork.wanted.message))
+                content = await self._attached(fork.wanted.message, fork.start.origin, "")
+                await self._conversations.perform(fork.start, RunAgent(content=content))
             case "nothing":
                 await self._conversations.perform(fork.start, ChangeState())
             case "resume":

@@ -18,7 +18,7 @@ from msgspec import Raw, Struct
 from adk_prism.commands import DEFAULT_USER, ToolAnswer
 from adk_prism.errors import UsageError
 from adk_prism.log.entry import Decision, to_raw
-from adk_prism.protocols.contract import Json, file_part, text_field
+from adk_prism.protocols.contract import UPLOADED, Json, file_part, text_field
 
 UNKNOWN_TYPE = "application/octet-stream"
 
@@ -229,6 +229,8 @@ def _part(part: Json) -> Json | None:
         case "image_url" | "input_image":
             url = part.get("image_url")
             url = url.get("url") if isinstance(url, dict) else url
+            if url is None and isinstance(part.get("file_id"), str):
+                return file_part(UPLOADED + part["file_id"], "image/*", "")
             return _file(url, "image/*", "")
         case "input_audio":
             audio = part.get("input_audio")
@@ -239,11 +241,10 @@ def _part(part: Json) -> Json | None:
         case "file" | "input_file":
             file = part.get("file") if isinstance(part.get("file"), dict) else part
             assert isinstance(file, dict)
-            url, name = (
-                file.get("file_data") or file.get("file_url"),
-                str(file.get("filename") or ""),
-            )
-            return _file(url, UNKNOWN_TYPE, name)
+            name = str(file.get("filename") or "")
+            if isinstance(file.get("file_id"), str):
+                return file_part(UPLOADED + file["file_id"], UNKNOWN_TYPE, name)
+            return _file(file.get("file_data") or file.get("file_url"), UNKNOWN_TYPE, name)
         case "refusal":
             return None
         case kind:
@@ -253,7 +254,7 @@ def _part(part: Json) -> Json | None:
 def _file(url: Any, media_type: str, name: str) -> Json:
     if not isinstance(url, str) or not url:
         raise UsageError(
-            "A file must come as a data URL or an address; ids of uploaded files are not known here."
+            "A file must come as a data URL, an address, or the `file_id` of an uploaded file."
         )
     if not url.startswith(("data:", "http://", "https://")):
         url = f"data:{media_type};base64,{url}"

@@ -34,7 +34,7 @@ from adk_prism.server.identity.identity import LARGEST_NUMBER, check_run
 from adk_prism.server.problems import FORMS, Problem
 from adk_prism.server.request_bodies import StrictRoute, check_session, check_user
 from adk_prism.server.run_starter import Key, Sent
-from adk_prism.server.run_streams import RUN_HEADER
+from adk_prism.server.run_streams import RUN_HEADER, base_url
 
 LARGE_BODIES = ("/v1/chat/completions", "/v1/responses")
 """Clients repeat their whole history, with its files."""
@@ -178,7 +178,8 @@ class OpenAiRoutes:
             tools=asked.tools,
             has_instructions=asked.has_instructions,
         )
-        sent = Sent(caller=caller, key=key, body=await request.body())
+        base = base_url(request, self.context.settings)
+        sent = Sent(caller=caller, key=key, body=await request.body(), base=base)
         return await self.context.starter.start(spec, app, wanted, sent)
 
     # -------------------------------------------------------------- responses

@@ -14,9 +14,9 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from google.adk import version as adk_version
 from google.adk.tools.computer_use.computer_use_toolset import ComputerUseToolset
 from google.adk.workflow import BaseNode
@@ -26,8 +26,8 @@ from pydantic.alias_generators import to_camel
 from adk_prism.adk.apps import Apps
 from adk_prism.adk.internals.runner import origin_folder
 from adk_prism.adk.served_app import ServedApp
-from adk_prism.errors import SourceError, Unprocessable
-from adk_prism.log.entry import RunId
+from adk_prism.errors import SourceError, Unprocessable, UsageError
+from adk_prism.log.entry import BEGINNING, RunId, parse_position
 from adk_prism.protocols.adk import SPEC
 from adk_prism.protocols.adk.projection import read_request
 from adk_prism.protocols.adk.sessions import AppInfo, AppList, Health, Version
@@ -36,7 +36,7 @@ from adk_prism.server.context import Context
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.request_bodies import StrictRoute, check_app
 from adk_prism.server.run_starter import Key, read_sent
-from adk_prism.server.run_streams import RUN_HEADER
+from adk_prism.server.run_streams import RUN_HEADER, base_url
 from adk_prism.version import VERSION
 
 
@@ -82,14 +82,23 @@ class RunRoutes:
             headers={RUN_HEADER: run},
         )
 
-    async def run_sse(self, request: Request, asked: RunAgentRequest, key: Key = "") -> Response:
-        """Run the agent and stream its events."""
+    async def run_sse(
+        self,
+        request: Request,
+        asked: RunAgentRequest,
+        key: Key = "",
+        last: Annotated[str, Header(alias="Last-Event-ID")] = "",
+    ) -> Response:
+        """Run the agent and stream its events; with a key sent before, those after `Last-Event-ID`."""
+        if last and not key:
+            raise UsageError("Last-Event-ID needs the Idempotency-Key that began the run.")
         run = await self._start(request, asked, key, streaming=asked.streaming)
         context = self._context
         origin = (await context.log.summary(run)).origin
         left = partial(context.starter.left.__setitem__, origin, True)
         format = context.streams.format(request, SPEC)
-        return await context.streams.start(run, format, on_left=left)
+        after = parse_position(last, run) if last else BEGINNING
+        return await context.streams.start(run, format, after, on_left=left)
 
     @asynccontextmanager
     async def _noting_if_left(self, request: Request, run: RunId) -> AsyncIterator[None]:
@@ -112,7 +121,7 @@ class RunRoutes:
         self, request: Request, asked: RunAgentRequest, key: str, *, streaming: bool
     ) -> RunId:
         body = asked.model_dump(by_alias=True, exclude_none=True) | {"streaming": streaming}
-        sent = await read_sent(request, key)
+        sent = await read_sent(request, key, base_url(request, self._context.settings))
         return await self._context.starter.start(SPEC, self._app(asked), read_request(body), sent)
 
     def _app(self, asked: RunAgentRequest) -> str:

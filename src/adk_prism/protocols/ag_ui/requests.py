@@ -28,7 +28,7 @@ from adk_prism.log.entry import CLIENT_RUN, EXTRAS, NOTHING, Decision, RunStarte
 from adk_prism.protocols import contract
 from adk_prism.protocols.ag_ui.calls import call_of
 from adk_prism.protocols.ag_ui.frames import fits, too_large
-from adk_prism.protocols.contract import FileLinks, Json, file_part, text_field
+from adk_prism.protocols.contract import UPLOADED, FileLinks, Json, file_part, text_field
 
 # ---------------------------------------------------------------------------
 # The content of a user's AG-UI message as genai parts.
@@ -85,7 +85,9 @@ def _binary(part: Json) -> Json:
         return _inline(data, media_type, _name(part))
     if url := _text_part(part, "url"):
         return file_part(url, media_type, _name(part))
-    raise Unprocessable("A binary part must have `data` or `url`; an `id` alone names no file.")
+    if uploaded := _text_part(part, "id"):
+        return file_part(UPLOADED + uploaded, media_type, _name(part))
+    raise Unprocessable("A binary part must have `data`, `url` or the `id` of an uploaded file.")
 
 
 def _inline(data: str, media_type: str, name: str) -> Json:
