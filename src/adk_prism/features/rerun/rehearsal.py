@@ -135,11 +135,14 @@ async def check_conversation(
     """Run a conversation again; end with the first message that differs, unless it `is_whole`."""
     began = time.perf_counter()
     every = await Chats(log).turns(origin)
-    turns = [turn for turn in every if _is_own(turn)]
+    count = sum(map(_is_own, every))
     done: list[CheckedMessage] = []
     async with _server(runner, log, origin, every) as place:
         changes = Changes(models="recorded", ignore=ignore_rules, is_streamed=False)
-        for turn in turns:
+        for turn in every:
+            if not _is_own(turn):
+                place.leave()
+                continue
             done.append(await place.check(turn, changes))
             if done[-1].status != "same" and not is_whole:
                 break
@@ -152,7 +155,7 @@ async def check_conversation(
         messages=done,
         seconds=round(time.perf_counter() - began, 3),
         detail=other.detail if other is not None else "",
-        skipped=len(turns) - len(done),
+        skipped=count - len(done),
     )
 
 
@@ -165,15 +168,26 @@ def _is_own(turn: Turn) -> bool:
 class _Place:
     """A server in memory with copies of a conversation's runs."""
 
-    def __init__(self, reruns: Reruns, log: LogReader) -> None:
+    def __init__(self, reruns: Reruns, log: LogReader, *, has_artifacts: bool) -> None:
         self._reruns = reruns
         self._log = log
+        self._has_artifacts = has_artifacts
+        """A session is made for each message, with those that were there."""
+        self._session = ""
+        """Where all messages before were the same when they were run again: it has their history."""
+
+    def leave(self) -> None:
+        """Take the history of the next message from the recording."""
+        self._session = ""
 
     async def check(self, turn: Turn, changes: Changes) -> CheckedMessage:
         """Run a message again, and compare."""
         run = turn.first.summary.run
+        # Answers to earlier calls name them by the ids that they had.
+        session = "" if records.RESPONSES.read(turn.first.head) else self._session
+        self.leave()
         try:
-            new = await self._reruns.start(run, changes)
+            new = await self._reruns.start(run, changes, session=session)
             await self._reruns.wait(new)
             done = await self._reruns.result(new)
         except PrismError as error:
@@ -183,6 +197,8 @@ class _Place:
         found = [each async for each in self._comparisons(done.recorded, done.runs)]
         differs = _aspects(found, is_whole=len(done.recorded) == len(done.runs))
         is_same = difference is None and not differs
+        if is_same and not self._has_artifacts:
+            self._session = done.origin.session
         return CheckedMessage(
             run=run,
             status="same" if is_same else "differs",
@@ -283,15 +299,19 @@ async def _server(
     await kept.open()
     await _copy_runs(log, kept, turns)
     async with memory_server(runner, origin, kept) as context:
-        yield _Place(Reruns(context), context.log)
+        artifacts = context.apps.artifact_service(origin.app)
+        names = await artifacts.list_artifact_keys(**_where(origin)) if artifacts else []
+        yield _Place(Reruns(context), context.log, has_artifacts=bool(names))
 
 
 async def _copy_runs(log: LogReader, kept: RunLog, turns: Sequence[Turn]) -> None:
-    calls, writer = ModelCalls(log), ModelCallWriter(kept, "full", ignore)
+    calls = ModelCalls(log)
     runs = (run.summary for turn in turns for run in turn.runs)
-    for run in (run for run in runs if run.outcome is not None):
-        entries = [entry async for batch in log.read(run.run) for entry in batch]
-        await copy_run(kept, writer, run.run, await calls.filled(run.run, entries))
+    for run in (run.run for run in runs if run.outcome is not None):
+        entries = [entry async for batch in log.read(run) for entry in batch]
+        found = await calls.filled(run, entries)
+        for part in (found[n : n + BATCH] for n in range(0, len(found), BATCH)):
+            await kept.append(run, [_copied(e.record) for e in part], times=[e.time for e in part])
 
 
 async def copy_run(
@@ -322,11 +342,7 @@ async def _copied_artifacts(
     made = InMemoryArtifactService()
     if service is None:
         return made
-    where: dict[str, Any] = {
-        "app_name": origin.app,
-        "user_id": origin.user,
-        "session_id": origin.session,
-    }
+    where = _where(origin)
     names = await service.list_artifact_keys(**where)
     for name in names[:MOST_ARTIFACTS]:
         for version in await service.list_versions(filename=name, **where):
@@ -334,3 +350,7 @@ async def _copied_artifacts(
             if found is not None:
                 await made.save_artifact(filename=name, artifact=found, **where)
     return made
+
+
+def _where(origin: records.Origin) -> dict[str, str]:
+    return {"app_name": origin.app, "user_id": origin.user, "session_id": origin.session}
