@@ -3,7 +3,7 @@
 Models and tools are answered from the recording. It happens in a server of its own, in memory, around a copy
 of the app's Runner with services of its own: nothing is listed, nothing is stored, and nothing live is
 called. Each message begins with the history that was recorded, so that a difference in one does not hide the
-next.
+next: as long as all are the same, that is what the replay itself has made.
 """
 
 from __future__ import annotations
