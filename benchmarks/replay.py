@@ -1,4 +1,4 @@
-"""A conversation run again from its recording, as after each save, beside reading it, and beside ADK's Runner.
+"""A conversation run again from its recording, as after a save, beside reading it and ADK's Runner.
 
 Ten model calls and forty events in five messages of one agent with a tool. *Reading* is each form in which a
 client can have it, once: the film, the outline, the transcript, the model calls, and a stream in each

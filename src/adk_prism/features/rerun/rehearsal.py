@@ -352,5 +352,5 @@ async def _copied_artifacts(
     return made
 
 
-def _where(origin: records.Origin) -> dict[str, str]:
+def _where(origin: records.Origin) -> dict[str, Any]:
     return {"app_name": origin.app, "user_id": origin.user, "session_id": origin.session}
