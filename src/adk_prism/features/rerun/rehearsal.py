@@ -29,7 +29,7 @@ from adk_prism.extension import installed
 from adk_prism.features.compare.comparison import Comparison, Side, compare
 from adk_prism.features.model_calls.calls import ModelCalls
 from adk_prism.features.model_calls.writer import ModelCallWriter, append_foreign
-from adk_prism.features.page.outline import outline
+from adk_prism.features.page.outline import Outline, Step, outline
 from adk_prism.features.rerun.changed_app import Changes
 from adk_prism.features.rerun.recorded_models import Difference
 from adk_prism.features.rerun.recorded_requests import MOST_SHOWN, ChangedPart
@@ -194,10 +194,14 @@ class _Place:
             return CheckedMessage(run=run, status="failed", detail=error.detail)
         models = done.models
         difference = models.difference if models is not None else None
-        found = [each async for each in self._comparisons(done.recorded, done.runs)]
+        before = [await self._outline(each) for each in done.recorded]
+        after = [await self._outline(each) for each in done.runs]
+        found = [compare(a, b) for (a, _), (b, _) in zip(before, after, strict=False)]
         differs = _aspects(found, is_whole=len(done.recorded) == len(done.runs))
         is_same = difference is None and not differs
-        if is_same and not self._has_artifacts:
+        # The recorded history has what tools said by themselves, and not how a failure was given again.
+        has_other = any(some or a.outcome not in ("finished", "waiting") for a, some in before)
+        if is_same and not has_other and not self._has_artifacts:
             self._session = done.origin.session
         return CheckedMessage(
             run=run,
@@ -209,29 +213,53 @@ class _Place:
             detail="" if is_same else _detail(difference, done.warnings, differs),
         )
 
-    async def _comparisons(
-        self, recorded: Sequence[records.RunId], runs: Sequence[records.RunId]
-    ) -> AsyncIterator[Comparison]:
-        for one, other in zip(recorded, runs, strict=False):
-            a, b = await self._entries(one), await self._entries(other)
-            yield compare(outline(a), outline(b))
+    async def _outline(self, run: records.RunId) -> tuple[Outline, bool]:
+        """Return a run without what tools said by themselves, and whether any did."""
+        found = outline([entry async for batch in self._log.read(run) for entry in batch])
+        if found.outcome == "failed":
+            _end_as_failed(found.steps, found.code)
+        return found, _leave_out_progress(found.steps)
 
-    async def _entries(self, run: records.RunId) -> list[records.Entry]:
-        return [entry async for batch in self._log.read(run) for entry in batch]
+
+def _end_as_failed(steps: Sequence[Step], code: str) -> None:
+    """Let all that ended with a failed run have its end: a failure that is given again stops the rest."""
+    for step in steps:
+        if step.status in ("failed", "cancelled"):
+            step.status, step.error = "failed", step.error or code
+        _end_as_failed(step.steps, code)
+
+
+def _leave_out_progress(steps: Sequence[Step]) -> bool:
+    """Leave out what is in tools that are answered from the recording; return whether there was any."""
+    has_some = False
+    for step in steps:
+        kept = [s for s in step.steps if step.kind != "tool" or s.kind in ("agent", "workflow")]
+        has_some |= len(kept) < len(step.steps)
+        step.steps = kept
+        has_some |= _leave_out_progress(kept)
+    return has_some
 
 
 def _aspects(found: Sequence[Comparison], *, is_whole: bool) -> list[str]:
-    differs = {aspect for each in found for aspect in each.differs}
+    differs: set[str] = {a for each in found for a in each.differs if a != "answer"}
+    if any(map(_answers_otherwise, found)):
+        differs.add("answer")
     if not is_whole:
         differs.add("outcome")
     return [aspect for aspect in _COUNTS if aspect in differs]
+
+
+def _answers_otherwise(found: Comparison) -> bool:
+    """Return whether an answer has other words: how a stream was cut decides about the spaces."""
+    before, after = ("".join(found.answer[side].split()) for side in "ab")
+    return before != after
 
 
 def _follows(found: Sequence[Comparison]) -> list[ChangedPart]:
     """Return what differs between runs, each with what it was and what it is now."""
     parts: list[ChangedPart] = []
     for each in found:
-        if not each.answer["same"]:
+        if _answers_otherwise(each):
             parts.append(ChangedPart("answer", each.answer["a"], each.answer["b"]))
         parts += [
             ChangedPart(f"tool {row.name}", _call(row.a), _call(row.b))
