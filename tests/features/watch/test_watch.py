@@ -104,6 +104,24 @@ async def test_code_that_does_not_load(client: httpx.AsyncClient, agents: Path) 
     assert (await strip.next())["state"] == "same"
 
 
+async def test_a_clock_in_the_instruction_can_be_ignored(
+    client: httpx.AsyncClient, agents: Path
+) -> None:
+    """The rules are named; with them it is checked again, without a save, and stays so."""
+    write(agents, "It is 9:05, id a0123456789b.")
+    await say(client, "milk")
+    strip = Strip(client)
+    await strip.next()
+    write(agents, "It is 9:06, id b0123456789a.")
+    found = await strip.next()
+    [message] = found["conversation"]["messages"]
+    assert message["difference"]["rules"] == ["clock", "hex"]
+    asking = Strip(client, ignore=["clock", "hex"])
+    assert (await asking.next())["state"] == "differs"
+    assert (await asking.next())["state"] == "same"
+    assert (await strip.next())["state"] == "same"
+
+
 async def test_ten_saves_in_a_second(client: httpx.AsyncClient, agents: Path) -> None:
     """One answer, of the last."""
     await say(client, "milk")

@@ -67,8 +67,8 @@ class Difference(Struct, frozen=True, kw_only=True, omit_defaults=True):
     parts: list[ChangedPart] = []
     more: int = 0
     """Parts that differ, too, and are not shown."""
-    rule: str = ""
-    """The rule that would leave out all that differs."""
+    rules: list[str] = []
+    """The rules that would leave out all that differs: a clock, an id."""
     detail: str
     """What happened, for a person."""
 
@@ -433,13 +433,13 @@ def _changed(
     call: RecordedModelCall, now: ComparedRequest, rules: Rules, where: dict[str, Any]
 ) -> Difference:
     parts = call.request.differing(now, rules)
-    rule, cause = find_cause(parts)
+    rules_for, cause = find_cause(parts)
     names = ", ".join(part.part for part in parts[:3]) + (", …" if len(parts) > 3 else "")
     return Difference(
         status="changed",
         parts=[part.shown() for part in parts[:MOST_SHOWN]],
         more=max(0, len(parts) - MOST_SHOWN),
-        rule=rule,
+        rules=rules_for,
         detail=f"Call {call.number} of {call.agent} differs from the recording in: {names}."
         + (f" {cause}" if cause else ""),
         **where,
