@@ -36,7 +36,7 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-run",
         action="store_true",
-        help="also offer tools that run agents: send a message, fork, run again, add an eval case",
+        help="also offer tools that run agents: send a message, fork, run again, evaluate",
     )
 
 
@@ -77,6 +77,7 @@ def make_server(tools: RunTools, *, allow_run: bool) -> MCPServer:
         annotations = ToolAnnotations(read_only_hint=False, destructive_hint=False)
         server.tool(annotations=annotations, structured_output=False)(telling(tool))
 
+    server.resource("adk-prism://runs/{run}", title="A recorded run")(telling(tools.transcript))
     server.prompt(title="Explain a failing run")(explain_failing_run)
     return server
 
