@@ -23,8 +23,8 @@ from adk_prism.facts.run_reader import Reader
 from adk_prism.facts.state import is_given, repair
 from adk_prism.log.entry import Entry, RunStarted
 
-CHARACTERS = 24_000
-"""Of a transcript, if nobody says otherwise: some 7,000 tokens."""
+CHARACTERS = 19_000
+"""Of a transcript, if nobody says otherwise: below 8,000 tokens, also where it is dense JSON."""
 
 
 def size_of(text: str) -> int:
