@@ -43,7 +43,8 @@ def register(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Serve until the client closes the connection. Raise `UsageError` for a wrong address or token."""
     token = find_token(args.token, args.token_file, os.environ)
-    server = make_server(RunTools(connect(args.url, token)), allow_run=args.allow_run)
+    tools = RunTools(connect(args.url, token), is_local=True)
+    server = make_server(tools, allow_run=args.allow_run)
     server.run("stdio")
     return 0
 

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import re
+import subprocess
+import sys
+import tempfile
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -43,9 +47,17 @@ class ToolRefused(PrismError):
 class RunTools:
     """Asks one server."""
 
-    def __init__(self, http: httpx.AsyncClient, base: Callable[[], str] | None = None) -> None:
-        """`base` returns the address that links begin with; None: that of the client."""
+    def __init__(
+        self,
+        http: httpx.AsyncClient,
+        base: Callable[[], str] | None = None,
+        *,
+        is_local: bool = False,
+    ) -> None:
+        """`base` returns the address that links begin with; None: that of the client. `is_local`: this is a
+        process of the person whose client asks, and may run code in folders of theirs."""
         self._http = http
+        self._is_local = is_local
         own = shown_url(str(http.base_url)).rstrip("/")
         self._base_of = base or (lambda: own)
 
@@ -65,6 +77,7 @@ class RunTools:
         return [
             *(self.send_message, self.fork_run, self.run_again),
             *(self.add_eval_case, self.run_eval_set),
+            *([self.try_code] if self._is_local else []),
         ]
 
     # -------------------------------------------------------------- reading
@@ -204,6 +217,30 @@ class RunTools:
         new = found["run"]
         return f"{await self.read_run(new)}\n{await self.compare_runs(run, new)}"
 
+    async def try_code(
+        self, run: str, folder: str, models: str = "auto", tools: str = "recorded"
+    ) -> str:
+        """Answer the message of a run with the code in another folder of apps, such as a scratch worktree.
+
+        It runs on this machine, beside the server, and is compared with the recorded run. The message begins
+        with the recorded state, and without earlier messages. models, tools: as for `run_again`.
+        """
+        response = await self._send(
+            "GET", f"/api/runs/{_path(run)}/recording", params={"modelCalls": True}
+        )
+        with tempfile.TemporaryDirectory(prefix="adk-prism-") as scratch:
+            file = Path(scratch) / "run.jsonl"
+            file.write_bytes(response.content)
+            words = ["--dir", folder, "--models", models, "--tools", tools, "--out", scratch]
+            done = await asyncio.to_thread(_run_command, "rerun", str(file), "--json", *words)
+        if not done.stdout:
+            raise ToolRefused(done.stderr.strip()[-1000:])
+        [found] = msgspec.json.decode(done.stdout)
+        compared = found["comparison"]
+        compared["steps"] = [step for step in compared["steps"] if step["change"] != "same"]
+        told = f"{_json(found)}\n{done.stderr}"
+        return f"{self._link(run)}\n{_marked(told)}"
+
     async def add_eval_case(self, app: str, set_id: str, run: str) -> str:
         """Add a run to an evaluation set of an app, as a case that later versions must repeat."""
         found = await self._post(
@@ -283,6 +320,16 @@ class RunTools:
         ]
         said = run.get("title") or run.get("message_text") or run.get("snippet") or ""
         return f"{' · '.join(shown)} · {said} · {self._base}/#/run/{_path(run['run'])}"
+
+
+def _run_command(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "adk_prism.cli", *words]
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=MOST_WAITED, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise ToolRefused(f"It was not over after {MOST_WAITED:.0f} seconds.") from None
 
 
 def _path(name: str) -> str:
