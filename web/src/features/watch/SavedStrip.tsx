@@ -102,7 +102,7 @@ function Strip({ checked, app, ignored, onIgnore, onDismiss }: StripProps) {
 
 function ignoring(rules: readonly string[], onIgnore: (rules: readonly string[]) => void): Action {
   const words = rules.map((rule) => IGNORED[rule] ?? rule).join(' and ');
-  return { key: 'i', word: `Ignore ${words}`, title: `Compare without ${words}`, run: () => onIgnore(rules) };
+  return { key: 'u', word: `Ignore ${words}`, title: `Compare without ${words}`, run: () => onIgnore(rules) };
 }
 
 const IGNORED: Record<string, string> = { clock: 'times', uuid: 'UUIDs', hex: 'random ids', number: 'numbers' };
