@@ -38,8 +38,8 @@ SLACK = 0.02
 
 LIMITS: dict[str, float] = {
     "package: files": 373,
-    "package: lines of code": 67_650,
-    "package: median lines of a file (at least)": 186,
+    "package: lines of code": 67_960,
+    "package: median lines of a file (at least)": 190,
     "package: share of import lines (%)": 8.0,
     "package: types for answers": 9,
     "kernel: files": 134,
