@@ -193,7 +193,8 @@ function Changes({ message, skipped }: { message: CheckedMessage; skipped: numbe
 /** Return the hint at a clock or an id that a difference ends with; empty if there is none. */
 function causeOf(detail: string): string {
   const hint = detail.indexOf('. Only ');
-  return hint < 0 ? '' : `${detail.slice(hint + 2).split(' To leave ')[0]} `;
+  const [cause = ''] = hint < 0 ? [] : detail.slice(hint + 2).split(' To leave ');
+  return cause && `${cause.replaceAll('`', '')} `;
 }
 
 const AROUND = 160; // Characters of what is the same, before and after a change: enough to find the place.
